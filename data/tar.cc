@@ -96,7 +96,8 @@ std::error_code TarReader::take(std::span<const std::uint8_t> bytes) {
       padding_left_ -= take_some(padding_left_).size();
     } else {
       const auto some = take_some(kBlockBytes - header_bytes_);
-      std::ranges::copy(some, header_.begin() + static_cast<std::ptrdiff_t>(header_bytes_));
+      std::copy(some.begin(), some.end(),
+                header_.begin() + static_cast<std::ptrdiff_t>(header_bytes_));
       header_bytes_ += some.size();
       if (header_bytes_ < kBlockBytes) break;
       header_bytes_ = 0;

@@ -184,7 +184,7 @@ void Optimizer::reset() {
 
 void Optimizer::begin_average(std::span<const float> parameters) {
   assert(averages() && parameters.size() == size_);
-  std::ranges::copy(parameters, state_.back().data());
+  std::copy(parameters.begin(), parameters.end(), state_.back().data());
 }
 
 void Optimizer::apply(std::span<const float> parameters, std::span<float> updated,

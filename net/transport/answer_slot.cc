@@ -40,7 +40,7 @@ std::uint64_t answer_count(AnswerSlotView slot) noexcept {
 
 std::error_code read_answer(AnswerSlotView slot, FrameHeader& out) noexcept {
   std::array<std::byte, kHeaderBytes> bytes{};
-  std::ranges::copy(slot.first<kHeaderBytes>(), bytes.begin());
+  std::copy_n(slot.begin(), kHeaderBytes, bytes.begin());
   return decode_header(bytes, out);
 }
 

@@ -157,7 +157,7 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
   if (body.size() > body_.size) {
     return fail(WireError::kBadBody);
   }
-  std::ranges::copy(body_.bytes().first(body.size()), body.begin());
+  std::copy_n(body_.bytes().begin(), body.size(), body.begin());
   body_.offset += body.size();
   body_.size -= body.size();
   return {};

@@ -39,7 +39,7 @@ AbstractAddress address_of(std::uint64_t name) {
   AbstractAddress made;
   made.address.sun_family = AF_UNIX;
   // The first byte is 0: no file. The end of the name is the end of the address.
-  char* const begin = std::ranges::copy(kPrefix, made.address.sun_path + 1).out;
+  char* const begin = std::copy(kPrefix.begin(), kPrefix.end(), made.address.sun_path + 1);
   char* end = begin;
   for (int shift = 60; shift >= 0; shift -= 4) {
     *end++ = kDigits[(name >> static_cast<unsigned>(shift)) & 0xFU];

@@ -37,7 +37,8 @@ struct SecretProof::Callbacks {
     SecretProof& self = *proof_of(ssl);
     const Secret secret = self.secrets_.offered();
     const auto context = std::span<const std::byte>(self.name_).subspan(sizeof(Fingerprint));
-    std::ranges::copy(secret.fingerprint(), self.name_.begin());
+    const auto& fingerprint = secret.fingerprint();
+    std::copy(fingerprint.begin(), fingerprint.end(), self.name_.begin());
     *session = session_of(ssl, secret.key(context));
     *name = reinterpret_cast<const unsigned char*>(self.name_.data());
     *size = self.name_.size();
@@ -55,7 +56,7 @@ struct SecretProof::Callbacks {
     if (bytes.size() < sizeof(Fingerprint)) return 1;
     self.name_.assign(bytes.begin(), bytes.end());
     Fingerprint fingerprint{};
-    std::ranges::copy(bytes.first(fingerprint.size()), fingerprint.begin());
+    std::copy_n(bytes.begin(), fingerprint.size(), fingerprint.begin());
     self.other_ = fingerprint;
     std::array<std::byte, 32> key{};
     if (const auto secret = self.secrets_.find(fingerprint)) {

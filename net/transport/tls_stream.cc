@@ -105,7 +105,7 @@ std::size_t TlsStream::write_record(std::span<const std::byte> header,
   if (sent < header.size()) {
     const auto head = header.subspan(sent);
     const auto start = body.first(std::min(body.size(), first.size() - head.size()));
-    std::ranges::copy(start, std::ranges::copy(head, first.begin()).out);
+    std::copy(start.begin(), start.end(), std::copy(head.begin(), head.end(), first.begin()));
     next = std::span(first).first(head.size() + start.size());
   } else {
     next = body.subspan(sent - header.size());

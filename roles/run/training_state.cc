@@ -7,7 +7,7 @@ namespace {
 
 math::AlignedVector copy_of(const math::AlignedVector& values) {
   math::AlignedVector copy(values.size());
-  std::ranges::copy(values.span(), copy.data());
+  std::copy_n(values.data(), values.size(), copy.data());
   return copy;
 }
 

@@ -54,7 +54,7 @@ void round_to_wire(const WireFormat& wire, std::span<const float> from, std::spa
   } else if (wire.rounds()) {
     math::round_to_block_float(from, bits_of(wire.dtype), to, wire.isa);
   } else if (from.data() != to.data()) {
-    std::ranges::copy(from, to.begin());
+    std::copy(from.begin(), from.end(), to.begin());
   }
 }
 

@@ -66,6 +66,10 @@ readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|
 readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|AnswerSlot|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|answer_slot)'
 readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
 
+# Of spans, g++ 12's std::ranges::copy is a loop over the elements; std::copy is a memmove(). (A copy of
+# 318 KB took 198 us and not 8, of floats 49; Zen 3.)
+readonly slow='ranges::copy\('
+
 # violations ROOT: prints file:line:text of each line that breaks the law.
 violations() {
   local folder file
@@ -83,6 +87,7 @@ violations() {
       case $folder in
         roles/*/core | roles/run | net/wire) grep -nHE "$acts" "$file" || true ;;
       esac
+      grep -nHE "$slow" "$file" || true
       if [[ $folder == roles/* && ! ${file#"$1/"} =~ $knows_ways ]]; then
         grep -nHiE "$ways" "$file" || true
       fi
@@ -110,13 +115,14 @@ self_test() {
   echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
   echo '// in shared memory' >"$tree/roles/ps/core/l.h"
   echo '#include "net/transport/shared_memory.h"' >"$tree/roles/process/tensor_memory.cc"
+  echo 'std::ranges::copy(bytes, to.begin());' >"$tree/data/m.cc"
   echo '' >"$tree/roles/outside.cc"
   printf '#include "net/wire/frame.h"\n#include <thread>\n' >"$tree/roles/ps/shell/allowed.cc"
   printf '#include "net/wire/frame.h"\n#include <chrono>\n' >"$tree/roles/ps/core/allowed.cc"
   echo '#include "data/file_system.h"' >"$tree/roles/checkpoint/core/allowed.cc"
   found=$(violations "$tree" | wc -l)
   rm -rf "$tree"
-  [ "$found" -eq 14 ] || { echo "this check is broken: it found $found of 14 violations"; exit 1; }
+  [ "$found" -eq 15 ] || { echo "this check is broken: it found $found of 15 violations"; exit 1; }
 }
 
 self_test

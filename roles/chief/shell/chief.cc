@@ -45,7 +45,8 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
   if (leader.has_result()) {  // a ps was lost after the last step
     TrainingState state{.step = trainer.reply().step};
     state.parameters = math::AlignedVector(trainer.parameters().size());
-    std::ranges::copy(trainer.parameters(), state.parameters.data());
+    const std::span<const float> parameters = trainer.parameters();
+    std::copy(parameters.begin(), parameters.end(), state.parameters.data());
     return state;
   }
   if (std::optional<TrainingState> newest = checkpointer.newest()) {

@@ -68,7 +68,7 @@ double wall_time() {
 
 math::AlignedVector copy_of(std::span<const float> values) {
   math::AlignedVector copy(values.size());
-  std::ranges::copy(values, copy.data());
+  std::copy(values.begin(), values.end(), copy.data());
   return copy;
 }
 
@@ -214,8 +214,8 @@ class Summaries::Impl {
       return;
     }
     spare_.time = {.wall_time = wall_time(), .step = made.step};
-    std::ranges::copy(made.parameters, spare_.parameters.data());
-    std::ranges::copy(made.gradient, spare_.gradient.data());
+    std::copy(made.parameters.begin(), made.parameters.end(), spare_.parameters.data());
+    std::copy(made.gradient.begin(), made.gradient.end(), spare_.gradient.data());
     is_spare_here_.store(false, std::memory_order_relaxed);
     Job job(std::move(spare_));
     if (put(std::move(job))) {

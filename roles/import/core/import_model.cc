@@ -49,7 +49,8 @@ math::AlignedVector parameters_from(const math::ParameterLayout& layout,
                                     const std::vector<std::vector<float>>& variables) {
   math::AlignedVector parameters(layout.size());
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    std::ranges::copy(variables[i], parameters.data() + layout.variables()[i].offset);
+    std::copy(variables[i].begin(), variables[i].end(),
+              parameters.data() + layout.variables()[i].offset);
   }
   return parameters;
 }

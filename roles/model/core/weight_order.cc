@@ -12,8 +12,8 @@ std::vector<float> turned(std::span<const float> from, std::size_t rows, std::si
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
       const auto each = from.subspan((row * columns + column) * width, width);
-      std::ranges::copy(each,
-                        to.begin() + static_cast<std::ptrdiff_t>((column * rows + row) * width));
+      std::copy(each.begin(), each.end(),
+                to.begin() + static_cast<std::ptrdiff_t>((column * rows + row) * width));
     }
   }
   return to;

@@ -86,7 +86,8 @@ void RangeReplica::serve_evaluators() {
         out_.close(each.id);  // training goes on; it may ask again
         continue;
       }
-      std::ranges::copy(shard->evaluated(), copy->data());
+      const std::span<const float> evaluated = shard->evaluated();
+      std::copy(evaluated.begin(), evaluated.end(), copy->data());
     }
     const net::CutReply reply{.request_id = request,
                               .step = shard->step(),

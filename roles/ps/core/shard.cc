@@ -169,7 +169,7 @@ void Shard::take_update(const PushId& push, std::span<const std::uint64_t> train
   for (const std::uint64_t ranks : trainers) {
     count += static_cast<std::size_t>(std::popcount(ranks));
   }
-  std::ranges::copy(trainers, used_.begin());
+  std::copy(trainers.begin(), trainers.end(), used_.begin());
   counters_.pushes += count;
   if (!config_.sync_replicas) {
     count_async(push);
@@ -430,7 +430,8 @@ void Shard::begin_step() noexcept {
 // Strict: the average may be set to another while replies with the result are still leaving.
 void Shard::keep_result() {
   if (strict_ && finished() && optimizer_.averages()) {
-    std::ranges::copy(optimizer_.average(), results_[result_].begin());
+    const std::span<const float> average = optimizer_.average();
+    std::copy(average.begin(), average.end(), results_[result_].begin());
   }
 }
 

@@ -19,9 +19,10 @@ void Shard::make_cut(std::uint64_t sequence) {
   } catch (const std::bad_alloc&) {
     return;  // training goes on; whoever asks for this cut is told that there is none
   }
-  float* to = std::ranges::copy(newest(), cut->values.data()).out;
+  const std::span<const float> parameters = newest();
+  float* to = std::copy(parameters.begin(), parameters.end(), cut->values.data());
   for (const math::StateTensor& tensor : optimizer_.state()) {
-    to = std::ranges::copy(tensor.values, to).out;
+    to = std::copy(tensor.values.begin(), tensor.values.end(), to);
   }
   cut_ = std::move(cut);
 }

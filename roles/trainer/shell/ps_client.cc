@@ -150,7 +150,8 @@ std::span<const float> PsClient::joined(std::span<float> parameters) {
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const net::BodyPlace& place = places_[index];
     if (place.view) {
-      std::ranges::copy(place.bytes(), std::as_writable_bytes(part_of(parameters, index)).begin());
+      std::copy_n(place.bytes().begin(), place.size,
+                  std::as_writable_bytes(part_of(parameters, index)).begin());
     }
   }
   return parameters;
@@ -200,7 +201,7 @@ StepReply PsClient::peek(std::span<float> parameters) {
   const std::span<float> received = begin_gradient();
   session_.begin_peek(begin_now());
   const StepReply newest = run_step(received);
-  std::ranges::copy(received, parameters.begin());
+  std::copy(received.begin(), received.end(), parameters.begin());
   return {newest, parameters};
 }
 
@@ -469,9 +470,11 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
   const auto slice = [range](const math::AlignedVector& whole) {
     return whole.span().subspan(range.begin, range.size());
   };
-  float* to = std::ranges::copy(slice(state_->parameters), values.data()).out;
+  const std::span<const float> own = slice(state_->parameters);
+  float* to = std::copy(own.begin(), own.end(), values.data());
   for (const TrainingState::Tensor& tensor : state_->optimizer) {
-    to = std::ranges::copy(slice(tensor.values), to).out;
+    const std::span<const float> part = slice(tensor.values);
+    to = std::copy(part.begin(), part.end(), to);
   }
   return links_[effect.range].send(effect.header, std::as_bytes(values.span()));
 }

@@ -110,7 +110,7 @@ bool Trainer::leave() {
   const bool released = client_.await_end();
   if (stepper_->left(released)) {
     kept_result_ = math::AlignedVector(parameters_.size());
-    std::ranges::copy(parameters_.span(), kept_result_.data());
+    std::copy_n(parameters_.data(), parameters_.size(), kept_result_.data());
   }
   reply_.finished = stepper_->reply().finished;
   return released;
@@ -154,6 +154,10 @@ void Trainer::train(const StepHooks& hooks) {
   reply_ = client_.pull(parameters_.span());
   round_parameters();
   stepper_->replied(reply_);
+  if (config_.compute_dtype == math::ComputeDtype::kBf16) {
+    log_info(fmt::format("Products of bfloat16 are made {}",
+                         math::bf16_multiplier_text(math::bf16_multiplier(config_.isa))));
+  }
   log_info(fmt::format("Training begins at global step {}", reply_.step));
   began_ = net::Clock::now();
   const std::uint64_t first_step = reply_.step;
@@ -165,7 +169,7 @@ void Trainer::train(const StepHooks& hooks) {
     }
   }
   if (reply_.parameters.data() != parameters_.data()) {  // in memory of a ps, which may go now
-    std::ranges::copy(reply_.parameters, parameters_.data());
+    std::copy(reply_.parameters.begin(), reply_.parameters.end(), parameters_.data());
     reply_.parameters = parameters_.span();
   }
   const std::chrono::duration<double> elapsed = net::Clock::now() - began_;
