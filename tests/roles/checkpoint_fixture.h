@@ -47,7 +47,7 @@ class CheckpointTest : public testing::Test {
   }
 
   // As `ranges.size()` ps do it.
-  void save_shards(const TrainingState& state, const std::vector<math::Range>& ranges) const {
+  void save_shards(const TrainingState& state, const std::vector<math::Range>& ranges) {
     const SaveId id{.step = state.step, .attempt = 1};
     checkpoints_.commit_shards(id, write_shards(id, state, ranges), layout_, kConfig, 0);
   }

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr const char* kTrainDir = "/run/train";
 
 // What a test does to a store, to save `newest`.
-using Save = std::function<void(const CheckpointStore&)>;
+using Save = std::function<void(CheckpointStore&)>;
 
 class CheckpointPowerCutTest : public CheckpointTest {
  protected:
@@ -32,13 +32,14 @@ class CheckpointPowerCutTest : public CheckpointTest {
   }
 
   void save_on(data::FileSystem& disk, std::uint64_t step, std::size_t keep = 0) {
-    save_in(CheckpointStore(disk, kTrainDir), step, keep);
+    CheckpointStore store(disk, kTrainDir);
+    save_in(store, step, keep);
   }
-  void save_in(const CheckpointStore& store, std::uint64_t step, std::size_t keep = 0) {
+  void save_in(CheckpointStore& store, std::uint64_t step, std::size_t keep = 0) {
     store.save(++attempts_, state(step, {"m"}), layout_, kConfig, keep);
   }
   // By two ps.
-  void save_sharded_in(const CheckpointStore& store, std::uint64_t step, std::size_t keep) {
+  void save_sharded_in(CheckpointStore& store, std::uint64_t step, std::size_t keep) {
     const SaveId id{.step = step, .attempt = ++attempts_};
     const TrainingState all = state(step, {"m"});
     std::vector<ShardFile> files;
@@ -88,7 +89,8 @@ class CheckpointPowerCutTest : public CheckpointTest {
       SimulatedFileSystem disk(before);
       disk.cut_power_at(at);
       try {
-        save(CheckpointStore(disk, kTrainDir));
+        CheckpointStore store(disk, kTrainDir);
+        save(store);
         is_done = disk.has_power();
       } catch (const PowerCut&) {
       }
@@ -114,7 +116,8 @@ class CheckpointPowerCutTest : public CheckpointTest {
       disk.fail_at(at, error, times);
       bool is_saved = true;
       try {
-        save(CheckpointStore(disk, kTrainDir));
+        CheckpointStore store(disk, kTrainDir);
+        save(store);
       } catch (const std::system_error& failed) {
         is_saved = false;
         EXPECT_EQ(failed.code(), error) << failed.what();
@@ -136,42 +139,40 @@ class CheckpointPowerCutTest : public CheckpointTest {
 };
 
 TEST_F(CheckpointPowerCutTest, TheFirstSaveIsThereOnceItIsReported) {
-  cut_power_everywhere({}, 0, 1, [this](const CheckpointStore& store) { save_in(store, 1); });
+  cut_power_everywhere({}, 0, 1, [this](CheckpointStore& store) { save_in(store, 1); });
   EXPECT_GT(seen_, 50U);
 }
 
 TEST_F(CheckpointPowerCutTest, TheOneBeforeIsThereUntilTheNextIs) {
-  cut_power_everywhere(saved({1}), 1, 2,
-                       [this](const CheckpointStore& store) { save_in(store, 2); });
+  cut_power_everywhere(saved({1}), 1, 2, [this](CheckpointStore& store) { save_in(store, 2); });
 }
 
 TEST_F(CheckpointPowerCutTest, WhatIsRemovedIsReplacedFirst) {
   cut_power_everywhere(saved({1, 2}), 2, 3,
-                       [this](const CheckpointStore& store) { save_in(store, 3, 1); });
+                       [this](CheckpointStore& store) { save_in(store, 3, 1); });
   EXPECT_GT(seen_, 100U);
 }
 
 TEST_F(CheckpointPowerCutTest, AStepThatIsSavedAgainIsAlwaysThere) {
-  cut_power_everywhere(saved({1, 2}), 2, 2,
-                       [this](const CheckpointStore& store) { save_in(store, 2); });
+  cut_power_everywhere(saved({1, 2}), 2, 2, [this](CheckpointStore& store) { save_in(store, 2); });
 }
 
 TEST_F(CheckpointPowerCutTest, ShardsAreWholeTogetherOrNot) {
   cut_power_everywhere(saved({1}), 1, 2,
-                       [this](const CheckpointStore& store) { save_sharded_in(store, 2, 1); });
+                       [this](CheckpointStore& store) { save_sharded_in(store, 2, 1); });
 }
 
 TEST_F(CheckpointPowerCutTest, ASaveThatADiskRefusesIsNotReported) {
-  const auto save_first = [this](const CheckpointStore& store) { save_in(store, 1); };
+  const auto save_first = [this](CheckpointStore& store) { save_in(store, 1); };
   for (const auto error : {std::errc::io_error, std::errc::no_space_on_device}) {
     fail_everywhere({}, 0, 1, error, save_first);
   }
   // What the save had begun cannot be removed either.
   fail_everywhere({}, 0, 1, std::errc::io_error, save_first, 3);
   fail_everywhere(saved({1, 2}), 2, 3, std::errc::no_space_on_device,
-                  [this](const CheckpointStore& store) { save_in(store, 3, 1); });
+                  [this](CheckpointStore& store) { save_in(store, 3, 1); });
   fail_everywhere(saved({1}), 1, 2, std::errc::io_error,
-                  [this](const CheckpointStore& store) { save_sharded_in(store, 2, 1); });
+                  [this](CheckpointStore& store) { save_sharded_in(store, 2, 1); });
 }
 
 // All but a few of what a run keeps may rot.

@@ -217,6 +217,28 @@ TEST_F(CheckpointTest, DamagedOnesAreNoneOfThoseThatAreKept) {
                           "checkpoint-00000005", "checkpoint-00000006"));
 }
 
+// What this process has seen whole it looks at by its files' sizes alone; another one reads it.
+TEST_F(CheckpointTest, ReadsNoIndexASecondTime) {
+  for (std::uint64_t step = 1; step <= 3; ++step) save(step, 0);
+  change(file("checkpoint-00000003", kIndex), [](auto& bytes) { bytes.back() ^= 1U; });
+  save(4, 3);
+  EXPECT_THAT(scratch_.names(),
+              ElementsAre("checkpoint-00000002", "checkpoint-00000003", "checkpoint-00000004"));
+  CheckpointStore other(disk_, scratch_.path());
+  other.save(++attempts_, state(5), layout_, kConfig, 3);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000002", "checkpoint-00000003",
+                                            "checkpoint-00000004", "checkpoint-00000005"))
+      << "the third is damaged, so that the second counts";
+}
+
+TEST_F(CheckpointTest, SaysWhatItHasSaved) {
+  for (const std::string name : {"checkpoint-00000007", "checkpoint-00000007-2"}) {
+    const SavedCheckpoint saved = checkpoints_.save(++attempts_, state(7), layout_, kConfig, 0);
+    EXPECT_EQ(saved.name, name);
+    EXPECT_EQ(saved.size_bytes, std::filesystem::file_size(file(name, kShard)));
+  }
+}
+
 // A run that went back behind a damaged checkpoint saves lower steps than that has.
 TEST_F(CheckpointTest, TheOneJustWrittenStaysWhateverIsNewer) {
   save(9);

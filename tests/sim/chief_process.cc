@@ -34,6 +34,9 @@ ChiefProcess::ChiefProcess(World& world, Network& network, Checks& checks,
                    .patience = config.patience}) {}
 
 void ChiefProcess::start() {
+  if (disk_ != nullptr) {
+    checkpoints_.emplace(disk_->open());
+  }
   prepare();
   start_snapshots();
   if (config_.ps_replicas > 1) {

@@ -86,6 +86,7 @@ class ChiefProcess final : public WorkerProcess {
 
   const roles::CheckpointOptions checkpoint_;
   SimulatedDisk* const disk_;
+  std::optional<roles::CheckpointStore> checkpoints_;  // on the disk, if there is one
   roles::RunLeader leader_;
   roles::EarlyStop early_stop_;
   roles::EarlyEnd early_end_;  // as checkpoints are to have it

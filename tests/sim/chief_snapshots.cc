@@ -212,25 +212,25 @@ SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
     newest_ = std::make_shared<const roles::TrainingState>(std::exchange(collected_, {}));
     if (disk_ != nullptr) {
       disk_->is_written(newest_->step, view_of(*newest_));
-      disk_->use([&](const roles::CheckpointStore& checkpoints) {
-        checkpoints.save(keep->attempt, *newest_, disk_->layout(), disk_->config_json(),
-                         checkpoint_.max_to_keep);
+      disk_->use([&] {
+        checkpoints_->save(keep->attempt, *newest_, disk_->layout(), disk_->config_json(),
+                           checkpoint_.max_to_keep);
       });
       disk_->was_saved(newest_->step);
     }
     return coordinator_->stored();
   }
   if (const auto* const commit = std::get_if<roles::CommitShards>(&order)) {
-    disk_->use([&](const roles::CheckpointStore& checkpoints) {
-      checkpoints.commit_shards(commit->id, commit->files, disk_->layout(), disk_->config_json(),
-                                checkpoint_.max_to_keep, early_end_);
+    disk_->use([&] {
+      checkpoints_->commit_shards(commit->id, commit->files, disk_->layout(), disk_->config_json(),
+                                  checkpoint_.max_to_keep, early_end_);
     });
     world_.mark(Mark::kShardsCommitted);
     disk_->was_saved(commit->id.step);
     return coordinator_->stored();
   }
   const roles::SaveId id = std::get<roles::DiscardShards>(order).id;
-  disk_->use([&](const roles::CheckpointStore& checkpoints) { checkpoints.discard_shards(id); });
+  disk_->use([&] { checkpoints_->discard_shards(id); });
   return coordinator_->discarded(now());
 }
 

@@ -55,11 +55,13 @@ void SimulatedDisk::set_time() {
   files_.set_now((kDate + passed + clock_step_).count());
 }
 
-void SimulatedDisk::use(const std::function<void(const roles::CheckpointStore&)>& what) {
+roles::CheckpointStore SimulatedDisk::open() { return {files_, kTrainDir}; }
+
+void SimulatedDisk::use(const std::function<void()>& what) {
   set_time();
   std::exception_ptr thrown;
   try {
-    what(store_);
+    what();
   } catch (const PowerCut&) {
   } catch (...) {
     thrown = std::current_exception();

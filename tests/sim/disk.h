@@ -32,9 +32,11 @@ class SimulatedDisk {
 
   // --- what tasks do
 
-  // Does this with the store. What it throws comes through, and KilledAtDisk, where the process
+  // A process's own store, on this disk.
+  [[nodiscard]] roles::CheckpointStore open();
+  // Does this with such a store. What it throws comes through, and KilledAtDisk, where the process
   // that does it is to die of it.
-  void use(const std::function<void(const roles::CheckpointStore&)>& what);
+  void use(const std::function<void()>& what);
   // A state of that step is about to be written, or a range of one.
   void is_written(std::uint64_t step, const roles::ShardView& part);
   // Its writer has been told that it is saved.

@@ -114,10 +114,10 @@ roles::ShardFile StateChannels::write(const Writing& order) {
   }
   disk_->is_written(order.header.step, view);
   roles::ShardFile file;
-  disk_->use([&](const roles::CheckpointStore& checkpoints) {
+  disk_->use([&] {
     file =
-        checkpoints.write_shard({.step = order.header.step, .attempt = order.attempt}, order.shard,
-                                ps_.task().cluster.ps.size(), view, disk_->layout());
+        disk_->open().write_shard({.step = order.header.step, .attempt = order.attempt},
+                                  order.shard, ps_.task().cluster.ps.size(), view, disk_->layout());
   });
   return file;
 }

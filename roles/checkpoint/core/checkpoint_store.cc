@@ -126,30 +126,6 @@ void create_partial(data::FileSystem& disk, const Path& partial) {
   if (error) throw std::system_error(error, "cannot create " + partial.string());
 }
 
-bool looks_whole(data::FileSystem& disk, const Path& checkpoint) {
-  try {
-    return CheckpointReader(disk, checkpoint).check_files().empty();
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-// Removes older editions of `saved`, and older checkpoints once `keep` whole ones are there.
-// Newer ones stay: if they are whole, this run does not know them, and if not, they are somebody's
-// to look at.
-void remove_old(data::FileSystem& disk, const Path& directory, const CheckpointName& saved,
-                std::uint64_t attempt, std::size_t keep) {
-  std::size_t kept = 1;
-  for (const CheckpointName& name : checkpoints_in(disk, directory)) {
-    if (name >= saved) continue;
-    if (name.step == saved.step || (keep != 0 && kept >= keep)) {
-      remove_checkpoint(disk, directory, name, attempt);
-    } else if (keep != 0 && looks_whole(disk, directory / to_string(name))) {
-      ++kept;
-    }
-  }
-}
-
 std::vector<std::string> names_in(data::FileSystem& disk, const Path& directory) {
   std::error_code error;
   std::vector<std::string> names = disk.names_in(directory, error);
@@ -238,9 +214,9 @@ void remove_abandoned(data::FileSystem& files, const Path& directory, std::uint6
   }
 }
 
-void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
-                           const math::ParameterLayout& layout, const std::string& config_json,
-                           std::size_t keep) const {
+SavedCheckpoint CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
+                                      const math::ParameterLayout& layout,
+                                      const std::string& config_json, std::size_t keep) {
   const SaveId id{.step = state.step, .attempt = attempt};
   ShardView shard{.range = {.begin = 0, .end = layout.size()},
                   .parameters = state.parameters.span(),
@@ -249,8 +225,8 @@ void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
     shard.optimizer.push_back({.name = tensor.name, .values = tensor.values.span()});
   }
   try {
-    const ShardFile file = write_shard(id, 0, 1, shard, layout);
-    commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
+    const ShardFile file = write_shard(id, 0, 1, shard, layout, Until::kItIsDurable);
+    return commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
   } catch (...) {
     discard_shards(id);
     throw;
@@ -260,6 +236,12 @@ void CheckpointStore::save(std::uint64_t attempt, const TrainingState& state,
 ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
                                        const ShardView& shard,
                                        const math::ParameterLayout& layout) const {
+  return write_shard(id, ps, ps_count, shard, layout, Until::kItsNameIsDurable);
+}
+
+ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
+                                       const ShardView& shard, const math::ParameterLayout& layout,
+                                       Until until) const {
   assert(shard.range.end <= layout.size());
   assert(shard.parameters.size() == shard.range.size());
   // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
@@ -283,14 +265,16 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
     file.size_bytes += tensor.values.size_bytes();
     file.sha256.push_back(data::sha256_hex(std::as_bytes(tensor.values)));
   }
-  data::write_durably(*files_, directory / file.name, data::safetensors_parts(header, tensors));
+  // Where the same process commits it, it syncs the directory then.
+  const auto write = until == Until::kItsNameIsDurable ? data::write_durably : data::write_synced;
+  write(*files_, directory / file.name, data::safetensors_parts(header, tensors));
   return file;
 }
 
-void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
-                                    const math::ParameterLayout& layout,
-                                    const std::string& config_json, std::size_t keep,
-                                    const EarlyEnd& early_end) const {
+SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
+                                               const math::ParameterLayout& layout,
+                                               const std::string& config_json, std::size_t keep,
+                                               const EarlyEnd& early_end) {
   const Path partial = path_ / partial_name(id);
   check_shards(files, layout, partial);
   check_presence(*files_, files, partial);
@@ -306,12 +290,63 @@ void CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile>
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
   const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);
+  SavedCheckpoint saved{.name = to_string(name)};
+  Sizes sizes = {{std::string(kIndexName), index.size()}};
+  for (const ShardFile& file : files) {
+    sizes.emplace_back(file.name, file.size_bytes);
+    saved.size_bytes += file.size_bytes;
+  }
+  whole_[saved.name] = std::move(sizes);
   try {
-    remove_old(*files_, path_, name, id.attempt, keep);
+    remove_old(name, id.attempt, keep);
   } catch (const std::exception&) {
     // The checkpoint is there. The next one removes what this one could not.
   }
   try_to_remove_abandoned(*files_, path_, id.step);
+  return saved;
+}
+
+// Removes older editions of `saved`, and older checkpoints once `keep` whole ones are there.
+// Newer ones stay: if they are whole, this run does not know them, and if not, they are somebody's
+// to look at.
+void CheckpointStore::remove_old(const CheckpointName& saved, std::uint64_t attempt,
+                                 std::size_t keep) {
+  std::size_t kept = 1;
+  for (const CheckpointName& name : checkpoints_in(*files_, path_)) {
+    if (name >= saved) continue;
+    if (name.step == saved.step || (keep != 0 && kept >= keep)) {
+      whole_.erase(to_string(name));
+      remove_checkpoint(*files_, path_, name, attempt);
+    } else if (keep != 0 && looks_whole(name)) {
+      ++kept;
+    }
+  }
+}
+
+// Whether its files are there, and of their sizes: their contents are read by who needs them.
+bool CheckpointStore::looks_whole(const CheckpointName& name) {
+  const std::string text = to_string(name);
+  const Path directory = path_ / text;
+  if (const auto known = whole_.find(text); known != whole_.end()) {
+    return std::ranges::all_of(known->second, [&](const auto& file) {
+      std::error_code error;
+      return files_->size_of(directory / file.first, error) == file.second && !error;
+    });
+  }
+  try {
+    const CheckpointReader reader(*files_, directory);
+    if (!reader.check_files().empty()) return false;
+    std::error_code error;
+    Sizes sizes = {
+        {std::string(kIndexName), files_->size_of(directory / std::string(kIndexName), error)}};
+    for (const ShardFile& file : reader.index().files) {
+      sizes.emplace_back(file.name, file.size_bytes);
+    }
+    if (!error) whole_[text] = std::move(sizes);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void CheckpointStore::discard_shards(const SaveId& id) const noexcept {
@@ -360,7 +395,7 @@ std::optional<std::string> fit_optimizer(TrainingState& state, const math::Optim
                          is_same)) {
     if (lacks_average) {
       math::AlignedVector average(state.parameters.size());
-      std::ranges::copy(state.parameters.span(), average.data());
+      std::copy_n(state.parameters.data(), state.parameters.size(), average.data());
       state.optimizer.push_back(
           {.name = std::string(math::kAverageName), .values = std::move(average)});
     }

@@ -13,13 +13,15 @@
 // of its operations is the promise: a save that has returned is found after a power cut at any
 // time.
 //
-// Callable from any thread. One save at a time in a directory; readers may come at any time.
+// Callable from any thread, but for save() and commit_shards(): one at a time of an object, and of
+// a directory. Readers may come at any time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +35,8 @@
 #include "roles/run/training_state.h"
 
 namespace disttf::roles {
+
+struct CheckpointName;  // checkpoint_reader.h
 
 // Which save it is: `attempt` tells it from other tries at the same step, of this process or
 // another. Whoever starts it draws the number at random.
@@ -74,6 +78,12 @@ struct LoadedCheckpoint {
   std::string config_json;  // as it was saved, without spaces between its parts
 };
 
+// A checkpoint as it was saved.
+struct SavedCheckpoint {
+  std::string name;              // of its directory
+  std::uint64_t size_bytes = 0;  // of all files but the index
+};
+
 class CheckpointStore {
  public:
   // Gets a sentence, e.g. for the log.
@@ -93,8 +103,9 @@ class CheckpointStore {
   // removed; 0: all stay. The one just written and newer ones always stay.
 
   // The whole state, by one process.
-  void save(std::uint64_t attempt, const TrainingState& state, const math::ParameterLayout& layout,
-            const std::string& config_json, std::size_t keep) const;
+  SavedCheckpoint save(std::uint64_t attempt, const TrainingState& state,
+                       const math::ParameterLayout& layout, const std::string& config_json,
+                       std::size_t keep);
 
   // Sharded: every ps writes its range of the vector, on file systems that show all of them the
   // same directory. Ps `ps` of `ps_count`. May be repeated with the same values.
@@ -103,9 +114,9 @@ class CheckpointStore {
                                       const math::ParameterLayout& layout) const;
   // ... then the chief, with the answers of all ps in their order. Refuses files that it does not
   // see, and shards that together are not the whole vector.
-  void commit_shards(const SaveId& id, std::span<const ShardFile> files,
-                     const math::ParameterLayout& layout, const std::string& config_json,
-                     std::size_t keep, const EarlyEnd& early_end = {}) const;
+  SavedCheckpoint commit_shards(const SaveId& id, std::span<const ShardFile> files,
+                                const math::ParameterLayout& layout, const std::string& config_json,
+                                std::size_t keep, const EarlyEnd& early_end = {});
   // ... or, if a ps failed. Never throws: what stays is removed by a later save.
   void discard_shards(const SaveId& id) const noexcept;
 
@@ -120,8 +131,21 @@ class CheckpointStore {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
+  // The files of a checkpoint, the index among them, and their sizes.
+  using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
+
+  enum class Until : std::uint8_t { kItsNameIsDurable, kItIsDurable };
+  ShardFile write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
+                        const ShardView& shard, const math::ParameterLayout& layout,
+                        Until until) const;
+  void remove_old(const CheckpointName& saved, std::uint64_t attempt, std::size_t keep);
+  bool looks_whole(const CheckpointName& name);
+
   data::FileSystem* files_;
   std::filesystem::path path_;
+  // Of those that were found to be whole, so that no save has to read the others' indexes again; by
+  // the names of their directories.
+  std::map<std::string, Sizes> whole_;
 };
 
 // Removes the partial directories that killed writers have left in `directory`: nobody saves a step
@@ -133,7 +157,6 @@ void remove_abandoned(data::FileSystem& files, const std::filesystem::path& dire
                       std::uint64_t step, std::filesystem::file_time_type now);
 
 // For whoever keeps checkpoints in a directory of its own.
-struct CheckpointName;  // checkpoint_reader.h
 
 // Gives the whole checkpoint in `partial`, a directory in `directory` whose contents are durable,
 // its name: the first edition of its step that is free. Throws std::system_error.

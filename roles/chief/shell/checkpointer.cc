@@ -239,30 +239,15 @@ class Checkpointer::Impl {
       log_warning("no checkpoint was saved: " + done.why_not);
     } else if (done.step && !options_.train_dir.empty()) {
       const std::chrono::duration<double> took = net::Clock::now() - began;
-      on_saved_(record_of(*done.step, took.count()));
+      on_saved_({.step = *done.step,
+                 .name = std::move(saved_.name),
+                 .bytes = saved_.size_bytes,
+                 .seconds = took.count(),
+                 .weights_sha256 = std::exchange(hash_, {})});
       log_info(fmt::format("Saved checkpoint at global step {} in {} ({:.3f} s)", *done.step,
                            options_.train_dir.string(), took.count()));
     }
     return done.is_done;
-  }
-
-  // What lies on the disk is looked at, which is what a reader will find.
-  CheckpointRecord record_of(std::uint64_t step, double seconds) {
-    CheckpointRecord record{
-        .step = step, .name = {}, .seconds = seconds, .weights_sha256 = std::exchange(hash_, {})};
-    try {
-      const std::scoped_lock lock(directory_mutex_);
-      for (const CheckpointName& name : checkpoints_in(disk_, options_.train_dir)) {
-        if (name.step == step) {
-          record.name = to_string(name);
-          record.bytes = CheckpointReader(disk_, options_.train_dir / record.name).size_bytes();
-          break;
-        }
-      }
-    } catch (const std::exception&) {
-      record.bytes = 0;  // somebody has taken it away already
-    }
-    return record;
   }
 
   void measure(const SnapshotDone& done, std::chrono::nanoseconds time) const {
@@ -315,7 +300,7 @@ class Checkpointer::Impl {
     }
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
-      store_.save(order.attempt, *shared, layout_, config_json_, options_.max_to_keep);
+      saved_ = store_.save(order.attempt, *shared, layout_, config_json_, options_.max_to_keep);
       hash_ = weights_hash(layout_, shared->parameters.span());
     }
     return coordinator_.stored();
@@ -327,8 +312,8 @@ class Checkpointer::Impl {
   // newest checkpoint; steps are a function of the state, so the bits do not suffer.
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
     const std::scoped_lock lock(directory_mutex_);
-    store_.commit_shards(order.id, order.files, layout_, config_json_, options_.max_to_keep,
-                         early_end());
+    saved_ = store_.commit_shards(order.id, order.files, layout_, config_json_,
+                                  options_.max_to_keep, early_end());
     return coordinator_.stored();
   }
 
@@ -376,7 +361,7 @@ class Checkpointer::Impl {
   const math::ParameterLayout& layout_;
   const OnSaved on_saved_;
   Storage disk_;
-  const CheckpointStore store_;
+  CheckpointStore store_;                  // under directory_mutex_, where it is changed or read
   std::vector<std::string> tensor_names_;  // of the optimizer's state
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
@@ -385,6 +370,7 @@ class Checkpointer::Impl {
   SnapshotCoordinator coordinator_;
   std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
   TrainingState collected_;                    // so far
+  SavedCheckpoint saved_;                      // the last one
   std::string hash_;                           // of the weights that were saved; empty: not known
   // Shared by all threads.
   std::mutex mutex_;
