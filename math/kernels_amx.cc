@@ -12,11 +12,8 @@
 // As in kernels_impl.inc every function has internal linkage, and there is no std:: template.
 // The tiles are configured in each call and given up at its end: a thread that is between two
 // products has no more state to save than others.
-#include <immintrin.h>
-
-#include <cstddef>
-#include <cstdint>
-
+#define DISTTF_ISA amx
+#include "math/bf16_pairs.inc"
 #include "math/kernels_table.h"
 
 namespace disttf::math::amx {
@@ -43,87 +40,6 @@ struct alignas(64) TileConfig {
   std::uint8_t reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-inline __mmask16 first_lanes(std::size_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xFFFFU : (1U << count) - 1U);
-}
-
-inline std::size_t at_most(std::size_t value, std::size_t most) {
-  return value < most ? value : most;
-}
-
-// What was loaded to be rounded.
-struct Seen {
-  __m512i largest = _mm512_setzero_si512();  // magnitude, in each lane
-
-  // 16 numbers as bits; 0 where they are not in `lanes`: no memory is touched there.
-  __m512i load(const float* from, __mmask16 lanes) {
-    const __m512i bits = _mm512_maskz_loadu_epi32(lanes, from);
-    largest = _mm512_max_epu32(largest, _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF)));
-    return bits;
-  }
-  // Whether all of it rounds to no more than the largest bfloat16.
-  [[nodiscard]] bool is_finite() const {
-    return _mm512_cmpge_epu32_mask(largest, _mm512_set1_epi32(0x7F7F8000)) == 0;
-  }
-};
-
-// The nearest bfloat16 in the upper half of each lane; the lower half is what it is.
-inline __m512i rounded(__m512i bits) {
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  return _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
-}
-inline __m512i as_lower(__m512i bits) { return _mm512_srli_epi32(rounded(bits), 16); }
-inline __m512i as_upper(__m512i bits) {
-  return _mm512_and_si512(rounded(bits), _mm512_set1_epi32(static_cast<int>(0xFFFF0000)));
-}
-
-// Rows and columns change places.
-[[gnu::noinline]] void transpose(std::uint32_t* tile) {
-  __m512i rows[16];
-  __m512i half[16];
-#pragma GCC unroll 16
-  for (std::size_t i = 0; i < 16; ++i) {
-    rows[i] = _mm512_load_si512(tile + 16 * i);
-  }
-  // Lanes that are 1, 2, 4 and 8 apart change places with those of the rows so far away.
-#pragma GCC unroll 8
-  for (std::size_t i = 0; i < 16; i += 2) {
-    half[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-    half[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < 16; i += 4) {
-    rows[i] = _mm512_unpacklo_epi64(half[i], half[i + 2]);
-    rows[i + 1] = _mm512_unpackhi_epi64(half[i], half[i + 2]);
-    rows[i + 2] = _mm512_unpacklo_epi64(half[i + 1], half[i + 3]);
-    rows[i + 3] = _mm512_unpackhi_epi64(half[i + 1], half[i + 3]);
-  }
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < 4; ++i) {
-    half[i] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88);
-    half[i + 4] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xDD);
-    half[i + 8] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0x88);
-    half[i + 12] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0xDD);
-  }
-#pragma GCC unroll 8
-  for (std::size_t i = 0; i < 8; ++i) {
-    _mm512_store_si512(tile + 16 * i, _mm512_shuffle_i32x4(half[i], half[i + 8], 0x88));
-    _mm512_store_si512(tile + 16 * (i + 8), _mm512_shuffle_i32x4(half[i], half[i + 8], 0xDD));
-  }
-}
-
-// op(A), or op(B), as it lies in memory.
-struct Matrix {
-  const float* at;
-  std::size_t stride;  // floats from one line to the next
-  bool turned;         // a line is a step of A's depth, or a column of B: tiles have it otherwise
-
-  // What begins `lines` and, in each, `along` numbers further on.
-  [[nodiscard]] Matrix from(std::size_t lines, std::size_t along) const {
-    return {at + lines * stride + along, stride, turned};
-  }
 };
 
 // A [rows, steps] -> tiles [row tile, block, half of the block].

@@ -15,12 +15,10 @@
 // else is float32. The depth is cut into pieces of kBf16Chain steps. Each piece is one chain of
 // fused multiply-adds from 0, in order; the chains' sums, plus 0, are added one after the other to
 // what the element starts from. Denormals count as 0. On a thread
-// that has called flush_denormals() the bits are the same on AVX2, on AVX-512, on NEON and on the
-// tile unit (AMX-BF16), and those of a row of C do not depend on which other rows the call
-// computes. Chains of 16 are what all of them can make. VDPBF16PS could as well (its lanes make two
-// multiply-adds one after the other, the upper half's first, each rounded like float32's), but
-// where there is a tile unit it is half as fast as float32. The generic set has none: it lacks the
-// instruction that multiplies and adds.
+// that has called flush_denormals() the bits are the same on AVX2, on AVX-512, on NEON, with
+// VDPBF16PS and on the tile unit (AMX-BF16), and those of a row of C do not depend on which other
+// rows the call computes. Chains of 16 are what all of them can make. The generic set has none: it
+// lacks the instruction that multiplies and adds.
 //
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once
@@ -256,13 +254,16 @@ namespace neon {
 extern const Kernels kKernels;
 }
 
-// Products of bfloat16 alone, for CPUs that have AVX-512 and the tile unit.
+// Products of bfloat16 alone, for CPUs that have AVX-512 and the tile unit, or VDPBF16PS.
 namespace amx {
 extern const Products kProducts;
 }
+namespace avx512_bf16 {
+extern const Products kProducts;
+}
 
-// What multiplies fastest on this CPU: the table's products, or those of bfloat16 on the tile unit
-// where `isa` is AVX-512. REQUIRES: isa is in supported_isas(), and has `dtype`.
+// What multiplies fastest on this CPU: the table's products, or what bf16_multiplier() names.
+// REQUIRES: isa is in supported_isas(), and has `dtype`.
 [[nodiscard]] const Products& products(Isa isa, ComputeDtype dtype) noexcept;
 
 }  // namespace disttf::math

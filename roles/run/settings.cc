@@ -150,7 +150,7 @@ std::vector<Setting> make_settings() {
                        math::kComputeDtypeNames},
        .about = "what the operands of products and convolutions are rounded to, sums stay "
                 "float32; `bf16`: [twice as fast](performance.md#products-of-bfloat16) where the CPU "
-                "has AMX",
+                "has AMX, slower where it has nothing for it",
        .argument = "NAME"},
       {.name = "batch_size",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.batch_size; },

@@ -22,7 +22,7 @@
 namespace disttf::math {
 namespace {
 
-enum class Way : std::uint8_t { kAvx2, kAvx512, kTileUnit };
+enum class Way : std::uint8_t { kAvx2, kAvx512, kPairs, kTileUnit };
 
 enum class Operand : std::uint8_t { kPlain, kFirstTransposed, kSecondTransposed };
 constexpr Operand kOperands[] = {Operand::kPlain, Operand::kFirstTransposed,
@@ -32,17 +32,38 @@ bool supports(Isa isa) {
   return std::ranges::find(supported_isas(), isa) != supported_isas().end();
 }
 
+// Null: this machine cannot multiply so.
+const Products* products_of(Way way) {
+  switch (way) {
+    case Way::kAvx2:
+      return supports(Isa::kAvx2) ? &kernels(Isa::kAvx2).bf16 : nullptr;
+    case Way::kAvx512:
+      return supports(Isa::kAvx512) ? &kernels(Isa::kAvx512).bf16 : nullptr;
+    case Way::kPairs:
+#if defined(__x86_64__)
+      if (supports(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16")) {
+        return &avx512_bf16::kProducts;
+      }
+#endif
+      return nullptr;
+    case Way::kTileUnit:
+      return supports(Isa::kAvx512) && bf16_multiplier(Isa::kAvx512) == Bf16Multiplier::kTileUnit
+                 ? &products(Isa::kAvx512, ComputeDtype::kBf16)
+                 : nullptr;
+  }
+  return nullptr;
+}
+
 class Bf16Products : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    const Isa isa = GetParam() == Way::kAvx2 ? Isa::kAvx2 : Isa::kAvx512;
-    if (!supports(isa)) {
-      GTEST_SKIP() << "this machine, or this build, has no " << isa_name(isa);
-    }
-    const Products& best = products(isa, ComputeDtype::kBf16);
-    products_ = GetParam() == Way::kTileUnit ? &best : &kernels(isa).bf16;
-    if (GetParam() == Way::kTileUnit && &best == &kernels(isa).bf16) {
-      GTEST_SKIP() << "this machine has no tile unit, or does not let it be used";
+    constexpr const char* kLacks[] = {"this machine, or this build, has no avx2",
+                                      "this machine, or this build, has no avx512",
+                                      "this machine, or this build, has no VDPBF16PS",
+                                      "this machine has no tile unit, or does not let it be used"};
+    products_ = products_of(GetParam());
+    if (products_ == nullptr) {
+      GTEST_SKIP() << kLacks[static_cast<std::size_t>(GetParam())];
     }
     flush_denormals();
   }
@@ -70,11 +91,12 @@ class Bf16Products : public testing::TestWithParam<Way> {
   AlignedVector scratch_ = AlignedVector(kProductScratchFloats);
 };
 std::string way_name(const testing::TestParamInfo<Way>& way) {
-  constexpr const char* kNames[] = {"Avx2", "Avx512", "TileUnit"};
+  constexpr const char* kNames[] = {"Avx2", "Avx512", "Pairs", "TileUnit"};
   return kNames[static_cast<std::size_t>(way.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Ways, Bf16Products,
-                         testing::Values(Way::kAvx2, Way::kAvx512, Way::kTileUnit), way_name);
+                         testing::Values(Way::kAvx2, Way::kAvx512, Way::kPairs, Way::kTileUnit),
+                         way_name);
 
 // By the definition, one number after the other. REQUIRES: flush_denormals().
 AlignedVector by_definition(Operand form, const AlignedVector& a_given,
@@ -100,15 +122,15 @@ AlignedVector by_definition(Operand form, const AlignedVector& a_given,
 
 // One less, equal, one more than tiles, vectors, chains and what is copied at once.
 constexpr ProductShape kShapes[] = {
-    {.rows = 1, .columns = 1, .depth = 1},      {.rows = 1, .columns = 10, .depth = 15},
-    {.rows = 2, .columns = 15, .depth = 16},    {.rows = 12, .columns = 16, .depth = 17},
-    {.rows = 16, .columns = 17, .depth = 31},   {.rows = 17, .columns = 31, .depth = 32},
-    {.rows = 31, .columns = 32, .depth = 33},   {.rows = 32, .columns = 33, .depth = 48},
-    {.rows = 33, .columns = 63, .depth = 127},  {.rows = 100, .columns = 10, .depth = 100},
-    {.rows = 47, .columns = 65, .depth = 129},  {.rows = 193, .columns = 35, .depth = 100},
-    {.rows = 37, .columns = 129, .depth = 513}, {.rows = 259, .columns = 20, .depth = 545},
-    {.rows = 1025, .columns = 7, .depth = 70},  {.rows = 0, .columns = 3, .depth = 4},
-    {.rows = 3, .columns = 0, .depth = 4}};
+    {.rows = 1, .columns = 1, .depth = 1},       {.rows = 1, .columns = 10, .depth = 15},
+    {.rows = 2, .columns = 15, .depth = 16},     {.rows = 12, .columns = 16, .depth = 17},
+    {.rows = 16, .columns = 17, .depth = 31},    {.rows = 17, .columns = 31, .depth = 32},
+    {.rows = 31, .columns = 32, .depth = 33},    {.rows = 32, .columns = 33, .depth = 48},
+    {.rows = 33, .columns = 63, .depth = 127},   {.rows = 100, .columns = 10, .depth = 100},
+    {.rows = 47, .columns = 65, .depth = 129},   {.rows = 193, .columns = 35, .depth = 100},
+    {.rows = 37, .columns = 129, .depth = 513},  {.rows = 259, .columns = 20, .depth = 545},
+    {.rows = 1025, .columns = 7, .depth = 70},   {.rows = 0, .columns = 3, .depth = 4},
+    {.rows = 2021, .columns = 33, .depth = 257}, {.rows = 3, .columns = 0, .depth = 4}};
 
 TEST_P(Bf16Products, AreWhatTheDefinitionSays) {
   for (const ProductShape& shape : kShapes) {
@@ -225,6 +247,19 @@ TEST(ComputeDtype, NamesComeBack) {
     EXPECT_EQ(compute_dtype_from_name(compute_dtype_name(dtype)), dtype);
   }
   EXPECT_EQ(compute_dtype_from_name("bfloat16"), std::nullopt);
+}
+
+TEST(ComputeDtype, SaysWhatMultipliesBf16) {
+  for (const Isa isa : supported_isas()) {
+    if (!can_multiply(isa, ComputeDtype::kBf16)) {
+      continue;
+    }
+    const bool by_floats = bf16_multiplier(isa) == Bf16Multiplier::kRoundedFloats;
+    EXPECT_EQ(by_floats, &products(isa, ComputeDtype::kBf16) == &kernels(isa).bf16)
+        << isa_name(isa);
+  }
+  EXPECT_EQ(bf16_multiplier_text(Bf16Multiplier::kTileUnit), "by the tile unit (AMX-BF16)");
+  EXPECT_EQ(bf16_multiplier_text(Bf16Multiplier::kPairs), "by AVX-512's VDPBF16PS");
 }
 
 TEST(ComputeDtype, Bf16TakesMoreThanTheGenericSet) {

@@ -44,6 +44,7 @@ class ComputeDtype : public ProcessTest {
 TEST_F(ComputeDtype, Bf16ReachesTheAccuracyOfTheTutorials) {
   Process& job = launch(kBfloat + Words{"--workers=2", "--ps=1"});
   ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "Products of bfloat16 are made by "));
   EXPECT_GE(accuracy_in(job), has_mnist() ? 0.975 : 0.97);
 }
 

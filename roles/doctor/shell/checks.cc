@@ -100,9 +100,11 @@ Finding check_processor() {
   }
   const math::Isa fastest = math::supported_isas().front();
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
-  return {"processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
-          fmt::format("--isa {} unless told otherwise, of {}; {}bf16", math::isa_name(fastest),
-                      sets, has_bf16 ? "has " : "no ")};
+  return {
+      "processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
+      fmt::format(
+          "--isa {} unless told otherwise, of {}; bf16 {}", math::isa_name(fastest), sets,
+          has_bf16 ? math::bf16_multiplier_text(math::bf16_multiplier(fastest)) : "not at all")};
 }
 
 Finding check_clock() {
