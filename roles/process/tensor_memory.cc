@@ -92,4 +92,8 @@ std::string describe_ways(std::size_t in_place, std::size_t ps) {
   return "shares memory with " + std::to_string(in_place) + " of " + std::to_string(ps) + " ps";
 }
 
+std::string describe_way_to_backup(std::size_t range) {
+  return "shares memory with the backup of range " + std::to_string(range);
+}
+
 }  // namespace disttf::roles

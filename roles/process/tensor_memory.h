@@ -47,5 +47,7 @@ namespace disttf::roles {
 void check_way_to(const Task& task, const std::string& ps, bool is_in_place);
 // The same with all of them, for the log.
 [[nodiscard]] std::string describe_ways(std::size_t in_place, std::size_t ps);
+// The same of a range's primary, once an update has stayed in memory.
+[[nodiscard]] std::string describe_way_to_backup(std::size_t range);
 
 }  // namespace disttf::roles

@@ -213,6 +213,29 @@ TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
 
 // The state waits to be taken by the other host, and so do the updates since: two at most, and the
 // trainers with them.
+// (A copy that is made in the last steps alone has not the time to agree on memory.)
+TEST_F(Replicas, UpdatesStayInTheMemoryOfOneMachineOrAreSentToTheSameBits) {
+  std::vector<std::string> hashes;
+  for (const std::string transport : {"auto", "tcp"}) {
+    Process& job =
+        run("launch " + transport,
+            Words{"launch", "--ps=2", "--workers=2", "--ps_replicas=2", "--train_steps=500",
+                  "--print_weights_hash", "--transport=" + transport} +
+                data_flags());
+    ASSERT_TRUE(exits(job, kExitDone));
+    for (const std::string range : {"0", "1"}) {
+      const auto held = numbers_in(job, "holds a copy of range " + range + " at step ([0-9]+)");
+      ASSERT_EQ(held.size(), 1U) << "range " << range;
+      const bool is_told = job.standard_error().find("shares memory with the backup of range " +
+                                                     range) != std::string::npos;
+      EXPECT_EQ(is_told, transport == "auto" && held[0] < 480) << "range " << range;
+    }
+    hashes.push_back(weights_hash_in(job));
+  }
+  ASSERT_EQ(hashes[0].size(), 64U);
+  EXPECT_EQ(hashes[0], hashes[1]);
+}
+
 TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   cluster_.emplace(ClusterSize{.ps = 2, .workers = 1});
   std::atomic<pid_t> primary = 0;

@@ -167,13 +167,14 @@ net::InPlaceTerms RangeServer::terms_of_primary() const {
 }
 
 // To the backup, which has been told by now what run it is.
-void RangeServer::offer_memory(net::ServerConnection& backup) const {
+void RangeServer::offer_memory(net::ServerConnection& backup) {
   const Shard* const shard = core_.state().shard().get();
   if (shard == nullptr) {
     return;
   }
   if (auto slots = make_update_slots(task_, shard->config(), shard->range().size())) {
     backup.offer(std::move(slots));
+    has_told_way_ = false;
   }
 }
 
@@ -192,6 +193,9 @@ void RangeServer::apply(SendFrame& effect) {
     const std::size_t bytes = effect.body.size();
     const bool is_sent = to->send_acknowledged(effect.header, std::move(effect.body));
     meter_.sent(effect.header, bytes, !is_sent);
+    if (!is_sent && !std::exchange(has_told_way_, true)) {
+      log_info(describe_way_to_backup(core_.state().index()));
+    }
   } else {
     meter_.sent(effect.header, effect.body.size(), false);
     to->send(effect.header, std::move(effect.body));

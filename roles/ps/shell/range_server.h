@@ -68,7 +68,7 @@ class RangeServer {
   // Memory.
   [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
   [[nodiscard]] net::InPlaceTerms terms_of_primary() const;
-  void offer_memory(net::ServerConnection& backup) const;
+  void offer_memory(net::ServerConnection& backup);
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,
@@ -82,6 +82,7 @@ class RangeServer {
   ShardWriter writer_;  // posts to the process's context
   // Of the core's newest shard; null: it has taken some of its own.
   std::shared_ptr<net::ParameterMemory> memory_;
+  bool has_told_way_ = false;  // of the updates to the backup that is filled
 };
 
 }  // namespace disttf::roles
