@@ -59,6 +59,11 @@ else()
     $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
 endif()
 
+# How COLD sources of a room are compiled: to be small, and without passes of the compiler that make
+# fast code faster. Those take a tenth of the first build, and would make the file 0.3 % smaller.
+set(DISTTF_COLD_OPTIONS -Os -fno-code-hoisting -fno-gcse -fno-ipa-cp -fno-ipa-icf -fno-ipa-reference -fno-ipa-sra
+  -fno-ivopts -fno-schedule-insns2 -fno-tree-dominator-opts -fno-tree-pre -fno-tree-sink -fno-tree-slsr -fno-tree-vrp)
+
 # disttf_room(target [HOT a.cc ..] [COLD b.cc ..] [PUBLIC libs] [PRIVATE libs]): a room of the house,
 # a library. HOT: on the way of a training step. COLD: runs once, or when something is wrong, where
 # small is better than fast.
@@ -75,7 +80,7 @@ function(disttf_room target)
       target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cold>)
     endif()
     target_link_libraries(${target}_cold PRIVATE disttf_flags ${arg_PUBLIC} ${arg_PRIVATE})
-    target_compile_options(${target}_cold PRIVATE $<$<CONFIG:Release>:-Os>)
+    target_compile_options(${target}_cold PRIVATE "$<$<CONFIG:Release>:${DISTTF_COLD_OPTIONS}>")
   endif()
   set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
 endfunction()

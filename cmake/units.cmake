@@ -61,7 +61,7 @@ function(disttf_unite_rooms rooms)
     add_library(${library} STATIC ${units})
     target_link_libraries(${library} PUBLIC ${${library}_linked})
     if(library MATCHES "_cold$")
-      target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-Os>)  # as disttf_room() has it
+      target_compile_options(${library} PRIVATE "$<$<CONFIG:Release>:${DISTTF_COLD_OPTIONS}>")  # as disttf_room() has it
     endif()
     if(library MATCHES "^disttf_united_data_" AND DISTTF_SANITIZE MATCHES address)
       target_compile_options(${library} PRIVATE -O1)  # as in CMakeLists.txt
