@@ -125,7 +125,8 @@ std::error_code each_member(const Unzip& file, See see) {
 ZipSource zip_source(std::span<const std::uint8_t> bytes) {
   return {.size_bytes = bytes.size(),
           .read = [bytes](std::uint64_t offset, std::span<std::uint8_t> out) {
-            std::copy_n(bytes.subspan(offset).begin(), out.size(), out.begin());
+            const auto part = bytes.subspan(offset, out.size());
+            std::copy(part.begin(), part.end(), out.begin());
             return true;
           }};
 }

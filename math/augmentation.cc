@@ -123,8 +123,8 @@ void Augmenter::frame(std::span<const std::uint8_t> image) noexcept {
   const std::size_t line = shape_.width * shape_.channels;
   const std::size_t framed_line = line + 2 * shape_.channels;
   for (std::size_t row = 0; row < shape_.height; ++row) {
-    std::copy_n(image.data() + row * line, line,
-                framed_.data() + (row + 1) * framed_line + shape_.channels);
+    const auto from = image.subspan(row * line, line);
+    std::copy(from.begin(), from.end(), framed_.data() + (row + 1) * framed_line + shape_.channels);
   }
 }
 

@@ -1,24 +1,39 @@
 #include "math/denormals.h"
 
-#include <cstdint>
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace disttf::math {
+namespace {
 
-void flush_denormals() noexcept {
 #if defined(__x86_64__)
-  constexpr unsigned kFlushToZero = 0x8000;       // results (MXCSR.FTZ)
-  constexpr unsigned kDenormalsAreZero = 0x0040;  // operands (MXCSR.DAZ)
-  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+// MXCSR.FTZ, of results, and MXCSR.DAZ, of operands.
+constexpr std::uint64_t kFlush = 0x8000 | 0x0040;
+
+std::uint64_t control() noexcept { return _mm_getcsr(); }
+void set_control(std::uint64_t bits) noexcept { _mm_setcsr(static_cast<unsigned>(bits)); }
 #elif defined(__aarch64__)
-  constexpr std::uint64_t kFlushToZero = std::uint64_t{1} << 24U;  // both (FPCR.FZ)
-  std::uint64_t control = 0;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  asm volatile("msr fpcr, %0" : : "r"(control | kFlushToZero));
-#endif
+constexpr std::uint64_t kFlush = std::uint64_t{1} << 24U;  // FPCR.FZ, of both
+
+std::uint64_t control() noexcept {
+  std::uint64_t bits = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(bits));
+  return bits;
 }
+void set_control(std::uint64_t bits) noexcept { asm volatile("msr fpcr, %0" : : "r"(bits)); }
+#else
+constexpr std::uint64_t kFlush = 0;
+
+std::uint64_t control() noexcept { return 0; }
+void set_control(std::uint64_t /*bits*/) noexcept {}
+#endif
+
+}  // namespace
+
+void flush_denormals() noexcept { set_control(control() | kFlush); }
+
+FlushedDenormals::FlushedDenormals() noexcept : before_(control()) { flush_denormals(); }
+FlushedDenormals::~FlushedDenormals() { set_control(before_); }
 
 }  // namespace disttf::math

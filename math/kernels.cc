@@ -6,6 +6,7 @@
 
 #include "math/kernels_table.h"
 #include "math/names.h"
+#include "math/products_trial.h"
 
 #if defined(DISTTF_X86_64_KERNELS)
 #include <cpuid.h>
@@ -79,9 +80,11 @@ Bf16Multiplier multiplier_beside_avx512() noexcept {
   if (take_tile_unit()) {
     return Bf16Multiplier::kTileUnit;
   }
-  // Intel makes one a cycle where it makes two of float32's, which are half as much: on an Emerald
-  // Rapids that took 1.4 times as long as rounded floats. AMD makes as many as of float32's.
-  return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16")
+  // On an Intel one takes as long as four of float32's, which are half as much each: on an Emerald
+  // Rapids its products took 1.4 times as long as those of rounded floats. Nobody has run it on an
+  // AMD, where it is said to be as quick as one of float32's: so it is tried before it is trusted.
+  const bool are_pairs_quick = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
+  return are_pairs_quick && give_same_bits(avx512_bf16::kProducts, avx512::kKernels.bf16)
              ? Bf16Multiplier::kPairs
              : Bf16Multiplier::kRoundedFloats;
 }

@@ -10,42 +10,39 @@ std::unique_ptr<BodySlots> BodySlots::create(std::size_t bytes, std::size_t coun
   std::error_code error;  // whatever it is, frames will do
   const std::optional<std::uint64_t> token = draw_token();
   auto rendezvous = Rendezvous::open(error);
-  auto memory = rendezvous && token ? SharedMemory::create(largest(bytes, count), error) : nullptr;
-  return memory ? std::unique_ptr<BodySlots>(
-                      new BodySlots(std::move(memory), std::move(rendezvous), *token, bytes, count))
-                : nullptr;
+  return rendezvous && token ? std::unique_ptr<BodySlots>(
+                                   new BodySlots(std::move(rendezvous), *token, bytes, count))
+                             : nullptr;
 }
 
-BodySlots::BodySlots(std::unique_ptr<SharedMemory> memory, std::unique_ptr<Rendezvous> rendezvous,
-                     std::uint64_t token, std::size_t bytes, std::size_t count)
-    : memory_(std::move(memory)),
-      rendezvous_(std::move(rendezvous)),
-      token_(token),
-      bytes_(bytes),
-      slots_(count) {}
+BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, std::size_t bytes,
+                     std::size_t count)
+    : rendezvous_(std::move(rendezvous)), token_(token), bytes_(bytes), slots_(count) {}
 
 SharedOffer BodySlots::offer() const noexcept {
   return {.rendezvous = rendezvous_ ? rendezvous_->name() : 0,
           .token = token_,
-          .size = memory_->bytes().size()};
+          .size = largest(bytes_, slots_.size())};
 }
 
 std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) {
   const State before = std::exchange(state_, State::kDeclined);
   const std::unique_ptr<Rendezvous> rendezvous = std::move(rendezvous_);
   SharedOffer theirs;
-  if (decode(body, theirs)) {
-    return std::nullopt;
-  }
-  if (before == State::kHandedOver) {
+  const bool declines = static_cast<bool>(decode(body, theirs));
+  if (before == State::kHandedOver && !declines) {
     state_ = State::kAgreed;
     return std::nullopt;
   }
-  if (before != State::kOffered) {
+  if (before != State::kOffered || declines) {
+    memory_.reset();
     return std::nullopt;
   }
+  std::error_code error;  // whatever it is, frames will do
   const std::optional<HandedOver> handed = rendezvous->admit(token_);
-  if (!handed || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
+  memory_ = handed ? SharedMemory::create(largest(bytes_, slots_.size()), error) : nullptr;
+  if (!memory_ || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
+    memory_.reset();
     return SharedOffer{};  // which is declined
   }
   state_ = State::kHandedOver;

@@ -23,8 +23,8 @@ namespace disttf::net {
 
 class BodySlots {
  public:
-  // `count` slots for so many bytes each. nullptr where the system has no memory to share, or no
-  // way to hand it over.
+  // `count` slots for so many bytes each, which are taken when the other end has come for them:
+  // mostly it is on another machine. nullptr where the system has no way to hand memory over.
   [[nodiscard]] static std::unique_ptr<BodySlots> create(std::size_t bytes, std::size_t count);
   // Of all of it: the most that the other end has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t count) noexcept {
@@ -51,11 +51,11 @@ class BodySlots {
     std::uint64_t request_id = 0;  // of the frame whose body lies there
   };
 
-  BodySlots(std::unique_ptr<SharedMemory> memory, std::unique_ptr<Rendezvous> rendezvous,
-            std::uint64_t token, std::size_t bytes, std::size_t count);
+  BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, std::size_t bytes,
+            std::size_t count);
 
-  const std::unique_ptr<SharedMemory> memory_;
-  std::unique_ptr<Rendezvous> rendezvous_;  // until the memory is handed over
+  std::unique_ptr<Rendezvous> rendezvous_;  // until the first SHARED
+  std::unique_ptr<SharedMemory> memory_;    // once it is to be handed over
   const std::uint64_t token_;
   const std::size_t bytes_;  // of a slot
   std::vector<Slot> slots_;

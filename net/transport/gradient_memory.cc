@@ -157,7 +157,8 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
   if (body.size() > body_.size) {
     return fail(WireError::kBadBody);
   }
-  std::copy_n(body_.bytes().begin(), body.size(), body.begin());
+  const auto here = body_.bytes().first(body.size());
+  std::copy(here.begin(), here.end(), body.begin());
   body_.offset += body.size();
   body_.size -= body.size();
   return {};

@@ -257,7 +257,8 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
                                                              std::chrono::milliseconds timeout) {
   if (!body_in_place_.bytes.empty()) {
     const std::size_t part = std::min(body.size(), body_in_place_.bytes.size());
-    std::copy_n(body_in_place_.bytes.begin(), part, body.begin());
+    const auto here = body_in_place_.bytes.first(part);
+    std::copy(here.begin(), here.end(), body.begin());
     body_in_place_.bytes = body_in_place_.bytes.subspan(part);
     co_return part == body.size() ? std::error_code{} : read_failed(WireError::kBadBody);
   }

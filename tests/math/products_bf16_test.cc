@@ -14,6 +14,7 @@
 #include "math/denormals.h"
 #include "math/kernels.h"
 #include "math/kernels_table.h"
+#include "math/products_trial.h"
 #include "math/random.h"
 #include "tests/math/bf16_definition.h"
 #include "tests/math/isa_test.h"
@@ -240,6 +241,32 @@ TEST_P(Bf16Products, GiveARowTheSameBitsWhateverOtherRowsThereAre) {
       .rows = shape.rows - kFirst, .columns = shape.columns, .depth = shape.depth};
   const AlignedVector part = multiply(Operand::kPlain, part_of_a, b, rest);
   EXPECT_EQ(bits_of(part.span()), bits_of(whole.span().subspan(kFirst * shape.columns)));
+}
+
+TEST(ProductsTrial, FindsABitThatIsAnother) {
+  if (!supports(Isa::kAvx2)) {
+    GTEST_SKIP() << "this machine, or this build, has no avx2";
+  }
+  const Products& right = kernels(Isa::kAvx2).bf16;
+  EXPECT_TRUE(give_same_bits(right, right));
+  Products wrong = right;
+  wrong.product_bt = [](const float* a, const float* b, float* c, ProductShape shape,
+                        float* scratch) noexcept {
+    kernels(Isa::kAvx2).bf16.product_bt(a, b, c, shape, scratch);
+    c[shape.rows * shape.columns - 1] = std::nextafter(c[shape.rows * shape.columns - 1], 0.0F);
+  };
+  EXPECT_FALSE(give_same_bits(right, wrong));
+  EXPECT_FALSE(give_same_bits(right, kernels(Isa::kAvx2).f32));
+}
+
+// On every way that there is here: so the trial refuses none that is right.
+TEST(ProductsTrial, TakesEveryWayToMultiply) {
+  const Products* const first = products_of(Way::kAvx2);
+  for (const Way way : {Way::kAvx512, Way::kPairs, Way::kTileUnit}) {
+    if (const Products* const other = products_of(way); first != nullptr && other != nullptr) {
+      EXPECT_TRUE(give_same_bits(*first, *other)) << static_cast<int>(way);
+    }
+  }
 }
 
 TEST(ComputeDtype, NamesComeBack) {

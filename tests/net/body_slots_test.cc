@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <asio/co_spawn.hpp>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,7 @@ class BodySlotsTest : public ::testing::Test {
     FrameHeader header;
     while (!co_await connection->read_header(header, 0ms)) {
       const bool is_in_place = !connection->body_in_place().bytes.empty();
+      while (!may_read_) std::this_thread::yield();
       std::vector<std::byte> body(header.body_size);
       if (co_await connection->read_body(body, 1s)) co_return;
       EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
@@ -97,6 +100,7 @@ class BodySlotsTest : public ::testing::Test {
 
   std::unique_ptr<BodySlots> slots_;
   InPlaceTerms terms_;
+  std::atomic<bool> may_read_ = true;  // the backup, what has come
   Events happened_;
 };
 
@@ -126,6 +130,32 @@ TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
     co_await await_ack(backup, 6);
   });
   for (const char* what : {"3 in place", "4 sent", "5 in place", "6 sent"}) {
+    EXPECT_TRUE(happened_.wait_for(what)) << what;
+  }
+}
+
+// Three of them, which the backup reads when all have been left.
+TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
+  slots_ = BodySlots::create(kBody, 3);
+  terms_.most = BodySlots::largest(kBody, 3);
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    may_read_ = false;
+    for (const std::uint64_t entry : {3U, 4U, 5U}) {
+      EXPECT_FALSE(update(backup, entry));
+    }
+    EXPECT_TRUE(update(backup, 6));
+    may_read_ = true;
+    co_await await_ack(backup, 3);
+    co_await await_ack(backup, 4);
+    EXPECT_FALSE(update(backup, 7)) << "two are free";
+    EXPECT_FALSE(update(backup, 8));
+    EXPECT_TRUE(update(backup, 9));
+    for (const std::uint64_t entry : {5U, 6U, 7U, 8U, 9U}) {
+      co_await await_ack(backup, entry);
+    }
+  });
+  for (const char* what : {"3 in place", "4 in place", "5 in place", "6 sent", "7 in place"}) {
     EXPECT_TRUE(happened_.wait_for(what)) << what;
   }
 }

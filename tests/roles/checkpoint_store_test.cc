@@ -219,7 +219,7 @@ TEST_F(CheckpointTest, DamagedOnesAreNoneOfThoseThatAreKept) {
 
 // What this process has seen whole it looks at by its files' sizes alone; another one reads it.
 TEST_F(CheckpointTest, ReadsNoIndexASecondTime) {
-  for (std::uint64_t step = 1; step <= 3; ++step) save(step, 0);
+  for (std::uint64_t step = 1; step <= 3; ++step) save(step, 3);
   change(file("checkpoint-00000003", kIndex), [](auto& bytes) { bytes.back() ^= 1U; });
   save(4, 3);
   EXPECT_THAT(scratch_.names(),
@@ -229,6 +229,18 @@ TEST_F(CheckpointTest, ReadsNoIndexASecondTime) {
   EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000002", "checkpoint-00000003",
                                             "checkpoint-00000004", "checkpoint-00000005"))
       << "the third is damaged, so that the second counts";
+}
+
+// Somebody has put another whole one in its place.
+TEST_F(CheckpointTest, ReadsAnIndexAgainWhereFilesAreNotAsTheyWere) {
+  for (std::uint64_t step = 1; step <= 3; ++step) save(step, 3);
+  std::filesystem::remove_all(scratch_.path() / "checkpoint-00000003");
+  CheckpointStore other(disk_, scratch_.path());
+  other.save(++attempts_, state(3, {}), layout_, kConfig, 0);
+  save(4, 3);
+  EXPECT_THAT(scratch_.names(),
+              ElementsAre("checkpoint-00000002", "checkpoint-00000003", "checkpoint-00000004"))
+      << "the third counts, so that the first may go";
 }
 
 TEST_F(CheckpointTest, SaysWhatItHasSaved) {

@@ -289,15 +289,16 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
   data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
-  const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);
-  SavedCheckpoint saved{.name = to_string(name)};
+  SavedCheckpoint saved;
   Sizes sizes = {{std::string(kIndexName), index.size()}};
   for (const ShardFile& file : files) {
     sizes.emplace_back(file.name, file.size_bytes);
     saved.size_bytes += file.size_bytes;
   }
-  whole_[saved.name] = std::move(sizes);
+  const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);
+  saved.name = to_string(name);
   try {
+    if (keep != 0) whole_[saved.name] = std::move(sizes);
     remove_old(name, id.attempt, keep);
   } catch (const std::exception&) {
     // The checkpoint is there. The next one removes what this one could not.
@@ -312,7 +313,12 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
 void CheckpointStore::remove_old(const CheckpointName& saved, std::uint64_t attempt,
                                  std::size_t keep) {
   std::size_t kept = 1;
-  for (const CheckpointName& name : checkpoints_in(*files_, path_)) {
+  const std::vector<CheckpointName> names = checkpoints_in(*files_, path_);
+  std::erase_if(whole_, [&names](const auto& known) {  // somebody else has removed it
+    const auto name = checkpoint_name_from(known.first);
+    return !name || std::ranges::find(names, *name) == names.end();
+  });
+  for (const CheckpointName& name : names) {
     if (name >= saved) continue;
     if (name.step == saved.step || (keep != 0 && kept >= keep)) {
       whole_.erase(to_string(name));
@@ -328,10 +334,12 @@ bool CheckpointStore::looks_whole(const CheckpointName& name) {
   const std::string text = to_string(name);
   const Path directory = path_ / text;
   if (const auto known = whole_.find(text); known != whole_.end()) {
-    return std::ranges::all_of(known->second, [&](const auto& file) {
+    const bool is_as_known = std::ranges::all_of(known->second, [&](const auto& file) {
       std::error_code error;
       return files_->size_of(directory / file.first, error) == file.second && !error;
     });
+    if (is_as_known) return true;
+    whole_.erase(known);  // it may have been replaced by another whole one
   }
   try {
     const CheckpointReader reader(*files_, directory);

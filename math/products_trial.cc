@@ -1,0 +1,63 @@
+#include "math/products_trial.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "math/aligned.h"
+#include "math/denormals.h"
+
+namespace disttf::math {
+namespace {
+
+// Odd in all directions: parts of tiles, of vectors, of chains and of pairs.
+constexpr ProductShape kShape{.rows = 19, .columns = 37, .depth = 51};
+
+// Numbers of exponents around those whose products are the smallest that there are, or where
+// `are_wide` far apart: what is lost in a sum, and where, shows in its bits.
+AlignedVector numbers(std::size_t count, std::uint32_t seed, bool are_wide) {
+  AlignedVector values(count);
+  for (float& value : values.span()) {
+    seed = seed * 1664525U + 1013904223U;
+    const std::uint32_t exponent = are_wide ? 90U + (seed >> 9U) % 90U : 56U + (seed >> 9U) % 12U;
+    value = std::bit_cast<float>((seed & 0x80000000U) | exponent << 23U | (seed >> 4U & 0x7FFFFFU));
+  }
+  return values;
+}
+
+// C by each of the products, one after the other.
+AlignedVector multiply(const Products& products, bool are_wide) {
+  const AlignedVector a = numbers(kShape.rows * kShape.depth, 1, are_wide);
+  const AlignedVector b = numbers(kShape.depth * kShape.columns, 2, are_wide);
+  AlignedVector scratch(kProductScratchFloats);
+  AlignedVector c(3 * kShape.rows * kShape.columns);
+  float* to = c.data();
+  products.product(a.data(), b.data(), to, kShape, b.data(), scratch.data());
+  to += kShape.rows * kShape.columns;
+  products.product_at(a.data(), b.data(), to, kShape, scratch.data());
+  to += kShape.rows * kShape.columns;
+  products.product_bt(a.data(), b.data(), to, kShape, scratch.data());
+  return c;
+}
+
+}  // namespace
+
+bool give_same_bits(const Products& a, const Products& b) noexcept {
+  const FlushedDenormals flushed;
+  try {
+    for (const bool are_wide : {false, true}) {
+      const AlignedVector by_a = multiply(a, are_wide);
+      const AlignedVector by_b = multiply(b, are_wide);
+      if (std::memcmp(by_a.data(), by_b.data(), by_a.span().size_bytes()) != 0) {
+        return false;
+      }
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace disttf::math
