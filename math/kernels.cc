@@ -135,7 +135,7 @@ bool can_multiply(Isa isa, ComputeDtype dtype) noexcept {
   return dtype == ComputeDtype::kF32 || isa != Isa::kGeneric;
 }
 
-Bf16Multiplier bf16_multiplier(Isa isa) noexcept {
+Bf16Multiplier bf16_multiplier([[maybe_unused]] Isa isa) noexcept {
   assert(can_multiply(isa, ComputeDtype::kBf16));
 #if defined(DISTTF_X86_64_KERNELS)
   // AVX2 that was chosen although it is not what is best here is AVX2 alone.
