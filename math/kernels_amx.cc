@@ -328,33 +328,7 @@ bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* 
   return done;
 }
 
-void product(const float* a, const float* b, float* c, ProductShape shape, const float* start,
-             float* scratch) noexcept {
-  if (!any_product({a, shape.depth, false}, {b, shape.columns, false}, c, shape, start, scratch)) {
-    avx512::kKernels.bf16.product(a, b, c, shape, start, scratch);
-  }
-}
-
-void product_at(const float* a, const float* b, float* c, ProductShape shape,
-                float* scratch) noexcept {
-  if (!any_product({a, shape.stride_of_transposed(), true}, {b, shape.columns, false}, c, shape,
-                   nullptr, scratch)) {
-    avx512::kKernels.bf16.product_at(a, b, c, shape, scratch);
-  }
-}
-
-void product_bt(const float* a, const float* b, float* c, ProductShape shape,
-                float* scratch) noexcept {
-  if (!any_product({a, shape.depth, false}, {b, shape.depth, true}, c, shape, nullptr, scratch)) {
-    avx512::kKernels.bf16.product_bt(a, b, c, shape, scratch);
-  }
-}
-
 }  // namespace
-
-const Products kProducts = {.product = product,
-                            .product_at = product_at,
-                            .product_bt = product_bt,
-                            .rounds_operands = true};
-
 }  // namespace disttf::math::amx
+
+#include "math/bf16_table.inc"
