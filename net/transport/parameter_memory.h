@@ -44,7 +44,7 @@ class ParameterMemory {
   const std::size_t bytes_;
 };
 
-// What a ps agrees to when a trainer offers memory.
+// What a ps agrees to when a trainer, or the primary of a range that it backs, offers memory.
 struct InPlaceTerms {
   std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
   std::size_t trainer = 0;                  // which of those that it was made for

@@ -64,7 +64,7 @@ enum class FrameKind : std::uint8_t {
   kWriteCut = 23,      // chief -> ps: write your range of that cut into your --train_dir
   kWritten = 24,       // reply: JSON, what the file is
   kNotWritten = 25,    // reply: a sentence that says why
-  kShare = 26,         // trainer -> ps: where its gradients lie (net/transport/shared_memory.h)
+  kShare = 26,         // trainer -> ps, primary -> backup: the sender's shared memory
   kShared = 27,        // reply: where the ps's parameters lie; no body: they will not share
   kView = 28,          // chief -> host of a range: which of its two hosts is the primary
   kReport = 29,        // host -> chief: what it is, and what it needs

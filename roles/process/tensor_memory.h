@@ -1,7 +1,7 @@
 // Which memory a task's tensors lie in, and so how they travel between trainers and ps, as
 // --transport says. The one place in roles/ that knows of more than one way: what a core or a shell
 // sees is a gradient that lies somewhere until it is answered, and parameters that lie somewhere
-// until the next push.
+// until the next push. The updates that a primary tells its backup lie in such memory, too.
 #pragma once
 
 #include <cstddef>
