@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tests/sim/network.h"
 
@@ -39,8 +40,7 @@ Oracle::Oracle(const roles::RunConfig& config, std::size_t size)
       layout_(math::layout_of(config.model)),
       first_(size),
       second_(size),
-      sum_(size),
-      gradient_(size) {
+      sum_(size) {
   states_.emplace_back(size);
   initialize(states_.back());
   average_ = states_.back();
@@ -88,19 +88,37 @@ std::span<const float> Oracle::result() {
   return config_.optimizer.average_decay == 0 ? last : average_;
 }
 
+// As one counts in binary: what is on the stack has the sizes of the number's digits, the largest
+// below.
+void Oracle::add_up(const Values& old, std::uint64_t step) {
+  std::vector<std::pair<std::size_t, Values>> stack;  // how many gradients, and their sum
+  const auto join = [&stack] {
+    const auto [count, values] = std::move(stack.back());
+    stack.pop_back();
+    stack.back().first += count;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      stack.back().second[i] += values[i];
+    }
+  };
+  for (std::size_t slot = 0; slot < config_.slots(); ++slot) {
+    stack.emplace_back(1, Values(old.size()));
+    compute_gradient(old, step, slot, stack.back().second);
+    while (stack.size() > 1 && stack[stack.size() - 2].first == stack.back().first) {
+      join();
+    }
+  }
+  while (stack.size() > 1) {
+    join();
+  }
+  sum_ = std::move(stack.back().second);
+}
+
 void Oracle::advance() {
   const std::uint64_t step = states_.size() - 1;
   const Values& old = states_.back();
-  const std::size_t slots = config_.slots();
-  compute_gradient(old, step, 0, sum_);
-  for (std::size_t slot = 1; slot < slots; ++slot) {
-    compute_gradient(old, step, slot, gradient_);
-    for (std::size_t i = 0; i < sum_.size(); ++i) {
-      sum_[i] = sum_[i] + gradient_[i];
-    }
-  }
+  add_up(old, step);
   const math::OptimizerSpec& spec = config_.optimizer;
-  const float share = 1.0F / static_cast<float>(slots);
+  const float share = 1.0F / static_cast<float>(config_.slots());
   float rate = spec.learning_rate;
   if (config_.rate_decay == math::RateDecay::kLinear) {
     rate *= 1.0F - static_cast<float>(step) / static_cast<float>(config_.train_steps);

@@ -41,6 +41,7 @@ class Oracle {
 
  private:
   void advance();
+  void add_up(const Values& parameters, std::uint64_t step);
   [[nodiscard]] bool ends_at_newest();
 
   const roles::RunConfig config_;
@@ -51,8 +52,7 @@ class Oracle {
   Values first_;                // the optimizer's
   Values second_;
   Values average_;  // up to the newest of states_
-  Values sum_;
-  Values gradient_;
+  Values sum_;      // of the step's gradients
 };
 
 }  // namespace disttf::sim

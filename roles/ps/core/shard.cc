@@ -43,6 +43,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       slots_(config_.slots()),
       trainers_(config_.trainers),
       clocks_(config_.trainers, config_.max_staleness),
+      sum_(config_.sync_replicas ? config_.slots() : 0, range.size(), config_.isa),
       used_(net::rank_set_size(config_.trainers)) {
   if (arena.floats.empty()) {
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
@@ -328,10 +329,9 @@ void Shard::commit_sync(const PushId& push) {
   trainer.dropped = false;
   trainer.settled = push.step + 1;
   ++arrived_;
+  sum_.add(static_cast<std::size_t>(&slot - slots_.data()), slot.gradient,
+           slot.gradient.data() == slot.own.data() ? slot.own.span() : std::span<float>());
   if (arrived_ < wanted()) {
-    while (strict_ && slots_[folded_].filled) {
-      fold(slots_[folded_]);
-    }
     return;
   }
   std::ranges::fill(used_, 0);
@@ -340,38 +340,18 @@ void Shard::commit_sync(const PushId& push) {
       use(each);
     }
   }
-  // The last of several is added by the update itself, unless a copy is to be told the sum.
-  std::span<const float> last;
-  for (std::size_t each = folded_; each < slots_.size(); ++each) {
-    const Slot& next = slots_[each];
-    if (!next.filled) {
-      continue;
-    }
-    if (folded_ > 0 && folded_ + 1 == arrived_ && !on_update_) {
-      last = next.gradient;
-    } else {
-      fold(next);
-    }
+  if (on_update_) {  // a copy is told the sum
+    apply(push, sum_.whole(), {}, arrived_);
+  } else {
+    const GradientSum::Halves halves = sum_.halves();
+    apply(push, halves.sum, halves.last, arrived_);  // the update itself adds the two
   }
-  apply(push, sum_, last, arrived_);
 }
 
 void Shard::use(std::size_t rank) noexcept { used_[rank / 64] |= net::in_set(rank); }
 
 bool Shard::is_used(std::size_t rank) const noexcept {
   return (used_[rank / 64] & net::in_set(rank)) != 0;
-}
-
-void Shard::fold(const Slot& slot) {
-  if (folded_++ == 0) {
-    sum_ = slot.gradient;
-    return;
-  }
-  if (sum_own_.size() != range_.size()) {
-    sum_own_ = math::AlignedVector(range_.size());
-  }
-  math::add(sum_own_.span(), sum_, slot.gradient, config_.isa);
-  sum_ = sum_own_.span();
 }
 
 void Shard::commit_async(const PushId& push) {
@@ -420,7 +400,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
 // None of its gradients is here.
 void Shard::begin_step() noexcept {
   arrived_ = 0;
-  folded_ = 0;
+  sum_.clear();
   for (Slot& slot : slots_) {
     slot.filled = false;
     slot.memory.reset();

@@ -11,8 +11,9 @@
 //               broke on the way is never committed; it may be admitted again
 //   answer()    when answerable() says so: the parameters to reply with
 //
-// Sync: gradients are added in trainer order, whatever the order of arrival. Identity of a
-// gradient is (step, trainer): a repeat is answered, never added twice.
+// Sync: gradients are added as a tree over the ranks, whatever the order of arrival
+// (gradient_sum.h). Identity of a gradient is (step, trainer): a repeat is answered, never added
+// twice.
 // Elastic: the same with (step, micro-batch), whichever trainer sends it: a micro-batch's gradient
 // is the same bits from all of them, and the first that comes counts.
 // Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
@@ -53,6 +54,7 @@
 #include "math/parameter_layout.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/gradient_check.h"
+#include "roles/ps/core/gradient_sum.h"
 #include "roles/ps/core/staleness_clocks.h"
 #include "roles/run/cut.h"
 #include "roles/run/run_config.h"
@@ -298,7 +300,6 @@ class Shard {
   void settle(const PushId& push);
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
-  void fold(const Slot& slot);
   // `last`: one of the `count` gradients that is not in the sum yet; empty: all are.
   // Of the trainers in `used_`.
   void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
@@ -342,12 +343,8 @@ class Shard {
   StalenessClocks clocks_;
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots
-  // Gradients added up so far, in slot order. Strict: those of slots [0, folded_), while others are
-  // still on their way; the sum is the same as adding all at the end.
-  std::span<const float> sum_;   // where the only one so far lies, or
-  math::AlignedVector sum_own_;  // here; empty until needed
-  std::size_t folded_ = 0;
-  net::RankSet used_;  // whose gradients the update under way is made of; not elastic
+  GradientSum sum_;          // sync: of the filled slots' gradients
+  net::RankSet used_;        // whose gradients the update under way is made of; not elastic
   ShardCounters counters_;
   std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
 };

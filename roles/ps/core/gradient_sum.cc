@@ -1,0 +1,134 @@
+#include "roles/ps/core/gradient_sum.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "math/optimizer.h"
+
+namespace disttf::roles {
+
+GradientSum::GradientSum(std::size_t places, std::size_t floats, math::Isa isa)
+    : floats_(floats),
+      isa_(isa),
+      top_(places < 2 ? 0U : static_cast<unsigned>(std::bit_width(places - 1))),
+      nodes_(places) {}
+
+void GradientSum::add(std::size_t place, std::span<const float> gradient, std::span<float> own) {
+  assert(gradient.size() == floats_ && (own.empty() || own.data() == gradient.data()));
+  assert(!nodes_[place].is_there);
+  nodes_[place] = {.is_there = true, .level = 0, .values = gradient, .own = own, .buffer = kNone};
+  std::size_t at = place;
+  for (unsigned level = 0; level < top_; ++level) {
+    const std::size_t size = std::size_t{1} << level;
+    const std::size_t left = at & ~size;
+    const std::size_t right = left + size;
+    nodes_[at].level = level;
+    if (right >= nodes_.size()) {
+      continue;  // so it is all of the subtree above as well
+    }
+    const Node& other = nodes_[at == left ? right : left];
+    if (!other.is_there || other.level != level || level + 1 == top_) {
+      return;  // the two halves of the whole are added by whoever asks
+    }
+    merge(left, right);
+    at = left;
+  }
+}
+
+GradientSum::Halves GradientSum::halves() {
+  std::size_t first = 0;
+  for (unsigned level = top_; level > 0; --level) {
+    if (nodes_[first].is_there && nodes_[first].level >= level) {
+      break;
+    }
+    const std::size_t size = std::size_t{1} << (level - 1);
+    if (!has_any(first, size)) {
+      first += size;
+    } else if (has_any(first + size, size)) {
+      const Node& left = nodes_[gather(first, level - 1)];
+      const Node& right = nodes_[gather(first + size, level - 1)];
+      return {.sum = left.values, .last = right.values};
+    }
+  }
+  assert(nodes_[first].is_there);
+  return {.sum = nodes_[first].values, .last = {}};
+}
+
+std::span<const float> GradientSum::whole() { return nodes_[gather(0, top_)].values; }
+
+void GradientSum::clear() noexcept {
+  for (Node& node : nodes_) {
+    if (node.buffer != kNone) {
+      unused_.push_back(node.buffer);
+    }
+    node = {};
+  }
+}
+
+// Of the subtree of that level that begins there: which node has the sum then; kNone: it has
+// nothing.
+std::size_t GradientSum::gather(std::size_t first, unsigned level) {
+  if (first >= nodes_.size()) {
+    return kNone;
+  }
+  if (nodes_[first].is_there && nodes_[first].level >= level) {
+    return first;
+  }
+  if (level == 0) {
+    return kNone;
+  }
+  const std::size_t left = gather(first, level - 1);
+  const std::size_t right = gather(first + (std::size_t{1} << (level - 1)), level - 1);
+  if (left == kNone || right == kNone) {
+    return left == kNone ? right : left;
+  }
+  merge(left, right);
+  return left;
+}
+
+bool GradientSum::has_any(std::size_t first, std::size_t count) const noexcept {
+  const std::size_t end = std::min(first + count, nodes_.size());
+  for (std::size_t each = first; each < end; ++each) {
+    if (nodes_[each].is_there) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Into the memory of one of them, if one of them may be written to.
+void GradientSum::merge(std::size_t left, std::size_t right) {
+  Node& sum = nodes_[left];
+  const Node other = std::exchange(nodes_[right], {});
+  if (floats_ == 0) {
+    return;
+  }
+  const std::span<const float> values = sum.values;
+  if (!sum.own.empty()) {
+    if (other.buffer != kNone) {
+      unused_.push_back(other.buffer);
+    }
+  } else if (!other.own.empty()) {
+    sum.own = other.own;
+    sum.buffer = other.buffer;
+  } else {
+    take_buffer(sum);
+  }
+  math::add(sum.own, values, other.values, isa_);
+  sum.values = sum.own;
+}
+
+void GradientSum::take_buffer(Node& node) {
+  if (unused_.empty()) {
+    buffers_.emplace_back(floats_);
+    unused_.reserve(buffers_.size());  // so that giving back throws nothing
+    unused_.push_back(buffers_.size() - 1);
+  }
+  node.buffer = unused_.back();
+  unused_.pop_back();
+  node.own = buffers_[node.buffer].span();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,70 @@
+// The sum of a step's gradients, as a binary tree over their places (ranks; elastic: micro-batches)
+// that is the same for every order of arrival: the sum of the places [0, 4) is (0 + 1) + (2 + 3),
+// that of 7 places
+// ((0 + 1) + (2 + 3)) + ((4 + 5) + 6). A subtree begins at a multiple of its size, which is a power
+// of two, and where the places end it is cut off. A place that has nothing is left out: the sum of
+// 0, 2, 3 is 0 + (2 + 3).
+//
+// A subtree is summed as soon as all of it is there. So the last of n gradients finds at most log2
+// n additions left, whichever it is, and the rounding errors of a sum grow with log2 n and not with
+// n (N. J. Higham, The accuracy of floating point summation, 1993: pairwise summation).
+//
+// Not thread-safe. Allocates while the first steps are made: at most a quarter as many gradients as
+// there are places, and one, if none of those that are added may be written to.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "math/aligned.h"
+#include "math/kernels.h"
+
+namespace disttf::roles {
+
+class GradientSum {
+ public:
+  // The sum is sum + last; `last` is empty if `sum` is all of it.
+  struct Halves {
+    std::span<const float> sum;
+    std::span<const float> last;
+  };
+
+  // `floats`: of a gradient.
+  GradientSum(std::size_t places, std::size_t floats, math::Isa isa);
+
+  // `gradient` stays there until clear(). `own`: the same memory, if sums may be written into it;
+  // or empty. REQUIRES: nothing has been added at `place` since clear().
+  void add(std::size_t place, std::span<const float> gradient, std::span<float> own);
+  // Of all that were added, and valid until clear(), before which nothing is added any more.
+  // REQUIRES: something was.
+  [[nodiscard]] Halves halves();
+  [[nodiscard]] std::span<const float> whole();
+  void clear() noexcept;
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  // A subtree whose sum is known, by the first of its places that has something.
+  struct Node {
+    bool is_there = false;
+    unsigned level = 0;             // all of it is there: 2^level places, or as many as there are
+    std::span<const float> values;  // the sum
+    std::span<float> own;           // the same, if it may be written to
+    std::size_t buffer = kNone;     // of buffers_, where `own` is one of them
+  };
+
+  void merge(std::size_t left, std::size_t right);
+  [[nodiscard]] std::size_t gather(std::size_t first, unsigned level);
+  [[nodiscard]] bool has_any(std::size_t first, std::size_t count) const noexcept;
+  void take_buffer(Node& node);
+
+  std::size_t floats_;
+  math::Isa isa_;
+  unsigned top_ = 0;  // level of the whole tree
+  std::vector<Node> nodes_;
+  std::vector<math::AlignedVector> buffers_;
+  std::vector<std::size_t> unused_;  // of buffers_
+};
+
+}  // namespace disttf::roles

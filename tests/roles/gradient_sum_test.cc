@@ -1,0 +1,176 @@
+// The sum of a step's gradients: the same tree, whatever the order of arrival, whoever is missing,
+// and wherever the gradients lie.
+#include "roles/ps/core/gradient_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "math/kernels.h"
+
+namespace disttf::roles {
+namespace {
+
+using Values = std::vector<float>;
+using Places = std::vector<std::size_t>;
+
+constexpr std::size_t kFloats = 19;
+
+// Of widely different sizes, so that another order of adding them shows in the last bits.
+std::vector<Values> random_gradients(std::size_t count) {
+  std::mt19937 random(20261127);
+  std::uniform_real_distribution<float> mantissa(-1.0F, 1.0F);
+  std::uniform_int_distribution<int> exponent(-12, 4);
+  std::vector<Values> gradients(count, Values(kFloats));
+  for (Values& gradient : gradients) {
+    std::generate(gradient.begin(), gradient.end(),
+                  [&] { return std::ldexp(mantissa(random), exponent(random)); });
+  }
+  return gradients;
+}
+
+Values added(const Values& a, const Values& b) {
+  Values sum(a.size());
+  std::transform(a.begin(), a.end(), b.begin(), sum.begin(), std::plus<>());
+  return sum;
+}
+
+// As the header says it: a subtree of `size` places, a power of two, is the sum of its halves.
+Values reference(const std::vector<Values>& gradients, const Places& there, std::size_t first,
+                 std::size_t size) {
+  const auto from = std::lower_bound(there.begin(), there.end(), first);
+  if (from == there.end() || *from >= first + size) {
+    return {};
+  }
+  if (size == 1) {
+    return gradients[first];
+  }
+  const Values left = reference(gradients, there, first, size / 2);
+  const Values right = reference(gradients, there, first + size / 2, size / 2);
+  if (left.empty() || right.empty()) {
+    return left.empty() ? right : left;
+  }
+  return added(left, right);
+}
+
+std::vector<std::uint32_t> bits_of(std::span<const float> values) {
+  std::vector<std::uint32_t> bits(values.size());
+  std::transform(values.begin(), values.end(), bits.begin(),
+                 [](float value) { return std::bit_cast<std::uint32_t>(value); });
+  return bits;
+}
+
+// What the sum makes of gradients that come in this order. `is_own(place)`: it may write there.
+template <typename IsOwn>
+Values sum_of(GradientSum& sum, std::vector<Values> gradients, const Places& order, IsOwn is_own,
+              bool as_halves) {
+  for (const std::size_t place : order) {
+    sum.add(place, gradients[place],
+            is_own(place) ? std::span<float>(gradients[place]) : std::span<float>());
+  }
+  Values found;
+  if (as_halves) {
+    const GradientSum::Halves halves = sum.halves();
+    found.assign(halves.sum.begin(), halves.sum.end());
+    found =
+        halves.last.empty() ? found : added(found, Values(halves.last.begin(), halves.last.end()));
+  } else {
+    const std::span<const float> whole = sum.whole();
+    found.assign(whole.begin(), whole.end());
+  }
+  sum.clear();
+  return found;
+}
+
+class GradientSumTest : public testing::TestWithParam<std::size_t> {
+ protected:
+  [[nodiscard]] static std::size_t places() { return GetParam(); }
+
+  const std::vector<Values> gradients_ = random_gradients(places());
+  GradientSum sum_{places(), kFloats, math::Isa::kGeneric};
+  std::mt19937 random_{1};
+
+  void expect_all_the_same(const Places& there) {
+    const Values expected = reference(gradients_, there, 0, std::bit_ceil(places()));
+    Places order = there;
+    for (unsigned round = 0; round < 20; ++round) {
+      for (unsigned own = 0; own < 3; ++own) {
+        const auto is_own = [own](std::size_t place) {
+          return own == 1 || (own == 2 && place % 3 == 0);
+        };
+        for (const bool as_halves : {true, false}) {
+          EXPECT_EQ(bits_of(sum_of(sum_, gradients_, order, is_own, as_halves)), bits_of(expected))
+              << testing::PrintToString(order) << ", own " << own;
+        }
+      }
+      std::shuffle(order.begin(), order.end(), random_);
+    }
+  }
+};
+
+TEST_P(GradientSumTest, IsTheTreeInEveryOrderOfArrival) {
+  Places all(places());
+  std::iota(all.begin(), all.end(), 0U);
+  expect_all_the_same(all);
+}
+
+TEST_P(GradientSumTest, LeavesOutWhoIsMissing) {
+  for (unsigned round = 0; round < 20; ++round) {
+    Places there;
+    for (std::size_t place = 0; place < places(); ++place) {
+      if (random_() % 3 != 0) {
+        there.push_back(place);
+      }
+    }
+    if (there.empty()) {
+      there.push_back(random_() % places());
+    }
+    expect_all_the_same(there);
+  }
+}
+
+// Gradients that may not be written to stay as they were: `reference` would not find them again.
+TEST_P(GradientSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
+  std::vector<Values> gradients = gradients_;
+  for (std::size_t place = places(); place-- > 0;) {
+    sum_.add(place, gradients[place], {});
+  }
+  static_cast<void>(sum_.whole());
+  EXPECT_EQ(gradients, gradients_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, GradientSumTest,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64, 100),
+                         testing::PrintToStringParamName());
+
+TEST(GradientSum, OfTwoIsLeftToTheUpdate) {
+  GradientSum sum(2, 1, math::Isa::kGeneric);
+  const Values one = {1.0F};
+  const Values two = {2.0F};
+  sum.add(1, two, {});
+  sum.add(0, one, {});
+  const GradientSum::Halves halves = sum.halves();
+  EXPECT_EQ(halves.sum.data(), one.data());
+  EXPECT_EQ(halves.last.data(), two.data());
+}
+
+// A ps may have no part of the vector.
+TEST(GradientSum, OfNothingIsNothing) {
+  GradientSum sum(4, 0, math::Isa::kGeneric);
+  for (unsigned step = 0; step < 3; ++step) {
+    for (std::size_t place = 0; place < 4; ++place) {
+      sum.add(place, {}, {});
+    }
+    EXPECT_TRUE(sum.whole().empty());
+    sum.clear();
+  }
+}
+
+}  // namespace
+}  // namespace disttf::roles
