@@ -7,6 +7,7 @@ add_custom_target(disttf_version_source
   COMMAND ${CMAKE_COMMAND}
           -DSOURCE_DIR=${CMAKE_SOURCE_DIR}
           -DPROJECT_VERSION=${PROJECT_VERSION}
+          -DTOLD_VERSION=${DISTTF_VERSION}
           -DINPUT=${CMAKE_SOURCE_DIR}/main/version.cc.in
           -DOUTPUT=${version_source}
           -P ${CMAKE_SOURCE_DIR}/cmake/write_version.cmake

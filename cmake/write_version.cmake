@@ -1,12 +1,14 @@
-# cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. -DINPUT=.. -DOUTPUT=.. -P write_version.cmake
+# cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. [-DTOLD_VERSION=..] -DINPUT=.. -DOUTPUT=.. -P write_version.cmake
 #
-# Writes INPUT to OUTPUT with DISTTF_VERSION filled in:
+# Writes INPUT to OUTPUT with DISTTF_VERSION filled in: TOLD_VERSION, or, where that is empty,
 #   0.1.0              outside a git checkout (a source archive, a container), and of the commit
 #                      that is tagged v0.1.0, where nothing was changed
 #   0.1.0+g1a2b3c4     in one; with .dirty behind it where tracked files were changed
 set(DISTTF_VERSION ${PROJECT_VERSION})
 find_program(GIT git)
-if(GIT AND EXISTS ${SOURCE_DIR}/.git)
+if(TOLD_VERSION)
+  set(DISTTF_VERSION ${TOLD_VERSION})
+elseif(GIT AND EXISTS ${SOURCE_DIR}/.git)
   execute_process(
     COMMAND ${GIT} -C ${SOURCE_DIR} describe --always --abbrev=7 --exclude=* --dirty=.dirty
     RESULT_VARIABLE failed OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -1,0 +1,83 @@
+// What concerns memory that a connection shares with its peer: how the two agree on it, and bodies
+// that are left there rather than sent.
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "net/transport/server_connection.h"
+#include "net/wire/messages.h"
+
+namespace disttf::net {
+
+asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header,
+                                                              std::chrono::milliseconds timeout) {
+  std::array<std::byte, kSharedOfferBytes> body{};
+  if (ShareFrame{}.from_header(header) || header.bytes_behind() != body.size()) {
+    co_return refuse_read(header, "no offer of shared memory");
+  }
+  if (const auto error = co_await read_body(body, timeout)) co_return error;
+  SharedOffer offer;
+  if (const auto error = decode(body, offer)) co_return read_failed(error);
+  std::vector<std::byte> answer;
+  in_place_.reset();
+  const std::unique_ptr<PendingHandover> before = std::move(handover_);
+  if (offer.rendezvous != 0) {
+    handover_ = PendingHandover::begin(offer, terms_(), answer);
+  } else if (before && offer.size != 0) {
+    in_place_ = before->finish(answer);
+  }
+  send(SharedFrame{header.request_id}.to_header(), std::move(answer));
+  co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader header,
+                                                               std::chrono::milliseconds timeout) {
+  std::array<std::byte, kSharedOfferBytes> body{};
+  const bool declines = header.bytes_behind() == 0;
+  if (SharedFrame{}.from_header(header) || (!declines && header.bytes_behind() != body.size())) {
+    co_return refuse_read(header, "no answer to an offer of shared memory");
+  }
+  const auto part = std::span(body).first(declines ? 0 : body.size());
+  if (const auto error = co_await read_body(part, timeout)) co_return error;
+  if (const auto next = slots_->answered(part)) {
+    send(ShareFrame{header.request_id}.to_header(), encode(*next));
+  }
+  co_return std::error_code{};
+}
+
+bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                                     std::shared_ptr<const void> owner) {
+  using Left = InPlaceBodies::Left;
+  const bool may_be_left = in_place_ && state_ == State::kOpen;
+  const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
+  if (left == Left::kAnswer) return false;
+  if (left == Left::kAndRing) {
+    send(Heartbeat{}.to_header());
+    return false;
+  }
+  Queued frame;
+  if (left == Left::kNot) {
+    frame.borrowed = body;
+    frame.owner = std::move(owner);
+  }
+  enqueue(header, std::move(frame));
+  return left == Left::kNot;
+}
+
+void ServerConnection::offer(std::unique_ptr<BodySlots> slots) {
+  slots_ = std::move(slots);
+  send(ShareFrame{}.to_header(), encode(slots_->offer()));
+}
+
+bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> owned) {
+  const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, owned);
+  if (is_left) owned.clear();
+  send(header, std::move(owned));
+  return !is_left;
+}
+
+}  // namespace disttf::net
