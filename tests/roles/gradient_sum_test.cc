@@ -111,6 +111,7 @@ class GradientSumTest : public testing::TestWithParam<std::size_t> {
       }
       std::shuffle(order.begin(), order.end(), random_);
     }
+    EXPECT_LE(sum_.buffers(), (places() + 3) / 4 + 1);
   }
 };
 
@@ -148,6 +149,22 @@ TEST_P(GradientSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
 INSTANTIATE_TEST_SUITE_P(Places, GradientSumTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64, 100),
                          testing::PrintToStringParamName());
+
+// The order of arrival that leaves most sums waiting for others: of each four the first two, then
+// the rest.
+TEST(GradientSum, TakesNoMoreMemoryThanItSays) {
+  constexpr std::size_t kPlaces = 64;
+  const std::vector<Values> gradients = random_gradients(kPlaces);
+  GradientSum sum(kPlaces, kFloats, math::Isa::kGeneric);
+  for (const std::size_t pair : {std::size_t{0}, std::size_t{2}}) {
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      if (place % 4 == pair || place % 4 == pair + 1) {
+        sum.add(place, gradients[place], {});
+      }
+    }
+  }
+  EXPECT_EQ(sum.buffers(), kPlaces / 4 + 1);
+}
 
 TEST(GradientSum, OfTwoIsLeftToTheUpdate) {
   GradientSum sum(2, 1, math::Isa::kGeneric);

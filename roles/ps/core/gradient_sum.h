@@ -9,8 +9,7 @@
 // n additions left, whichever it is, and the rounding errors of a sum grow with log2 n and not with
 // n (N. J. Higham, The accuracy of floating point summation, 1993: pairwise summation).
 //
-// Not thread-safe. Allocates while the first steps are made: at most a quarter as many gradients as
-// there are places, and one, if none of those that are added may be written to.
+// Not thread-safe. Allocates while the first steps are made: see buffers().
 #pragma once
 
 #include <cstddef>
@@ -41,6 +40,11 @@ class GradientSum {
   [[nodiscard]] Halves halves();
   [[nodiscard]] std::span<const float> whole();
   void clear() noexcept;
+
+  // Of the size of a gradient each, that it has taken: where sums lie while none of the gradients
+  // that they are of may be written to. At most a quarter as many as there are places, rounded up,
+  // and one.
+  [[nodiscard]] std::size_t buffers() const noexcept { return buffers_.size(); }
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
