@@ -1,6 +1,6 @@
 # disttf_version: link it and #include "main/version.h" for disttf::kVersion.
 #
-# The text comes from git at build time, not at configure time, so it is never stale; it is written
+# The text comes from DISTTF_VERSION, or from git at build time, not at configure time, so it is never stale; it is written
 # only when it changed, and a commit compiles that one file anew.
 set(version_source ${CMAKE_BINARY_DIR}/generated/main/version.cc)
 add_custom_target(disttf_version_source
@@ -12,7 +12,7 @@ add_custom_target(disttf_version_source
           -DOUTPUT=${version_source}
           -P ${CMAKE_SOURCE_DIR}/cmake/write_version.cmake
   BYPRODUCTS ${version_source}
-  COMMENT "Reading the version from git" VERBATIM)
+  COMMENT "Writing the version" VERBATIM)
 
 add_library(disttf_version STATIC ${version_source})
 target_link_libraries(disttf_version PRIVATE disttf_flags)

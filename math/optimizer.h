@@ -88,8 +88,8 @@ class Optimizer {
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
   // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
-  // `updated`, which is `parameters` itself or does not overlap it. `last`, unless empty: a
-  // gradient that is to be added to the sum first, in the same pass over the memory.
+  // `updated`, which is `parameters` itself or does not overlap it. `last`, unless empty: what
+  // is to be added to the sum first, in the same pass over the memory.
   // REQUIRES: all have `size` floats, the gradients overlap no parameters; step > 0.
   void apply(std::span<const float> parameters, std::span<float> updated,
              std::span<const float> gradient_sum, float scale, std::uint64_t step,

@@ -136,14 +136,17 @@ TEST_P(GradientSumTest, LeavesOutWhoIsMissing) {
   }
 }
 
-// Gradients that may not be written to stay as they were: `reference` would not find them again.
 TEST_P(GradientSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
   std::vector<Values> gradients = gradients_;
+  const auto is_own = [](std::size_t place) { return place % 3 == 0; };
   for (std::size_t place = places(); place-- > 0;) {
-    sum_.add(place, gradients[place], {});
+    sum_.add(place, gradients[place],
+             is_own(place) ? std::span<float>(gradients[place]) : std::span<float>());
   }
   static_cast<void>(sum_.whole());
-  EXPECT_EQ(gradients, gradients_);
+  for (std::size_t place = 0; place < places(); ++place) {
+    EXPECT_TRUE(is_own(place) || gradients[place] == gradients_[place]) << place;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, GradientSumTest,

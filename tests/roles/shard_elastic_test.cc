@@ -31,7 +31,7 @@ class ElasticShard : public testing::Test {
   Shard shard_{config(), {.begin = 0, .end = 2}};
 };
 
-TEST_F(ElasticShard, AddsWhatWasSentAndWhatLiesInPlaceInTheOrderOfMicroBatches) {
+TEST_F(ElasticShard, AddsWhatWasSentAndWhatLiesInPlace) {
   const auto first = std::make_shared<Values>(Values{3, 1});
   const auto last = std::make_shared<Values>(Values{9, 3});
   push_in_place(1, 2, last);

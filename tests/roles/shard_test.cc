@@ -267,7 +267,7 @@ std::vector<std::vector<Values>> random_gradients(std::size_t steps, std::size_t
 
 class SameBits : public testing::TestWithParam<math::OptimizerKind> {
  protected:
-  static constexpr std::size_t kTrainers = 3;
+  static constexpr std::size_t kTrainers = 5;  // of fewer than four a tree is a chain
   static constexpr std::size_t kSteps = 4;
   static constexpr std::size_t kSize = 4 * math::kShardAlignmentFloats + 32;
 
@@ -299,8 +299,8 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
   std::vector<std::vector<Values>> gradients_ = random_gradients(kSteps, kTrainers, kSize);
 };
 
-using Order = std::array<std::size_t, 3>;
-constexpr Order kInOrder = {0, 1, 2};
+using Order = std::array<std::size_t, 5>;
+constexpr Order kInOrder = {0, 1, 2, 3, 4};
 
 TEST_P(SameBits, InEveryOrderOfArrival) {
   const math::Range range{.begin = 0, .end = kSize};
@@ -308,13 +308,14 @@ TEST_P(SameBits, InEveryOrderOfArrival) {
   Order order = kInOrder;
   while (std::next_permutation(order.begin(), order.end())) {
     EXPECT_EQ(train(range, [&](std::size_t) { return order; }), expected)
-        << order[0] << order[1] << order[2];
+        << testing::PrintToString(order);
   }
 }
 
 TEST_P(SameBits, WhenTheOrderChangesFromStepToStep) {
   const math::Range range{.begin = 0, .end = kSize};
-  const std::array<Order, kSteps> orders = {{{2, 1, 0}, {1, 0, 2}, {0, 2, 1}, {2, 0, 1}}};
+  const std::array<Order, kSteps> orders = {
+      {{4, 3, 2, 1, 0}, {1, 0, 3, 2, 4}, {0, 4, 2, 1, 3}, {2, 0, 3, 1, 4}}};
   EXPECT_EQ(train(range, [&](std::size_t step) { return orders[step]; }),
             train(range, [](std::size_t) { return kInOrder; }));
 }
@@ -326,7 +327,7 @@ TEST_P(SameBits, OnAnyNumberOfPs) {
     std::vector<std::uint32_t> joined;
     for (std::size_t index = 0; index < ps; ++index) {
       const auto part = train(math::shard_range(kSize, index, ps), [&](std::size_t step) {
-        return (step + index) % 2 == 0 ? kInOrder : Order{2, 0, 1};
+        return (step + index) % 2 == 0 ? kInOrder : Order{2, 0, 4, 1, 3};
       });
       joined.insert(joined.end(), part.begin(), part.end());
     }

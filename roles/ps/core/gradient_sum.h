@@ -1,15 +1,15 @@
 // The sum of a step's gradients, as a binary tree over their places (ranks; elastic: micro-batches)
 // that is the same for every order of arrival: the sum of the places [0, 4) is (0 + 1) + (2 + 3),
-// that of 7 places
-// ((0 + 1) + (2 + 3)) + ((4 + 5) + 6). A subtree begins at a multiple of its size, which is a power
-// of two, and where the places end it is cut off. A place that has nothing is left out: the sum of
-// 0, 2, 3 is 0 + (2 + 3).
+// that of 7 places ((0 + 1) + (2 + 3)) + ((4 + 5) + 6). A subtree begins at a multiple of its size,
+// which is a power of two, and where the places end it is cut off. A place that has nothing is left
+// out: the sum of 0, 2, 3 is 0 + (2 + 3).
 //
-// A subtree is summed as soon as all of it is there. So the last of n gradients finds at most log2
-// n additions left, whichever it is, and the rounding errors of a sum grow with log2 n and not with
-// n (N. J. Higham, The accuracy of floating point summation, 1993: pairwise summation).
+// A subtree is summed as soon as all of it is there. So, where every place has something, the last
+// of n gradients finds at most log2 n additions left, rounded up, whichever it is; and the rounding
+// errors of a sum grow with log2 n and not with n (N. J. Higham, The accuracy of floating point
+// summation, 1993: pairwise summation).
 //
-// Not thread-safe. Allocates while the first steps are made: see buffers().
+// Not thread-safe. What it allocates it keeps: see buffers().
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,9 @@ class GradientSum {
   // `floats`: of a gradient.
   GradientSum(std::size_t places, std::size_t floats, math::Isa isa);
 
-  // `gradient` stays there until clear(). `own`: the same memory, if sums may be written into it;
-  // or empty. REQUIRES: nothing has been added at `place` since clear().
+  // `gradient` stays there until clear(). `own`: the same memory, if sums may be written into it,
+  // after which nobody else finds the gradient there; or empty. REQUIRES: nothing has been added at
+  // `place` since clear().
   void add(std::size_t place, std::span<const float> gradient, std::span<float> own);
   // Of all that were added, and valid until clear(), before which nothing is added any more.
   // REQUIRES: something was.

@@ -258,7 +258,9 @@ class Shard {
  private:
   // A gradient of the step that is being made: of one trainer, or of one micro-batch.
   struct Slot {
-    math::AlignedVector own;             // [range.size()]; empty until something is received
+    // [range.size()]; empty until something is received. Once filled it is sum_'s, which may write
+    // a part of the sum there: until the next step nothing is read or received there.
+    math::AlignedVector own;
     std::span<const float> gradient;     // in `own`, or
     std::shared_ptr<const void> memory;  // in this
     bool filled = false;                 // sync: holds this step's gradient
@@ -300,7 +302,7 @@ class Shard {
   void settle(const PushId& push);
   void commit_sync(const PushId& push);
   void commit_async(const PushId& push);
-  // `last`: one of the `count` gradients that is not in the sum yet; empty: all are.
+  // `last`: the sum of those of the `count` gradients that `gradient_sum` lacks; empty: none.
   // Of the trainers in `used_`.
   void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
              std::size_t count);
