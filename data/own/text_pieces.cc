@@ -87,7 +87,7 @@ bool TextPieces::read_more(std::string& text) {
   // sanitizer that was nearly all that a small file took. The least is for those that have grown
   // since.
   const std::uint64_t left = size_bytes_ > offset_ ? size_bytes_ - offset_ : 0;
-  const std::size_t room =
+  const auto room =
       static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes_, std::max(left, kLeastRoom)));
   const std::size_t before = text.size();
   text.resize(before + room);
