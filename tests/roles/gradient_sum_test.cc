@@ -8,8 +8,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "math/kernels.h"
