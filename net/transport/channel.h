@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -63,6 +64,15 @@ class Channel {
   // the ps may hold its tensors elsewhere. REQUIRES: no reply is awaited.
   [[nodiscard]] virtual std::error_code agree(std::size_t /*most*/, Deadline /*deadline*/) {
     return {};
+  }
+  // Asks for something that the ps answers at once, with a frame of the same kind without a body.
+  // `answer`: nothing where another frame has come instead, which is kept for receive_header(). The
+  // channel numbers the question. REQUIRES: no reply is awaited.
+  [[nodiscard]] virtual std::error_code ask(FrameHeader /*question*/,
+                                            std::optional<FrameHeader>& answer,
+                                            Deadline /*deadline*/) {
+    answer.reset();
+    return std::make_error_code(std::errc::not_supported);
   }
   // They are: send() leaves a gradient alone that lies in the channel's memory, and it must stay
   // unchanged until it is answered. To pack it, or to send it ahead, would gain nothing.

@@ -53,6 +53,8 @@ class InPlaceChannel final : public Channel {
   [[nodiscard]] int fd() noexcept override { return channel_->fd(); }
 
   [[nodiscard]] std::error_code agree(std::size_t most, Deadline deadline) override;
+  [[nodiscard]] std::error_code ask(FrameHeader question, std::optional<FrameHeader>& answer,
+                                    Deadline deadline) override;
   [[nodiscard]] bool is_in_place() const noexcept override { return view_ != nullptr; }
   [[nodiscard]] bool has_frame() const noexcept override { return kept_ || has_answer(); }
   [[nodiscard]] BodyPlace place_of_body() const override { return body_; }
@@ -64,6 +66,8 @@ class InPlaceChannel final : public Channel {
     return AnswerSlotView(view_->bytes().subspan(answers_at_, kAnswerSlotBytes));
   }
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
+  // The header that answers a question: not what a ps may say of itself, too late.
+  [[nodiscard]] std::error_code receive_answer(FrameHeader& header, Deadline deadline);
   // Offers memory; of `body`, which has kSharedOfferBytes, `size` are what the ps offers: or 0, it
   // declines, or has answered something else, which is kept.
   std::error_code exchange(const SharedOffer& own, std::span<std::byte> body, std::size_t& size,
@@ -211,11 +215,9 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
     return error;
   }
   FrameHeader header;
-  do {  // a ps that has rung may have done so too late, or dealt what is not missing any more
-    if (const auto failed = channel_->receive_header(header, deadline)) {
-      return failed;
-    }
-  } while (is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header));
+  if (const auto failed = receive_answer(header, deadline)) {
+    return failed;
+  }
   SharedFrame shared;
   if (shared.from_header(header)) {
     kept_ = header;
@@ -226,6 +228,38 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   }
   size = header.body_size;
   return channel_->receive_body(body.first(size), deadline);
+}
+
+// A ps that has rung may have done so too late, or dealt what is not missing any more.
+std::error_code InPlaceChannel::receive_answer(FrameHeader& header, Deadline deadline) {
+  do {
+    if (const auto error = channel_->receive_header(header, deadline)) {
+      return error;
+    }
+  } while (is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header));
+  return {};
+}
+
+std::error_code InPlaceChannel::ask(FrameHeader question, std::optional<FrameHeader>& answer,
+                                    Deadline deadline) {
+  answer.reset();
+  question.request_id = next_id_++;
+  if (const auto error = channel_->send(question, {}, deadline)) {
+    return error;
+  }
+  FrameHeader header;
+  if (const auto error = receive_answer(header, deadline)) {
+    return error;
+  }
+  if (header.kind != question.kind) {
+    kept_ = header;
+    return {};
+  }
+  if (header.request_id != question.request_id || header.body_size != 0) {
+    return fail(WireError::kUnexpected);
+  }
+  answer = header;
+  return {};
 }
 
 void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,

@@ -170,6 +170,27 @@ std::size_t Cluster::rank_of(const TaskId& task) const {
   return task.job == Job::kChief ? task.index : task.index + chief.size();
 }
 
+// Subtrees twice as large, as long as the other half is of this host, too.
+HostGroup host_group_of(const Cluster& cluster, std::size_t rank) {
+  HostGroup group{.first = rank, .count = 1};
+  if (cluster.sparse || cluster.open) return group;
+  const std::size_t trainers = cluster.trainer_count();
+  const auto host_of = [&cluster](std::size_t each) -> const std::string& {
+    return cluster.address_of(cluster.trainer(each)).host;
+  };
+  const std::string& host = host_of(rank);
+  for (std::size_t half = 1; half < trainers; half *= 2) {
+    const std::size_t first = rank & ~(2 * half - 1);
+    const std::size_t end = std::min(first + 2 * half, trainers);
+    for (std::size_t each = first; each < end; ++each) {
+      const bool is_known = each >= group.first && each < group.first + group.count;
+      if (!is_known && host_of(each) != host) return group;
+    }
+    group = {.first = first, .count = end - first};
+  }
+  return group;
+}
+
 bool Cluster::is_chief(const TaskId& task) const {
   return (task.job == Job::kChief || task.job == Job::kWorker) && rank_of(task) == 0;
 }

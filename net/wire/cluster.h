@@ -65,6 +65,18 @@ struct Cluster {
   [[nodiscard]] bool is_listed(const TaskId& task) const;
 };
 
+// Trainers whose addresses name one host, and whose gradients are one subtree of a step's sum
+// (math/tree_sum.h): ranks [first, first + count). The first is the group's leader, the others are
+// its members. A trainer that has no such neighbours is a group of its own.
+struct HostGroup {
+  std::size_t first = 0;
+  std::size_t count = 1;
+  friend bool operator==(const HostGroup&, const HostGroup&) = default;
+};
+// The largest that the trainer is in; of its own in a sparse or open cluster, where not all are
+// known. REQUIRES: rank < trainer_count().
+[[nodiscard]] HostGroup host_group_of(const Cluster& cluster, std::size_t rank);
+
 // SHA-256 of a canonical text of the ordered, normalised lists:
 //
 //   "disttf cluster 1\n" "ps a:1,b:2\n" "chief c:3\n" "worker d:4,e:5\n"

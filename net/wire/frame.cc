@@ -61,7 +61,7 @@ class WireCategory final : public std::error_category {
 
 [[nodiscard]] bool is_known(std::uint8_t kind) noexcept {
   return kind >= static_cast<std::uint8_t>(FrameKind::kHello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::kConclude);
+         kind <= static_cast<std::uint8_t>(FrameKind::kMeet);
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ enum class FrameKind : std::uint8_t {
   kTrace = 41,         // chief -> ps, ps 0 -> trainer: tell all of these steps; no reply
   kWatch = 42,         // evaluator -> ps: the parameters of a step to come, or of the run's result
   kConclude = 43,      // primary -> backup: the run ends with the step that you hold
+  kMeet = 44,          // trainer -> ps 0, and back: where the trainers of a host find each other
 };
 
 enum FrameFlags : std::uint16_t {
@@ -102,10 +103,13 @@ enum FrameFlags : std::uint16_t {
   kFlagSparse = 1U << 7U,  // on a push: net/wire/sparse_gradient.h
   kFlagInt8 = 1U << 8U,
   kFlagInt4 = 1U << 9U,
+  // On push_pull, of the sender's host group: its leader's body is the sum of all their gradients,
+  // a member sends none. On the parameters that answer a member: they are where the leader is.
+  kFlagGroupSum = 1U << 10U,
 };
 inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
                                              kFlagPrevious | kFlagNext | kFlagInPlace | kFlagBf16 |
-                                             kFlagSparse | kFlagInt8 | kFlagInt4;
+                                             kFlagSparse | kFlagInt8 | kFlagInt4 | kFlagGroupSum;
 
 // What lies in shared memory begins on such a boundary; the frame counts in these.
 inline constexpr std::size_t kPlaceUnit = 64;

@@ -17,7 +17,7 @@ constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
                                          .sequence = true,
                                          .generation = true};
 constexpr MessageFields kPushPullFields{.kind = FrameKind::kPushPull,
-                                        .flags = kFlagCut | kTensorForms,
+                                        .flags = kFlagCut | kFlagGroupSum | kTensorForms,
                                         .step = true,
                                         .sequence = true,
                                         .range_begin = true,
@@ -30,7 +30,7 @@ constexpr MessageFields kPushFields{.kind = FrameKind::kPush,
                                     .generation = true};
 constexpr MessageFields kParametersFields{
     .kind = FrameKind::kParameters,
-    .flags = kFlagFinished | kFlagDropped | (kTensorForms & ~unsigned{kFlagSparse}),
+    .flags = kFlagFinished | kFlagDropped | kFlagGroupSum | (kTensorForms & ~unsigned{kFlagSparse}),
     .step = true,
     .sequence = true,
     .range_begin = true,
@@ -45,6 +45,7 @@ constexpr MessageFields kRestoreFields{.kind = FrameKind::kRestore,
 constexpr MessageFields kShutdownFields{
     .kind = FrameKind::kShutdown, .step = true, .generation = true};
 constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
+constexpr MessageFields kMeetFields{.kind = FrameKind::kMeet, .step = true, .sequence = true};
 constexpr MessageFields kBestFields{.kind = FrameKind::kBest, .step = true, .sequence = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
@@ -114,6 +115,7 @@ FrameHeader PushPull::to_header() const noexcept {
                      .range_begin = range_begin,
                      .generation = generation};
   header.flags |= flag_if(cut, kFlagCut);
+  header.flags |= flag_if(group_sum, kFlagGroupSum);
   return header;
 }
 
@@ -123,6 +125,7 @@ std::error_code PushPull::from_header(const FrameHeader& header) noexcept {
            .step = header.step,
            .push = header.sequence,
            .cut = has(header, kFlagCut),
+           .group_sum = has(header, kFlagGroupSum),
            .range_begin = header.range_begin,
            .generation = header.generation,
            .form = form_in(header)};
@@ -161,6 +164,7 @@ FrameHeader Parameters::to_header() const noexcept {
                      .generation = generation};
   header.flags |= flag_if(finished, kFlagFinished);
   header.flags |= flag_if(dropped, kFlagDropped);
+  header.flags |= flag_if(group_sum, kFlagGroupSum);
   return header;
 }
 
@@ -174,7 +178,20 @@ std::error_code Parameters::from_header(const FrameHeader& header) noexcept {
            .generation = header.generation,
            .finished = has(header, kFlagFinished),
            .dropped = has(header, kFlagDropped),
+           .group_sum = has(header, kFlagGroupSum),
            .form = form_in(header)};
+  return {};
+}
+
+// The two numbers lie where other kinds have a step and a count of pushes.
+FrameHeader Meet::to_header() const noexcept {
+  return {
+      .kind = kMeetFields.kind, .request_id = request_id, .step = rendezvous, .sequence = token};
+}
+
+std::error_code Meet::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kMeetFields)) return error;
+  *this = {.request_id = header.request_id, .rendezvous = header.step, .token = header.sequence};
   return {};
 }
 

@@ -63,9 +63,12 @@ struct AwaitStep {
 // A trainer's gradient of the ps's whole range, to be answered with the parameters it leads to.
 struct PushPull {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;         // of the parameters that it was computed from
-  std::uint64_t push = 0;         // its number among those of its process
-  bool cut = false;               // chief: keep the state it leads to, by the name of `push`
+  std::uint64_t step = 0;  // of the parameters that it was computed from
+  std::uint64_t push = 0;  // its number among those of its process
+  bool cut = false;        // chief: keep the state it leads to, by the name of `push`
+  // The leader of a host group (net/wire/cluster.h) pushes the sum of all its gradients; a member's
+  // is in that, and it has no body of its own, nor does its answer.
+  bool group_sum = false;
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;      // that `step` is of
   std::uint16_t form = 0;         // of the gradient; of the parameters, which may come so, too
@@ -106,11 +109,24 @@ struct Parameters {
   Generation generation = 0;      // that `step` is of
   bool finished = false;          // no more steps are waited for
   bool dropped = false;           // the gradient came late and was not used
+  bool group_sum = false;         // no body: the leader of the host group is sent it
   std::uint16_t form = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
   friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+
+// Where the leader of a host group is found (net/transport/host_group.h): it says so to ps 0, which
+// tells each member that asks. Both are 0 where there is none to be found, and in a question.
+struct Meet {
+  std::uint64_t request_id = 0;
+  std::uint64_t rendezvous = 0;
+  std::uint64_t token = 0;  // what a member is to say there
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Meet&, const Meet&) = default;
 };
 
 // Elastic, to a trainer that waits: a micro-batch is missing.

@@ -229,7 +229,7 @@ class Host {
   FrameHeader any_header(const Peer& peer, std::uint8_t kind) {
     const auto& range = core_.range(peer.hello.replica);
     FrameHeader header;
-    header.kind = static_cast<FrameKind>(1 + kind % 43);
+    header.kind = static_cast<FrameKind>(1 + kind % 44);
     header.request_id = input_.number();
     header.generation = range.state().generation() + input_.number();
     header.step = range.step() + input_.number();

@@ -317,7 +317,7 @@ class Trainer {
     if ((oddities & 1U) != 0) {
       const std::uint8_t kind = input_.byte();
       header.kind = kind >= 0x80 ? kSaidWithoutBeingAsked[kind % kSaidWithoutBeingAsked.size()]
-                                 : static_cast<FrameKind>(1 + kind % 43);
+                                 : static_cast<FrameKind>(1 + kind % 44);
       header.body_size = 0;
     }
     if ((oddities & 2U) != 0) header.request_id = input_.number();

@@ -207,6 +207,7 @@ Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
 // False: another chief has set the ps to a state from which there are steps to be made still.
 Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
   Values unused(size_);  // the result is not to be lost for a state that may be an earlier one
+  leave_group();
   session_.begin_await_others(begin_now());
   const roles::StepResult reply = co_await run_step(fiber, unused);
   if (reply.joined) {
@@ -217,6 +218,7 @@ Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
 
 Routine<bool> ChiefProcess::peek(Fiber& fiber) {
   Values newest(size_);
+  leave_group();
   session_.begin_peek(begin_now());
   const roles::StepResult reply = co_await run_step(fiber, newest);
   parameters_ = newest;

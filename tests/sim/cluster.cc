@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -46,7 +47,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       cluster_.ps.push_back({.host = "ps" + std::to_string(index), .port = 1});
     }
     for (std::size_t rank = 0; rank < scenario.trainers; ++rank) {
-      cluster_.workers.push_back({.host = "w" + std::to_string(rank), .port = 1});
+      const std::size_t host = rank / scenario.trainers_per_host;
+      cluster_.workers.push_back(
+          {.host = "w" + std::to_string(host),
+           .port = static_cast<std::uint16_t>(1 + rank % scenario.trainers_per_host)});
     }
     if (scenario.launch) {
       launcher_.emplace(world_, *this,
@@ -186,6 +190,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
                                                 scenario_.pace, task, node, scenario_.size, on_end);
     }
+    if (scenario_.trainers_per_host > 1 && node >= scenario_.ps && !is_evaluator(node)) {
+      join_host(dynamic_cast<TrainerProcess&>(*process), node - scenario_.ps);
+    }
     if (scenario_.clocks_differ) {
       process->set_clock(
           900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));
@@ -203,6 +210,16 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       launcher_->started(node);
     }
     current_[node]->start();
+  }
+
+  void join_host(TrainerProcess& process, std::size_t rank) {
+    const net::HostGroup group = net::host_group_of(cluster_, rank);
+    if (group.count > 1) {
+      const auto made = groups_.try_emplace(group.first, group.count - 1, [](Process& other) {
+        dynamic_cast<WorkerProcess&>(other).hear_of_host();
+      });
+      process.set_host(made.first->second, scenario_.summed_ranges);
+    }
   }
 
   // Whoever starts a task again may do so on another machine, whose clock is another one.
@@ -491,6 +508,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   Checks checks_;
   net::Cluster cluster_;
   SimulatedDisk disk_;
+  std::map<std::size_t, HostGroup> groups_;  // by the leader's rank
   std::vector<std::unique_ptr<Process>> all_;
   std::vector<Process*> current_;  // by node
   std::vector<std::uint64_t> starts_;

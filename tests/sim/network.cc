@@ -40,7 +40,7 @@ std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept {
 }
 
 std::string_view name_of(net::FrameKind kind) noexcept {
-  static constexpr std::array<std::string_view, 44> kNames = {
+  static constexpr std::array<std::string_view, 45> kNames = {
       "?",          "HELLO",       "WELCOME",  "REFUSED",     "PUBLISH",       "GET_CONFIG",
       "CONFIG",     "RESTORE",     "PULL",     "PUSH_PULL",   "PARAMETERS",    "HEARTBEAT",
       "GOODBYE",    "SHUTDOWN",    "ACK",      "STATUS",      "STATUS_REPLY",  "FENCED",
@@ -48,7 +48,7 @@ std::string_view name_of(net::FrameKind kind) noexcept {
       "WRITTEN",    "NOT_WRITTEN", "SHARE",    "SHARED",      "VIEW",          "REPORT",
       "FILL",       "UPDATE",      "COMPLETE", "ORDER",       "RESULT",        "RUN_TASK",
       "TASK_ENDED", "BEST",        "METRICS",  "GET_METRICS", "METRICS_REPLY", "TRACE",
-      "WATCH",      "CONCLUDE"};
+      "WATCH",      "CONCLUDE",    "MEET"};
   const auto number = static_cast<std::size_t>(kind);
   return number < kNames.size() ? kNames[number] : kNames[0];
 }

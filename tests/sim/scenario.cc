@@ -363,6 +363,12 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.pace.gradients_in_memory =
         scenario.config.elastic() ? sharing.between(1, scenario.config.micro_batches) : 1;
   }
+  Dice hosts(seed, Draw::kHosts);
+  if (scenario.config.every_gradient_counts() && !scenario.config.elastic() &&
+      scenario.pace.gradients_in_memory == 0 && hosts.one_in(2)) {
+    scenario.trainers_per_host = hosts.between(2, 5);
+    scenario.summed_ranges = hosts.one_in(3) ? hosts.between(1, 15) : ~std::uint64_t{0};
+  }
   return scenario;
 }
 
@@ -415,6 +421,9 @@ std::string to_string(const Scenario& scenario) {
   if (const std::size_t gradients = scenario.pace.gradients_in_memory; gradients != 0) {
     text += ", shared memory";
     text += config.elastic() ? " for " + std::to_string(gradients) + " gradients" : "";
+  }
+  if (scenario.trainers_per_host > 1) {
+    text += ", " + std::to_string(scenario.trainers_per_host) + " trainers a host";
   }
   if (scenario.launch) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";

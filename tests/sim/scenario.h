@@ -63,6 +63,10 @@ struct Scenario {
   std::size_t size = 0;         // floats of the parameter vector
   roles::RunConfig config;
   Pace pace;
+  // So many ranks after the other are on one host, and push one sum to the ps that have a bit in
+  // the mask where they are a host group.
+  std::size_t trainers_per_host = 1;
+  std::uint64_t summed_ranges = 0;
   Network::Options network;
   roles::CheckpointOptions checkpoint;
   bool has_disk = false;                    // there is a --train_dir

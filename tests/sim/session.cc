@@ -34,6 +34,7 @@ TrainerProcess::TrainerProcess(World& world, Network& network, Checks& checks,
       parameters_(size),
       incarnation_(task_.incarnation),
       config_json_(roles::to_json(config)),
+      way_(task_.cluster, task_.cluster.rank_of(task_.self)),
       links_(task_.cluster.ps.size()),
       coming_(links_.size()),
       stay_(links_.size()) {}
@@ -139,7 +140,7 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
     return session_.reads(index) &&
            (links_[index].channel.has_frame() || !links_[index].channel.is_open);
   };
-  bool ready = false;
+  bool ready = has_lost_leader();
   for (std::size_t index = 0; index < links_.size(); ++index) {
     ready = ready || is_ready(index);
   }
@@ -155,10 +156,18 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
   check_awake();
   const Time at = awake_.now();
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    if (is_ready(index)) {
+    if (!is_ready(index)) {
+      continue;
+    }
+    const Channel& channel = links_[index].channel;
+    if (channel.has_frame() &&
+        (channel.inbox[channel.next].header.flags & net::kFlagGroupSum) != 0) {
+      co_await receive_at_leader(fiber, index);
+    } else {
       receive(index);
     }
   }
+  push_without_leader();
   for (const auto& [ps, generation] : std::exchange(replaced_, {})) {
     session_.is_replaced(ps, generation, at);
   }
@@ -214,6 +223,10 @@ void TrainerProcess::receive(std::size_t index) {
         std::memcpy(into_->data() + range.begin, frame.body.data(), frame.body.size());
         coming_[index] = may_stay_ && frame.owner ? frame : Frame();
       }
+      if (way_.leads() && way_.is_summed(index)) {
+        host_->publish(index, {frame.header.generation, frame.header.step},
+                       (frame.header.flags & net::kFlagFinished) != 0, frame.body);
+      }
       break;
     }
     case ReplyPlan::kText:
@@ -237,6 +250,10 @@ Routine<void> TrainerProcess::perform(Fiber& fiber) {
       if (const auto* const order = std::get_if<roles::Dial>(&effect)) {
         co_await dial(fiber, *order);
       } else {
+        const auto* const request = std::get_if<roles::SendRequest>(&effect);
+        if (request != nullptr && request->header.kind == FrameKind::kPushPull) {
+          co_await choose_way(fiber, request->header);
+        }
         apply(effect);
       }
     }
@@ -285,7 +302,13 @@ void TrainerProcess::send(const roles::SendRequest& order) {
     }
     case RequestBody::kGradient:
       frame.is_torn = is_torn_ || is_misled_ || comes_misled_;
-      if (is_shared_) {
+      if (way_.is_summed(order.range)) {
+        frame.header = way_.marked(frame.header, order.range);
+        if (way_.leads()) {
+          frame.body = part_of(*sum_, order.range);
+          frame.owner = sum_;
+        }
+      } else if (is_shared_) {
         frame.in_place = {.bytes = part_of(*gradient_, order.range), .owner = gradient_};
       } else {
         frame.body = part_of(*gradient_, order.range);
@@ -305,6 +328,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
 }
 
 Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
+  leave_group();
   check_awake(order.until);
   Link& link = links_[order.range];
   was_opened_again_ = was_opened_again_ || link.was_open;

@@ -13,8 +13,10 @@
 
 #include "net/transport/interrupt.h"
 #include "roles/run/run_config.h"
+#include "roles/trainer/core/group_way.h"
 #include "roles/trainer/core/run_session.h"
 #include "tests/sim/checks.h"
+#include "tests/sim/host_group.h"
 #include "tests/sim/process.h"
 
 namespace disttf::sim {
@@ -36,6 +38,13 @@ class TrainerProcess : public FiberProcess {
 
   [[nodiscard]] std::uint64_t incarnation() const noexcept override { return incarnation_; }
 
+  // There are other trainers on its host, who may push one sum: to the ps that have a bit in
+  // `ranges`. Before it starts.
+  void set_host(HostGroup& host, std::uint64_t ranges) noexcept {
+    host_ = &host;
+    summed_ranges_ = ranges;
+  }
+
  protected:
   // Drives the operation that was begun until it has ended. Throws Failure, RunOver.
   Routine<void> run(Fiber& fiber);
@@ -45,6 +54,11 @@ class TrainerProcess : public FiberProcess {
   Routine<void> perform(Fiber& fiber);
   // It is now; the time since the last operation was the trainer's own.
   [[nodiscard]] Time begin_now() noexcept;
+
+  // Something else is done than to push gradients of one state after the other: the others of the
+  // host do not count on it.
+  void leave_group();
+  void bury() override;
 
   // Chief: what the ps are to be set to, as they hold no state, or not the same.
   virtual SavedState state_to_train() { return {}; }
@@ -99,6 +113,13 @@ class TrainerProcess : public FiberProcess {
   };
   Routine<void> await_some(Fiber& fiber);
   Routine<void> dial(Fiber& fiber, roles::Dial order);
+  // What roles/trainer/shell/host_sum.h does.
+  Routine<void> choose_way(Fiber& fiber, net::FrameHeader push);
+  Routine<std::uint64_t> gather(Fiber& fiber, HostGroup::Name name);
+  Routine<std::uint64_t> offer(Fiber& fiber, HostGroup::Name name);
+  Routine<void> receive_at_leader(Fiber& fiber, std::size_t index);
+  [[nodiscard]] bool has_lost_leader() const noexcept;
+  void push_without_leader();
   void apply(const roles::TrainerOutbox::Effect& effect);
   void send(const roles::SendRequest& order);
   void receive(std::size_t index);
@@ -106,6 +127,12 @@ class TrainerProcess : public FiberProcess {
   void check_awake(Time until = Time::min());
 
   const std::string config_json_;
+  HostGroup* host_ = nullptr;
+  std::uint64_t summed_ranges_ = 0;
+  roles::GroupWay way_;
+  HostGroup::Name pushed_;
+  bool way_is_by_leader_ = false;      // a member's push that has no body waits for its answer
+  std::shared_ptr<const Values> sum_;  // a leader's
   std::vector<Link> links_;
   Values* into_ = &parameters_;  // where parameters go that come
   // By range: where they lie, of the operation under way and of the last one that has ended.

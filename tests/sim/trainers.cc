@@ -45,6 +45,12 @@ void WorkerProcess::terminate() {
   wake(*living_);
 }
 
+void WorkerProcess::hear_of_host() {
+  if (is_alive()) {
+    wake(*living_);
+  }
+}
+
 // --------------------------------------------------------------------------------- the background
 
 Routine<void> WorkerProcess::beat(Fiber& fiber, std::size_t index) {
@@ -159,6 +165,7 @@ Routine<bool> WorkerProcess::connect(Fiber& fiber) {
 }
 
 Routine<void> WorkerProcess::train(Fiber& fiber) {
+  leave_group();
   session_.begin_pull(begin_now());
   reply_ = co_await run_step(fiber, parameters_);
   pushed_ = 0;
@@ -179,6 +186,7 @@ Routine<void> WorkerProcess::end_here(Fiber& fiber) {
   throw_if_stopped();
   Values newest(size_);
   std::ranges::fill(*place_of_gradient(), kHalfComputed);  // it comes there
+  leave_group();
   session_.begin_peek(begin_now());
   reply_ = co_await run_step(fiber, newest);
   parameters_ = newest;
@@ -249,6 +257,7 @@ Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
 }
 
 Routine<bool> WorkerProcess::leave(Fiber& fiber) {
+  leave_group();
   session_.begin_await_end(begin_now());
   try {
     co_await run(fiber);

@@ -31,6 +31,8 @@ class WorkerProcess : public TrainerProcess {
 
   void start() override;
   void terminate() override;
+  // Somebody of its host has said something.
+  void hear_of_host();
 
  protected:
   virtual Routine<void> live(Fiber& fiber);

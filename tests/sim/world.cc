@@ -61,7 +61,9 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "torn cut",
                                                                   "result scored",
                                                                   "gradient read in place",
-                                                                  "micro-batch read in place"};
+                                                                  "micro-batch read in place",
+                                                                  "host's sum pushed",
+                                                                  "pushed without the leader"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

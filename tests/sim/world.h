@@ -43,6 +43,7 @@ enum class Draw : std::uint32_t {
   kEarlyEnd,
   kEvaluator,
   kSharing,
+  kHosts,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -91,6 +92,8 @@ enum class Mark : std::uint8_t {
   kResultScored,
   kInPlace,
   kElasticInPlace,
+  kSummed,
+  kPushedWithoutLeader,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

@@ -48,6 +48,13 @@ struct TrainerRecord {
   Clock::time_point knocks_since{};
   Clock::time_point knocked{};
   std::optional<WaitingRequest> waiting;
+  // Where it leads its host group, as it has said over `connection`, which was its step channel.
+  struct Meeting {
+    ConnectionId connection = 0;
+    std::uint64_t rendezvous = 0;
+    std::uint64_t token = 0;
+  };
+  Meeting meeting = {};
   // Parameters were sent on `step`, and nothing has come there since, so they may be leaving still.
   struct Answered {
     std::uint64_t restores = 0;  // that had begun: which state they are of

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "net/wire/cluster.h"
 #include "net/wire/messages.h"
 #include "roles/run/wire_format.h"
 
@@ -15,6 +16,15 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 using Part = PeerConnection::Part;
+
+namespace {
+
+// Of its host group.
+bool is_leader(const Task& task, std::size_t rank) {
+  return net::host_group_of(task.cluster, rank).first == rank;
+}
+
+}  // namespace
 
 BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_place,
                               Clock::time_point now) {
@@ -25,8 +35,16 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
     }
     return discard(from, Part::kFencedGradient, now);
   }
-  if (const auto fault = state_.gradient_fault(header, !in_place.bytes.empty())) {
-    return from.refuse(out_, kError, *fault);
+  const bool is_group_sum = (header.flags & net::kFlagGroupSum) != 0;
+  if (is_group_sum) {
+    if (const auto fault = fault_in_sum(from)) {
+      return from.refuse(out_, kError, *fault);
+    }
+  }
+  if (!is_group_sum || is_leader(task_, from.rank)) {
+    if (const auto fault = state_.gradient_fault(header, !in_place.bytes.empty())) {
+      return from.refuse(out_, kError, *fault);
+    }
   }
   if (state_.shard()->config().elastic() != (header.kind == FrameKind::kPush)) {
     return from.refuse(out_, kError, "a push of another mode than the run's");
@@ -35,6 +53,25 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
     return discard(from, Part::kOutdatedGradient, now);
   }
   return admit(from, in_place, now);
+}
+
+// Who may speak for whom is known from the addresses, whatever a trainer says.
+std::optional<std::string> PushReceiver::fault_in_sum(const PeerConnection& from) const {
+  const RunConfig& config = state_.shard()->config();
+  const WireFormat& wire = state_.shard()->wire();
+  if (!config.every_gradient_counts() || config.elastic() || gradient_flags(wire) != 0 ||
+      tensor_flags(wire) != 0) {
+    return "a sum of gradients in a run that does not add them up so";
+  }
+  const net::HostGroup group = net::host_group_of(task_.cluster, from.rank);
+  if (group.count == 1) {
+    return "a sum of gradients from a host that has one trainer, or whose trainers' ranks are no "
+           "subtree of a step's sum";
+  }
+  if (group.first != from.rank && from.header.body_size != 0) {
+    return "a sum of gradients from another trainer of the host than the first";
+  }
+  return std::nullopt;
 }
 
 BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point now) {
@@ -75,6 +112,11 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
                .wants_cut = from.rank == 0 && push_pull.cut,
                .micro_batch = static_cast<std::size_t>(push.micro_batch),
                .in_place = !in_place.bytes.empty() && (header.flags & net::kTensorForms) == 0};
+  if (push_pull.group_sum) {
+    const net::HostGroup group = net::host_group_of(task_.cluster, from.rank);
+    from.push.is_in_sum = group.first != from.rank;
+    from.push.summed = from.push.is_in_sum ? 1 : group.count;
+  }
   const Admission admission = state_.shard()->admit(from.push);
   if (admission.verdict == Admission::Verdict::kRefuse) {
     return from.refuse(out_, kLostPeers, admission.why);
@@ -121,7 +163,9 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
       }
     }
     const std::uint64_t step = shard->step();
-    times_.arrived(from.rank, from.push.step, now);
+    for (std::size_t rank = from.rank; rank < from.rank + from.push.summed; ++rank) {
+      times_.arrived(rank, from.push.step, now);
+    }
     if (from.push.in_place) {
       shard->commit(from.push, from.gradient, in_place.owner);
     } else {
@@ -149,6 +193,7 @@ BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_poin
   }
   net::PushPull push;
   if (stands && !push.from_header(from.header)) {
+    push.group_sum = push.group_sum && !is_leader(task_, from.rank);  // whose answer has a body
     answers_.wait(from.rank, from.id, push, now);
   } else {
     answers_.fence(from.id, from.header.request_id);

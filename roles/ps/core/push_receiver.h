@@ -5,6 +5,7 @@
 // Not thread-safe: the ps's one thread owns it. `now` of a call: as in range_replica.h.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "net/wire/frame.h"
@@ -31,6 +32,8 @@ class PushReceiver {
   BodyPlan body(PeerConnection& from, PeerConnection::Part part, Clock::time_point now);
 
  private:
+  // What is wrong with the header of a push that says that it is by a host group's sum.
+  [[nodiscard]] std::optional<std::string> fault_in_sum(const PeerConnection& from) const;
   BodyPlan admit(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);
   BodyPlan discard(PeerConnection& from, PeerConnection::Part part, Clock::time_point now);
   BodyPlan commit(PeerConnection& from, const net::BodyInPlace& in_place, Clock::time_point now);

@@ -218,6 +218,7 @@ class RangeReplica {
   void conclude();
   void stop_steps();
   BodyPlan take_best(PeerConnection& from);
+  BodyPlan meet(PeerConnection& from);
   BodyPlan goodbye(PeerConnection& from);
 
   // The chief's: a run begins, has a state, is over.

@@ -46,6 +46,8 @@ BodyPlan RangeReplica::bodiless(PeerConnection& from) {
       return send_status(from);
     case FrameKind::kBest:
       return take_best(from);
+    case FrameKind::kMeet:
+      return meet(from);
     default:
       break;
   }
@@ -139,6 +141,27 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
   out_.send(from.id, net::Best{.request_id = best.request_id,
                                .step = state_.best().step,
                                .loss = state_.best().loss}
+                         .to_header());
+  return {};
+}
+
+// A leader says where it is found, which its members are told as long as that channel of it is
+// open.
+BodyPlan RangeReplica::meet(PeerConnection& from) {
+  net::Meet meet;
+  if (const auto error = meet.from_header(from.header)) {
+    return from.refuse(out_, kError, error.message());
+  }
+  const std::size_t leader = net::host_group_of(task_.cluster, from.rank).first;
+  TrainerRecord& record = trainers_[leader];
+  if (leader == from.rank && record.step == from.id) {
+    record.meeting = {.connection = from.id, .rendezvous = meet.rendezvous, .token = meet.token};
+  }
+  const TrainerRecord::Meeting& found = record.meeting;
+  const bool is_there = found.connection != 0 && found.connection == record.step;
+  out_.send(from.id, net::Meet{.request_id = meet.request_id,
+                               .rendezvous = is_there ? found.rendezvous : 0,
+                               .token = is_there ? found.token : 0}
                          .to_header());
   return {};
 }

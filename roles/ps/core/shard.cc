@@ -200,10 +200,10 @@ Admission Shard::admit(const PushId& push) {
   }
   // A late copy of an older one must not make the newest one look answered.
   trainer.last_step = std::max(trainer.last_step, push.step);
-  const bool repeat = is_repeat(trainer, push);
+  const bool repeat = is_repeat(push);
   const bool late = !repeat && config_.sync_replicas && push.step < step_;
   if (repeat) {
-    ++counters_.repeats;
+    counters_.repeats += push.is_in_sum ? 0U : 1U;
     // (A copy learns here of a gradient that came late at the primary.)
     trainer.dropped = has_backup_workers() && push.step < step_ && trainer.used != push.step + 1;
   }
@@ -215,7 +215,7 @@ Admission Shard::admit(const PushId& push) {
   } else if (!repeat && is_too_late()) {
     drop(trainer, step_);
   }
-  if (repeat || late || finished() || is_concluded_) {
+  if (repeat || late || push.is_in_sum || finished() || is_concluded_) {
     return {.verdict = Admission::Verdict::kDiscard, .destination = {}, .why = {}};
   }
   return {.verdict = Admission::Verdict::kReceive,
@@ -223,9 +223,10 @@ Admission Shard::admit(const PushId& push) {
           .why = {}};
 }
 
-// Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot.
+// Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot. A sum
+// may come when its trainer's own gradient has been added already.
 std::span<float> Shard::inbox_of(const PushId& push) {
-  if (!config_.elastic()) {
+  if (!config_.elastic() && push.summed == 1) {
     return own_memory(slots_[push.trainer]);
   }
   math::AlignedVector& inbox = trainers_[push.trainer].inbox;
@@ -242,12 +243,15 @@ std::span<float> Shard::own_memory(Slot& slot) {
   return slot.own.span();
 }
 
-bool Shard::is_repeat(const Trainer& trainer, const PushId& push) const noexcept {
+bool Shard::is_repeat(const PushId& push) const noexcept {
+  const Trainer& trainer = trainers_[push.trainer];
   if (config_.elastic()) {
     return push.step < step_ || slots_[push.micro_batch].filled;
   }
   if (config_.sync_replicas) {
-    return push.step < trainer.settled;
+    const auto first = trainers_.begin() + static_cast<std::ptrdiff_t>(push.trainer);
+    return std::all_of(first, first + static_cast<std::ptrdiff_t>(push.summed),
+                       [&push](const Trainer& each) { return push.step < each.settled; });
   }
   return push.incarnation == trainer.incarnation && push.sequence <= trainer.last_sequence;
 }
@@ -260,12 +264,11 @@ void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
 
 std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const float> gradient) {
   assert(gradient.size() == range_.size());
-  const bool is_overtaken =
-      config_.sync_replicas && (push.step < step_ || is_repeat(trainers_[push.trainer], push));
+  const bool is_overtaken = config_.sync_replicas && (push.step < step_ || is_repeat(push));
   if (is_overtaken || is_too_late()) {
     return std::nullopt;
   }
-  std::optional<std::string> fault = check_.fault_in(gradient);
+  std::optional<std::string> fault = check_.fault_in(gradient, push.summed);
   if (fault) {
     ++counters_.bad;
   }
@@ -273,8 +276,8 @@ std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const f
 }
 
 void Shard::commit(const PushId& push) {
-  if (!config_.elastic()) {
-    Slot& slot = slots_[push.trainer];
+  // (It may have come in a sum since it was admitted.)
+  if (Slot& slot = slots_[push.trainer]; !config_.elastic() && push.summed == 1 && !slot.filled) {
     slot.gradient = own_memory(slot);
     slot.memory.reset();
   }
@@ -299,6 +302,8 @@ void Shard::settle(const PushId& push) {
   // While it was on its way others have made the last step, or the chief has fetched the result.
   if (is_too_late()) {
     drop(trainers_[push.trainer], step_);
+  } else if (push.summed != 1) {
+    commit_sum(push);
   } else if (config_.sync_replicas) {
     commit_sync(push);
   } else {
@@ -308,8 +313,8 @@ void Shard::settle(const PushId& push) {
 
 void Shard::commit_sync(const PushId& push) {
   Trainer& trainer = trainers_[push.trainer];
-  if (config_.elastic() && is_repeat(trainer, push)) {
-    ++counters_.repeats;  // another trainer's came whole while this one was on its way
+  if (is_repeat(push)) {
+    ++counters_.repeats;  // another trainer's came whole while this one was on its way, or a sum
     return;
   }
   if (push.step < step_) {
@@ -331,6 +336,37 @@ void Shard::commit_sync(const PushId& push) {
   ++arrived_;
   sum_.add(static_cast<std::size_t>(&slot - slots_.data()), slot.gradient,
            slot.gradient.data() == slot.own.data() ? slot.own.span() : std::span<float>());
+  apply_if_whole(push);
+}
+
+// What came of the subtree before has gone into no sum beyond it, as something was missing; so the
+// slot's own memory is free again.
+void Shard::commit_sum(const PushId& push) {
+  if (is_repeat(push) || push.step < step_) {
+    ++counters_.repeats;  // those that were missing have come while it was on its way
+    return;
+  }
+  Slot& slot = slots_[push.trainer];
+  std::swap(slot.own, trainers_[push.trainer].inbox);
+  slot.gradient = slot.own.span();
+  slot.memory.reset();
+  const std::size_t before = arrived_;
+  for (std::size_t rank = push.trainer; rank < push.trainer + push.summed; ++rank) {
+    fill(rank);
+  }
+  counters_.pushes += arrived_ - before - 1;
+  sum_.add_subtree(push.trainer, push.summed, slot.gradient, slot.own.span());
+  apply_if_whole(push);
+}
+
+void Shard::fill(std::size_t trainer) noexcept {
+  arrived_ += slots_[trainer].filled ? 0U : 1U;
+  slots_[trainer].filled = true;
+  trainers_[trainer].dropped = false;
+  trainers_[trainer].settled = step_ + 1;
+}
+
+void Shard::apply_if_whole(const PushId& push) {
   if (arrived_ < wanted()) {
     return;
   }
@@ -343,7 +379,7 @@ void Shard::commit_sync(const PushId& push) {
   if (on_update_) {  // a copy is told the sum
     apply(push, sum_.whole(), {}, arrived_);
   } else {
-    const GradientSum::Halves halves = sum_.halves();
+    const math::TreeSum::Halves halves = sum_.halves();
     apply(push, halves.sum, halves.last, arrived_);  // the update itself adds the two
   }
 }

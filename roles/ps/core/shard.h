@@ -12,10 +12,13 @@
 //   answer()    when answerable() says so: the parameters to reply with
 //
 // Sync: gradients are added as a tree over the ranks, whatever the order of arrival
-// (gradient_sum.h). Identity of a gradient is (step, trainer): a repeat is answered, never added
+// (math/tree_sum.h). Identity of a gradient is (step, trainer): a repeat is answered, never added
 // twice.
 // Elastic: the same with (step, micro-batch), whichever trainer sends it: a micro-batch's gradient
 // is the same bits from all of them, and the first that comes counts.
+// Where every gradient counts, a push may be the sum of a subtree (PushId::summed), the same bits
+// as are added here. It counts for each of these trainers whose gradient is not here yet, and takes
+// the place of those that are; a trainer whose gradient is in another one's sum waits for it.
 // Backup workers: the first `replicas_to_aggregate` of a step count, later ones are dropped.
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
 // retries.
@@ -52,9 +55,9 @@
 #include "math/aligned.h"
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
+#include "math/tree_sum.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/gradient_check.h"
-#include "roles/ps/core/gradient_sum.h"
 #include "roles/ps/core/staleness_clocks.h"
 #include "roles/run/cut.h"
 #include "roles/run/run_config.h"
@@ -71,6 +74,10 @@ struct PushId {
   bool wants_cut = false;         // keep a copy of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
   bool in_place = false;          // the gradient is to be read where it lies
+  // Strict: the gradient is the sum of those of so many trainers from this one on, a subtree; or
+  // there is none, as this trainer's is in such a sum of another one.
+  std::size_t summed = 1;
+  bool is_in_sum = false;
 };
 
 struct Admission {
@@ -271,7 +278,8 @@ class Shard {
     bool is_current = false;
   };
   struct Trainer {
-    math::AlignedVector inbox;      // elastic: received into, then exchanged with the slot's
+    // Elastic, and for sums: received into, then exchanged with the slot's.
+    math::AlignedVector inbox;
     std::vector<std::byte> packed;  // a gradient's body, if it is not raw floats
     Rounded rounded;                // of `snapshot`
     std::span<float> snapshot;      // what the last answer carried, where parameters may move on
@@ -288,7 +296,7 @@ class Shard {
   [[nodiscard]] bool has_backup_workers() const noexcept {
     return config_.replicas_to_aggregate != 0;
   }
-  [[nodiscard]] bool is_repeat(const Trainer& trainer, const PushId& push) const noexcept;
+  [[nodiscard]] bool is_repeat(const PushId& push) const noexcept;
   // What is committed now is of no step: the run is over here.
   [[nodiscard]] bool is_too_late() const noexcept {
     return is_concluded_ || (!config_.sync_replicas && finished());
@@ -301,6 +309,11 @@ class Shard {
   [[nodiscard]] std::span<float> own_memory(Slot& slot);
   void settle(const PushId& push);
   void commit_sync(const PushId& push);
+  void commit_sum(const PushId& push);
+  // This trainer's gradient of the step has come.
+  void fill(std::size_t trainer) noexcept;
+  // A gradient has been added: if it was the last that was missing, the step is made.
+  void apply_if_whole(const PushId& push);
   void commit_async(const PushId& push);
   // `last`: the sum of those of the `count` gradients that `gradient_sum` lacks; empty: none.
   // Of the trainers in `used_`.
@@ -345,7 +358,7 @@ class Shard {
   StalenessClocks clocks_;
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots
-  GradientSum sum_;          // sync: of the filled slots' gradients
+  math::TreeSum sum_;        // sync: of the filled slots' gradients
   net::RankSet used_;        // whose gradients the update under way is made of; not elastic
   ShardCounters counters_;
   std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy

@@ -173,6 +173,10 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
     parameters.form = tensor_flags(shard->wire());
     body = shard->as_sent(rank, answer);
   }
+  if (push != nullptr && push->group_sum) {
+    parameters.group_sum = true;
+    body = {};
+  }
   trainers_[rank].answered = {.restores = state_.restores(), .step = answer.step};
   out_.add(SendFrame{.to = request.connection,
                      .header = parameters.to_header(),

@@ -25,10 +25,11 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
     : task_(task),
       stop_(stop),
       session_(task, std::mt19937_64(std::random_device{}())),
+      host_sum_(task, stop),
       incarnation_(task.incarnation),
       places_(task.cluster.ps.size()),
       places_before_(task.cluster.ps.size()),
-      polled_(task.cluster.ps.size() + 1) {
+      polled_(task.cluster.ps.size() + 2) {
   links_.reserve(task.cluster.ps.size());
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
     links_.emplace_back(task, stop, index);
@@ -64,6 +65,11 @@ void PsClient::prepare(const Run& run) {
                            .memory = gradients_.memory(),
                            .most_placed = most_of_ps(range.size(), run.trainers)});
   }
+  const bool is_added_up = run.strict && run.micro_batches == 0 && gradients_.memory() != nullptr &&
+                           gradient_flags(run.wire) == 0 && tensor_flags(run.wire) == 0;
+  if (is_added_up) {
+    host_sum_.prepare(run.size, run.isa);
+  }
 }
 
 void PsClient::lead(std::string config_json, std::function<TrainingState()> provide) {
@@ -75,6 +81,7 @@ void PsClient::lead(std::string config_json, std::function<TrainingState()> prov
 // ---------------------------------------------------------------------------------------- a step
 
 StepReply PsClient::pull(std::span<float> parameters) {
+  host_sum_.leave();
   session_.begin_pull(begin_now());
   const StepReply reply = run_step(parameters);
   begin_step();
@@ -120,9 +127,13 @@ bool PsClient::pushes_ahead() const noexcept {
 }
 
 void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
+  if (!is_sent_ahead_ && host_sum_.is_likely()) {
+    return;
+  }
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const math::Range range = session_.range(index).range;
     if (ready > range.begin && links_[index].sends_ahead()) {
+      is_sent_ahead_ = true;
       links_[index].push_ahead(session_.push_header_ahead(index, sequence, cut),
                                part_of(gradients_.current(), index),
                                std::min(ready, range.end) - range.begin);
@@ -199,6 +210,7 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
 // which must not be half of each. (The gradient is not needed any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
   const std::span<float> received = begin_gradient();
+  host_sum_.leave();
   session_.begin_peek(begin_now());
   const StepReply newest = run_step(received);
   std::copy(received.begin(), received.end(), parameters.begin());
@@ -221,6 +233,7 @@ StepReply PsClient::run_step(std::span<float> parameters, const std::function<vo
 // ----------------------------------------------------------------------------------------- the end
 
 bool PsClient::await_end() {
+  host_sum_.leave();
   session_.begin_await_end(begin_now());
   try {
     run();
@@ -245,6 +258,7 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
 }
 
 bool PsClient::await_others() {
+  host_sum_.leave();
   static_cast<void>(begin_gradient());
   session_.begin_await_others(begin_now());
   parameters_ =
@@ -332,6 +346,7 @@ void PsClient::await_some() {
       receive(index);
     }
   }
+  push_without_leader();
   replaced_->drain([this, now](std::size_t ps, net::Generation generation) {
     session_.is_replaced(ps, generation, now);
   });
@@ -352,6 +367,7 @@ void PsClient::prepare_poll() {
     polled_[index] = {.fd = reads ? links_[index].fd() : -1, .events = POLLIN, .revents = 0};
     polls_ = polls_ || reads;
   }
+  polled_[links_.size()] = {.fd = host_sum_.fd(), .events = POLLIN, .revents = 0};
 }
 
 bool PsClient::AnswerLookout::sees() noexcept {
@@ -402,6 +418,7 @@ void PsClient::receive(std::size_t index) {
     receiving_ += net::Clock::now() - begin;
   }
   if (error) {
+    link.close();
     session_.lost(index, error, net::Clock::now());
   } else {
     // What stays in the ps's memory was not waited for.
@@ -422,11 +439,23 @@ void PsClient::note_answer(std::size_t index, net::Deadline begin) noexcept {
 std::error_code PsClient::receive_body(std::size_t index, ReplyPlan plan,
                                        const FrameHeader& header) {
   PsLink& link = links_[index];
-  if (plan == ReplyPlan::kParameters) {
-    return link.receive_parameters(header, part_of(parameters_, index),
-                                   may_stay_ ? &places_[index] : nullptr);
+  if (plan == ReplyPlan::kText) {
+    return link.receive_text(header, text_);
   }
-  return link.receive_text(header, text_);
+  const std::span<float> part = part_of(parameters_, index);
+  const std::size_t offset = session_.range(index).range.begin;
+  if ((header.flags & net::kFlagGroupSum) != 0) {
+    check_awake(host_sum_.wait_until());
+    const auto error = host_sum_.take(index, header, offset, part);
+    check_awake();
+    stop_.throw_if_stopped();
+    return error;
+  }
+  const auto error = link.receive_parameters(header, part, may_stay_ ? &places_[index] : nullptr);
+  if (!error) {
+    host_sum_.publish(index, header, offset, part);
+  }
+  return error;
 }
 
 // ------------------------------------------------------------------------ what the core wants done
@@ -455,13 +484,70 @@ std::error_code PsClient::send(const SendRequest& effect) {
     case RequestBody::kGradient:
       break;
   }
-  if (link.is_settled()) {
-    return link.push(effect.header, part_of(gradients_.current(), effect.range));
+  if (!link.is_settled()) {
+    check_awake(link.settle_until());
+    auto error = link.settle();
+    if (!error && effect.range == 0 && !link.has_frame()) {
+      error = meet_neighbours();
+    }
+    check_awake();
+    if (error) {
+      return error;
+    }
   }
-  check_awake(link.settle_until());
-  const auto error = link.settle();
+  return push(effect);
+}
+
+std::error_code PsClient::push(const SendRequest& effect) {
+  PsLink& link = links_[effect.range];
+  if (effect.header.kind == net::FrameKind::kPushPull && host_sum_.is_possible()) {
+    if (const auto error = choose_way(effect)) {
+      return error;
+    }
+    const GroupWay& way = host_sum_.way();
+    if (way.is_summed(effect.range)) {
+      const FrameHeader header = way.marked(effect.header, effect.range);
+      return way.leads() ? link.push(header, part_of(host_sum_.sum(), effect.range))
+                         : link.send(header, {});
+    }
+  }
+  return link.push(effect.header, part_of(gradients_.current(), effect.range));
+}
+
+HostSum::Ranges PsClient::remote() const noexcept {
+  HostSum::Ranges ranges = 0;
+  for (std::size_t index = 0; index < links_.size() && index < GroupWay::kMostRanges; ++index) {
+    ranges |= links_[index].is_in_place() ? 0 : HostSum::Ranges{1} << index;
+  }
+  return ranges;
+}
+
+std::error_code PsClient::choose_way(const SendRequest& effect) {
+  if (effect.range == 0 && host_sum_.is_to_meet(effect.header)) {
+    check_awake(links_.front().settle_until());
+    const auto error = meet_neighbours();
+    check_awake();
+    if (error) {
+      return error;
+    }
+  }
+  check_awake(host_sum_.wait_until());
+  host_sum_.choose(effect.header, gradients_.current(), remote(),
+                   std::exchange(is_sent_ahead_, false));
   check_awake();
-  return error ? error : link.push(effect.header, part_of(gradients_.current(), effect.range));
+  return {};
+}
+
+std::error_code PsClient::meet_neighbours() { return host_sum_.meet(links_.front(), remote()); }
+
+void PsClient::push_without_leader() {
+  const HostSum::Ranges ranges = host_sum_.lost();
+  for (std::size_t index = 0; ranges >> index != 0; ++index) {
+    if ((ranges >> index & 1U) != 0 && session_.reads(index)) {
+      links_[index].close();
+      session_.lost(index, std::make_error_code(std::errc::connection_aborted), awake_.now());
+    }
+  }
 }
 
 std::error_code PsClient::send_state(const SendRequest& effect) {
@@ -481,6 +567,7 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
 
 void PsClient::apply(const Dial& effect) {
   check_awake(effect.until);
+  host_sum_.leave();
   is_memory_left_ = is_memory_left_ || links_[effect.range].was_open();
   const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();
@@ -522,6 +609,11 @@ void PsClient::settle() {
       check_way_to(task_, link.name(), link.is_in_place());
     }
     in_place += link.is_in_place() ? 1U : 0U;
+  }
+  if (links_.front().is_open() && !links_.front().has_frame()) {
+    if (const auto error = meet_neighbours()) {
+      session_.lost(0, error, awake_.now());
+    }
   }
   if (in_place_ != in_place) {
     in_place_ = in_place;

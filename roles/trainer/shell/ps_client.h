@@ -39,6 +39,7 @@
 #include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/gradient_places.h"
+#include "roles/trainer/shell/host_sum.h"
 #include "roles/trainer/shell/ps_link.h"
 #include "roles/trainer/shell/replaced_ps.h"
 
@@ -99,6 +100,7 @@ class PsClient {
     std::size_t trainers = 0;
     std::size_t gradients = 1;  // how many of a step lie in memory that a ps may read
     WireFormat wire = {};
+    math::Isa isa = math::Isa::kGeneric;
   };
   // Before the calls below.
   void prepare(const Run& run);
@@ -219,6 +221,15 @@ class PsClient {
   [[nodiscard]] std::error_code send_state(const SendRequest& effect);
   // Agrees with all ps how tensors travel.
   void settle();
+  // Meets the other trainers of the host, over the link to ps 0.
+  [[nodiscard]] std::error_code meet_neighbours();
+  // The ps that are sent gradients: a bit for each.
+  [[nodiscard]] HostSum::Ranges remote() const noexcept;
+  // How the gradient of this push reaches the ps.
+  [[nodiscard]] std::error_code choose_way(const SendRequest& effect);
+  [[nodiscard]] std::error_code push(const SendRequest& effect);
+  // To ps that have been told that the gradient is in the sum of a leader that has gone.
+  void push_without_leader();
   void receive(std::size_t index);
   // Its parameters begin to come.
   void note_answer(std::size_t index, net::Deadline begin) noexcept;
@@ -229,7 +240,8 @@ class PsClient {
   // It is now, and what comes next may take until then: whatever this process has missed, nobody
   // was silent or away meanwhile.
   void check_awake(net::Deadline until = net::Deadline::min());
-  [[nodiscard]] std::span<float> part_of(std::span<float> whole, std::size_t index) const {
+  template <typename Float>
+  [[nodiscard]] std::span<Float> part_of(std::span<Float> whole, std::size_t index) const {
     const math::Range range = session_.range(index).range;
     return whole.subspan(range.begin, range.size());
   }
@@ -247,6 +259,8 @@ class PsClient {
   GradientPlaces gradients_;     // outlives the links
   bool is_memory_left_ = false;  // to a ps over whose channel nothing is said now
   std::vector<PsLink> links_;    // by ps index
+  HostSum host_sum_;
+  bool is_sent_ahead_ = false;  // of the gradient
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::atomic<std::uint64_t> incarnation_;
   std::atomic<std::uint64_t> heard_of_ = 0;  // another process's; 0: of none

@@ -144,6 +144,13 @@ std::error_code PsLink::settle() {
   return error;
 }
 
+std::error_code PsLink::ask(net::Meet& meeting) {
+  std::optional<FrameHeader> answer;
+  const auto error = channel_->ask(meeting.to_header(), answer, settle_until());
+  meeting = {};
+  return error || !answer ? error : meeting.from_header(*answer);
+}
+
 bool PsLink::sends_ahead() const noexcept {
   return is_open() && is_settled() && !is_in_place() && gradient_flags(run_.wire) == 0 &&
          run_.range.size() * sizeof(float) >= kLeastAheadBytes;

@@ -19,6 +19,7 @@
 #include "net/transport/channel.h"
 #include "net/transport/faulty_channel.h"
 #include "net/transport/gradient_memory.h"
+#include "net/wire/messages.h"
 #include "roles/monitor/shell/meters.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
@@ -76,6 +77,8 @@ class PsLink {
   // a channel that was opened since, or since unsettle(). REQUIRES: nothing else is asked of it.
   // Waits for an answer, until settle_until() at the latest.
   [[nodiscard]] std::error_code settle();
+  // The same of where the leader of the trainer's host group is found. REQUIRES: Run::memory.
+  [[nodiscard]] std::error_code ask(net::Meet& meeting);
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
   // The memory that gradients lie in is another one: settle() before the next push.
   void unsettle() noexcept {

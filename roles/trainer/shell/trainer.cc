@@ -103,7 +103,8 @@ void Trainer::allocate(const RunConfig& config) {
                    .micro_batches = config.micro_batches,
                    .trainers = config.trainers,
                    .gradients = gradients_in_memory(config),
-                   .wire = wire_});
+                   .wire = wire_,
+                   .isa = config.isa});
 }
 
 bool Trainer::leave() {

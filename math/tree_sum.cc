@@ -1,4 +1,4 @@
-#include "roles/ps/core/gradient_sum.h"
+#include "math/tree_sum.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,20 +7,42 @@
 
 #include "math/optimizer.h"
 
-namespace disttf::roles {
+namespace disttf::math {
+namespace {
 
-GradientSum::GradientSum(std::size_t places, std::size_t floats, math::Isa isa)
-    : floats_(floats),
-      isa_(isa),
-      top_(places < 2 ? 0U : static_cast<unsigned>(std::bit_width(places - 1))),
-      nodes_(places) {}
+// Of the smallest subtree that has room for so many places.
+unsigned level_of(std::size_t places) noexcept {
+  return places < 2 ? 0U : static_cast<unsigned>(std::bit_width(places - 1));
+}
 
-void GradientSum::add(std::size_t place, std::span<const float> gradient, std::span<float> own) {
+}  // namespace
+
+TreeSum::TreeSum(std::size_t places, std::size_t floats, Isa isa)
+    : floats_(floats), isa_(isa), top_(level_of(places)), nodes_(places) {}
+
+void TreeSum::add(std::size_t place, std::span<const float> gradient, std::span<float> own) {
   assert(gradient.size() == floats_ && (own.empty() || own.data() == gradient.data()));
   assert(!nodes_[place].is_there);
   nodes_[place] = {.is_there = true, .level = 0, .values = gradient, .own = own, .buffer = kNone};
-  std::size_t at = place;
-  for (unsigned level = 0; level < top_; ++level) {
+  rise(place, 0);
+}
+
+// While a place of it is missing, nothing of the subtree has gone into a sum beyond it.
+void TreeSum::add_subtree(std::size_t first, std::size_t count, std::span<const float> sum,
+                          std::span<float> own) {
+  assert(sum.size() == floats_ && (own.empty() || own.data() == sum.data()));
+  const unsigned level = level_of(count);
+  assert(first % (std::size_t{1} << level) == 0 &&
+         std::min(first + (std::size_t{1} << level), nodes_.size()) == first + count);
+  for (std::size_t each = first; each < first + count; ++each) {
+    drop(nodes_[each]);
+  }
+  nodes_[first] = {.is_there = true, .level = level, .values = sum, .own = own, .buffer = kNone};
+  rise(first, level);
+}
+
+void TreeSum::rise(std::size_t at, unsigned from) {
+  for (unsigned level = from; level < top_; ++level) {
     const std::size_t size = std::size_t{1} << level;
     const std::size_t left = at & ~size;
     const std::size_t right = left + size;
@@ -37,7 +59,7 @@ void GradientSum::add(std::size_t place, std::span<const float> gradient, std::s
   }
 }
 
-GradientSum::Halves GradientSum::halves() {
+TreeSum::Halves TreeSum::halves() {
   std::size_t first = 0;
   for (unsigned level = top_; level > 0; --level) {
     if (nodes_[first].is_there && nodes_[first].level >= level) {
@@ -56,20 +78,24 @@ GradientSum::Halves GradientSum::halves() {
   return {.sum = nodes_[first].values, .last = {}};
 }
 
-std::span<const float> GradientSum::whole() { return nodes_[gather(0, top_)].values; }
+std::span<const float> TreeSum::whole() { return nodes_[gather(0, top_)].values; }
 
-void GradientSum::clear() noexcept {
+void TreeSum::clear() noexcept {
   for (Node& node : nodes_) {
-    if (node.buffer != kNone) {
-      unused_.push_back(node.buffer);
-    }
-    node = {};
+    drop(node);
   }
+}
+
+void TreeSum::drop(Node& node) noexcept {
+  if (node.buffer != kNone) {
+    unused_.push_back(node.buffer);
+  }
+  node = {};
 }
 
 // Of the subtree of that level that begins there: which node has the sum then; kNone: it has
 // nothing.
-std::size_t GradientSum::gather(std::size_t first, unsigned level) {
+std::size_t TreeSum::gather(std::size_t first, unsigned level) {
   if (first >= nodes_.size()) {
     return kNone;
   }
@@ -88,7 +114,7 @@ std::size_t GradientSum::gather(std::size_t first, unsigned level) {
   return left;
 }
 
-bool GradientSum::has_any(std::size_t first, std::size_t count) const noexcept {
+bool TreeSum::has_any(std::size_t first, std::size_t count) const noexcept {
   const std::size_t end = std::min(first + count, nodes_.size());
   for (std::size_t each = first; each < end; ++each) {
     if (nodes_[each].is_there) {
@@ -99,7 +125,7 @@ bool GradientSum::has_any(std::size_t first, std::size_t count) const noexcept {
 }
 
 // Into the memory of one of them, if one of them may be written to.
-void GradientSum::merge(std::size_t left, std::size_t right) {
+void TreeSum::merge(std::size_t left, std::size_t right) {
   Node& sum = nodes_[left];
   const Node other = std::exchange(nodes_[right], {});
   if (floats_ == 0) {
@@ -120,7 +146,7 @@ void GradientSum::merge(std::size_t left, std::size_t right) {
   sum.values = sum.own;
 }
 
-void GradientSum::take_buffer(Node& node) {
+void TreeSum::take_buffer(Node& node) {
   if (unused_.empty()) {
     buffers_.emplace_back(floats_);
     unused_.reserve(buffers_.size());  // so that giving back throws nothing
@@ -131,4 +157,4 @@ void GradientSum::take_buffer(Node& node) {
   node.own = buffers_[node.buffer].span();
 }
 
-}  // namespace disttf::roles
+}  // namespace disttf::math

@@ -1,6 +1,6 @@
 // The sum of a step's gradients: the same tree, whatever the order of arrival, whoever is missing,
 // and wherever the gradients lie.
-#include "roles/ps/core/gradient_sum.h"
+#include "math/tree_sum.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 #include "math/kernels.h"
 
-namespace disttf::roles {
+namespace disttf::math {
 namespace {
 
 using Values = std::vector<float>;
@@ -70,7 +70,7 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
 
 // What the sum makes of gradients that come in this order. `is_own(place)`: it may write there.
 template <typename IsOwn>
-Values sum_of(GradientSum& sum, std::vector<Values> gradients, const Places& order, IsOwn is_own,
+Values sum_of(TreeSum& sum, std::vector<Values> gradients, const Places& order, IsOwn is_own,
               bool as_halves) {
   for (const std::size_t place : order) {
     sum.add(place, gradients[place],
@@ -78,7 +78,7 @@ Values sum_of(GradientSum& sum, std::vector<Values> gradients, const Places& ord
   }
   Values found;
   if (as_halves) {
-    const GradientSum::Halves halves = sum.halves();
+    const TreeSum::Halves halves = sum.halves();
     found.assign(halves.sum.begin(), halves.sum.end());
     found =
         halves.last.empty() ? found : added(found, Values(halves.last.begin(), halves.last.end()));
@@ -90,12 +90,12 @@ Values sum_of(GradientSum& sum, std::vector<Values> gradients, const Places& ord
   return found;
 }
 
-class GradientSumTest : public testing::TestWithParam<std::size_t> {
+class TreeSumTest : public testing::TestWithParam<std::size_t> {
  protected:
   [[nodiscard]] static std::size_t places() { return GetParam(); }
 
   const std::vector<Values> gradients_ = random_gradients(places());
-  GradientSum sum_{places(), kFloats, math::Isa::kGeneric};
+  TreeSum sum_{places(), kFloats, Isa::kGeneric};
   std::mt19937 random_{1};
 
   void expect_all_the_same(const Places& there) {
@@ -117,13 +117,13 @@ class GradientSumTest : public testing::TestWithParam<std::size_t> {
   }
 };
 
-TEST_P(GradientSumTest, IsTheTreeInEveryOrderOfArrival) {
+TEST_P(TreeSumTest, IsTheTreeInEveryOrderOfArrival) {
   Places all(places());
   std::iota(all.begin(), all.end(), 0U);
   expect_all_the_same(all);
 }
 
-TEST_P(GradientSumTest, LeavesOutWhoIsMissing) {
+TEST_P(TreeSumTest, LeavesOutWhoIsMissing) {
   for (unsigned round = 0; round < 20; ++round) {
     Places there;
     for (std::size_t place = 0; place < places(); ++place) {
@@ -138,7 +138,7 @@ TEST_P(GradientSumTest, LeavesOutWhoIsMissing) {
   }
 }
 
-TEST_P(GradientSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
+TEST_P(TreeSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
   std::vector<Values> gradients = gradients_;
   const auto is_own = [](std::size_t place) { return place % 3 == 0; };
   for (std::size_t place = places(); place-- > 0;) {
@@ -151,16 +151,16 @@ TEST_P(GradientSumTest, WritesIntoNoGradientThatIsNotItsOwn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, GradientSumTest,
+INSTANTIATE_TEST_SUITE_P(Places, TreeSumTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64, 100),
                          testing::PrintToStringParamName());
 
 // The order of arrival that leaves most sums waiting for others: of each four the first two, then
 // the rest.
-TEST(GradientSum, TakesNoMoreMemoryThanItSays) {
+TEST(TreeSum, TakesNoMoreMemoryThanItSays) {
   constexpr std::size_t kPlaces = 64;
   const std::vector<Values> gradients = random_gradients(kPlaces);
-  GradientSum sum(kPlaces, kFloats, math::Isa::kGeneric);
+  TreeSum sum(kPlaces, kFloats, Isa::kGeneric);
   for (const std::size_t pair : {std::size_t{0}, std::size_t{2}}) {
     for (std::size_t place = 0; place < kPlaces; ++place) {
       if (place % 4 == pair || place % 4 == pair + 1) {
@@ -171,20 +171,20 @@ TEST(GradientSum, TakesNoMoreMemoryThanItSays) {
   EXPECT_EQ(sum.buffers(), kPlaces / 4 + 1);
 }
 
-TEST(GradientSum, OfTwoIsLeftToTheUpdate) {
-  GradientSum sum(2, 1, math::Isa::kGeneric);
+TEST(TreeSum, OfTwoIsLeftToTheUpdate) {
+  TreeSum sum(2, 1, Isa::kGeneric);
   const Values one = {1.0F};
   const Values two = {2.0F};
   sum.add(1, two, {});
   sum.add(0, one, {});
-  const GradientSum::Halves halves = sum.halves();
+  const TreeSum::Halves halves = sum.halves();
   EXPECT_EQ(halves.sum.data(), one.data());
   EXPECT_EQ(halves.last.data(), two.data());
 }
 
 // A ps may have no part of the vector.
-TEST(GradientSum, OfNothingIsNothing) {
-  GradientSum sum(4, 0, math::Isa::kGeneric);
+TEST(TreeSum, OfNothingIsNothing) {
+  TreeSum sum(4, 0, Isa::kGeneric);
   for (unsigned step = 0; step < 3; ++step) {
     for (std::size_t place = 0; place < 4; ++place) {
       sum.add(place, {}, {});
@@ -195,4 +195,4 @@ TEST(GradientSum, OfNothingIsNothing) {
 }
 
 }  // namespace
-}  // namespace disttf::roles
+}  // namespace disttf::math

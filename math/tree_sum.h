@@ -19,9 +19,9 @@
 #include "math/aligned.h"
 #include "math/kernels.h"
 
-namespace disttf::roles {
+namespace disttf::math {
 
-class GradientSum {
+class TreeSum {
  public:
   // The sum is sum + last; `last` is empty if `sum` is all of it.
   struct Halves {
@@ -30,12 +30,16 @@ class GradientSum {
   };
 
   // `floats`: of a gradient.
-  GradientSum(std::size_t places, std::size_t floats, math::Isa isa);
+  TreeSum(std::size_t places, std::size_t floats, Isa isa);
 
   // `gradient` stays there until clear(). `own`: the same memory, if sums may be written into it,
   // after which nobody else finds the gradient there; or empty. REQUIRES: nothing has been added at
   // `place` since clear().
   void add(std::size_t place, std::span<const float> gradient, std::span<float> own);
+  // The same of the sum of a whole subtree, the places [first, first + count), which takes the
+  // place of what was added of them. REQUIRES: not all of it was.
+  void add_subtree(std::size_t first, std::size_t count, std::span<const float> sum,
+                   std::span<float> own);
   // Of all that were added, and valid until clear(), before which nothing is added any more.
   // REQUIRES: something was.
   [[nodiscard]] Halves halves();
@@ -59,17 +63,20 @@ class GradientSum {
     std::size_t buffer = kNone;     // of buffers_, where `own` is one of them
   };
 
+  // All of the subtree of that level that `at` is in is there now, and its sum in that node.
+  void rise(std::size_t at, unsigned level);
   void merge(std::size_t left, std::size_t right);
   [[nodiscard]] std::size_t gather(std::size_t first, unsigned level);
+  void drop(Node& node) noexcept;
   [[nodiscard]] bool has_any(std::size_t first, std::size_t count) const noexcept;
   void take_buffer(Node& node);
 
   std::size_t floats_;
-  math::Isa isa_;
+  Isa isa_;
   unsigned top_ = 0;  // level of the whole tree
   std::vector<Node> nodes_;
-  std::vector<math::AlignedVector> buffers_;
+  std::vector<AlignedVector> buffers_;
   std::vector<std::size_t> unused_;  // of buffers_
 };
 
-}  // namespace disttf::roles
+}  // namespace disttf::math

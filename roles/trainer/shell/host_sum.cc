@@ -1,0 +1,196 @@
+#include "roles/trainer/shell/host_sum.h"
+
+#include <algorithm>
+
+#include "math/finite.h"
+#include "net/wire/messages.h"
+#include "roles/process/log.h"
+
+namespace disttf::roles {
+namespace {
+
+// Who has not met the others tries again at the next push, after 2 more, 4 and so on, then always
+// after so many.
+constexpr std::uint64_t kMostBetweenMeeting = 256;
+
+net::StateOf state_of(const net::FrameHeader& header) noexcept {
+  return {.generation = header.generation, .step = header.step};
+}
+
+net::PublishedParameters parameters_of(std::size_t range, const net::FrameHeader& header) noexcept {
+  return {.range = range,
+          .of = state_of(header),
+          .is_result = (header.flags & net::kFlagFinished) != 0};
+}
+
+}  // namespace
+
+HostSum::HostSum(const Task& task, const StopSignal& stop)
+    : task_(task), stop_(stop), way_(task.cluster, task.cluster.rank_of(task.self)) {}
+
+void HostSum::prepare(std::size_t size, math::Isa isa) {
+  leave();
+  size_ = way_.has_neighbours() ? size : 0;
+  isa_ = isa;
+  if (is_possible() && way_.leads()) {
+    tree_.emplace(way_.members() + 1, size, isa);
+  }
+}
+
+bool HostSum::is_likely() {
+  return leader_ ? leader_->present() == way_.members() : member_ && member_->is_taken_in();
+}
+
+// ----------------------------------------------------------------------------------------- meeting
+
+std::error_code HostSum::meet(PsLink& link, Ranges remote) {
+  if (!is_possible()) {
+    return {};
+  }
+  std::error_code ignored;  // whatever it is, each pushes its own gradient
+  if (remote == 0) {
+    leave();
+    return {};
+  }
+  net::Meet meeting;
+  if (way_.leads()) {
+    if (!leader_) {
+      leader_ = net::GroupLeader::open(size_ * sizeof(float), way_.members(), ignored);
+    }
+    if (!leader_) {
+      return {};
+    }
+    meeting.rendezvous = leader_->introduction().rendezvous;
+    meeting.token = leader_->introduction().token;
+  } else if (is_met()) {
+    return {};
+  }
+  if (const auto error = link.ask(meeting)) {
+    return error;
+  }
+  if (!way_.leads() && meeting.rendezvous != 0) {
+    member_ = net::GroupMember::meet({.rendezvous = meeting.rendezvous, .token = meeting.token},
+                                     size_ * sizeof(float), way_.member(), ignored);
+  }
+  return {};
+}
+
+bool HostSum::is_met() const noexcept {
+  return way_.leads() ? leader_ != nullptr : member_ != nullptr && member_->is_open();
+}
+
+bool HostSum::is_to_meet(const net::FrameHeader& push) noexcept {
+  if (!is_possible() || way_.knows(push.generation, push.step) || is_met() || --meet_in_ != 0) {
+    return false;
+  }
+  meet_in_ = meet_after_;
+  meet_after_ = std::min(2 * meet_after_, kMostBetweenMeeting);
+  return true;
+}
+
+void HostSum::leave() noexcept {
+  if (is_met()) {
+    meet_in_ = 1;
+    meet_after_ = 1;
+  }
+  leader_.reset();
+  if (member_) {
+    member_->close();
+  }
+}
+
+// ---------------------------------------------------------------------------------------- pushing
+
+void HostSum::choose(const net::FrameHeader& push, std::span<const float> gradient, Ranges remote,
+                     bool has_begun) {
+  if (way_.knows(push.generation, push.step)) {
+    return;
+  }
+  way_.begin(push.generation, push.step);
+  awaits_leader_ = false;
+  pushed_ = state_of(push);
+  const Ranges summed =
+      way_.leads() ? gather(pushed_, gradient, has_begun ? 0 : remote) : offer(pushed_, gradient);
+  if (has_begun) {  // a leader that sends the sum as well does no harm
+    return;
+  }
+  way_.decide(summed);
+  awaits_leader_ = !way_.leads() && summed != 0;
+  if (summed != 0 && !std::exchange(was_summed_, true) && way_.leads()) {
+    log_info("pushes the gradients of the " + std::to_string(way_.members() + 1) +
+             " trainers of this host as one");
+  }
+}
+
+HostSum::Ranges HostSum::gather(const net::StateOf& of, std::span<const float> gradient,
+                                Ranges remote) {
+  if (!leader_) {
+    return 0;
+  }
+  const bool is_whole = leader_->gather(of, stop_.interrupt(), wait_until());
+  const Ranges summed = is_whole && add_up(gradient) && leader_->stands() ? remote : 0;
+  leader_->tell({.of = of, .summed = summed});
+  return summed;
+}
+
+// Values that are no numbers are for the ps to judge, which knows then whose they are.
+bool HostSum::add_up(std::span<const float> gradient) {
+  tree_->clear();
+  tree_->add(0, gradient, {});
+  for (std::size_t member = 0; member < way_.members(); ++member) {
+    const std::span<const std::byte> bytes = leader_->gradient(member);
+    tree_->add(1 + member, {reinterpret_cast<const float*>(bytes.data()), size_}, {});
+  }
+  sum_ = tree_->whole();
+  return math::all_finite(sum_, isa_);
+}
+
+HostSum::Ranges HostSum::offer(const net::StateOf& of, std::span<const float> gradient) {
+  if (!member_ || !member_->is_taken_in()) {
+    return 0;
+  }
+  const auto verdict = member_->offer(of, std::as_bytes(gradient), stop_.interrupt(), wait_until());
+  return verdict ? verdict->summed : 0;
+}
+
+// ------------------------------------------------------------------------------------- the answers
+
+void HostSum::publish(std::size_t range, const net::FrameHeader& header, std::size_t offset,
+                      std::span<const float> parameters) {
+  if (leader_ && way_.is_summed(range)) {
+    leader_->publish(parameters_of(range, header), offset * sizeof(float),
+                     std::as_bytes(parameters));
+  }
+}
+
+std::error_code HostSum::take(std::size_t range, const net::FrameHeader& header, std::size_t offset,
+                              std::span<float> into) {
+  if (way_.leads() || !way_.is_summed(range) || !member_ || header.body_size != 0) {
+    return net::WireError::kBadBody;
+  }
+  const bool is_there =
+      member_->take(parameters_of(range, header), offset * sizeof(float),
+                    std::as_writable_bytes(into), stop_.interrupt(), wait_until());
+  if (!is_there) {
+    way_.part_from(range);
+    return std::make_error_code(std::errc::connection_aborted);
+  }
+  return {};
+}
+
+int HostSum::fd() const noexcept { return awaits_leader_ && member_ ? member_->fd() : -1; }
+
+// What the leader has left before it went is there still.
+HostSum::Ranges HostSum::lost() {
+  if (!awaits_leader_ || !member_ || member_->look()) {
+    return 0;
+  }
+  awaits_leader_ = false;
+  Ranges answered = 0;
+  for (std::size_t range = 0; range < GroupWay::kMostRanges; ++range) {
+    answered |= member_->has_newer(range, pushed_) ? Ranges{1} << range : 0;
+  }
+  return way_.part(answered);
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,160 @@
+// How a simulated trainer pushes where there are others on its host.
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+
+#include "math/tree_sum.h"
+#include "tests/sim/session.h"
+
+namespace disttf::sim {
+
+using net::FrameHeader;
+
+Routine<void> TrainerProcess::choose_way(Fiber& fiber, FrameHeader push) {
+  if (host_ == nullptr || is_shared_ || way_.knows(push.generation, push.step)) {
+    co_return;
+  }
+  way_.begin(push.generation, push.step);
+  way_is_by_leader_ = false;
+  const HostGroup::Name name{push.generation, push.step};
+  pushed_ = name;
+  std::uint64_t summed = 0;  // (g++ 12 does both where ?: has a co_await on either side)
+  if (way_.leads()) {
+    summed = co_await gather(fiber, name);
+  } else {
+    summed = co_await offer(fiber, name);
+  }
+  way_.decide(summed);
+  check_awake();
+}
+
+Routine<std::uint64_t> TrainerProcess::gather(Fiber& fiber, HostGroup::Name name) {
+  if (!host_->is_led_by(*this)) {
+    host_->lead(*this);
+  }
+  std::uint64_t summed = 0;
+  if (host_->gather()) {
+    const Time until = now() + task_.timeouts.silence;
+    while (host_->is_led_by(*this) && host_->standing(name) == HostGroup::Standing::kWaits &&
+           now() < until && !told_to_stop_) {
+      co_await wait(fiber, until);
+    }
+    if (host_->standing(name) == HostGroup::Standing::kAll) {
+      math::TreeSum tree(way_.members() + 1, size_, math::Isa::kGeneric);
+      tree.add(0, *gradient_, {});
+      for (std::size_t member = 0; member < way_.members(); ++member) {
+        tree.add(1 + member, host_->gradient(member), {});
+      }
+      const std::span<const float> whole = tree.whole();
+      sum_ = std::make_shared<Values>(whole.begin(), whole.end());
+      summed = summed_ranges_;
+      world_.mark(Mark::kSummed);
+    }
+  }
+  host_->tell(name, summed);
+  co_return summed;
+}
+
+Routine<std::uint64_t> TrainerProcess::offer(Fiber& fiber, HostGroup::Name name) {
+  const std::size_t member = way_.member();
+  host_->come(member, *this);
+  if (!host_->takes_offers_of(member, *this)) {
+    co_return 0;
+  }
+  host_->offer(member, name, gradient_);
+  const Time until = now() + task_.timeouts.silence;
+  while (host_->has(member, *this) && !host_->verdict(member, name) && now() < until &&
+         !told_to_stop_) {
+    co_await wait(fiber, until);
+  }
+  const auto verdict = host_->has(member, *this) ? host_->verdict(member, name) : std::nullopt;
+  if (!verdict) {
+    host_->leave(*this);
+  }
+  way_is_by_leader_ = verdict.value_or(0) != 0;
+  co_return verdict.value_or(0);
+}
+
+// The answer to a push that had no body.
+Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index) {
+  const Frame frame = take(links_[index].channel);
+  const auto plan = session_.header(index, frame.header, now());
+  if (plan != roles::ReplyPlan::kParameters || way_.leads() || !way_.is_summed(index)) {
+    world_.violate(name() + " was sent a push's answer without a body, and had sent it one");
+    co_return;
+  }
+  const HostGroup::Name state{frame.header.generation, frame.header.step};
+  const bool is_result = (frame.header.flags & net::kFlagFinished) != 0;
+  const Time until = now() + task_.timeouts.silence;
+  while (host_->has(way_.member(), *this) && !host_->parameters(index, state, is_result) &&
+         now() < until && !told_to_stop_) {
+    co_await wait(fiber, until);
+  }
+  throw_if_stopped();
+  check_awake();
+  const auto there = host_->parameters(index, state, is_result);
+  if (!there) {
+    way_.part_from(index);
+    host_->leave(*this);
+    close(links_[index].channel);
+    session_.lost(index, std::make_error_code(std::errc::connection_aborted), now());
+    co_return;
+  }
+  const std::span<const std::byte> body = *there;
+  const math::Range range = session_.range(index).range;
+  if (body.size() != range.size() * sizeof(float)) {
+    world_.violate(name() + " finds parameters of another size");
+    co_return;
+  }
+  checks_.parameters_came(name(), index, frame.header, body);
+  if (config_.ps_replicas > 1) {
+    checks_.witnesses().has_seen(task_.incarnation, index,
+                                 {state_of(index).lineage, frame.header.generation},
+                                 frame.header.step);
+  }
+  if (!body.empty()) {
+    std::memcpy(into_->data() + range.begin, body.data(), body.size());
+  }
+  coming_[index] = Frame();
+  session_.body(index, now());
+}
+
+bool TrainerProcess::has_lost_leader() const noexcept {
+  return way_is_by_leader_ && !host_->has(way_.member(), *this);
+}
+
+// The ps have been told that the gradient is in a sum, which nobody may push any more: they are
+// asked anew, over other connections.
+void TrainerProcess::push_without_leader() {
+  if (!has_lost_leader()) {
+    return;
+  }
+  way_is_by_leader_ = false;
+  std::uint64_t answered = 0;
+  for (std::size_t index = 0; index < links_.size() && index < roles::GroupWay::kMostRanges;
+       ++index) {
+    answered |= host_->has_newer(index, pushed_) ? std::uint64_t{1} << index : 0;
+  }
+  const std::uint64_t summed = way_.part(answered);
+  for (std::size_t index = 0; index < links_.size() && index < roles::GroupWay::kMostRanges;
+       ++index) {
+    if ((summed >> index & 1U) != 0 && session_.reads(index)) {
+      close(links_[index].channel);
+      session_.lost(index, std::make_error_code(std::errc::connection_aborted), now());
+      world_.mark(Mark::kPushedWithoutLeader);
+    }
+  }
+}
+
+void TrainerProcess::leave_group() {
+  if (host_ != nullptr) {
+    host_->leave(*this);
+  }
+}
+
+void TrainerProcess::bury() {
+  leave_group();
+  FiberProcess::bury();
+}
+
+}  // namespace disttf::sim
