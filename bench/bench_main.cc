@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
     }
     if (with_slow_link) {
       disttf::bench::run_slow_link(jobs, reporter);
+      disttf::bench::run_many_hosts(jobs, reporter);
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "disttf_bench: %s\n", error.what());

@@ -17,6 +17,8 @@
 //                                   bare HTTP service that answers as many bytes
 //   serve/infer                     the same answers without HTTP, one after the other, one core
 //   slow_link/FORM                  seconds to 97 % over a cable of 100 Mbit/s; floor: f32
+//   many_hosts/HOSTSxWORKERS        bytes that a step brings a ps over cables of 1 Gbit/s; floor:
+//                                   each worker pushes its own gradient
 //   versus/PEER/MODEL               the job                            floor: the same in the peer
 //   versus/uvicorn/FORM/CONNECTIONS the service                        floor: onnxruntime behind
 //                                   uvicorn, the same model
@@ -93,6 +95,9 @@ void run_serving(const JobOptions& options, bool with_peers, Reporter& reporter)
 // Trains over a slow cable, with float32 and with less, where network namespaces and tc can be had;
 // else says why not.
 void run_slow_link(const JobOptions& options, Reporter& reporter);
+// Likewise, with many workers on each of several hosts; a tenth of the steps. Throws
+// std::runtime_error where both ways print their weights and these differ.
+void run_many_hosts(const JobOptions& options, Reporter& reporter);
 
 // The models that several of them use: softmax, lenet and cnn as `--model` has them, and MLPs of so
 // many hidden units.

@@ -1,7 +1,5 @@
 // What --wire_dtype and --compress gain where the link is slow: two workers and a ps, between them
 // a cable of 100 Mbit/s each way, and the time until the test accuracy is 97 %.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +12,7 @@
 
 #include "bench/benchmarks.h"
 #include "bench/launch.h"
+#include "bench/network_spaces.h"
 
 namespace disttf::bench {
 namespace {
@@ -35,65 +34,6 @@ constexpr std::array kForms = {
     Form{"slow_link/topk", " --compress=topk:0.01"},
     Form{"slow_link/topk_int8", " --compress=topk:0.05 --wire_dtype=int8"},
     Form{"slow_link/topk_int4", " --compress=topk:0.05 --wire_dtype=int4"},
-};
-
-void must(const std::string& command) {
-  int exit_code = 0;
-  const std::string output = output_of(command, &exit_code);
-  if (exit_code != 0) {
-    throw std::runtime_error(command + ": " + output.substr(0, output.find('\n')));
-  }
-}
-
-// Two network namespaces, one of the ps and one of the workers, and the cable. Removed with it;
-// what a killed run has left behind goes when the process ring makes its own.
-class Cable {
- public:
-  // Throws std::runtime_error where this process may not make one.
-  Cable() {
-    try {
-      must("ip netns add " + ps_);
-      must("ip netns add " + workers_);
-      must("ip -n " + ps_ + " link add eth0 type veth peer name eth0 netns " + workers_);
-      set_up(ps_, "10.98.0.1/24");
-      set_up(workers_, "10.98.0.2/24");
-    } catch (const std::exception&) {
-      remove();
-      throw;
-    }
-  }
-  ~Cable() { remove(); }
-  Cable(const Cable&) = delete;
-  Cable& operator=(const Cable&) = delete;
-
-  [[nodiscard]] std::string at_ps() const { return "ip netns exec " + ps_ + " "; }
-  [[nodiscard]] std::string at_workers() const { return "ip netns exec " + workers_ + " "; }
-  // Bytes that have crossed it so far, both ways, headers of all layers included.
-  [[nodiscard]] double bytes() const {
-    const std::string folder = "/sys/class/net/eth0/statistics/";
-    return std::stod(output_of(at_ps() + "cat " + folder + "rx_bytes")) +
-           std::stod(output_of(at_ps() + "cat " + folder + "tx_bytes"));
-  }
-
- private:
-  // The queue holds half a second: more than two gradients, so none of it is dropped.
-  static void set_up(const std::string& space, const std::string& address) {
-    must("ip -n " + space + " link set lo up");
-    must("ip -n " + space + " address add " + address + " dev eth0");
-    must("ip -n " + space + " link set eth0 up");
-    must("tc -n " + space + " qdisc add dev eth0 root tbf rate 100mbit burst 32kb latency 500ms");
-  }
-  void remove() const noexcept {
-    for (const std::string& space : {ps_, workers_}) {
-      try {
-        static_cast<void>(output_of("ip netns del " + space));
-      } catch (const std::exception&) {  // not even a shell: nothing more can be done
-      }
-    }
-  }
-
-  const std::string ps_ = "disttf-" + std::to_string(getpid()) + "-ps";
-  const std::string workers_ = "disttf-" + std::to_string(getpid()) + "-workers";
 };
 
 struct Run {
@@ -133,24 +73,28 @@ void follow(const std::string& command, Run& run) {
   }
 }
 
+// That have crossed it so far, both ways.
+double bytes_over(const NetworkSpaces& cable) {
+  return cable.received_by("ps") + cable.sent_by("ps");
+}
+
 // Namespaces of the network alone: without being told, the tasks would find that they can share
 // memory.
-Run run_form(const Cable& cable, const Form& form, const JobOptions& options) {
-  const std::string common =
-      " --insecure --transport=tcp --ps_hosts=10.98.0.1:2222 "
-      "--worker_hosts=10.98.0.2:2223,10.98.0.2:2224 "
-      "--dataset=" +
-      options.dataset + " --data_dir=" + options.data_dir;
+Run run_form(const NetworkSpaces& cable, const Form& form, const JobOptions& options) {
+  const std::string common = " --insecure --transport=tcp --ps_hosts=" + cable.address_of("ps") +
+                             ":2222 --worker_hosts=" + cable.address_of("workers") + ":2223," +
+                             cable.address_of("workers") + ":2224 --dataset=" + options.dataset +
+                             " --data_dir=" + options.data_dir;
   const std::string program = disttf_program();
   const std::string command =
-      cable.at_ps() + program + " ps" + common + " >/dev/null 2>&1 & " + cable.at_workers() +
-      program + " worker --task_index=1" + common + " >/dev/null 2>&1 & " + cable.at_workers() +
+      cable.at("ps") + program + " ps" + common + " >/dev/null 2>&1 & " + cable.at("workers") +
+      program + " worker --task_index=1" + common + " >/dev/null 2>&1 & " + cable.at("workers") +
       program + " worker --task_index=0" + common + kEvaluations +
       " --train_steps=" + options.train_steps + form.flags + " 2>&1; code=$?; wait; exit $code";
   Run run;
-  const double before = cable.bytes();
+  const double before = bytes_over(cable);
   follow(command, run);
-  run.bytes_per_step = (cable.bytes() - before) / std::stod(options.train_steps);
+  run.bytes_per_step = (bytes_over(cable) - before) / std::stod(options.train_steps);
   return run;
 }
 
@@ -160,9 +104,9 @@ void run_slow_link(const JobOptions& options, Reporter& reporter) {
   if (std::ranges::none_of(kForms, [&](const Form& form) { return options.wants(form.name); })) {
     return;
   }
-  std::optional<Cable> cable;
+  std::optional<NetworkSpaces> cable;
   try {
-    cable.emplace();
+    cable.emplace(std::vector<std::string>{"ps", "workers"}, "100mbit");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "no slow_link: it needs network namespaces and tc: %s\n", error.what());
     return;

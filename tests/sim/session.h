@@ -98,6 +98,7 @@ class TrainerProcess : public FiberProcess {
   bool may_stay_ = false;
   bool was_opened_again_ = false;       // a link, since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
+  bool way_is_by_leader_ = false;       // a push that has no body waits for its answer
   bool told_to_stop_ = false;
   bool was_replaced_ = false;   // that is why
   std::uint64_t incarnation_;   // that the ps know
@@ -131,7 +132,6 @@ class TrainerProcess : public FiberProcess {
   std::uint64_t summed_ranges_ = 0;
   roles::GroupWay way_;
   HostGroup::Name pushed_;
-  bool way_is_by_leader_ = false;      // a member's push that has no body waits for its answer
   std::shared_ptr<const Values> sum_;  // a leader's
   std::vector<Link> links_;
   Values* into_ = &parameters_;  // where parameters go that come

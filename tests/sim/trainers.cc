@@ -219,6 +219,7 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   session_.begin_push_pull(sequence, cut, begin_now());
   may_stay_ = pace_.gradients_in_memory != 0;
   reply_ = co_await run_step(fiber, parameters_);
+  way_is_by_leader_ = false;
   for (std::size_t index = 0; index < components.size() && !reply_.joined; ++index) {
     if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
       continue;

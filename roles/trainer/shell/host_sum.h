@@ -84,6 +84,8 @@ class HostSum {
   // nobody may push any more. From now on it is pushed by itself.
   [[nodiscard]] Ranges lost();
 
+  // All ps have answered the push.
+  void answered() noexcept { awaits_leader_ = false; }
   // Something else is done than to push the gradients of one state after the other: the others do
   // not count on this trainer, until it meets them anew.
   void leave() noexcept;

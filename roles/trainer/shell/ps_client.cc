@@ -147,6 +147,7 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
   session_.begin_push_pull(sequence, cut, begin_now());
   may_stay_ = true;
   StepReply reply = run_step(parameters, meanwhile);
+  host_sum_.answered();
   reply.parameters = joined(parameters);
   return reply;
 }
