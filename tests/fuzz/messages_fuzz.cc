@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   store_le(static_cast<std::uint32_t>(crc), std::span(bytes).subspan(kChecksumAt));
   FrameHeader header;
   if (decode_header(bytes, header)) return 0;
-  check_all<Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, Work, Restore, Shutdown,
+  check_all<Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, Meet, Work, Restore, Shutdown,
             Heartbeat, GetConfig, Config, GetStatus, StatusReply, Ack, Fenced, Written, NotWritten,
             HelloFrame, WelcomeFrame, RefusedFrame, ShareFrame, SharedFrame, ViewFrame, ReportFrame,
             OrderFrame, ResultFrame, RunTaskFrame, TaskEndedFrame, CutRequest, CutReply,

@@ -363,8 +363,13 @@ class Host {
   void came_whole(const Peer& peer) {
     const FrameHeader& header = peer.header;
     if (header.kind == FrameKind::kPushPull && peer.hello.from.job != disttf::net::Job::kPs) {
-      gradients_[peer.hello.replica].insert(
-          {task_.cluster.rank_of(peer.hello.from), header.generation, header.step});
+      const std::size_t rank = task_.cluster.rank_of(peer.hello.from);
+      const disttf::net::HostGroup group = disttf::net::host_group_of(task_.cluster, rank);
+      const bool is_sum = (header.flags & disttf::net::kFlagGroupSum) != 0;
+      if (is_sum && rank != group.first) return;  // its gradient is another one's to bring
+      for (std::size_t each = rank; each < rank + (is_sum ? group.count : 1); ++each) {
+        gradients_[peer.hello.replica].insert({each, header.generation, header.step});
+      }
     }
   }
 

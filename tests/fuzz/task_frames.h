@@ -36,7 +36,8 @@ inline net::FrameHeader frame_of_a_task(Input& input, const HeldState& held) {
       header = net::AwaitStep{request_id, step, push, is_odd, generation}.to_header();
       break;
     case 2:
-      header = net::PushPull{request_id, step, push, is_odd, begin, generation}.to_header();
+      header = net::PushPull{request_id, step, push, is_odd, (how & 12U) == 12U, begin, generation}
+                   .to_header();
       break;
     case 3:
       header = net::Push{request_id, step, push, begin, generation}.to_header();
@@ -51,7 +52,8 @@ inline net::FrameHeader frame_of_a_task(Input& input, const HeldState& held) {
       header = net::Shutdown{request_id, is_odd ? 0 : step, generation}.to_header();
       break;
     case 7:
-      header = net::Heartbeat{0, is_odd ? 0 : generation}.to_header();
+      header = (how & 8U) != 0 ? net::Meet{request_id, begin, push}.to_header()
+                               : net::Heartbeat{0, is_odd ? 0 : generation}.to_header();
       break;
     case 8:
       header = net::GetConfig{request_id}.to_header();

@@ -13,7 +13,9 @@ inline roles::Task task_of_run(net::TaskId self, std::size_t workers) {
   roles::Task task;
   task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
   for (std::size_t each = 0; each < workers; ++each) {
-    task.cluster.workers.push_back({.host = "w" + std::to_string(each), .port = 2});
+    // (Two on a host: they may push one sum.)
+    task.cluster.workers.push_back(
+        {.host = "w" + std::to_string(each / 2), .port = static_cast<std::uint16_t>(2 + each % 2)});
   }
   task.self = self;
   task.incarnation = 100;

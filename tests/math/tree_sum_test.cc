@@ -155,6 +155,126 @@ INSTANTIATE_TEST_SUITE_P(Places, TreeSumTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64, 100),
                          testing::PrintToStringParamName());
 
+// ---- sums of whole subtrees ----
+
+// Places [first, first + count): a subtree, cut off where the places end.
+struct Subtree {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// The places in whole subtrees of random sizes.
+void split(std::size_t first, std::size_t size, std::size_t places, std::mt19937& random,
+           std::vector<Subtree>& out) {
+  if (first >= places) {
+    return;
+  }
+  if (size == 1 || random() % 3 == 0) {
+    out.push_back({.first = first, .count = std::min(size, places - first)});
+    return;
+  }
+  split(first, size / 2, places, random, out);
+  split(first + size / 2, size / 2, places, random, out);
+}
+
+class SubtreesTest : public TreeSumTest {
+ protected:
+  [[nodiscard]] Values sum_of_subtree(const Subtree& subtree) const {
+    Places there(subtree.count);
+    std::iota(there.begin(), there.end(), subtree.first);
+    return reference(gradients_, there, subtree.first, std::bit_ceil(subtree.count));
+  }
+  [[nodiscard]] std::vector<Subtree> random_subtrees() {
+    std::vector<Subtree> subtrees;
+    split(0, std::bit_ceil(places()), places(), random_, subtrees);
+    std::shuffle(subtrees.begin(), subtrees.end(), random_);
+    return subtrees;
+  }
+  // Some of its places, in any order, but not all.
+  [[nodiscard]] Places some_of(const Subtree& subtree) {
+    Places some(subtree.count);
+    std::iota(some.begin(), some.end(), subtree.first);
+    std::shuffle(some.begin(), some.end(), random_);
+    some.resize(random_() % subtree.count);
+    return some;
+  }
+  // The sum may write into the gradients of such places, and into sums that begin there.
+  [[nodiscard]] static bool is_own(std::size_t place, unsigned own) {
+    return own == 1 || (own == 2 && place % 3 == 0);
+  }
+
+  // Adds the sums of these subtrees, some of whose places have come before, and looks at the whole.
+  void expect_the_tree(const std::vector<Subtree>& subtrees, unsigned own, bool some_come_before) {
+    std::vector<Values> gradients = gradients_;
+    std::vector<Values> sums(places());
+    const auto own_of = [own](std::size_t place, Values& values) {
+      return is_own(place, own) ? std::span<float>(values) : std::span<float>();
+    };
+    for (const Subtree& subtree : subtrees) {
+      for (const std::size_t place : some_come_before ? some_of(subtree) : Places()) {
+        sum_.add(place, gradients[place], own_of(place, gradients[place]));
+      }
+    }
+    std::vector<Values> before(places());
+    for (const Subtree& subtree : subtrees) {
+      Values& sum = sums[subtree.first];
+      sum = sum_of_subtree(subtree);
+      before[subtree.first] = sum;
+      sum_.add_subtree(subtree.first, subtree.count, sum, own_of(subtree.first, sum));
+    }
+    const std::span<const float> whole = sum_.whole();
+    EXPECT_EQ(bits_of(whole), bits_of(sum_of_subtree({.first = 0, .count = places()})));
+    for (std::size_t place = 0; place < places(); ++place) {
+      EXPECT_TRUE(is_own(place, own) ||
+                  (gradients[place] == gradients_[place] && sums[place] == before[place]))
+          << place << " is not its own";
+    }
+    sum_.clear();
+  }
+};
+
+TEST_P(SubtreesTest, MakeTheTreeInEveryOrderOfArrival) {
+  for (unsigned round = 0; round < 60; ++round) {
+    expect_the_tree(random_subtrees(), round % 3, /*some_come_before=*/false);
+  }
+}
+
+TEST_P(SubtreesTest, TakeThePlaceOfWhatCameOfThemBefore) {
+  for (unsigned round = 0; round < 60; ++round) {
+    expect_the_tree(random_subtrees(), round % 3, /*some_come_before=*/true);
+  }
+}
+
+TEST_P(SubtreesTest, OfAllPlacesIsTheWhole) {
+  for (unsigned own = 0; own < 3; ++own) {
+    expect_the_tree({{.first = 0, .count = places()}}, own, /*some_come_before=*/true);
+  }
+}
+
+// What their places had been added into serves again, at this step and at later ones.
+TEST_P(SubtreesTest, TakeNoMoreMemoryThanItSays) {
+  for (unsigned round = 0; round < 200; ++round) {
+    expect_the_tree(random_subtrees(), 0, /*some_come_before=*/true);
+  }
+  EXPECT_LE(sum_.buffers(), (places() + 3) / 4 + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, SubtreesTest,
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31,
+                                         64),
+                         testing::PrintToStringParamName());
+
+// So that little is left to add when the last has come.
+TEST(TreeSum, ASubtreesSumIsAddedToItsNeighboursAtOnce) {
+  TreeSum sum(8, 1, Isa::kGeneric);
+  Values first_pair = {1.0F};
+  const Values second_pair = {2.0F};
+  sum.add_subtree(0, 2, first_pair, first_pair);
+  EXPECT_EQ(first_pair, Values{1.0F});
+  sum.add_subtree(2, 2, second_pair, {});
+  EXPECT_EQ(first_pair, Values{3.0F});
+}
+
 // The order of arrival that leaves most sums waiting for others: of each four the first two, then
 // the rest.
 TEST(TreeSum, TakesNoMoreMemoryThanItSays) {

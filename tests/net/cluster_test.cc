@@ -3,9 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <random>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace disttf::net {
+
+inline void PrintTo(const HostGroup& group, std::ostream* out) {
+  *out << "[" << group.first << ", " << group.first + group.count << ")";
+}
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -52,6 +66,126 @@ TEST(Cluster, MakesWorker0TheChiefWhereThereIsNone) {
   EXPECT_FALSE(cluster_of("p:1", "a:1", "c:1").is_chief({Job::kWorker, 0}));
   EXPECT_TRUE(cluster_of("p:1", "a:1", "c:1").is_chief({Job::kChief, 0}));
   EXPECT_FALSE(cluster_of("p:1", "a:1").is_chief({Job::kPs, 0}));
+}
+
+// ---- trainers of one host ----
+
+// A worker each, of these hosts.
+[[nodiscard]] Cluster workers_on(const std::vector<std::string>& hosts) {
+  Cluster cluster;
+  cluster.ps = {{"p", 1}};
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    cluster.workers.push_back({hosts[rank], static_cast<std::uint16_t>(1000 + rank)});
+  }
+  return cluster;
+}
+
+// By rank. "aabb": two workers of host a, then two of b.
+[[nodiscard]] std::vector<HostGroup> groups_of(const Cluster& cluster) {
+  std::vector<HostGroup> groups;
+  for (std::size_t rank = 0; rank < cluster.trainer_count(); ++rank) {
+    groups.push_back(host_group_of(cluster, rank));
+  }
+  return groups;
+}
+[[nodiscard]] std::vector<HostGroup> groups_of(std::string_view letters) {
+  std::vector<std::string> hosts;
+  for (const char letter : letters) hosts.emplace_back(1, letter);
+  return groups_of(workers_on(hosts));
+}
+
+constexpr HostGroup alone(std::size_t rank) { return {.first = rank, .count = 1}; }
+// So many times, as each of a group says it.
+[[nodiscard]] std::vector<HostGroup> each(std::vector<HostGroup> groups) {
+  std::vector<HostGroup> all;
+  for (const HostGroup& group : groups) all.insert(all.end(), group.count, group);
+  return all;
+}
+
+TEST(HostGroup, IsAllTrainersOfTheOnlyHost) {
+  for (std::size_t trainers = 1; trainers <= 9; ++trainers) {
+    EXPECT_EQ(groups_of(std::string(trainers, 'a')), each({{0, trainers}})) << trainers;
+  }
+}
+
+TEST(HostGroup, IsThoseOfOneOfTwoHosts) {
+  EXPECT_EQ(groups_of("aaaabbbb"), each({{0, 4}, {4, 4}}));
+}
+
+// The ranks of the host next to the chief's begin at 1.
+TEST(HostGroup, IsAPartOfAHostWhoseRanksAreNoSubtree) {
+  EXPECT_EQ(groups_of(cluster_of("p:1", "w:1,w:2,w:3,w:4", "c:1")),
+            each({alone(0), alone(1), {2, 2}, alone(4)}));
+  EXPECT_EQ(groups_of("abbbbbbc"), each({alone(0), alone(1), {2, 2}, {4, 2}, alone(6), alone(7)}));
+}
+
+TEST(HostGroup, CountsAChiefOfTheSameHost) {
+  EXPECT_EQ(groups_of(cluster_of("p:1", "w:1,w:2,w:3", "w:4")), each({{0, 4}}));
+}
+
+TEST(HostGroup, MayBeCutOffWhereTheTrainersEnd) {
+  EXPECT_EQ(groups_of("aaaabb"), each({{0, 4}, {4, 2}}));
+  EXPECT_EQ(groups_of("aaaabbb"), each({{0, 4}, {4, 3}}));
+  EXPECT_EQ(groups_of("aabbccdde"), each({{0, 2}, {2, 2}, {4, 2}, {6, 2}, alone(8)}));
+  EXPECT_EQ(groups_of("abaaa"), each({alone(0), alone(1), {2, 2}, alone(4)}));
+}
+
+// The tree of a step's sum has the trainers by rank, whatever hosts are called.
+TEST(HostGroup, HasNobodyWhoseRankIsElsewhere) {
+  EXPECT_EQ(groups_of("abababab"),
+            each({alone(0), alone(1), alone(2), alone(3), alone(4), alone(5), alone(6), alone(7)}));
+  EXPECT_EQ(groups_of("aabbaabb"), each({{0, 2}, {2, 2}, {4, 2}, {6, 2}}));
+}
+
+TEST(HostGroup, IsByHostWhateverItsNameAndThePort) {
+  EXPECT_EQ(groups_of(cluster_of("p:1", "[::1]:1,[::1]:65535,[::2]:1,10.0.0.1:1")),
+            each({{0, 2}, alone(2), alone(3)}));
+}
+
+TEST(HostGroup, IsOfItsOwnWhereNotAllTrainersAreKnown) {
+  Cluster sparse = cluster_of("p:1", "a:1,a:2,a:3,a:4");
+  sparse.sparse = true;
+  EXPECT_EQ(host_group_of(sparse, 3), alone(3));
+  Cluster open = cluster_of("p:1", "a:1,a:2");
+  open_to(open, 4);
+  EXPECT_EQ(groups_of(open), each({alone(0), alone(1), alone(2), alone(3)}));
+}
+
+// Of all subtrees that the rank is in, the largest first.
+[[nodiscard]] HostGroup largest_of_one_host(const std::vector<std::string>& hosts,
+                                            std::size_t rank) {
+  for (std::size_t size = std::bit_ceil(hosts.size()); size > 1; size /= 2) {
+    const std::size_t first = rank / size * size;
+    const std::size_t end = std::min(first + size, hosts.size());
+    const auto from = hosts.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto to = hosts.begin() + static_cast<std::ptrdiff_t>(end);
+    if (std::all_of(from, to, [&](const std::string& host) { return host == hosts[rank]; })) {
+      return {.first = first, .count = end - first};
+    }
+  }
+  return alone(rank);
+}
+
+TEST(HostGroup, IsTheLargestSubtreeAndTheSameForEachOfIt) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 500; ++round) {
+    std::vector<std::string> hosts(1 + random() % 20);
+    // Neighbours are often of one host.
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+      hosts[rank] = rank != 0 && random() % 8 != 0
+                        ? hosts[rank - 1]
+                        : std::string(1, static_cast<char>('a' + random() % 3));
+    }
+    const std::vector<HostGroup> groups = groups_of(workers_on(hosts));
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+      const HostGroup& group = groups[rank];
+      ASSERT_EQ(group, largest_of_one_host(hosts, rank))
+          << rank << " of " << ::testing::PrintToString(hosts);
+      for (std::size_t other = group.first; other < group.first + group.count; ++other) {
+        ASSERT_EQ(groups[other], group) << rank << " of " << ::testing::PrintToString(hosts);
+      }
+    }
+  }
 }
 
 // printf 'disttf cluster 1\nps p:1,q:2\nchief c:3\nworker a:4,b:5\n' | sha256sum

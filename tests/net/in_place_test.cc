@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "net/transport/gradient_memory.h"
 #include "net/transport/handover.h"
@@ -63,6 +67,9 @@ class InPlaceTest : public ::testing::Test {
       happened_.add("refused: " + connection->refused_with());
     });
     server_->start();
+    open();
+  }
+  void open() {
     OpenedChannel opened =
         open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
     ASSERT_TRUE(opened.channel) << opened.error.message();
@@ -321,10 +328,7 @@ TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
     }
   });
   server_->start();
-  OpenedChannel opened =
-      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
-  ASSERT_TRUE(opened.channel);
-  channel_ = gradient_->carry(std::move(opened.channel));
+  open();
   agree();
   EXPECT_FALSE(channel_->is_in_place()) << "nothing";
   EXPECT_TRUE(happened_.wait_for("not taken"));
@@ -341,10 +345,7 @@ TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
     }
   });
   server_->start();
-  OpenedChannel opened =
-      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
-  ASSERT_TRUE(opened.channel);
-  channel_ = gradient_->carry(std::move(opened.channel));
+  open();
   agree();
   EXPECT_FALSE(channel_->is_in_place());
   ASSERT_TRUE(channel_->has_frame());
@@ -352,6 +353,121 @@ TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
   ASSERT_FALSE(channel_->receive_header(header, patience()));
   EXPECT_EQ(header.kind, FrameKind::kRefused);
   EXPECT_EQ(receive_refusal(*channel_, header, patience()).sentence, "no");
+}
+
+// ---- questions ----
+
+// A ps that answers each frame with these, and a trainer that asks it.
+class AskTest : public InPlaceTest {
+ protected:
+  using Answers = std::function<std::vector<FrameHeader>(const FrameHeader& question)>;
+
+  void connect_to(Answers answers) {
+    server_ = std::make_unique<TestServer>(
+        [answers = std::move(answers)](Connection connection) -> asio::awaitable<void> {
+          FrameHeader header;
+          while (!co_await connection->read_header(header, 0ms)) {
+            for (const FrameHeader& answer : answers(header)) {
+              const std::vector<std::byte> body(answer.body_size);
+              connection->send(answer, body);
+            }
+          }
+        });
+    server_->start();
+    open();
+  }
+  std::error_code ask() {
+    return channel_->ask(Meet{.rendezvous = 5}.to_header(), answer_, patience());
+  }
+  // What it is answered with, were it by a ps: the numbers one higher.
+  static FrameHeader answer_to(const FrameHeader& question) {
+    return Meet{.request_id = question.request_id, .rendezvous = question.step + 1, .token = 7}
+        .to_header();
+  }
+
+  std::optional<FrameHeader> answer_ = FrameHeader{};
+};
+
+TEST_F(AskTest, IsAnsweredByTheNumberThatTheChannelGave) {
+  connect_to([](const FrameHeader& question) { return std::vector{answer_to(question)}; });
+  std::uint64_t last = 0;
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_FALSE(ask());
+    ASSERT_TRUE(answer_);
+    Meet meet;
+    ASSERT_FALSE(meet.from_header(*answer_));
+    EXPECT_EQ(meet.rendezvous, 6U);
+    EXPECT_EQ(meet.token, 7U);
+    EXPECT_NE(meet.request_id, last) << "each question has its own";
+    last = meet.request_id;
+  }
+  EXPECT_FALSE(channel_->has_frame());
+}
+
+// A ps may have said that it lives, or dealt work that another one has done, before it was asked.
+TEST_F(AskTest, WhatAPsSaysOfItselfIsPassedOver) {
+  connect_to([](const FrameHeader& question) {
+    return std::vector{Heartbeat{}.to_header(), Work{.micro_batch = 1}.to_header(),
+                       Heartbeat{}.to_header(), answer_to(question)};
+  });
+  ASSERT_FALSE(ask());
+  ASSERT_TRUE(answer_);
+  EXPECT_EQ(answer_->sequence, 7U);
+  EXPECT_FALSE(channel_->has_frame());
+}
+
+TEST_F(AskTest, AnotherFrameIsKept) {
+  connect_to([](const FrameHeader&) { return std::vector{Fenced{3}.to_header()}; });
+  ASSERT_FALSE(ask());
+  EXPECT_FALSE(answer_) << "it has not been answered";
+  ASSERT_TRUE(channel_->has_frame());
+  FrameHeader header;
+  ASSERT_FALSE(channel_->receive_header(header, patience()));
+  EXPECT_EQ(header, Fenced{3}.to_header());
+}
+
+TEST_F(AskTest, AnAnswerToAnotherQuestionEndsTheChannel) {
+  connect_to([](const FrameHeader& question) {
+    FrameHeader answer = answer_to(question);
+    ++answer.request_id;
+    return std::vector{answer};
+  });
+  EXPECT_EQ(ask(), WireError::kUnexpected);
+  EXPECT_FALSE(answer_);
+  EXPECT_TRUE(ask()) << "it is closed";
+}
+
+TEST_F(AskTest, AnAnswerWithABodyEndsTheChannel) {
+  connect_to([](const FrameHeader& question) {
+    FrameHeader answer = answer_to(question);
+    answer.body_size = 8;
+    return std::vector{answer};
+  });
+  EXPECT_EQ(ask(), WireError::kUnexpected);
+  EXPECT_FALSE(answer_);
+  EXPECT_TRUE(ask()) << "it is closed";
+}
+
+TEST_F(AskTest, APsThatHangsUpHasNotAnswered) {
+  server_ = std::make_unique<TestServer>([](Connection connection) -> asio::awaitable<void> {
+    FrameHeader header;
+    static_cast<void>(co_await connection->read_header(header, 0ms));
+  });
+  server_->start();
+  open();
+  EXPECT_TRUE(ask());
+  EXPECT_FALSE(answer_);
+}
+
+// Memory is what neighbours meet in.
+TEST_F(AskTest, AChannelWithoutMemoryAsksNothing) {
+  connect_to([](const FrameHeader& question) { return std::vector{answer_to(question)}; });
+  OpenedChannel plain =
+      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+  ASSERT_TRUE(plain.channel);
+  EXPECT_EQ(plain.channel->ask(Meet{}.to_header(), answer_, patience()),
+            std::make_error_code(std::errc::not_supported));
+  EXPECT_FALSE(answer_);
 }
 
 }  // namespace

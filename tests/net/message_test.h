@@ -21,7 +21,7 @@ template <typename Message>
 // Fields and flags of a header, each of them alone.
 inline constexpr std::array<FrameHeader, 4> kFields = {
     FrameHeader{.step = 1}, {.sequence = 1}, {.range_begin = 1}, {.generation = 1}};
-inline constexpr unsigned kFlagBits = 10;
+inline constexpr unsigned kFlagBits = 11;
 
 // Has these bytes, is read back from them, and is not read from a header with any field or flag
 // that is not in `may_have`; where that has one, its kind does.

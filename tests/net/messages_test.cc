@@ -69,6 +69,11 @@ TEST(Messages, AwaitStep) {
 }
 
 TEST(Messages, PushPull) {
+  const FrameHeader may_have{.flags = kFlagCut | kFlagGroupSum | kTensorForms,
+                             .step = 1,
+                             .sequence = 1,
+                             .range_begin = 1,
+                             .generation = 1};
   expect_message(PushPull{.request_id = 4,
                           .step = 7,
                           .push = 9,
@@ -80,11 +85,18 @@ TEST(Messages, PushPull) {
                  "00000000000000000700000000000000"
                  "09000000000000000004000000000000"
                  "030000000000000000000000729d254d",
-                 {.flags = kFlagCut | kTensorForms,
-                  .step = 1,
-                  .sequence = 1,
-                  .range_begin = 1,
-                  .generation = 1});
+                 may_have);
+  expect_message(PushPull{.request_id = 4,
+                          .step = 7,
+                          .push = 9,
+                          .group_sum = true,
+                          .range_begin = 1024,
+                          .generation = 3},
+                 "44544631050900040400000000000000"
+                 "00000000000000000700000000000000"
+                 "09000000000000000004000000000000"
+                 "030000000000000000000000ef2774b9",
+                 may_have);
 }
 
 TEST(Messages, Push) {
@@ -104,7 +116,7 @@ TEST(Messages, Push) {
 
 TEST(Messages, Parameters) {
   const FrameHeader may_have{
-      .flags = kFlagFinished | kFlagDropped | kFlagBf16 | kFlagInt8 | kFlagInt4,
+      .flags = kFlagFinished | kFlagDropped | kFlagGroupSum | kFlagBf16 | kFlagInt8 | kFlagInt4,
       .step = 1,
       .sequence = 1,
       .range_begin = 1,
@@ -128,6 +140,22 @@ TEST(Messages, Parameters) {
       "00000000000000000100000003000000"
       "03000000000000000000000039a2be56",
       may_have);
+  expect_message(Parameters{.request_id = 4, .step = 7, .generation = 3, .group_sum = true},
+                 "44544631050a00040400000000000000"
+                 "00000000000000000700000000000000"
+                 "00000000000000000000000000000000"
+                 "030000000000000000000000c8ea023a",
+                 may_have);
+}
+
+TEST(Messages, Meet) {
+  expect_message(
+      Meet{.request_id = 4, .rendezvous = 0x0102030405060708, .token = 0x1112131415161718},
+      "44544631052c00000400000000000000"
+      "00000000000000000807060504030201"
+      "18171615141312110000000000000000"
+      "00000000000000000000000098374161",
+      {.step = 1, .sequence = 1});
 }
 
 TEST(Messages, Work) {

@@ -288,7 +288,7 @@ void Shard::commit(const PushId& push, std::span<const float> gradient,
                    std::shared_ptr<const void> memory) {
   assert(push.in_place && gradient.size() == range_.size());
   Slot& slot = slot_of(push);
-  assert(!slot.filled);  // it was admitted just now
+  assert(!slot.filled || push.summed != 1);  // it was admitted just now
   slot.gradient = gradient;
   slot.memory = std::move(memory);
   settle(push);
@@ -337,33 +337,6 @@ void Shard::commit_sync(const PushId& push) {
   sum_.add(static_cast<std::size_t>(&slot - slots_.data()), slot.gradient,
            slot.gradient.data() == slot.own.data() ? slot.own.span() : std::span<float>());
   apply_if_whole(push);
-}
-
-// What came of the subtree before has gone into no sum beyond it, as something was missing; so the
-// slot's own memory is free again.
-void Shard::commit_sum(const PushId& push) {
-  if (is_repeat(push) || push.step < step_) {
-    ++counters_.repeats;  // those that were missing have come while it was on its way
-    return;
-  }
-  Slot& slot = slots_[push.trainer];
-  std::swap(slot.own, trainers_[push.trainer].inbox);
-  slot.gradient = slot.own.span();
-  slot.memory.reset();
-  const std::size_t before = arrived_;
-  for (std::size_t rank = push.trainer; rank < push.trainer + push.summed; ++rank) {
-    fill(rank);
-  }
-  counters_.pushes += arrived_ - before - 1;
-  sum_.add_subtree(push.trainer, push.summed, slot.gradient, slot.own.span());
-  apply_if_whole(push);
-}
-
-void Shard::fill(std::size_t trainer) noexcept {
-  arrived_ += slots_[trainer].filled ? 0U : 1U;
-  slots_[trainer].filled = true;
-  trainers_[trainer].dropped = false;
-  trainers_[trainer].settled = step_ + 1;
 }
 
 void Shard::apply_if_whole(const PushId& push) {

@@ -1,0 +1,38 @@
+// Gradients that come as the sum of a host's trainers.
+#include <utility>
+
+#include "roles/ps/core/shard.h"
+
+namespace disttf::roles {
+
+// What came of the subtree before has gone into no sum beyond it, as something was missing; so the
+// slot's own memory is free again.
+void Shard::commit_sum(const PushId& push) {
+  if (is_repeat(push) || push.step < step_) {
+    ++counters_.repeats;  // those that were missing have come while it was on its way
+    return;
+  }
+  Slot& slot = slots_[push.trainer];
+  if (!push.in_place) {
+    std::swap(slot.own, trainers_[push.trainer].inbox);
+    slot.gradient = slot.own.span();
+    slot.memory.reset();
+  }
+  const std::size_t before = arrived_;
+  for (std::size_t rank = push.trainer; rank < push.trainer + push.summed; ++rank) {
+    fill(rank);
+  }
+  counters_.pushes += arrived_ - before - 1;
+  sum_.add_subtree(push.trainer, push.summed, slot.gradient,
+                   push.in_place ? std::span<float>() : slot.own.span());
+  apply_if_whole(push);
+}
+
+void Shard::fill(std::size_t trainer) noexcept {
+  arrived_ += slots_[trainer].filled ? 0U : 1U;
+  slots_[trainer].filled = true;
+  trainers_[trainer].dropped = false;
+  trainers_[trainer].settled = step_ + 1;
+}
+
+}  // namespace disttf::roles
