@@ -18,7 +18,8 @@ enum class GroupSays : std::uint64_t {
   kOffer,       // member: its gradient of that state is there
   kVerdict,     // leader: what becomes of those
   kParameters,  // leader: these of that state are there
-  kResult       // leader: the same, and they are the run's result
+  kResult,      // leader: the same, and they are the run's result
+  kBeat         // leader: it runs
 };
 
 // Both ends are on one machine, so it crosses the socket as it is.
@@ -305,6 +306,8 @@ void GroupLeader::publish(const PublishedParameters& what, std::size_t offset,
             .sequence = sequence});
 }
 
+void GroupLeader::beat() { tell_all({.says = GroupSays::kBeat}); }
+
 void GroupLeader::tell_all(const GroupMessage& message) {
   for (Member& member : members_) {
     if (member.peer.is_open() && !say(member.peer, message)) {
@@ -373,6 +376,10 @@ void GroupMember::be_taken_in() {
 }
 
 bool GroupMember::hear(const GroupMessage& message) {
+  has_heard_ = true;
+  if (message.says == GroupSays::kBeat) {
+    return true;
+  }
   if (message.says == GroupSays::kVerdict) {
     verdict_ = {.of = message.of, .summed = message.number};
     return true;
@@ -396,12 +403,12 @@ std::optional<GroupVerdict> GroupMember::verdict_on(const StateOf& of) const {
   return verdict_->of == of ? *verdict_ : GroupVerdict{.of = of};
 }
 
-// These have been announced, or newer ones have taken their place. The result may be of the same
-// step as the parameters that were announced last.
+// These have been announced, or others in whose place they will not be: a leader that has been
+// answered with the parameters of a step is sent the result, where that is another one, in answer
+// to its next push.
 bool GroupMember::is_past(const PublishedParameters& what) const {
   const std::optional<Announcement>& newest = announced_[what.range];
-  return newest && !is_newer_state(what.of, newest->of) &&
-         (newest->of != what.of || newest->is_result || !what.is_result);
+  return newest && !is_newer_state(what.of, newest->of);
 }
 
 bool GroupMember::has_newer(std::size_t range, const StateOf& of) const {

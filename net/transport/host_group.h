@@ -15,10 +15,10 @@
 //   tell({name, ranges}) ..................... returns
 //   publish(range, name, parameters) ......... take(range, name, into)
 //
-// Whoever waits does so until a deadline; one that has not been answered by then, or has been told
-// what makes no sense, has left for good, and both sides see that. A member may then offer
-// something else to somebody else, while the leader, which may have been frozen, still reads: what
-// it reads is torn, and stands() says so.
+// Whoever waits does so until a deadline. A member that has not been answered by then, or has been
+// told what makes no sense, leaves for good, and the leader sees that; a leader goes on without
+// those who are late. A member may then offer something else to somebody else, while the leader,
+// which may have been frozen, still reads: what it reads is torn, and stands() says so.
 //
 // Not thread-safe: the computing thread owns either.
 #pragma once
@@ -32,6 +32,7 @@
 #include <optional>
 #include <span>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "net/transport/descriptor.h"
@@ -99,6 +100,7 @@ class GroupLeader {
   void tell(const GroupVerdict& verdict);
   // Parameters of a ps's range, which begin so many bytes from the vector's: copies them to where
   // members read them, and tells these.
+  void beat();  // members hear that the leader runs
   void publish(const PublishedParameters& what, std::size_t offset,
                std::span<const std::byte> parameters);
 
@@ -175,6 +177,10 @@ class GroupMember {
                           std::span<std::byte> into, const Interrupt& interrupt, Deadline deadline);
   // As far as has been read: parameters of a later state have been left. REQUIRES: as above.
   [[nodiscard]] bool has_newer(std::size_t range, const StateOf& of) const;
+  // Something has been read since this was last asked.
+  [[nodiscard]] bool has_heard() noexcept { return std::exchange(has_heard_, false); }
+  // Leaves, and keeps what has been read.
+  void stop() noexcept { peer_.reset(); }
   void close() noexcept;
 
  private:
@@ -201,6 +207,7 @@ class GroupMember {
   const std::size_t bytes_;
   std::shared_ptr<const SharedView> parameters_;  // null: has not been taken in
   std::optional<GroupVerdict> verdict_;           // the newest
+  bool has_heard_ = false;
   std::array<std::optional<Announcement>, kMostSummedRanges> announced_;  // the newest of each
   EagerWait for_verdict_;
   EagerWait for_parameters_;

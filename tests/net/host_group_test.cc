@@ -307,5 +307,37 @@ TEST_F(HostGroupTest, ParametersOfAnotherRangeTakeNoPlace) {
   EXPECT_EQ(into, vector_of(1, kVector / 2));
 }
 
+// A member that waits for a ps tells by it whether its leader runs.
+TEST_F(HostGroupTest, AMemberHearsThatItsLeaderRuns) {
+  const auto member = open_with_a_member();
+  static_cast<void>(member->has_heard());
+  EXPECT_TRUE(member->look());
+  EXPECT_FALSE(member->has_heard());
+  leader_->beat();
+  EXPECT_TRUE(member->look());
+  EXPECT_TRUE(member->has_heard());
+  EXPECT_FALSE(member->has_heard()) << "it is told once";
+}
+
+// With averages the result differs from the parameters of that step.
+TEST_F(HostGroupTest, TheResultIsNotTakenForTheParametersOfItsStepNorTheseForIt) {
+  const auto member = open_with_a_member();
+  Bytes into(kVector);
+  publish(0, kFirst);
+  EXPECT_FALSE(
+      member->take({.range = 0, .of = kFirst, .is_result = true}, 0, into, interrupt_, later()));
+  EXPECT_FALSE(member->is_open());
+  const auto other = meet();
+  EXPECT_FALSE(gathers(kFirst));
+  ASSERT_TRUE(other->is_taken_in());
+  leader_->publish({.range = 0, .of = kFirst, .is_result = true}, 0, vector_of(9));
+  ASSERT_TRUE(other->look());
+  EXPECT_TRUE(other->has_newer(0, {.generation = 0, .step = 0}));
+  EXPECT_FALSE(other->has_newer(0, kFirst));
+  EXPECT_TRUE(
+      other->take({.range = 0, .of = kFirst, .is_result = true}, 0, into, interrupt_, kNow));
+  EXPECT_TRUE(is_equal(into, vector_of(9)));
+}
+
 }  // namespace
 }  // namespace disttf::net::group_test

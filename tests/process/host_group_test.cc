@@ -28,7 +28,7 @@ class HostGroupTest : public ProcessTest {
  protected:
   void SetUp() override {
     std::string why;
-    network_ = Network::create({"ps0", "ps1", "one", "two"}, why);
+    network_ = Network::create({"ps0", "ps1", "one", "two", "spare"}, why);
     if (!network_) {
       test_support::skip_without_engine(why);
     }
@@ -39,8 +39,10 @@ class HostGroupTest : public ProcessTest {
   }
 
   Process& start(Job job, std::size_t index, const Words& more) {
+    return start_on(host_of(job, index), job, index, more);
+  }
+  Process& start_on(const std::string& host, Job job, std::size_t index, const Words& more) {
     const std::string command(net::job_name(job));
-    const std::string host = host_of(job, index);
     return run_program(
         network_->program(),
         network_->words_on(host) +
@@ -147,6 +149,33 @@ TEST_F(HostGroupTest, ALeaderStandsStill) {
   EXPECT_TRUE(says(*tasks.ps[0], "worker 4 .* was lost"));
   tasks.trainers[kOnAHost]->send(SIGCONT);
   expect_undisturbed(tasks);
+}
+
+// Its members wait for it no longer than a ps does, while another process is that worker elsewhere.
+TEST_F(HostGroupTest, ALeaderThatStandsStillIsReplacedOnAnotherHost) {
+  Tasks tasks = start_training();
+  Process& old = *tasks.trainers[kOnAHost];
+  old.send(SIGSTOP);
+  EXPECT_TRUE(says(*tasks.ps[0], "worker 4 .* was lost"));
+  tasks.trainers[kOnAHost] = &start_on("spare", Job::kWorker, kOnAHost, kRun + kSlowly);
+  EXPECT_TRUE(says(*tasks.trainers[kOnAHost], "training step .* done"));
+  old.send(SIGCONT);
+  EXPECT_TRUE(exits(old, kExitLostPeers));
+  expect_undisturbed(tasks);
+}
+
+// Of more than a megabyte a ps, which are otherwise sent while they are computed.
+TEST_F(HostGroupTest, LargeGradientsAreAddedUpBeforeTheyAreSent) {
+  const Words flags = {"--hidden_units=800", "--train_steps=40", "--print_weights_hash",
+                       "--heartbeat_timeout=10"};
+  const Tasks tasks = start_all(flags);
+  EXPECT_TRUE(says(*tasks.trainers[0], kOneSum));
+  EXPECT_TRUE(says(*tasks.trainers[kOnAHost], kOneSum));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_weights_of_launch(tasks.trainers, Words{"--workers=8", "--transport=tcp"} + flags);
+  for (Process* worker : tasks.trainers) {
+    EXPECT_EQ(count_of(worker->standard_error(), " W "), 0U) << worker->standard_error();
+  }
 }
 
 TEST_F(HostGroupTest, AMemberStandsStill) {

@@ -215,10 +215,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   void join_host(TrainerProcess& process, std::size_t rank) {
     const net::HostGroup group = net::host_group_of(cluster_, rank);
     if (group.count > 1) {
-      const auto made = groups_.try_emplace(group.first, group.count - 1, [](Process& other) {
-        dynamic_cast<WorkerProcess&>(other).hear_of_host();
-      });
-      process.set_host(made.first->second, scenario_.summed_ranges);
+      SimulatedHost& host = hosts_[group.first];
+      host.members = group.count - 1;
+      host.wake = [](Process& other) { dynamic_cast<WorkerProcess&>(other).hear_of_host(); };
+      process.set_host(host, scenario_.summed_ranges);
     }
   }
 
@@ -508,7 +508,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   Checks checks_;
   net::Cluster cluster_;
   SimulatedDisk disk_;
-  std::map<std::size_t, HostGroup> groups_;  // by the leader's rank
+  std::map<std::size_t, SimulatedHost> hosts_;  // by the rank of its leader
   std::vector<std::unique_ptr<Process>> all_;
   std::vector<Process*> current_;  // by node
   std::vector<std::uint64_t> starts_;

@@ -29,21 +29,24 @@ Routine<void> TrainerProcess::choose_way(Fiber& fiber, FrameHeader push) {
 }
 
 Routine<std::uint64_t> TrainerProcess::gather(Fiber& fiber, HostGroup::Name name) {
-  if (!host_->is_led_by(*this)) {
-    host_->lead(*this);
+  if (!group_) {
+    group_ = std::make_shared<HostGroup>(host_->members, host_->wake);
+    group_->lead(*this);
+    host_->announced = group_;
   }
+  const std::shared_ptr<HostGroup> group = group_;
   std::uint64_t summed = 0;
-  if (host_->gather()) {
+  if (group->gather()) {
     const Time until = now() + task_.timeouts.silence;
-    while (host_->is_led_by(*this) && host_->standing(name) == HostGroup::Standing::kWaits &&
+    while (group->is_led_by(*this) && group->standing(name) == HostGroup::Standing::kWaits &&
            now() < until && !told_to_stop_) {
       co_await wait(fiber, until);
     }
-    if (host_->standing(name) == HostGroup::Standing::kAll) {
+    if (group->standing(name) == HostGroup::Standing::kAll) {
       math::TreeSum tree(way_.members() + 1, size_, math::Isa::kGeneric);
       tree.add(0, *gradient_, {});
       for (std::size_t member = 0; member < way_.members(); ++member) {
-        tree.add(1 + member, host_->gradient(member), {});
+        tree.add(1 + member, group->gradient(member), {});
       }
       const std::span<const float> whole = tree.whole();
       sum_ = std::make_shared<Values>(whole.begin(), whole.end());
@@ -51,27 +54,34 @@ Routine<std::uint64_t> TrainerProcess::gather(Fiber& fiber, HostGroup::Name name
       world_.mark(Mark::kSummed);
     }
   }
-  host_->tell(name, summed);
+  group->tell(name, summed);
   co_return summed;
 }
 
 Routine<std::uint64_t> TrainerProcess::offer(Fiber& fiber, HostGroup::Name name) {
   const std::size_t member = way_.member();
-  host_->come(member, *this);
-  if (!host_->takes_offers_of(member, *this)) {
+  if ((!group_ || !group_->has(member, *this)) && host_->announced) {
+    group_ = host_->announced;
+    group_->come(member, *this);
+  }
+  if (!group_) {
     co_return 0;
   }
-  host_->offer(member, name, gradient_);
+  if (!group_->takes_offers_of(member, *this)) {
+    co_return 0;
+  }
+  group_->offer(member, name, gradient_);
   const Time until = now() + task_.timeouts.silence;
-  while (host_->has(member, *this) && !host_->verdict(member, name) && now() < until &&
+  while (group_->has(member, *this) && !group_->verdict(member, name) && now() < until &&
          !told_to_stop_) {
     co_await wait(fiber, until);
   }
-  const auto verdict = host_->has(member, *this) ? host_->verdict(member, name) : std::nullopt;
+  const auto verdict = group_->has(member, *this) ? group_->verdict(member, name) : std::nullopt;
   if (!verdict) {
-    host_->leave(*this);
+    group_->leave(*this);
   }
   way_is_by_leader_ = verdict.value_or(0) != 0;
+  heard_ = now();
   co_return verdict.value_or(0);
 }
 
@@ -86,16 +96,16 @@ Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index)
   const HostGroup::Name state{frame.header.generation, frame.header.step};
   const bool is_result = (frame.header.flags & net::kFlagFinished) != 0;
   const Time until = now() + task_.timeouts.silence;
-  while (host_->has(way_.member(), *this) && !host_->parameters(index, state, is_result) &&
+  while (group_->has(way_.member(), *this) && !group_->parameters(index, state, is_result) &&
          now() < until && !told_to_stop_) {
     co_await wait(fiber, until);
   }
   throw_if_stopped();
   check_awake();
-  const auto there = host_->parameters(index, state, is_result);
+  const auto there = group_->parameters(index, state, is_result);
   if (!there) {
     way_.part_from(index);
-    host_->leave(*this);
+    group_->leave(*this);
     close(links_[index].channel);
     session_.lost(index, std::make_error_code(std::errc::connection_aborted), now());
     co_return;
@@ -120,20 +130,23 @@ Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index)
 }
 
 bool TrainerProcess::has_lost_leader() const noexcept {
-  return way_is_by_leader_ && !host_->has(way_.member(), *this);
+  return way_is_by_leader_ &&
+         (!group_->has(way_.member(), *this) || now() >= heard_ + task_.timeouts.silence);
 }
 
 // The ps have been told that the gradient is in a sum, which nobody may push any more: they are
 // asked anew, over other connections.
 void TrainerProcess::push_without_leader() {
   if (!has_lost_leader()) {
+    heard_ = group_ && group_->has_frozen_leader() ? heard_ : now();
     return;
   }
+  group_->leave(*this);
   way_is_by_leader_ = false;
   std::uint64_t answered = 0;
   for (std::size_t index = 0; index < links_.size() && index < roles::GroupWay::kMostRanges;
        ++index) {
-    answered |= host_->has_newer(index, pushed_) ? std::uint64_t{1} << index : 0;
+    answered |= group_->has_newer(index, pushed_) ? std::uint64_t{1} << index : 0;
   }
   const std::uint64_t summed = way_.part(answered);
   for (std::size_t index = 0; index < links_.size() && index < roles::GroupWay::kMostRanges;
@@ -147,8 +160,11 @@ void TrainerProcess::push_without_leader() {
 }
 
 void TrainerProcess::leave_group() {
-  if (host_ != nullptr) {
-    host_->leave(*this);
+  if (group_) {
+    group_->leave(*this);
+  }
+  if (way_.leads()) {
+    group_.reset();
   }
 }
 

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "tests/sim/process.h"
+
 namespace disttf::sim {
 
-void HostGroup::lead(Process& leader) {
-  if (leader_ != nullptr) {
-    leave(*leader_);
-  }
-  leader_ = &leader;
-  published_.clear();
-}
+bool HostGroup::has_frozen_leader() const { return leader_ != nullptr && leader_->is_frozen(); }
 
 bool HostGroup::gather() {
   bool were_here = true;

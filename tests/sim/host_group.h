@@ -30,11 +30,13 @@ class HostGroup {
       : seats_(members), wake_(std::move(wake)) {}
 
   // --- the leader's
-  // From now on members find it; those of a leader before it have to come anew.
-  void lead(Process& leader);
+  void lead(Process& leader) { leader_ = &leader; }
+  // It does not run, and does not leave either.
+  [[nodiscard]] bool has_frozen_leader() const;
   [[nodiscard]] bool is_led_by(const Process& process) const noexcept {
     return leader_ == &process;
   }
+  [[nodiscard]] bool has_leader() const noexcept { return leader_ != nullptr; }
   // All members were here before this call; those that have come since are taken in.
   [[nodiscard]] bool gather();
   [[nodiscard]] Standing standing(const Name& name) const;
@@ -88,6 +90,14 @@ class HostGroup {
   Process* leader_ = nullptr;
   std::vector<std::optional<Published>> published_;  // by range
   std::function<void(Process&)> wake_;
+};
+
+// Where the members of a host find their leader: the one that has said so last. Those who have come
+// to one before it stay with that one, as long as it is there.
+struct SimulatedHost {
+  std::size_t members = 0;
+  std::function<void(Process&)> wake;
+  std::shared_ptr<HostGroup> announced = {};
 };
 
 }  // namespace disttf::sim

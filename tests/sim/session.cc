@@ -223,9 +223,9 @@ void TrainerProcess::receive(std::size_t index) {
         std::memcpy(into_->data() + range.begin, frame.body.data(), frame.body.size());
         coming_[index] = may_stay_ && frame.owner ? frame : Frame();
       }
-      if (way_.leads() && way_.is_summed(index)) {
-        host_->publish(index, {frame.header.generation, frame.header.step},
-                       (frame.header.flags & net::kFlagFinished) != 0, frame.body);
+      if (way_.leads() && way_.is_summed(index) && group_) {
+        group_->publish(index, {frame.header.generation, frame.header.step},
+                        (frame.header.flags & net::kFlagFinished) != 0, frame.body);
       }
       break;
     }

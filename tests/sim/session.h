@@ -40,7 +40,7 @@ class TrainerProcess : public FiberProcess {
 
   // There are other trainers on its host, who may push one sum: to the ps that have a bit in
   // `ranges`. Before it starts.
-  void set_host(HostGroup& host, std::uint64_t ranges) noexcept {
+  void set_host(SimulatedHost& host, std::uint64_t ranges) noexcept {
     host_ = &host;
     summed_ranges_ = ranges;
   }
@@ -128,7 +128,9 @@ class TrainerProcess : public FiberProcess {
   void check_awake(Time until = Time::min());
 
   const std::string config_json_;
-  HostGroup* host_ = nullptr;
+  SimulatedHost* host_ = nullptr;
+  std::shared_ptr<HostGroup> group_;  // that it leads, or has come to
+  Time heard_{};                      // of the leader
   std::uint64_t summed_ranges_ = 0;
   roles::GroupWay way_;
   HostGroup::Name pushed_;

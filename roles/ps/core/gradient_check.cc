@@ -38,8 +38,7 @@ GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
   }
 }
 
-std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradient,
-                                                   std::size_t summed) const {
+std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradient) const {
   if (!math::all_finite(gradient, isa_)) {
     const auto count =
         std::ranges::count_if(gradient, [](float each) { return !std::isfinite(each); });
@@ -51,9 +50,8 @@ std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradie
     return std::nullopt;
   }
   const double norm = math::norm_of(gradient, trained_, isa_);
-  if (norm > most_ * static_cast<double>(summed)) {
-    return fmt::format("has a norm of {:g} here, --max_gradient_norm is {:g}{}", norm, max_norm_,
-                       summed == 1 ? "" : fmt::format(", and it is the sum of {}", summed));
+  if (norm > most_) {
+    return fmt::format("has a norm of {:g} here, --max_gradient_norm is {:g}", norm, max_norm_);
   }
   return std::nullopt;
 }

@@ -26,9 +26,7 @@ class GradientCheck {
   // "has a norm of 31 here, --max_gradient_norm is 10"; nullopt: it may be used. `gradient`: of the
   // range; its norm is never above that of the whole. One pass, and with --max_gradient_norm
   // another, whose order is fixed: the same verdict on every instruction set.
-  // `summed`: it is the sum of so many, each of which may be as long as that.
-  [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient,
-                                                    std::size_t summed = 1) const;
+  [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient) const;
 
  private:
   math::Isa isa_;

@@ -59,8 +59,8 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
 std::optional<std::string> PushReceiver::fault_in_sum(const PeerConnection& from) const {
   const RunConfig& config = state_.shard()->config();
   const WireFormat& wire = state_.shard()->wire();
-  if (!config.every_gradient_counts() || config.elastic() || gradient_flags(wire) != 0 ||
-      tensor_flags(wire) != 0) {
+  if (!config.every_gradient_counts() || config.elastic() || config.max_gradient_norm != 0 ||
+      tensor_flags(wire) != 0 || gradient_flags(wire) != 0) {
     return "a sum of gradients in a run that does not add them up so";
   }
   const net::HostGroup group = net::host_group_of(task_.cluster, from.rank);

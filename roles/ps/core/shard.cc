@@ -268,7 +268,7 @@ std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const f
   if (is_overtaken || is_too_late()) {
     return std::nullopt;
   }
-  std::optional<std::string> fault = check_.fault_in(gradient, push.summed);
+  std::optional<std::string> fault = check_.fault_in(gradient);
   if (fault) {
     ++counters_.bad;
   }

@@ -9,8 +9,8 @@
 namespace disttf::roles {
 namespace {
 
-// Who has not met the others tries again at the next push, after 2 more, 4 and so on, then always
-// after so many.
+// Who has not met the others tries again at the next gradient, after 2 more, 4 and so on, then
+// always after so many.
 constexpr std::uint64_t kMostBetweenMeeting = 256;
 
 net::StateOf state_of(const net::FrameHeader& header) noexcept {
@@ -79,8 +79,8 @@ bool HostSum::is_met() const noexcept {
   return way_.leads() ? leader_ != nullptr : member_ != nullptr && member_->is_open();
 }
 
-bool HostSum::is_to_meet(const net::FrameHeader& push) noexcept {
-  if (!is_possible() || way_.knows(push.generation, push.step) || is_met() || --meet_in_ != 0) {
+bool HostSum::is_to_meet() noexcept {
+  if (!is_possible() || is_met() || --meet_in_ != 0) {
     return false;
   }
   meet_in_ = meet_after_;
@@ -89,10 +89,6 @@ bool HostSum::is_to_meet(const net::FrameHeader& push) noexcept {
 }
 
 void HostSum::leave() noexcept {
-  if (is_met()) {
-    meet_in_ = 1;
-    meet_after_ = 1;
-  }
   leader_.reset();
   if (member_) {
     member_->close();
@@ -116,6 +112,12 @@ void HostSum::choose(const net::FrameHeader& push, std::span<const float> gradie
   }
   way_.decide(summed);
   awaits_leader_ = !way_.leads() && summed != 0;
+  heard_ = net::Clock::now();
+  beat_at_ = heard_ + kHeartbeatInterval;
+  if (summed != 0) {  // should the group come apart, it is soon met again
+    meet_in_ = 1;
+    meet_after_ = 1;
+  }
   if (summed != 0 && !std::exchange(was_summed_, true) && way_.leads()) {
     log_info("pushes the gradients of the " + std::to_string(way_.members() + 1) +
              " trainers of this host as one");
@@ -180,11 +182,25 @@ std::error_code HostSum::take(std::size_t range, const net::FrameHeader& header,
 
 int HostSum::fd() const noexcept { return awaits_leader_ && member_ ? member_->fd() : -1; }
 
-// What the leader has left before it went is there still.
-HostSum::Ranges HostSum::lost() {
-  if (!awaits_leader_ || !member_ || member_->look()) {
+void HostSum::beat(net::Deadline now) {
+  if (leader_ && now >= beat_at_) {
+    beat_at_ = now + kHeartbeatInterval;
+    leader_->beat();
+  }
+}
+
+// What the leader has left before it went is there still. (While the push is not answered, each ps
+// beats, so this is called often enough.)
+HostSum::Ranges HostSum::lost(net::Deadline now) {
+  if (!awaits_leader_ || !member_) {
     return 0;
   }
+  const bool is_open = member_->look();
+  heard_ = member_->has_heard() ? now : heard_;
+  if (is_open && now < heard_ + task_.timeouts.silence) {
+    return 0;
+  }
+  member_->stop();
   awaits_leader_ = false;
   Ranges answered = 0;
   for (std::size_t range = 0; range < GroupWay::kMostRanges; ++range) {

@@ -50,9 +50,9 @@ class HostSum {
   // `remote`: the ps that do not read gradients where they lie. REQUIRES: nothing is asked of that
   // ps.
   [[nodiscard]] std::error_code meet(PsLink& link, Ranges remote);
-  // The gradient of another state is to be pushed, and the group has not been met, or been left:
-  // now and then that is to be tried again, first.
-  [[nodiscard]] bool is_to_meet(const net::FrameHeader& push) noexcept;
+  // Another gradient is about to be computed, and the group has not been met, or been left: now and
+  // then that is to be tried again.
+  [[nodiscard]] bool is_to_meet() noexcept;
 
   // How the gradient of the state that the push is of reaches the ps in `remote`. Waits for the
   // others, until wait_until() at most; not where that has been decided. `has_begun`: it is being
@@ -80,9 +80,12 @@ class HostSum {
   // Member: becomes readable when the leader has said something, or has gone; -1: it is waited for
   // by nobody.
   [[nodiscard]] int fd() const noexcept;
-  // Member: the leader has gone, and these ps have been told that the gradient is in a sum which
-  // nobody may push any more. From now on it is pushed by itself.
-  [[nodiscard]] Ranges lost();
+  // Leader, while a push of the sum is not answered: members hear each second that it runs.
+  void beat(net::Deadline now);
+  // Member: the leader has gone, or has not been heard for as long as Timeouts::silence, and these
+  // ps have been told that the gradient is in a sum which nobody may push any more. From now on it
+  // is pushed by itself.
+  [[nodiscard]] Ranges lost(net::Deadline now);
 
   // All ps have answered the push.
   void answered() noexcept { awaits_leader_ = false; }
@@ -109,9 +112,11 @@ class HostSum {
   std::unique_ptr<net::GroupLeader> leader_;  // nullptr also where this trainer is a member
   std::optional<math::TreeSum> tree_;
   std::span<const float> sum_;
+  net::Deadline beat_at_{};
 
   std::unique_ptr<net::GroupMember> member_;
   bool awaits_leader_ = false;    // a push had no body
+  net::Deadline heard_{};         // then, or later
   std::uint64_t meet_in_ = 1;     // so many pushes, again
   std::uint64_t meet_after_ = 1;  // the next time
 };

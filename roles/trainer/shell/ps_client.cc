@@ -65,8 +65,9 @@ void PsClient::prepare(const Run& run) {
                            .memory = gradients_.memory(),
                            .most_placed = most_of_ps(range.size(), run.trainers)});
   }
-  const bool is_added_up = run.strict && run.micro_batches == 0 && gradients_.memory() != nullptr &&
-                           gradient_flags(run.wire) == 0 && tensor_flags(run.wire) == 0;
+  const bool is_added_up = run.strict && run.micro_batches == 0 && !run.judges_norms &&
+                           gradients_.memory() != nullptr && gradient_flags(run.wire) == 0 &&
+                           tensor_flags(run.wire) == 0;
   if (is_added_up) {
     host_sum_.prepare(run.size, run.isa);
   }
@@ -110,6 +111,7 @@ void PsClient::begin_step() {
 
 std::span<float> PsClient::begin_gradient() {
   leave_memory();
+  meet_neighbours_again();
   return gradients_.begin();
 }
 
@@ -339,6 +341,7 @@ void PsClient::await_some() {
   }
   stop_.throw_if_stopped();
   check_awake();
+  host_sum_.beat(awake_.now());
   // One time for all: what came while a lost ps was being tried must be seen by the next poll
   // before its sender is called silent.
   const net::Deadline now = awake_.now();
@@ -453,7 +456,7 @@ std::error_code PsClient::receive_body(std::size_t index, ReplyPlan plan,
     return error;
   }
   const auto error = link.receive_parameters(header, part, may_stay_ ? &places_[index] : nullptr);
-  if (!error) {
+  if (!error && !(may_stay_ && places_[index].view)) {
     host_sum_.publish(index, header, offset, part);
   }
   return error;
@@ -517,6 +520,7 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
 void PsClient::apply(const Dial& effect) {
   check_awake(effect.until);
   host_sum_.leave();
+  push_without_leader();
   is_memory_left_ = is_memory_left_ || links_[effect.range].was_open();
   const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();

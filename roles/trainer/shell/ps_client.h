@@ -101,6 +101,7 @@ class PsClient {
     std::size_t gradients = 1;  // how many of a step lie in memory that a ps may read
     WireFormat wire = {};
     math::Isa isa = math::Isa::kGeneric;
+    bool judges_norms = false;  // --max_gradient_norm: of each gradient
   };
   // Before the calls below.
   void prepare(const Run& run);
@@ -223,10 +224,13 @@ class PsClient {
   void settle();
   // Meets the other trainers of the host, over the link to ps 0.
   [[nodiscard]] std::error_code meet_neighbours();
+  // The same now and then, where they have not been met, or have been left. REQUIRES: nothing is
+  // asked of a ps.
+  void meet_neighbours_again();
   // The ps that are sent gradients: a bit for each.
   [[nodiscard]] HostSum::Ranges remote() const noexcept;
   // How the gradient of this push reaches the ps.
-  [[nodiscard]] std::error_code choose_way(const SendRequest& effect);
+  void choose_way(const net::FrameHeader& push);
   [[nodiscard]] std::error_code push(const SendRequest& effect);
   // To ps that have been told that the gradient is in the sum of a leader that has gone.
   void push_without_leader();

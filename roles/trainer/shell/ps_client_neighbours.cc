@@ -11,9 +11,7 @@ using net::FrameHeader;
 std::error_code PsClient::push(const SendRequest& effect) {
   PsLink& link = links_[effect.range];
   if (effect.header.kind == net::FrameKind::kPushPull && host_sum_.is_possible()) {
-    if (const auto error = choose_way(effect)) {
-      return error;
-    }
+    choose_way(effect.header);
     const GroupWay& way = host_sum_.way();
     if (way.is_summed(effect.range)) {
       const FrameHeader header = way.marked(effect.header, effect.range);
@@ -32,27 +30,28 @@ HostSum::Ranges PsClient::remote() const noexcept {
   return ranges;
 }
 
-std::error_code PsClient::choose_way(const SendRequest& effect) {
-  if (effect.range == 0 && host_sum_.is_to_meet(effect.header)) {
-    check_awake(links_.front().settle_until());
-    const auto error = meet_neighbours();
-    check_awake();
-    if (error) {
-      return error;
-    }
-  }
+void PsClient::choose_way(const FrameHeader& push) {
   check_awake(host_sum_.wait_until());
-  host_sum_.choose(effect.header, gradients_.current(), remote(),
-                   std::exchange(is_sent_ahead_, false));
+  host_sum_.choose(push, gradients_.current(), remote(), std::exchange(is_sent_ahead_, false));
   check_awake();
-  return {};
+}
+
+// Before anything of the gradient is sent ahead.
+void PsClient::meet_neighbours_again() {
+  const PsLink& link = links_.front();
+  if (!link.is_open() || !link.is_settled() || link.has_frame() || !host_sum_.is_to_meet()) {
+    return;
+  }
+  check_awake(link.settle_until());
+  static_cast<void>(meet_neighbours());  // what fails here fails again when the gradient is pushed
+  check_awake();
 }
 
 std::error_code PsClient::meet_neighbours() { return host_sum_.meet(links_.front(), remote()); }
 
 void PsClient::push_without_leader() {
-  const HostSum::Ranges ranges = host_sum_.lost();
-  for (std::size_t index = 0; ranges >> index != 0; ++index) {
+  const HostSum::Ranges ranges = host_sum_.lost(awake_.now());
+  for (std::size_t index = 0; index < links_.size() && index < GroupWay::kMostRanges; ++index) {
     if ((ranges >> index & 1U) != 0 && session_.reads(index)) {
       links_[index].close();
       session_.lost(index, std::make_error_code(std::errc::connection_aborted), awake_.now());

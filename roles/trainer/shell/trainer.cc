@@ -104,7 +104,8 @@ void Trainer::allocate(const RunConfig& config) {
                    .trainers = config.trainers,
                    .gradients = gradients_in_memory(config),
                    .wire = wire_,
-                   .isa = config.isa});
+                   .isa = config.isa,
+                   .judges_norms = config.max_gradient_norm != 0});
 }
 
 bool Trainer::leave() {
