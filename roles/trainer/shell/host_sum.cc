@@ -12,6 +12,8 @@ namespace {
 // Who has not met the others tries again at the next gradient, after 2 more, 4 and so on, then
 // always after so many.
 constexpr std::uint64_t kMostBetweenMeeting = 256;
+// The core knows no transport.
+static_assert(GroupWay::kMostRanges == net::kMostSummedRanges);
 
 net::StateOf state_of(const net::FrameHeader& header) noexcept {
   return {.generation = header.generation, .step = header.step};

@@ -5,8 +5,9 @@
 //
 // The sum is the same bits as the ps' own of these gradients, so nobody need agree on this with
 // anybody of another host, or do it at every step: whenever somebody of the group is missing, late,
-// or has lost a ps, each pushes its own gradient. It is done where every gradient counts and
-// tensors cross as float32; --transport tcp leaves it out.
+// or has lost a ps, each pushes its own gradient. It is done where every gradient counts, a ps does
+// not judge how long each is (--max_gradient_norm), and tensors cross as float32; --transport tcp
+// leaves it out.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -117,7 +118,7 @@ class HostSum {
   std::unique_ptr<net::GroupMember> member_;
   bool awaits_leader_ = false;    // a push had no body
   net::Deadline heard_{};         // then, or later
-  std::uint64_t meet_in_ = 1;     // so many pushes, again
+  std::uint64_t meet_in_ = 1;     // so many gradients, again
   std::uint64_t meet_after_ = 1;  // the next time
 };
 

@@ -104,15 +104,20 @@ void PsClient::leave_memory() {
 void PsClient::begin_step() {
   gradients_.begin_step();
   if (is_memory_left_) {
-    static_cast<void>(begin_gradient());
+    static_cast<void>(place_gradient());
     settle();
   }
 }
 
-std::span<float> PsClient::begin_gradient() {
+std::span<float> PsClient::place_gradient() {
   leave_memory();
-  meet_neighbours_again();
   return gradients_.begin();
+}
+
+std::span<float> PsClient::begin_gradient() {
+  const std::span<float> place = place_gradient();
+  meet_neighbours_again();
+  return place;
 }
 
 std::pair<std::uint64_t, std::uint64_t> PsClient::traffic() const noexcept {
@@ -212,7 +217,7 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
 // First beside them: while some have come, a ps may be lost, and is then set to those of before,
 // which must not be half of each. (The gradient is not needed any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
-  const std::span<float> received = begin_gradient();
+  const std::span<float> received = place_gradient();
   host_sum_.leave();
   session_.begin_peek(begin_now());
   const StepReply newest = run_step(received);
@@ -262,7 +267,7 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
 
 bool PsClient::await_others() {
   host_sum_.leave();
-  static_cast<void>(begin_gradient());
+  static_cast<void>(place_gradient());
   session_.begin_await_others(begin_now());
   parameters_ =
       gradients_.current();  // the result is not to be lost for a state that may be an earlier one

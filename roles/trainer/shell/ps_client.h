@@ -249,6 +249,8 @@ class PsClient {
     const math::Range range = session_.range(index).range;
     return whole.subspan(range.begin, range.size());
   }
+  // As begin_gradient(), where none is computed: what comes goes there.
+  std::span<float> place_gradient();
   // Where a channel was given up, the ps at its end may have gradients still to read: it keeps that
   // memory, and the next ones are computed in another.
   void leave_memory();
