@@ -11,13 +11,16 @@
 // --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
 // Standard output: one JSON line a figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/benchmarks.h"
+#include "math/large_copies.h"
 #include "roles/process/log.h"
 
 namespace {
@@ -32,9 +35,24 @@ bool take(std::string_view argument, std::string_view name, std::string& value) 
   return true;
 }
 
+// This program is not linked with the C library, as disttf is: what math/large_copies.h does, it
+// has to ask for when it is started. With GLIBC_TUNABLES set, it measures what that asks for.
+void copy_as_disttf_does(char** argv) {
+  constexpr const char* kTunables = "GLIBC_TUNABLES";
+  constexpr const char* kNever = "glibc.cpu.x86_rep_movsb_threshold=0x7fffffffffffffff";
+  if (!disttf::math::prefers_vectors()) return;
+  const char* const set = getenv(kTunables);
+  if (set == nullptr) {
+    setenv(kTunables, kNever, 1);
+    execv("/proc/self/exe", argv);
+  }
+  if (set == nullptr || std::string_view(set) == kNever) unsetenv(kTunables);  // what it starts
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  copy_as_disttf_does(argv);
   disttf::bench::JobOptions jobs;
   std::string repetitions = "5";
   bool with_jobs = true;

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,25 @@ void copy_memory(benchmark::State& state) {
     benchmark::DoNotOptimize(to.data());
     benchmark::ClobberMemory();
   }
+}
+
+// The same where the destination begins 16 bytes behind the source within a page, as what malloc
+// maps does behind shared memory.
+void copy_memory_apart(benchmark::State& state) {
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kApart = 16;
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  std::vector<char> memory(2 * bytes + 4 * kPage, 1);
+  void* place = memory.data();
+  std::size_t space = memory.size();
+  auto* const from = static_cast<char*>(std::align(kPage, bytes, place, space));
+  char* const to = from + (bytes + kPage - 1) / kPage * kPage + kApart;
+  for (auto _ : state) {
+    std::memcpy(to, from, bytes);
+    benchmark::DoNotOptimize(to);
+    benchmark::ClobberMemory();
+  }
+  state.SetLabel("floor=memcpy/" + std::to_string(bytes));
 }
 
 void products(benchmark::State& state, const std::string& model, math::ComputeDtype dtype) {
@@ -49,6 +69,7 @@ math::ModelSpec bench_model(const std::string& name) {
 void register_floors() {
   for (const long bytes : {318144L, 40'000'000L}) {
     benchmark::RegisterBenchmark("memcpy", &copy_memory)->Arg(bytes)->UseRealTime();
+    benchmark::RegisterBenchmark("memcpy_apart", &copy_memory_apart)->Arg(bytes)->UseRealTime();
   }
   for (const char* model : kBenchModels) {
     benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model,

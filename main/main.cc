@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "main/run_command_line.h"
+#include "math/large_copies.h"
 #include "net/http/tls.h"
 #include "roles/process/log.h"
 
@@ -44,6 +45,7 @@ void open_standard_descriptors() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  math::choose_large_copies();
   open_standard_descriptors();
   std::set_terminate(tell_uncaught);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run

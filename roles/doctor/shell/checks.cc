@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "math/kernels.h"
+#include "math/large_copies.h"
 #include "net/http/tls.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/server.h"
@@ -100,11 +101,12 @@ Finding check_processor() {
   }
   const math::Isa fastest = math::supported_isas().front();
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
-  return {
-      "processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
-      fmt::format(
-          "--isa {} unless told otherwise, of {}; bf16 {}", math::isa_name(fastest), sets,
-          has_bf16 ? math::bf16_multiplier_text(math::bf16_multiplier(fastest)) : "not at all")};
+  return {"processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
+          fmt::format(
+              "--isa {} unless told otherwise, of {}; bf16 {}{}", math::isa_name(fastest), sets,
+              has_bf16 ? math::bf16_multiplier_text(math::bf16_multiplier(fastest)) : "not at all",
+              math::large_copies() == math::LargeCopies::kByVectors ? "; large copies by vectors"
+                                                                    : "")};
 }
 
 Finding check_clock() {
