@@ -25,7 +25,7 @@
 #include "data/posix_file_system.h"
 #include "math/model.h"
 #include "net/http/http_service.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/run_config.h"
 

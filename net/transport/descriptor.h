@@ -24,6 +24,8 @@ class Descriptor {
 
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }  // -1: there is none
+  // Somebody else closes it from now on.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
   void reset() noexcept {
     if (const int number = std::exchange(number_, -1); number >= 0) {
       ::close(number);

@@ -2,12 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
-#include <asio/ip/v6_only.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <cassert>
 #include <cerrno>
@@ -18,8 +17,10 @@
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/credentials.h"
+#include "net/transport/descriptor.h"
 #include "net/transport/descriptor_limit.h"
-#include "net/transport/same_host.h"
+#include "net/transport/doorstep.h"
+#include "net/transport/resolve.h"
 #include "net/transport/spawn.h"
 #include "net/wire/bare_message.h"
 
@@ -75,97 +76,35 @@ class Slot {
   return std::nullopt;
 }
 
-// The text of a socket error, with the operation in front.
-[[nodiscard]] std::system_error listen_error(std::error_code error, const std::string& what) {
-  return {error, "cannot listen on " + what};
+[[nodiscard]] std::string peer_of(int fd) {
+  tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  if (::getpeername(fd, endpoint.data(), &size) != 0) return "a peer that has gone";
+  endpoint.resize(size);
+  return endpoint_text(endpoint);
 }
 
-[[nodiscard]] std::error_code open_and_listen(tcp::acceptor& acceptor,
-                                              const tcp::endpoint& endpoint) {
-  std::error_code error;
-  acceptor.open(endpoint.protocol(), error);
-  if (error) return error;
-  // A child process must not hold the port; `launch` passes a socket on by clearing this flag.
-  ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
-  // The port of a run that has just ended may be taken again at once.
-  acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error && endpoint.address().is_v6()) {
-    acceptor.set_option(asio::ip::v6_only(false), error);
-  }
-  if (is_loopback(endpoint.address())) send_unpaced(acceptor.native_handle());
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  return error;
+[[nodiscard]] int copy_of(int fd) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) throw std::system_error(errno, std::system_category(), "cannot copy a descriptor");
+  return copy;
 }
 
 }  // namespace
-
-tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port, ListenScope scope) {
-  const std::string what = "port " + std::to_string(port);
-  tcp::acceptor acceptor(context);
-  if (scope == ListenScope::kLoopback) {
-    const auto error = open_and_listen(acceptor, {asio::ip::address_v4::loopback(), port});
-    if (error) throw listen_error(error, "127.0.0.1 " + what);
-    return acceptor;
-  }
-  auto error = open_and_listen(acceptor, {tcp::v6(), port});
-  if (error && error != asio::error::address_in_use && error != asio::error::access_denied) {
-    // No IPv6 on this machine, or none that takes IPv4 along.
-    acceptor = tcp::acceptor(context);
-    error = open_and_listen(acceptor, {tcp::v4(), port});
-  }
-  if (error) throw listen_error(error, what);
-  return acceptor;
-}
-
-tcp::acceptor listen_at(asio::io_context& context, const std::string& host, std::uint16_t port) {
-  if (host == kEveryAddress) return listen_on(context, port);
-  tcp::acceptor acceptor(context);
-  const auto error = open_and_listen(acceptor, {asio::ip::make_address(host), port});
-  if (error) throw listen_error(error, host + " port " + std::to_string(port));
-  return acceptor;
-}
-
-tcp::acceptor listen_as(asio::io_context& context, const Address& listed) {
-  if (!is_loopback_host(listed.host)) return listen_on(context, listed.port);
-  return listen_at(context, listed.host == "localhost" ? "127.0.0.1" : listed.host, listed.port);
-}
-
-tcp::acceptor adopt_listening(asio::io_context& context, int fd) {
-  const std::string what = "inherited descriptor " + std::to_string(fd);
-  int listening = 0;
-  socklen_t size = sizeof listening;
-  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) {
-    const std::error_code error(errno, std::system_category());
-    ::close(fd);
-    throw listen_error(listening == 0 && !error ? asio::error::invalid_argument : error, what);
-  }
-  sockaddr_storage address{};
-  size = sizeof address;
-  std::error_code error;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-      (address.ss_family != AF_INET && address.ss_family != AF_INET6)) {
-    ::close(fd);
-    throw listen_error(std::make_error_code(std::errc::address_family_not_supported), what);
-  }
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  tcp::acceptor acceptor(context);
-  acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), fd, error);
-  if (error) {
-    ::close(fd);
-    throw listen_error(error, what);
-  }
-  if (is_loopback(acceptor.local_endpoint(error).address())) send_unpaced(fd);
-  return acceptor;
-}
 
 class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
  public:
   Impl(asio::io_context& context, tcp::acceptor acceptor, ServerOptions options, ServerHooks hooks)
       : acceptor_(std::move(acceptor)),
+        protocol_(acceptor_.local_endpoint().protocol()),
         pause_timer_(context),
+        silence_timer_(context),
         options_(std::move(options)),
-        hooks_(std::move(hooks)) {}
+        hooks_(std::move(hooks)),
+        doorstep_(options_.credentials != nullptr),
+        doorstep_fd_(context, copy_of(doorstep_.fd())) {
+    acceptor_.native_non_blocking(true);
+  }
 
   void start();
   void stop() noexcept;
@@ -174,7 +113,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   [[nodiscard]] std::uint16_t port() const noexcept;
   [[nodiscard]] std::uint64_t strangers() const noexcept { return strangers_; }
   [[nodiscard]] std::uint64_t refusals() const noexcept { return refusals_; }
-  [[nodiscard]] std::size_t connections() const noexcept { return open_; }
+  [[nodiscard]] std::size_t connections() const noexcept { return open(); }
 
  private:
   using ConnectionPtr = std::shared_ptr<ServerConnection>;
@@ -183,7 +122,11 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
 
   asio::awaitable<void> accept_loop();
   asio::awaitable<void> pause_accepting(std::error_code error);
-  void admit(tcp::socket socket);
+  [[nodiscard]] std::error_code accept_some();
+  [[nodiscard]] bool make_room();
+  asio::awaitable<void> watch_doorstep();
+  void wait_for_silent();
+  void admit(Descriptor descriptor);
   void drop_oldest();
   asio::awaitable<void> handshake(ConnectionPtr connection, Id id);
   void answer(const ConnectionPtr& connection, Id id, const FrameHeader& header,
@@ -192,6 +135,11 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   [[nodiscard]] bool make_room_for(const Hello& hello);
   void stranger(const ServerConnection& connection, std::error_code error);
   void refuse(const ConnectionPtr& connection, const Refusal& refusal, std::uint64_t request_id);
+  // Of those who have not proved to be somebody, or were refused.
+  [[nodiscard]] std::size_t unproven() const noexcept { return pending_.size() + doorstep_.size(); }
+  [[nodiscard]] std::size_t open() const noexcept { return open_ + doorstep_.size(); }
+  // Whether report() would show the next sentence.
+  [[nodiscard]] bool may_report() noexcept;
   void report(const std::string& sentence);
   [[nodiscard]] static OfTask of_task(const Hello& hello) {
     return {hello.from.job, hello.from.job == Job::kEvaluator ? 0 : hello.from.index};
@@ -203,17 +151,22 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   }
 
   tcp::acceptor acceptor_;
+  const tcp protocol_;
   asio::steady_timer pause_timer_;
+  asio::steady_timer silence_timer_;  // until somebody on the doorstep has been silent for too long
+  bool waits_for_silent_ = false;
   const ServerOptions options_;
   ServerHooks hooks_;
   bool stopped_ = false;
+  Doorstep doorstep_;
+  asio::posix::stream_descriptor doorstep_fd_;  // a copy: asio closes its own
   // Sockets that have not said a valid HELLO, or were refused: the oldest first. Weak, since the
   // coroutines own them; each takes itself off when it is closed or handed on.
   std::map<Id, std::weak_ptr<ServerConnection>> pending_;
   // Those that were handed on, of each task; of all evaluators as if they were the first.
   std::map<OfTask, std::map<Id, std::weak_ptr<ServerConnection>>> served_;
   Id next_id_ = 0;
-  std::size_t open_ = 0;
+  std::size_t open_ = 0;  // without those on the doorstep
   std::uint64_t strangers_ = 0;
   std::uint64_t refusals_ = 0;
   std::optional<std::chrono::steady_clock::time_point> last_report_;
@@ -224,6 +177,9 @@ void Listener::Impl::start() {
   spawn(
       acceptor_.get_executor(), [self = shared_from_this()] { return self->accept_loop(); },
       to_owner());
+  spawn(
+      acceptor_.get_executor(), [self = shared_from_this()] { return self->watch_doorstep(); },
+      to_owner());
 }
 
 void Listener::Impl::stop() noexcept {
@@ -232,7 +188,9 @@ void Listener::Impl::stop() noexcept {
   std::error_code ignored;
   acceptor_.close(ignored);
   pause_timer_.cancel();
-  while (!pending_.empty()) drop_oldest();
+  silence_timer_.cancel();
+  doorstep_fd_.close(ignored);
+  while (unproven() != 0) drop_oldest();
 }
 
 std::uint16_t Listener::Impl::port() const noexcept {
@@ -243,37 +201,92 @@ std::uint16_t Listener::Impl::port() const noexcept {
 
 asio::awaitable<void> Listener::Impl::accept_loop() {
   while (!stopped_) {
-    auto [error, socket] = co_await acceptor_.async_accept(kAsTuple);
+    auto [error] = co_await acceptor_.async_wait(tcp::acceptor::wait_read, kAsTuple);
     if (stopped_) co_return;
-    if (error) {
-      co_await pause_accepting(error);
-    } else {
-      admit(std::move(socket));
+    if (!error) error = accept_some();
+    if (error) co_await pause_accepting(error);
+  }
+}
+
+// A few, as others want a turn. All that an error says of one connection is that it has gone.
+std::error_code Listener::Impl::accept_some() {
+  constexpr int kMost = 16;
+  for (int count = 0; count < kMost; ++count) {
+    Descriptor socket(
+        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) {
+      if (errno == EAGAIN) return {};
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return {errno, std::system_category()};
+    }
+    if (!make_room()) continue;
+    const auto until = std::chrono::steady_clock::now() + options_.handshake_timeout;
+    if (auto ready = doorstep_.come(std::move(socket), until)) {
+      admit(std::move(*ready));
+    } else if (!waits_for_silent_) {
+      wait_for_silent();
     }
   }
+  return {};
+}
+
+asio::awaitable<void> Listener::Impl::watch_doorstep() {
+  while (!stopped_) {
+    auto [error] =
+        co_await doorstep_fd_.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+    if (stopped_ || error) co_return;
+    for (Descriptor& each : doorstep_.ready()) admit(std::move(each));
+  }
+}
+
+// REQUIRES: somebody is on the doorstep.
+void Listener::Impl::wait_for_silent() {
+  waits_for_silent_ = true;
+  silence_timer_.expires_at(doorstep_.first_until());
+  silence_timer_.async_wait([self = shared_from_this()](std::error_code error) {
+    self->waits_for_silent_ = false;
+    if (error || self->stopped_) return;
+    const auto now = std::chrono::steady_clock::now();
+    while (self->doorstep_.size() != 0 && self->doorstep_.first_until() <= now) {
+      const Descriptor silent = self->doorstep_.take_oldest();
+      ++self->strangers_;
+      if (self->may_report()) {
+        self->report("closed " + peer_of(silent.number()) + " before a valid HELLO: silence");
+      }
+    }
+    if (self->doorstep_.size() != 0) self->wait_for_silent();
+  });
 }
 
 // Out of descriptors or memory: those who have proved nothing make room, and the others wait in
 // the kernel's queue. Never a loop without a pause: the error comes back at once.
 asio::awaitable<void> Listener::Impl::pause_accepting(std::error_code error) {
   report("cannot accept connections: " + error.message() + descriptor_hint(error));
-  for (std::size_t left = (pending_.size() + 1) / 2; left > 0; --left) drop_oldest();
+  for (std::size_t left = (unproven() + 1) / 2; left > 0; --left) drop_oldest();
   pause_timer_.expires_after(options_.accept_pause);
   co_await pause_timer_.async_wait(kAsTuple);
 }
 
-void Listener::Impl::admit(tcp::socket socket) {
-  while (pending_.size() >= options_.max_pending ||
-         (open_ >= options_.max_connections && !pending_.empty())) {
+// False: there is none, for one connection more.
+bool Listener::Impl::make_room() {
+  while (unproven() >= options_.max_pending ||
+         (open() >= options_.max_connections && unproven() != 0)) {
     ++strangers_;
     report("too many handshakes at once: dropped the oldest");
     drop_oldest();
   }
-  if (open_ >= options_.max_connections) {
-    ++strangers_;
-    report("dropped a connection: " + std::to_string(open_) + " are open");
-    return;
-  }
+  if (open() < options_.max_connections) return true;
+  ++strangers_;
+  report("dropped a connection: " + std::to_string(open()) + " are open");
+  return false;
+}
+
+void Listener::Impl::admit(Descriptor descriptor) {
+  tcp::socket socket(acceptor_.get_executor());
+  std::error_code error;
+  socket.assign(protocol_, descriptor.number(), error);
+  if (error) return;  // out of memory, or of what epoll may watch
+  static_cast<void>(descriptor.release());
   const Id id = next_id_++;
   ++open_;
   const auto released = [weak = weak_from_this(), id] {
@@ -291,9 +304,13 @@ void Listener::Impl::admit(tcp::socket socket) {
       to_owner());
 }
 
-// REQUIRES: pending_ is not empty.
+// Who has said nothing first. REQUIRES: there is one who has not proved anything.
 void Listener::Impl::drop_oldest() {
-  assert(!pending_.empty());
+  assert(unproven() != 0);
+  if (doorstep_.size() != 0) {
+    static_cast<void>(doorstep_.take_oldest());
+    return;
+  }
   const auto oldest = pending_.begin();
   const ConnectionPtr connection = oldest->second.lock();
   pending_.erase(oldest);
@@ -436,14 +453,18 @@ void Listener::Impl::refuse(const ConnectionPtr& connection, const Refusal& refu
   connection->refuse(refusal, request_id);
 }
 
-void Listener::Impl::report(const std::string& sentence) {
-  if (!hooks_.log) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (last_report_ && now - *last_report_ < kLogInterval) {
-    ++unreported_;
-    return;
+bool Listener::Impl::may_report() noexcept {
+  if (!hooks_.log) return false;
+  if (!last_report_ || std::chrono::steady_clock::now() - *last_report_ >= kLogInterval) {
+    return true;
   }
-  last_report_ = now;
+  ++unreported_;
+  return false;
+}
+
+void Listener::Impl::report(const std::string& sentence) {
+  if (!may_report()) return;
+  last_report_ = std::chrono::steady_clock::now();
   const std::uint64_t others = std::exchange(unreported_, 0);
   hooks_.log(others == 0 ? sentence
                          : sentence + " (" + std::to_string(others) + " more not shown)");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "net/transport/descriptor_limit.h"
+#include "net/transport/listening.h"
 #include "net/wire/run_order.h"
 #include "roles/process/log.h"
 #include "roles/process/predecessor.h"

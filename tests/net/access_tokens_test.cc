@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/http/http_server.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "tests/data/scratch.h"
 #include "tests/net/raw_http_client.h"
 

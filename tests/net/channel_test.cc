@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "net/transport/listening.h"
 #include "net/transport/resolve.h"
 #include "tests/net/test_server.h"
 

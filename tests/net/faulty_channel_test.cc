@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/transport/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

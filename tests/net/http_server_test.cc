@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "net/http/http_local.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "tests/data/scratch.h"
 #include "tests/net/raw_http_client.h"
 

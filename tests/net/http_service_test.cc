@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "tests/data/scratch.h"
 #include "tests/net/raw_http_client.h"
 

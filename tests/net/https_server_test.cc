@@ -17,7 +17,7 @@
 
 #include "net/http/http_line_stream.h"
 #include "net/http/http_server.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "tests/net/https_client.h"
 #include "tests/net/raw_http_client.h"
 

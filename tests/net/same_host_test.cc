@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

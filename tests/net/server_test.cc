@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "net/transport/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

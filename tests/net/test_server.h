@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/listening.h"
 #include "net/transport/peer.h"
 #include "net/transport/server.h"
 

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <thread>
 
+#include "net/transport/listening.h"
 #include "net/transport/server.h"
 #include "tests/process/process_test.h"
 

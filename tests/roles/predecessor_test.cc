@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 
 namespace disttf::roles {
 namespace {

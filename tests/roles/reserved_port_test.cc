@@ -7,7 +7,7 @@
 #include <asio/ip/tcp.hpp>
 #include <system_error>
 
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 
 namespace disttf::roles {
 namespace {

@@ -16,7 +16,7 @@
 #include "math/large_copies.h"
 #include "net/http/tls.h"
 #include "net/transport/descriptor_limit.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "net/transport/sharing_trial.h"
 #include "roles/process/confinement.h"
 #include "roles/process/reach.h"

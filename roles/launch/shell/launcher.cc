@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "net/http/http_server.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/shell/console.h"
 #include "roles/launch/shell/control_address.h"

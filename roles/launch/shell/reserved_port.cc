@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 
 namespace disttf::roles {
 

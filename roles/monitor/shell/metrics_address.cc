@@ -17,7 +17,7 @@
 
 #include "data/file.h"
 #include "net/http/http_status.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "net/wire/address.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/process_metrics.h"

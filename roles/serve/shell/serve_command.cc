@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "math/kernels.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "net/wire/address.h"
 #include "roles/process/log.h"
 #include "roles/process/predecessor.h"

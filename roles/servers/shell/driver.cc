@@ -17,7 +17,7 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/dial.h"
 #include "net/transport/interrupt.h"
-#include "net/transport/server.h"
+#include "net/transport/listening.h"
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
 #include "net/wire/run_order.h"

@@ -1,0 +1,150 @@
+#include "net/transport/doorstep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "net/transport/listening.h"
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A record of TLS, of a handshake, that says so many bytes follow its header.
+std::string record(std::size_t says, std::size_t follow) {
+  std::string bytes = {'\x16', '\x03', '\x01', static_cast<char>(says >> 8U),
+                       static_cast<char>(says & 0xFFU)};
+  return bytes + std::string(follow, 'x');
+}
+
+class DoorstepTest : public testing::Test {
+ protected:
+  // Two ends of a connection: the one that has dialled is ours.
+  asio::ip::tcp::socket dial() {
+    asio::ip::tcp::socket ours(context_);
+    ours.connect(acceptor_.local_endpoint());
+    return ours;
+  }
+  Descriptor accept() {
+    Descriptor theirs(
+        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    EXPECT_TRUE(theirs.is_open());
+    return theirs;
+  }
+  static void say(asio::ip::tcp::socket& from, const std::string& bytes) {
+    EXPECT_EQ(from.send(asio::buffer(bytes)), bytes.size());
+  }
+  static bool comes_alive(int fd) {
+    pollfd waiting{fd, POLLIN, 0};
+    return ::poll(&waiting, 1, 10'000) == 1;
+  }
+  std::vector<Descriptor> await_ready(Doorstep& doorstep) {
+    EXPECT_TRUE(comes_alive(doorstep.fd()));
+    return doorstep.ready();
+  }
+  static Doorstep::Time later() { return std::chrono::steady_clock::now() + 1h; }
+
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_ = listen_on(context_, 0, ListenScope::kLoopback);
+};
+
+TEST_F(DoorstepTest, WhoSaysNothingWaits) {
+  Doorstep doorstep(false);
+  auto ours = dial();
+  EXPECT_FALSE(doorstep.come(accept(), later()));
+  EXPECT_EQ(doorstep.size(), 1U);
+  EXPECT_THAT(doorstep.ready(), IsEmpty());
+  say(ours, "x");
+  EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+  EXPECT_EQ(doorstep.size(), 0U);
+}
+
+TEST_F(DoorstepTest, WhoHasSpokenDoesNotWait) {
+  Doorstep doorstep(false);
+  auto ours = dial();
+  say(ours, "x");
+  Descriptor theirs = accept();
+  ASSERT_TRUE(comes_alive(theirs.number()));
+  EXPECT_TRUE(doorstep.come(std::move(theirs), later()));
+  EXPECT_EQ(doorstep.size(), 0U);
+}
+
+TEST_F(DoorstepTest, HalfARecordIsNotEnough) {
+  Doorstep doorstep(true);
+  auto ours = dial();
+  EXPECT_FALSE(doorstep.come(accept(), later()));
+  // In three parts, of which the first ends within the header.
+  const std::string whole = record(300, 300);
+  say(ours, whole.substr(0, 3));
+  EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  say(ours, whole.substr(3, 100));
+  EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  say(ours, whole.substr(103));
+  const std::vector<Descriptor> ready = await_ready(doorstep);
+  ASSERT_THAT(ready, SizeIs(1));
+  // And then each byte counts again.
+  std::array<char, 1000> bytes{};
+  EXPECT_EQ(::recv(ready[0].number(), bytes.data(), bytes.size(), 0),
+            static_cast<ssize_t>(whole.size()));
+  say(ours, "x");
+  EXPECT_TRUE(comes_alive(ready[0].number()));
+}
+
+TEST_F(DoorstepTest, WhatIsNoTlsNeedNotBeAwaited) {
+  Doorstep doorstep(true);
+  for (const std::string& said : {std::string("G"), record(20'000, 0)}) {
+    auto ours = dial();
+    EXPECT_FALSE(doorstep.come(accept(), later()));
+    say(ours, said);
+    EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+  }
+}
+
+TEST_F(DoorstepTest, WhoHasGoneIsHandedBack) {
+  Doorstep doorstep(true);
+  auto silent = dial();
+  EXPECT_FALSE(doorstep.come(accept(), later()));
+  silent.close();
+  EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+  auto half = dial();
+  say(half, record(300, 10));
+  Descriptor theirs = accept();
+  ASSERT_TRUE(comes_alive(theirs.number()));
+  EXPECT_FALSE(doorstep.come(std::move(theirs), later()));
+  half.shutdown(asio::ip::tcp::socket::shutdown_send);
+  EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+}
+
+TEST_F(DoorstepTest, WhoCameFirstIsTheOldest) {
+  Doorstep doorstep(false);
+  const auto now = std::chrono::steady_clock::now();
+  auto one = dial();
+  EXPECT_FALSE(doorstep.come(accept(), now + 1h));
+  auto two = dial();
+  EXPECT_FALSE(doorstep.come(accept(), now + 2h));
+  EXPECT_EQ(doorstep.first_until(), now + 1h);
+  doorstep.take_oldest().reset();
+  EXPECT_EQ(doorstep.first_until(), now + 2h);
+  EXPECT_EQ(doorstep.size(), 1U);
+  std::array<char, 1> bytes{};
+  std::error_code error;
+  EXPECT_EQ(one.receive(asio::buffer(bytes), 0, error), 0U);
+  EXPECT_EQ(error, asio::error::eof);
+}
+
+}  // namespace
+}  // namespace disttf::net
