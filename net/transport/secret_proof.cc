@@ -88,6 +88,7 @@ struct SecretProof::Callbacks {
 SecretProof::SecretProof(Secrets& secrets, const Hello* hello)
     : secrets_(secrets), accepts_(hello == nullptr) {
   if (hello == nullptr) return;
+  peer_ = hello->to;
   name_.resize(sizeof(Fingerprint));
   const std::vector<std::byte> context = pair_context(*hello);
   name_.insert(name_.end(), context.begin(), context.end());
@@ -107,6 +108,7 @@ std::error_code SecretProof::check(SSL& ssl) {
   // There is no other way to have got here; but what is not so must not pass for it.
   if (SSL_session_reused(&ssl) != 1) return TlsError::kNoSecret;
   other_.reset();
+  if (!accepts_) secrets_.agreed(peer_);
   return {};
 }
 
@@ -115,10 +117,18 @@ std::error_code SecretProof::why_not_shaken(SSL& /*ssl*/, int reason) {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
     case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // so OpenSSL says it to the other side
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:      // as RFC 8446 has it
-      return TlsError::kOtherSecret;
+      return other_secret();
     default:
       return TlsError::kNoSecret;
   }
+}
+
+TlsError SecretProof::other_secret() const {
+  if (accepts_) return TlsError::kOtherSecret;
+  Fingerprint offered{};
+  std::copy_n(name_.begin(), offered.size(), offered.begin());
+  return secrets_.may_be_changing(offered, peer_) ? TlsError::kSecretChanges
+                                                  : TlsError::kOtherSecret;
 }
 
 std::error_code SecretProof::why_ended(int /*reason*/) const { return TlsError::kBroken; }

@@ -32,9 +32,11 @@ class SecretProof final : public Proof {
 
  private:
   struct Callbacks;
+  [[nodiscard]] TlsError other_secret() const;
 
   Secrets& secrets_;
   const bool accepts_;
+  TaskId peer_;                  // of one who connects: to whom
   std::vector<std::byte> name_;  // of the key, in clear
   // Of the secret that one who connects has said, until it has proved to be ours.
   std::optional<Fingerprint> other_;

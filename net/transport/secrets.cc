@@ -1,11 +1,8 @@
 #include "net/transport/secrets.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
-#include <algorithm>
-#include <stdexcept>
+#include <utility>
 
 #include "net/transport/private_file.h"
 #include "net/transport/secret_proof.h"
@@ -13,30 +10,6 @@
 
 namespace disttf::net {
 namespace {
-
-using Digest = std::array<std::byte, 32>;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> message) {
-  Digest digest{};
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-           reinterpret_cast<const unsigned char*>(message.data()), message.size(),
-           reinterpret_cast<unsigned char*>(digest.data()), &size) == nullptr) {
-    throw std::runtime_error("OpenSSL has no HMAC-SHA256");
-  }
-  return digest;
-}
-
-// HKDF (RFC 5869) in its two steps; one block is all that is asked for.
-Digest expand(const Digest& root, std::span<const std::byte> context) {
-  std::vector<std::byte> message(context.begin(), context.end());
-  message.push_back(std::byte{1});
-  return hmac_sha256(root, message);
-}
 
 constexpr SecretLines kSecretLines{.what = "secret",
                                    .least_bytes = kLeastSecretBytes,
@@ -52,7 +25,9 @@ std::vector<Secret> secrets_of(std::vector<std::string> lines) {
   return secrets;
 }
 
-std::string source_of(const std::string& path) { return "--secret_file " + quoted(path); }
+std::vector<Secret> secrets_of_file(const std::string& path) {
+  return secrets_of(secret_lines_of_file(path, "--secret_file " + quoted(path), kSecretLines));
+}
 
 void put_task(std::vector<std::byte>& out, const TaskId& task) {
   out.push_back(static_cast<std::byte>(task.job));
@@ -62,29 +37,6 @@ void put_task(std::vector<std::byte>& out, const TaskId& task) {
 }
 
 }  // namespace
-
-std::string to_string(const Fingerprint& fingerprint) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : fingerprint) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text;
-}
-
-Secret::Secret(std::string_view text)
-    : root_(hmac_sha256(bytes_of("disttf secret 1"), bytes_of(text))) {
-  std::copy_n(expand(root_, bytes_of("fingerprint")).begin(), fingerprint_.size(),
-              fingerprint_.begin());
-}
-
-std::array<std::byte, 32> Secret::key(std::span<const std::byte> context) const {
-  const auto label = bytes_of("connection ");
-  std::vector<std::byte> info(label.begin(), label.end());
-  info.insert(info.end(), context.begin(), context.end());
-  return expand(root_, info);
-}
 
 std::vector<std::byte> pair_context(const Hello& hello) {
   std::vector<std::byte> context;
@@ -96,35 +48,38 @@ std::vector<std::byte> pair_context(const Hello& hello) {
 }
 
 Secrets::Secrets(std::string_view text, const std::string& source)
-    : secrets_(secrets_of(secret_lines(text, source, kSecretLines))) {}
+    : keyring_(secrets_of(secret_lines(text, source, kSecretLines))) {}
 
 Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
     : path_(std::move(path)),
-      watch_(std::in_place, std::vector{path_}, "the secrets of before stay", std::move(warn)) {
-  read();
-}
-
-void Secrets::read() {
-  secrets_ = secrets_of(secret_lines_of_file(path_, source_of(path_), kSecretLines));
-}
+      watch_(std::in_place, std::vector{path_}, "the secrets of before stay", std::move(warn)),
+      keyring_(secrets_of_file(path_)) {}
 
 void Secrets::read_again() {
-  if (watch_) watch_->read_where_due([this] { read(); });
+  if (watch_) watch_->read_where_due([this] { keyring_.set(secrets_of_file(path_)); });
 }
 
 Secret Secrets::offered() {
   const std::lock_guard lock(mutex_);
   read_again();
-  return secrets_.front();
+  return keyring_.offered();
 }
 
 std::optional<Secret> Secrets::find(std::span<const std::byte> fingerprint) {
   const std::lock_guard lock(mutex_);
   read_again();
-  for (const Secret& secret : secrets_) {
-    if (std::ranges::equal(secret.fingerprint(), fingerprint)) return secret;
-  }
-  return std::nullopt;
+  return keyring_.find(fingerprint);
+}
+
+void Secrets::agreed(const TaskId& peer) {
+  const std::lock_guard lock(mutex_);
+  keyring_.agreed(peer);
+}
+
+bool Secrets::may_be_changing(const Fingerprint& refused, const TaskId& peer) {
+  const std::lock_guard lock(mutex_);
+  read_again();
+  return keyring_.may_be_changing(refused, peer);
 }
 
 std::unique_ptr<Proof> Secrets::to_say(const Hello& hello) {
@@ -169,7 +124,7 @@ std::string Secrets::wanted_by(const std::string& whom) const {
 std::string Secrets::fingerprints() {
   const std::lock_guard lock(mutex_);
   std::string text;
-  for (const Secret& secret : secrets_) {
+  for (const Secret& secret : keyring_.all()) {
     text += (text.empty() ? "" : " or ") + to_string(secret.fingerprint());
   }
   return text;

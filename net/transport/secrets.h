@@ -2,10 +2,9 @@
 // takes the place of another. And the keys that are made of it, one for each pair of tasks and
 // direction, by which the two know each other (net/transport/secret_proof.h).
 //
-// A secret itself is never shown: its fingerprint is, which tells two of them apart.
+// Which file they are of, and when it is read; net/transport/keyring.h is what they are.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 
 #include "net/transport/credentials.h"
 #include "net/transport/file_watch.h"
+#include "net/transport/keyring.h"
 #include "net/wire/handshake.h"
 
 namespace disttf::net {
@@ -30,23 +30,6 @@ inline constexpr const char* kSecretVariable = "DISTTF_SECRET";
 inline constexpr std::size_t kLeastSecretBytes = 32;
 inline constexpr std::size_t kMostSecretBytes = 1024;
 inline constexpr std::size_t kMostSecrets = 16;
-
-using Fingerprint = std::array<std::byte, 4>;
-[[nodiscard]] std::string to_string(const Fingerprint& fingerprint);  // "ab12cd34"
-
-class Secret {
- public:
-  // REQUIRES: text is not empty.
-  explicit Secret(std::string_view text);
-
-  [[nodiscard]] const Fingerprint& fingerprint() const noexcept { return fingerprint_; }
-  // The key for whatever `context` names: 32 bytes that tell nothing about the secret.
-  [[nodiscard]] std::array<std::byte, 32> key(std::span<const std::byte> context) const;
-
- private:
-  std::array<std::byte, 32> root_;
-  Fingerprint fingerprint_{};
-};
 
 // Who says HELLO to whom, and what for: what the key of a connection depends on. Says so in clear.
 [[nodiscard]] std::vector<std::byte> pair_context(const Hello& hello);
@@ -71,17 +54,19 @@ class Secrets final : public Credentials {
 
   [[nodiscard]] Secret offered();
   [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint);
+  // See Keyring.
+  void agreed(const TaskId& peer);
+  [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const TaskId& peer);
   // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.
   [[nodiscard]] std::string fingerprints();
 
  private:
-  void read();        // REQUIRES: mutex_ is held, or nobody else knows it yet
   void read_again();  // REQUIRES: mutex_ is held
 
   std::mutex mutex_;
   const std::string path_;          // empty: they are not of a file
   std::optional<FileWatch> watch_;  // guarded by mutex_; none: the same
-  std::vector<Secret> secrets_;     // guarded by mutex_; never empty
+  Keyring keyring_;                 // guarded by mutex_
 };
 
 }  // namespace disttf::net

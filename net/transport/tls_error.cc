@@ -34,6 +34,8 @@ class TlsCategory final : public std::error_category {
         return "the handshake of TLS failed";
       case TlsError::kNotSpoken:
         return "TLS where none is spoken";
+      case TlsError::kSecretChanges:
+        return "the peer has another secret now";
     }
     return "unknown TLS error " + std::to_string(code);
   }

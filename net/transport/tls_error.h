@@ -18,6 +18,7 @@ enum class TlsError {
   kNotValidNow,      // either of the two has expired, or begins later
   kNotShaken,        // the handshake has failed for another reason
   kNotSpoken,        // the peer speaks TLS, and this task none
+  kSecretChanges,    // the peer has another secret than we, which may be so only for now
 };
 [[nodiscard]] const std::error_category& tls_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "net/transport/dial.h"
+#include "net/transport/listening.h"
 #include "net/transport/secrets.h"
 #include "net/transport/tls_stream.h"
 #include "tests/net/test_server.h"
@@ -204,6 +205,27 @@ TEST_F(Tls, OneOfSeveralSecretsIsEnough) {
   EXPECT_TRUE(open(&one_).channel);
   EXPECT_TRUE(open(&two_).channel);
   EXPECT_TRUE(open(&both).channel);
+}
+
+// Not at once: one of the two files may be about to change.
+TEST_F(Tls, WhoHasAgreedBeforeIsTurnedAwayForNowAlone) {
+  const std::string path = testing::TempDir() + "disttf_changing_" + std::to_string(::getpid());
+  const auto write = [&path](const std::string& text) {
+    std::ofstream(path + ".next") << text;
+    ::chmod((path + ".next").c_str(), 0600);
+    std::filesystem::rename(path + ".next", path);
+  };
+  write(kOne);
+  Secrets changing(path, [](std::string_view) {});
+  serve(&changing);
+  EXPECT_TRUE(open(&one_).channel);
+  write(kTwo);
+  EXPECT_EQ(open(&one_).error, TlsError::kSecretChanges);
+  Secrets never(kOne, "never");
+  EXPECT_EQ(open(&never).error, WireError::kRefused);
+  write(kOne);
+  EXPECT_TRUE(open(&one_).channel);
+  std::filesystem::remove(path);
 }
 
 TEST_F(Tls, TheEventLoopDialsWithItsSecretOrNotAtAll) {

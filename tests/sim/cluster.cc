@@ -37,7 +37,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   SimulatedCluster(const Scenario& scenario, bool trace, std::vector<std::string>* log)
       : scenario_(scenario),
         world_(scenario.seed, trace, log),
-        network_(world_, *this, scenario.network),
+        secrets_(scenario.ps + scenario.trainers + (scenario.has_evaluator ? 1 : 0)),
+        network_(world_, *this, scenario.network, scenario.has_secret ? &secrets_ : nullptr),
         checks_(world_, scenario.config, scenario.size, scenario.ps),
         disk_(world_, scenario.config, scenario.ps),
         current_(scenario.ps + scenario.trainers + (scenario.has_evaluator ? 1 : 0)),
@@ -74,6 +75,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         world_.schedule(kBeginning + fault.at, *this, kFault, each);
       }
     }
+    schedule_secrets();
     while (world_.violation().empty() && !has_ended() && world_.step()) {
       for (Process* const process : std::exchange(to_rest_, {})) {
         process->lay_to_rest();
@@ -140,6 +142,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       case kStart:
         start(a);
         break;
+      case kSecret:
+        world_.mark(Mark::kSecretChanged);
+        secrets_.change(a);
+        break;
       case kFault:
         happen(a, scenario_.faults[a].node, scenario_.faults[a].other);
         break;
@@ -149,7 +155,21 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
  private:
-  enum Happening : std::uint32_t { kStart = 1, kFault };
+  enum Happening : std::uint32_t { kStart = 1, kFault, kSecret };
+
+  void schedule_secrets() {
+    std::uint64_t drawn = 0;
+    for (const SecretChange& change : scenario_.secret_changes) {
+      for (std::size_t step = 0; step < kSecretSteps; ++step) {
+        const Time begin = kBeginning + change.at + step * change.each_within;
+        const auto within = static_cast<std::uint64_t>(change.each_within.count());
+        for (std::size_t node = 0; node < current_.size(); ++node) {
+          const Duration after(world_.below(within, Draw::kSecret, 1, drawn++));
+          world_.schedule(begin + after, *this, kSecret, node);
+        }
+      }
+    }
+  }
 
   [[nodiscard]] bool is_evaluator(std::size_t node) const {
     return node == scenario_.ps + scenario_.trainers;
@@ -504,6 +524,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   const Scenario& scenario_;
   World world_;
+  SecretFiles secrets_;
   Network network_;
   Checks checks_;
   net::Cluster cluster_;

@@ -9,7 +9,10 @@
 namespace disttf::sim {
 namespace {
 
-enum Happening : std::uint32_t { kDeliver = 100, kLearn };
+enum Happening : std::uint32_t { kDeliver = 100, kLearn, kTaken, kTurnedAway };
+
+// Of latencies, for what no frame is.
+constexpr std::uint64_t kOfHandshake = std::uint64_t{1} << 40U;
 
 std::size_t other(std::size_t end) { return 1 - end; }
 
@@ -60,6 +63,10 @@ ConnectionId Network::dial(Process& from, std::size_t to_node, const net::Hello&
   made.nodes = {from.node(), to_node};
   made.ends = {&from, nullptr};
   made.hello = hello;
+  if (secrets_ != nullptr) {
+    made.handshake = Handshake::kBegun;
+    made.offered = from.keyring(*secrets_).offered().fingerprint();
+  }
   remember(from.node(), id);
   if (to_node != from.node()) {
     remember(to_node, id);
@@ -232,15 +239,20 @@ void Network::break_now(ConnectionId id, Duration dialer_learns, Duration listen
 
 void Network::on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
   Connection& through = at(a);
-  Process* const to = what == kLearn ? through.ends[b] : through.ends[other(b)];
+  Process* const to = what == kDeliver ? through.ends[other(b)] : through.ends[b];
   if (to != nullptr && to->is_frozen()) {
     to->defer(*this, what, a, b);
     return;
   }
-  if (what == kLearn) {
-    learn(a, b);
-  } else {
-    deliver(a, b);
+  switch (what) {
+    case kLearn:
+      return learn(a, b);
+    case kTaken:
+      return be_taken(a);
+    case kTurnedAway:
+      return be_turned_away(a);
+    default:
+      return deliver(a, b);
   }
 }
 
@@ -258,24 +270,8 @@ void Network::deliver(ConnectionId id, std::size_t end) {
   if (flying.empty()) {  // lost meanwhile
     return;
   }
-  if (!through.accepted) {  // HELLO, the first frame of all; or the dialer was gone sooner
-    Process* const listener = directory_.process_at(through.nodes[kListener]);
-    if (listener == nullptr || flying.front().closes) {
-      flying.clear();
-      through.broken = true;
-      if (listener == nullptr) {
-        world_.schedule(world_.now() + latency(id, 0), *this, kLearn, id, kDialer);
-      }
-      return;
-    }
-    if (listener->is_frozen()) {
-      listener->defer(*this, kDeliver, id, end);
-      return;
-    }
-    flying.erase(flying.begin());
-    through.accepted = true;
-    through.ends[kListener] = listener;
-    listener->accept(id, through.hello);
+  if (!through.accepted) {
+    deliver_first(id, end);
     return;
   }
   if (flying.front().closes) {
@@ -285,6 +281,92 @@ void Network::deliver(ConnectionId id, std::size_t end) {
     return;
   }
   hand_over(id, end);
+}
+
+// What the handshake begins with, or HELLO, the first frame of all; or the dialer was gone sooner.
+void Network::deliver_first(ConnectionId id, std::size_t end) {
+  Connection& through = at(id);
+  std::vector<Flying>& flying = through.flying[end];
+  if (through.handshake == Handshake::kAnswered) {  // the dialer has gone, as be_taken() will see
+    return;
+  }
+  Process* const listener = directory_.process_at(through.nodes[kListener]);
+  if (listener == nullptr || flying.front().closes) {
+    flying.clear();
+    through.broken = true;
+    if (listener == nullptr) {
+      world_.schedule(world_.now() + latency(id, 0), *this, kLearn, id, kDialer);
+    }
+    return;
+  }
+  if (listener->is_frozen()) {
+    listener->defer(*this, kDeliver, id, end);
+    return;
+  }
+  if (through.handshake == Handshake::kBegun) {
+    shake_hands(id, *listener);
+    return;
+  }
+  if (secrets_ != nullptr && through.answered_by != listener) {  // that one is gone
+    flying.clear();
+    through.broken = true;
+    world_.schedule(world_.now() + latency(id, 0), *this, kLearn, id, kDialer);
+    return;
+  }
+  flying.erase(flying.begin());
+  through.accepted = true;
+  through.ends[kListener] = listener;
+  listener->accept(id, through.hello);
+}
+
+// What is answered is no frame: a fault that cuts the connection has come to it, too.
+void Network::shake_hands(ConnectionId id, Process& listener) {
+  Connection& through = at(id);
+  through.handshake = Handshake::kAnswered;
+  through.answered_by = &listener;
+  const bool takes = listener.keyring(*secrets_).find(through.offered).has_value();
+  const Time arrives = std::max(world_.now() + latency(id, kOfHandshake),
+                                clogged_until(through.nodes[kListener], through.nodes[kDialer]));
+  world_.schedule(arrives, *this, takes ? kTaken : kTurnedAway, id, kDialer);
+}
+
+// The dialer may say HELLO.
+void Network::be_taken(ConnectionId id) {
+  Connection& through = at(id);
+  std::vector<Flying>& flying = through.flying[kDialer];
+  if (through.broken || through.ends[kDialer] == nullptr) {  // it has gone meanwhile
+    flying.clear();
+    through.broken = true;
+    return;
+  }
+  through.handshake = Handshake::kDone;
+  through.ends[kDialer]->keyring(*secrets_).agreed(through.hello.to);
+  const Time arrives =
+      std::max({world_.now() + latency(id, kOfHandshake + 1), through.last[kDialer],
+                clogged_until(through.nodes[kDialer], through.nodes[kListener])});
+  through.last[kDialer] = arrives;
+  world_.schedule(arrives, *this, kDeliver, id, kDialer);
+}
+
+// What net::Secrets makes of it: no answer that could be another one later, or none yet.
+void Network::be_turned_away(ConnectionId id) {
+  Connection& through = at(id);
+  Process* const dialer = through.ends[kDialer];
+  through.flying[kDialer].clear();
+  if (through.broken || dialer == nullptr) {
+    return;
+  }
+  through.broken = true;
+  if (dialer->keyring(*secrets_).may_be_changing(through.offered, through.hello.to)) {
+    world_.mark(Mark::kSecretChanges);
+  } else {
+    const auto body = std::make_shared<Bytes>(net::encode(net::Refusal{
+        .exit_code = net::kExitMisconfigured, .sentence = "the peer has another secret"}));
+    net::FrameHeader header = net::RefusedFrame{0}.to_header();
+    header.body_size = body->size();
+    dialer->on_header(id, {.header = header, .body = *body, .owner = body});
+  }
+  learn(id, kDialer);
 }
 
 void Network::hand_over(ConnectionId id, std::size_t end) {

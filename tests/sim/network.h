@@ -1,6 +1,6 @@
 // What connects the simulated processes: ordered connections that break, as TCP's do. Frames are
 // delayed, held up per direction, lost with their connection, cut inside a body; an end may learn
-// late that the other one is gone.
+// late that the other one is gone. Where a run has a secret, each begins with a handshake by it.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 
 #include "net/wire/handshake.h"
 #include "roles/ps/core/outbox.h"
+#include "tests/sim/secret_files.h"
 #include "tests/sim/world.h"
 
 namespace disttf::sim {
@@ -63,8 +64,9 @@ class Network final : public Actor {
     std::uint64_t split_one_in = 4;   // bodies come later than their header
     std::uint64_t reset_one_in = 4;   // closes destroy what was still on its way
   };
-  Network(World& world, Directory& directory, const Options& options)
-      : world_(world), directory_(directory), options_(options) {}
+  // `secrets`: nullptr, the run has none.
+  Network(World& world, Directory& directory, const Options& options, SecretFiles* secrets)
+      : world_(world), directory_(directory), options_(options), secrets_(secrets) {}
 
   // Opens a connection; HELLO is on its way. The dialer hears WELCOME, REFUSED, or that it closed.
   [[nodiscard]] ConnectionId dial(Process& from, std::size_t to_node, const net::Hello& hello);
@@ -98,6 +100,8 @@ class Network final : public Actor {
     Frame frame;
     bool closes = false;  // no frame: the end of all
   };
+  // By the secret: of who dials, what it offers; of who is dialled, whether it has that.
+  enum class Handshake : std::uint8_t { kBegun, kAnswered, kDone };
   struct Connection {
     std::array<std::size_t, 2> nodes{};
     std::array<Process*, 2> ends{};  // nullptr: not there yet, or closed here, or told of the end
@@ -105,6 +109,9 @@ class Network final : public Actor {
     std::array<Time, 2> last{};
     std::array<std::uint64_t, 2> sent{};
     net::Hello hello;
+    Handshake handshake = Handshake::kDone;
+    net::Fingerprint offered{};
+    Process* answered_by = nullptr;
     bool accepted = false;
     bool broken = false;
     bool cuts = false;
@@ -115,6 +122,10 @@ class Network final : public Actor {
   void remember(std::size_t node, ConnectionId id);
   void fly(ConnectionId id, std::size_t end, Flying flying);
   void deliver(ConnectionId id, std::size_t end);
+  void deliver_first(ConnectionId id, std::size_t end);
+  void shake_hands(ConnectionId id, Process& listener);
+  void be_taken(ConnectionId id);
+  void be_turned_away(ConnectionId id);
   void hand_over(ConnectionId id, std::size_t end);
   void learn(ConnectionId id, std::size_t end);
   [[nodiscard]] Duration latency(ConnectionId id, std::uint64_t number) const;
@@ -123,6 +134,7 @@ class Network final : public Actor {
   World& world_;
   Directory& directory_;
   const Options options_;
+  SecretFiles* const secrets_;
   std::vector<std::unique_ptr<Connection>> connections_{1};  // by id; 0 is none
   // By node: those at whose end it may still be, in their order.
   std::vector<std::vector<ConnectionId>> of_node_;

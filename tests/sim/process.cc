@@ -46,6 +46,17 @@ void Process::freeze(Time until) {
   world_.schedule(frozen_until_, *this, kContinue);
 }
 
+net::Keyring& Process::keyring(SecretFiles& files) {
+  const std::size_t changes = files.changes(node_);
+  if (!keyring_) {
+    keyring_.emplace(files.read(node_));
+  } else if (secrets_read_ != changes) {
+    keyring_->set(files.read(node_));
+  }
+  secrets_read_ = changes;
+  return *keyring_;
+}
+
 void Process::accept(ConnectionId id, const net::Hello& /*hello*/) {
   network_.close(id, *this, /*finish=*/true);
 }

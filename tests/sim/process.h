@@ -69,6 +69,8 @@ class Process : public Actor {
   // Another process of its task has begun, though it may not know.
   void replaced() noexcept { is_replaced_ = true; }
   [[nodiscard]] bool is_replaced() const noexcept { return is_replaced_; }
+  // What it knows of its machine's file, which it reads again where that has changed.
+  [[nodiscard]] net::Keyring& keyring(SecretFiles& files);
   // An event that it would have seen, had it run.
   void defer(Actor& actor, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
     deferred_.push_back({&actor, what, a, b});
@@ -124,6 +126,8 @@ class Process : public Actor {
   bool is_replaced_ = false;
   Time frozen_until_{};
   std::vector<Deferred> deferred_;
+  std::optional<net::Keyring> keyring_;
+  std::size_t secrets_read_ = 0;  // after so many changes
 };
 
 // One that does things in sequence: each fiber is a thread, as it were.

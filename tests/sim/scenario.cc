@@ -287,6 +287,25 @@ void draw_disk(Scenario& scenario, Dice& dice) {
   }
 }
 
+// Some within so little time that who has been offered the old one answers when nobody has it.
+void draw_secret(Scenario& scenario) {
+  Dice dice(scenario.seed, Draw::kSecret);
+  scenario.has_secret = dice.one_in(2);
+  if (!scenario.has_secret) {
+    return;
+  }
+  constexpr std::array<std::uint64_t, 4> kWithin = {1, 1000, 100'000, 3'000'000};
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 1'000'000;
+  Duration begin{};
+  for (std::uint64_t count = dice.below(5); count > 0; --count) {
+    begin += microseconds(dice.below(length_us));
+    const auto within = microseconds(kWithin[dice.below(kWithin.size())]);
+    scenario.secret_changes.push_back({.at = begin, .each_within = within});
+    begin += kSecretSteps * within;
+  }
+}
+
 std::string node_name(std::size_t node, std::size_t ps) {
   return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
 }
@@ -363,6 +382,7 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.pace.gradients_in_memory =
         scenario.config.elastic() ? sharing.between(1, scenario.config.micro_batches) : 1;
   }
+  draw_secret(scenario);
   Dice hosts(seed, Draw::kHosts);
   if (scenario.config.every_gradient_counts() && !scenario.config.elastic() &&
       scenario.pace.gradients_in_memory == 0 && hosts.one_in(2)) {
@@ -427,6 +447,9 @@ std::string to_string(const Scenario& scenario) {
   }
   if (scenario.launch) {
     text += ", a launch with " + std::to_string(scenario.launch->max_restarts) + " restarts";
+  }
+  if (scenario.has_secret) {
+    text += ", a secret that changes " + std::to_string(scenario.secret_changes.size()) + " times";
   }
   text += scenario.has_disk ? ", a disk" : "";
   text += scenario.has_evaluator ? ", an evaluator" : "";

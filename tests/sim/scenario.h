@@ -54,6 +54,13 @@ struct Fault {
 };
 [[nodiscard]] std::string to_string(const Fault& fault, std::size_t ps);
 
+// Of the run's secret, in three steps; each is made in the files of all nodes within a time, and
+// the next begins when that is over.
+struct SecretChange {
+  Duration at{};
+  Duration each_within{};
+};
+
 struct Scenario {
   std::uint64_t seed = 1;
   std::size_t ps = 1;
@@ -74,6 +81,8 @@ struct Scenario {
   bool clocks_differ = false;               // tasks' run at 0.9 to 1.1 of the world's
   // A launch starts tasks again; else an orchestrator does.
   std::optional<roles::RestartOptions> launch;
+  bool has_secret = false;
+  std::vector<SecretChange> secret_changes;  // none begins before the one before has ended
   std::vector<Fault> faults;
 };
 // Another one for each seed.

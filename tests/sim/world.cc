@@ -63,7 +63,9 @@ std::string_view name_of(Mark mark) noexcept {
                                                                   "gradient read in place",
                                                                   "micro-batch read in place",
                                                                   "host's sum pushed",
-                                                                  "pushed without the leader"};
+                                                                  "pushed without the leader",
+                                                                  "secret changed",
+                                                                  "turned away for now"};
   return kNames[static_cast<std::size_t>(mark)];
 }
 

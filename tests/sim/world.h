@@ -44,6 +44,7 @@ enum class Draw : std::uint32_t {
   kEvaluator,
   kSharing,
   kHosts,
+  kSecret,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -94,6 +95,8 @@ enum class Mark : std::uint8_t {
   kElasticInPlace,
   kSummed,
   kPushedWithoutLeader,
+  kSecretChanged,
+  kSecretChanges,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;
