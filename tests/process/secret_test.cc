@@ -220,6 +220,27 @@ TEST_F(Secret, ChangesWhileTheRunGoesOn) {
   expect_weights_of_launch(tasks.trainers, kRun + Words{"--workers=2"});
 }
 
+// Somebody has put the new secret into the file of one task alone, just when its peers come anew.
+TEST_F(Secret, AMistakeOnTheWayIsWaitedFor) {
+  write("one", kOne);
+  write("of the ps", kOne);
+  const Words flags = kRun + kSlowly + Words{"--transport=tcp"};
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  Process& first = run_task(cluster, Job::kPs, 0, secret_in("of the ps"));
+  Process& chief = run_task(cluster, Job::kWorker, 0, flags + secret_in("one"));
+  Process& worker = run_task(cluster, Job::kWorker, 1, flags + secret_in("one"));
+  ASSERT_TRUE(says(chief, "training step 10 done"));
+  write("of the ps", kOther);
+  first.send(SIGKILL);
+  ASSERT_TRUE(killed(first, SIGKILL));
+  Process& second = run_task(cluster, Job::kPs, 0, secret_in("of the ps"));
+  ASSERT_TRUE(says(chief, "waits for ps 0 .*: the peer has another secret now"));
+  ASSERT_TRUE(says(second, "its secret has the fingerprint"));
+  write("of the ps", kOne);
+  EXPECT_TRUE(all_exit({&second, &chief, &worker}, kExitDone));
+  expect_weights_of_launch({&chief, &worker}, kRun + Words{"--workers=2"});
+}
+
 TEST_F(Secret, ServersAndTheirDriverHaveOne) {
   write("one", kOne);
   write("other", kOther);

@@ -35,6 +35,26 @@ TEST_F(RunSessionTest, NamesWhoIsMissingOnceTheTimeToStartIsOver) {
   expect_failure(kLostPeers, "waited 300 s in vain for ps 1 (ps1:1): Connection refused");
 }
 
+TEST_F(RunSessionTest, SaysWhomItWaitsForEverMoreSeldom) {
+  world_.host(1).is_up = false;
+  session().begin_connect(world_.now());
+  const auto notes = [this] {
+    const std::string note = "waits for ps 1 (ps1:1): Connection refused\n";
+    int count = 0;
+    for (std::size_t at = world_.log().find(note); at != std::string::npos;
+         at = world_.log().find(note, at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  world_.go_on_for(milliseconds(4900));
+  EXPECT_EQ(notes(), 0);
+  world_.go_on_for(seconds(4));
+  EXPECT_EQ(notes(), 1);
+  world_.go_on_for(seconds(291));
+  EXPECT_EQ(notes(), 6);  // after 5 s, 10, 20, 40, 80, 160
+}
+
 TEST_F(RunSessionTest, AFreezeWhileConnectingIsForgiven) {
   world_.host(1).is_up = false;
   session().begin_connect(world_.now());

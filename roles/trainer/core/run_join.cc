@@ -16,6 +16,7 @@ void Connecting::begin(std::chrono::seconds limit, std::string sentence, Clock::
   limit_ = limit;
   sentence_ = std::move(sentence);
   give_up_at_ = now + limit;
+  notes_.begin(now);
   context_.backoff.reset();
   resume_at_ = now;
   stage_ = Stage::kPausing;
@@ -84,6 +85,9 @@ void Connecting::all_tried(Clock::time_point now) {
     context_.failure =
         Failure(kLostPeers, sentence_ + seconds_text(limit_) + " in vain for " + missing_);
   } else {
+    if (notes_.is_due(now)) {
+      context_.out.info("waits for " + missing_);
+    }
     stage_ = Stage::kPausing;
     resume_at_ = std::min(give_up_at_, now + context_.backoff.next());
   }

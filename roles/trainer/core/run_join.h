@@ -16,6 +16,7 @@
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 #include "roles/trainer/core/step_exchange.h"
+#include "roles/trainer/core/wait_notes.h"
 
 namespace disttf::roles {
 
@@ -32,7 +33,10 @@ class Connecting {
   // opened anew, in one above that. `missing`: who says so.
   void begin_above(std::uint64_t incarnation, std::string missing, Clock::time_point now);
   void time(Clock::time_point now);
-  void forgive(Clock::duration missed) noexcept { give_up_at_ += missed; }
+  void forgive(Clock::duration missed) noexcept {
+    give_up_at_ += missed;
+    notes_.forgive(missed);
+  }
 
   [[nodiscard]] bool is_under_way() const noexcept {
     return stage_ == Stage::kDialing || stage_ == Stage::kPausing;
@@ -57,6 +61,7 @@ class Connecting {
   Clock::time_point resume_at_;
   std::size_t at_ = 0;   // the range that is being dialed
   std::string missing_;  // of those before it: names, and why
+  WaitNotes notes_;
 };
 
 class RunJoin {

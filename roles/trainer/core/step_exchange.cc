@@ -213,8 +213,11 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   item.state = State::kLost;
   if (!was_lost) {
     item.lost_since = now;
+    item.notes.begin(now);
     context_.out.warn(session.name() + " was lost (" + error.message() + "); connecting again");
     context_.backoff.reset();
+  } else if (item.notes.is_due(now)) {
+    context_.out.info("waits for " + session.name() + ": " + error.message());
   }
   item.error = error;
   const auto longest = context_.replicated ? kLongestPause : net::Backoff::kLongest;
@@ -355,6 +358,7 @@ void StepExchange::forgive(Clock::duration missed) noexcept {
   for (Item& item : items_) {
     item.silent_at += missed;
     item.lost_since += missed;
+    item.notes.forgive(missed);
   }
 }
 

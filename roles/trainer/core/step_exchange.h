@@ -22,6 +22,7 @@
 #include "net/wire/messages.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
+#include "roles/trainer/core/wait_notes.h"
 
 namespace disttf::roles {
 
@@ -139,6 +140,7 @@ class StepExchange {
     Clock::time_point silent_at;
     Clock::time_point beat_at;  // done: when the ps is sent a heartbeat
     Clock::time_point lost_since;
+    WaitNotes notes;
     Clock::time_point retry_at;
     std::error_code error;  // it was lost by
   };

@@ -1,0 +1,34 @@
+// When to say what a trainer waits for: whoever looks at its log is to know after seconds, not only
+// when its patience is over; and a long wait must not fill the log.
+#pragma once
+
+#include <chrono>
+
+#include "roles/trainer/core/dialer.h"
+
+namespace disttf::roles {
+
+class WaitNotes {
+ public:
+  // The wait begins.
+  void begin(Clock::time_point now) noexcept {
+    since_ = now;
+    next_after_ = kFirst;
+  }
+  // It goes on: true after 5 s, then 10, 20, 40 and so on.
+  [[nodiscard]] bool is_due(Clock::time_point now) noexcept {
+    if (now - since_ < next_after_) return false;
+    while (now - since_ >= next_after_) next_after_ *= 2;
+    return true;
+  }
+  // Of which nothing is to be made: the process did not run.
+  void forgive(Clock::duration missed) noexcept { since_ += missed; }
+
+ private:
+  static constexpr std::chrono::seconds kFirst{5};
+
+  Clock::time_point since_;
+  Clock::duration next_after_ = kFirst;
+};
+
+}  // namespace disttf::roles
