@@ -30,40 +30,51 @@ Doorstep::Doorstep(bool for_tls) : for_tls_(for_tls), epoll_(::epoll_create1(EPO
   if (!epoll_.is_open()) throw std::system_error(last_error(), "cannot make an epoll descriptor");
 }
 
-std::optional<int> Doorstep::bytes_wanted(int fd) const noexcept {
+Doorstep::Look Doorstep::look_at(int fd) const noexcept {
   std::array<std::byte, kRecordHeaderBytes> head{};
   const ssize_t size =
       ::recv(fd, head.data(), for_tls_ ? head.size() : std::size_t{1}, MSG_PEEK | MSG_DONTWAIT);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return 1;
-  if (size <= 0 || !for_tls_ || !may_be_tls(head)) return std::nullopt;
-  if (static_cast<std::size_t>(size) < head.size()) return static_cast<int>(head.size());
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return {Standing::kWaits, 1};
+  if (size <= 0) return {Standing::kEnded};
+  if (!for_tls_ || !may_be_tls(head)) return {Standing::kEnough};
+  if (static_cast<std::size_t>(size) < head.size()) {
+    return {Standing::kWaits, static_cast<int>(head.size())};
+  }
   const std::size_t record =
       (std::to_integer<std::size_t>(head[3]) << 8U) | std::to_integer<std::size_t>(head[4]);
   const auto wanted = static_cast<int>(head.size() + record);
   int there = 0;
   if (record > kMostOfRecord || ::ioctl(fd, FIONREAD, &there) != 0 || there >= wanted) {
-    return std::nullopt;
+    return {Standing::kEnough};
   }
-  return wanted;
+  return {Standing::kWaits, wanted};
 }
 
 std::optional<Descriptor> Doorstep::come(Descriptor socket, Time until) {
-  const std::optional<int> wanted = bytes_wanted(socket.number());
-  if (!wanted) return socket;
-  if (*wanted > 1) set_low_mark(socket.number(), *wanted);
+  const Look look = look_at(socket.number());
+  if (look.standing == Standing::kEnough) return socket;
+  if (look.standing == Standing::kEnded) {
+    ++ended_;
+    return std::nullopt;
+  }
+  if (look.wanted > 1) set_low_mark(socket.number(), look.wanted);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u64 = next_;
-  // Without a place in the epoll it is served as it is.
-  if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket.number(), &event) != 0) return socket;
-  waiting_.emplace(
-      next_++,
-      Waiting{.socket = std::move(socket), .until = until, .is_asked_for_more = *wanted > 1});
+  if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket.number(), &event) != 0) {
+    set_low_mark(socket.number(), 1);  // without a place in the epoll it is served as it is
+    return socket;
+  }
+  waiting_.emplace(next_++,
+                   Waiting{.socket = std::move(socket), .until = until, .wanted = look.wanted});
   return std::nullopt;
 }
 
-std::vector<Descriptor> Doorstep::ready() {
-  std::vector<Descriptor> enough;
+// Whoever is not quiet though he has not said what was waited for is handed back, too: urgent data,
+// which a look does not get past, or a kernel that is short of memory, or that allows no such mark.
+// Here he would be looked at for ever; a handshake reads what there is, and then sleeps.
+std::vector<Doorstep::Arrival> Doorstep::ready() {
+  std::vector<Arrival> enough;
   std::array<epoll_event, 64> events{};
   const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), 0);
   for (int each = 0; each < count; ++each) {
@@ -72,16 +83,19 @@ std::vector<Descriptor> Doorstep::ready() {
     if (found == waiting_.end()) continue;
     Waiting& waiting = found->second;
     const int fd = waiting.socket.number();
-    const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-    const std::optional<int> wanted = has_ended ? std::nullopt : bytes_wanted(fd);
-    if (wanted) {
-      set_low_mark(fd, *wanted);
-      waiting.is_asked_for_more = true;
+    const Look look = look_at(fd);
+    const bool says_no_more = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    if (look.standing == Standing::kEnded || (look.standing == Standing::kWaits && says_no_more)) {
+      ++ended_;
+    } else if (look.standing == Standing::kWaits && look.wanted > waiting.wanted) {
+      waiting.wanted = look.wanted;
+      set_low_mark(fd, look.wanted);
       continue;
+    } else {
+      if (waiting.wanted > 1) set_low_mark(fd, 1);
+      static_cast<void>(::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, fd, nullptr));
+      enough.push_back({std::move(waiting.socket), waiting.until});
     }
-    if (waiting.is_asked_for_more) set_low_mark(fd, 1);
-    static_cast<void>(::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, fd, nullptr));
-    enough.push_back(std::move(waiting.socket));
     waiting_.erase(found);
   }
   return enough;

@@ -74,11 +74,11 @@ std::optional<Secret> Keyring::find(std::span<const std::byte> fingerprint) cons
   return std::nullopt;
 }
 
-void Keyring::agreed(const TaskId& peer) {
+void Keyring::agreed(const Peer& peer) {
   if (std::ranges::find(agreed_, peer) == agreed_.end()) agreed_.push_back(peer);
 }
 
-bool Keyring::may_be_changing(const Fingerprint& refused, const TaskId& peer) const {
+bool Keyring::may_be_changing(const Fingerprint& refused, const Peer& peer) const {
   return refused != offered().fingerprint() || std::ranges::find(agreed_, peer) != agreed_.end();
 }
 

@@ -33,6 +33,14 @@ class Secret {
   Fingerprint fingerprint_{};
 };
 
+// A task of a run: a server's process sees those of one run after the other.
+struct Peer {
+  ClusterHash cluster;
+  TaskId task;
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
+[[nodiscard]] inline Peer peer_of(const Hello& hello) { return {hello.cluster, hello.to}; }
+
 // No files, no clock, no lock: net/transport/secrets.h has them.
 class Keyring {
  public:
@@ -46,16 +54,16 @@ class Keyring {
   [[nodiscard]] const std::vector<Secret>& all() const noexcept { return secrets_; }
 
   // `peer` has taken what it was offered.
-  void agreed(const TaskId& peer);
+  void agreed(const Peer& peer);
   // `peer` has not taken the one with this fingerprint when it was offered that: whether it may
   // take what it is offered another time, since the secret of either is just changing. So it is
   // where another one would be offered now, and where the same peer has agreed before. Else they
   // have never had a secret in common, and nothing comes of waiting.
-  [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const TaskId& peer) const;
+  [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const Peer& peer) const;
 
  private:
   std::vector<Secret> secrets_;  // never empty
-  std::vector<TaskId> agreed_;   // each once: no more than the run has tasks
+  std::vector<Peer> agreed_;     // each once: no more than its runs have tasks
 };
 
 }  // namespace disttf::net

@@ -88,7 +88,7 @@ struct SecretProof::Callbacks {
 SecretProof::SecretProof(Secrets& secrets, const Hello* hello)
     : secrets_(secrets), accepts_(hello == nullptr) {
   if (hello == nullptr) return;
-  peer_ = hello->to;
+  peer_ = peer_of(*hello);
   name_.resize(sizeof(Fingerprint));
   const std::vector<std::byte> context = pair_context(*hello);
   name_.insert(name_.end(), context.begin(), context.end());

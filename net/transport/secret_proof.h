@@ -36,7 +36,7 @@ class SecretProof final : public Proof {
 
   Secrets& secrets_;
   const bool accepts_;
-  TaskId peer_;                  // of one who connects: to whom
+  Peer peer_{};                  // of one who connects: to whom
   std::vector<std::byte> name_;  // of the key, in clear
   // Of the secret that one who connects has said, until it has proved to be ours.
   std::optional<Fingerprint> other_;

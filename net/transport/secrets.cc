@@ -71,12 +71,12 @@ std::optional<Secret> Secrets::find(std::span<const std::byte> fingerprint) {
   return keyring_.find(fingerprint);
 }
 
-void Secrets::agreed(const TaskId& peer) {
+void Secrets::agreed(const Peer& peer) {
   const std::lock_guard lock(mutex_);
   keyring_.agreed(peer);
 }
 
-bool Secrets::may_be_changing(const Fingerprint& refused, const TaskId& peer) {
+bool Secrets::may_be_changing(const Fingerprint& refused, const Peer& peer) {
   const std::lock_guard lock(mutex_);
   read_again();
   return keyring_.may_be_changing(refused, peer);

@@ -55,8 +55,8 @@ class Secrets final : public Credentials {
   [[nodiscard]] Secret offered();
   [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint);
   // See Keyring.
-  void agreed(const TaskId& peer);
-  [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const TaskId& peer);
+  void agreed(const Peer& peer);
+  [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const Peer& peer);
   // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.
   [[nodiscard]] std::string fingerprints();
 

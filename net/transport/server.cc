@@ -111,7 +111,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   void forget_hooks() noexcept { hooks_ = {}; }
 
   [[nodiscard]] std::uint16_t port() const noexcept;
-  [[nodiscard]] std::uint64_t strangers() const noexcept { return strangers_; }
+  [[nodiscard]] std::uint64_t strangers() const noexcept { return strangers_ + doorstep_.ended(); }
   [[nodiscard]] std::uint64_t refusals() const noexcept { return refusals_; }
   [[nodiscard]] std::size_t connections() const noexcept { return open(); }
 
@@ -126,7 +126,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   [[nodiscard]] bool make_room();
   asio::awaitable<void> watch_doorstep();
   void wait_for_silent();
-  void admit(Descriptor descriptor);
+  void admit(Doorstep::Arrival arrival);
   void drop_oldest();
   asio::awaitable<void> handshake(ConnectionPtr connection, Id id);
   void answer(const ConnectionPtr& connection, Id id, const FrameHeader& header,
@@ -162,7 +162,11 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   asio::posix::stream_descriptor doorstep_fd_;  // a copy: asio closes its own
   // Sockets that have not said a valid HELLO, or were refused: the oldest first. Weak, since the
   // coroutines own them; each takes itself off when it is closed or handed on.
-  std::map<Id, std::weak_ptr<ServerConnection>> pending_;
+  struct Pending {
+    std::weak_ptr<ServerConnection> connection;
+    Doorstep::Time until;  // it came so long before as the others did before theirs
+  };
+  std::map<Id, Pending> pending_;
   // Those that were handed on, of each task; of all evaluators as if they were the first.
   std::map<OfTask, std::map<Id, std::weak_ptr<ServerConnection>>> served_;
   Id next_id_ = 0;
@@ -208,22 +212,22 @@ asio::awaitable<void> Listener::Impl::accept_loop() {
   }
 }
 
-// A few, as others want a turn. All that an error says of one connection is that it has gone.
+// A few, as others want a turn. Some errors are those of one connection, which has gone.
 std::error_code Listener::Impl::accept_some() {
   constexpr int kMost = 16;
-  for (int count = 0; count < kMost; ++count) {
+  for (int count = 0; count < kMost && !stopped_; ++count) {
     Descriptor socket(
         ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) {
       if (errno == EAGAIN) return {};
-      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       return {errno, std::system_category()};
     }
     if (!make_room()) continue;
     const auto until = std::chrono::steady_clock::now() + options_.handshake_timeout;
     if (auto ready = doorstep_.come(std::move(socket), until)) {
-      admit(std::move(*ready));
-    } else if (!waits_for_silent_) {
+      admit({std::move(*ready), until});
+    } else if (!waits_for_silent_ && doorstep_.size() != 0) {
       wait_for_silent();
     }
   }
@@ -235,7 +239,9 @@ asio::awaitable<void> Listener::Impl::watch_doorstep() {
     auto [error] =
         co_await doorstep_fd_.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
     if (stopped_ || error) co_return;
-    for (Descriptor& each : doorstep_.ready()) admit(std::move(each));
+    for (Doorstep::Arrival& each : doorstep_.ready()) {
+      if (!stopped_) admit(std::move(each));
+    }
   }
 }
 
@@ -281,12 +287,16 @@ bool Listener::Impl::make_room() {
   return false;
 }
 
-void Listener::Impl::admit(Descriptor descriptor) {
+void Listener::Impl::admit(Doorstep::Arrival arrival) {
   tcp::socket socket(acceptor_.get_executor());
   std::error_code error;
-  socket.assign(protocol_, descriptor.number(), error);
-  if (error) return;  // out of memory, or of what epoll may watch
-  static_cast<void>(descriptor.release());
+  socket.assign(protocol_, arrival.socket.number(), error);
+  if (error) {  // out of memory, or of what epoll may watch
+    ++strangers_;
+    report("dropped a connection: " + error.message());
+    return;
+  }
+  static_cast<void>(arrival.socket.release());
   const Id id = next_id_++;
   ++open_;
   const auto released = [weak = weak_from_this(), id] {
@@ -297,22 +307,24 @@ void Listener::Impl::admit(Descriptor descriptor) {
   };
   const auto connection = std::make_shared<ServerConnection>(
       std::move(socket), options_.limits, std::make_shared<const Slot>(released));
-  pending_.emplace(id, connection);
+  pending_.emplace(id, Pending{.connection = connection, .until = arrival.until});
   spawn(
       acceptor_.get_executor(),
       [self = shared_from_this(), connection, id] { return self->handshake(connection, id); },
       to_owner());
 }
 
-// Who has said nothing first. REQUIRES: there is one who has not proved anything.
+// Wherever it is: were those on the doorstep the first to go, some handshakes that are never
+// finished would keep all others from getting beyond it. REQUIRES: there is one.
 void Listener::Impl::drop_oldest() {
   assert(unproven() != 0);
-  if (doorstep_.size() != 0) {
+  const auto oldest = pending_.begin();
+  if (oldest == pending_.end() ||
+      (doorstep_.size() != 0 && doorstep_.first_until() <= oldest->second.until)) {
     static_cast<void>(doorstep_.take_oldest());
     return;
   }
-  const auto oldest = pending_.begin();
-  const ConnectionPtr connection = oldest->second.lock();
+  const ConnectionPtr connection = oldest->second.connection.lock();
   pending_.erase(oldest);
   if (connection) connection->close();
 }

@@ -38,9 +38,10 @@ struct ServerOptions {
   // One to the server, while its task has the port, is refused with kExitRestartMe.
   std::optional<ClusterHash> vacant;
   std::optional<ClusterHash> busy;
-  // Strangers are cut off: no valid HELLO within this time, or more than max_pending of them.
+  // Strangers are cut off: too little to be answered (net/transport/doorstep.h) within this time,
+  // or no valid HELLO within as much again; or more than max_pending of them.
   std::chrono::milliseconds handshake_timeout{5000};
-  std::size_t max_pending = 256;  // handshakes and refusals under way; the oldest is dropped
+  std::size_t max_pending = 256;  // of either kind, and refusals under way; the oldest is dropped
   std::size_t max_connections = 4096;
   // Of one task, and of all evaluators together, who need not be listed. The oldest of a task makes
   // room for its newest; an evaluator too many is closed without an answer, and tries again.

@@ -17,7 +17,7 @@ constexpr std::byte kAlertRecord{21};
 
 // Whole records that fit into what goes in one system call, and comes in one. More of them would
 // be encrypted before the peer could begin to decrypt the first.
-constexpr std::size_t kRecordsAtOnce = 4;
+constexpr std::size_t kRecordsAtOnce = 2;
 constexpr std::size_t kBoxBytes = kRecordsAtOnce * (kRecordBytes + kRecordOverhead);
 
 }  // namespace

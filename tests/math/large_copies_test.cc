@@ -15,6 +15,7 @@ constexpr std::size_t kPage = 4096;
 TEST(LargeCopies, AreRightWhereverTheyBegin) {
   const LargeCopies chosen = choose_large_copies();
   EXPECT_EQ(large_copies(), chosen);
+  EXPECT_TRUE(chosen == LargeCopies::kAsLibcDoes || prefers_vectors());
   for (const std::size_t bytes : {2 * kPage, 80 * kPage + 17}) {
     std::vector<unsigned char> from(bytes + kPage);
     for (std::size_t each = 0; each < from.size(); ++each) {

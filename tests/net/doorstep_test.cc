@@ -52,9 +52,14 @@ class DoorstepTest : public testing::Test {
     pollfd waiting{fd, POLLIN, 0};
     return ::poll(&waiting, 1, 10'000) == 1;
   }
-  std::vector<Descriptor> await_ready(Doorstep& doorstep) {
+  std::vector<Doorstep::Arrival> await_ready(Doorstep& doorstep) {
     EXPECT_TRUE(comes_alive(doorstep.fd()));
     return doorstep.ready();
+  }
+  // There is nothing to do: nobody who waits costs a turn.
+  static bool is_quiet(const Doorstep& doorstep) {
+    pollfd waiting{doorstep.fd(), POLLIN, 0};
+    return ::poll(&waiting, 1, 0) == 0;
   }
   static Doorstep::Time later() { return std::chrono::steady_clock::now() + 1h; }
 
@@ -91,17 +96,19 @@ TEST_F(DoorstepTest, HalfARecordIsNotEnough) {
   const std::string whole = record(300, 300);
   say(ours, whole.substr(0, 3));
   EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  EXPECT_TRUE(is_quiet(doorstep));
   say(ours, whole.substr(3, 100));
   EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  EXPECT_TRUE(is_quiet(doorstep));
   say(ours, whole.substr(103));
-  const std::vector<Descriptor> ready = await_ready(doorstep);
+  const std::vector<Doorstep::Arrival> ready = await_ready(doorstep);
   ASSERT_THAT(ready, SizeIs(1));
   // And then each byte counts again.
   std::array<char, 1000> bytes{};
-  EXPECT_EQ(::recv(ready[0].number(), bytes.data(), bytes.size(), 0),
+  EXPECT_EQ(::recv(ready[0].socket.number(), bytes.data(), bytes.size(), 0),
             static_cast<ssize_t>(whole.size()));
   say(ours, "x");
-  EXPECT_TRUE(comes_alive(ready[0].number()));
+  EXPECT_TRUE(comes_alive(ready[0].socket.number()));
 }
 
 TEST_F(DoorstepTest, WhatIsNoTlsNeedNotBeAwaited) {
@@ -114,19 +121,37 @@ TEST_F(DoorstepTest, WhatIsNoTlsNeedNotBeAwaited) {
   }
 }
 
-TEST_F(DoorstepTest, WhoHasGoneIsHandedBack) {
+TEST_F(DoorstepTest, WhoHasGoneIsForgotten) {
   Doorstep doorstep(true);
   auto silent = dial();
   EXPECT_FALSE(doorstep.come(accept(), later()));
   silent.close();
-  EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+  EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  EXPECT_EQ(doorstep.ended(), 1U);
   auto half = dial();
   say(half, record(300, 10));
   Descriptor theirs = accept();
   ASSERT_TRUE(comes_alive(theirs.number()));
   EXPECT_FALSE(doorstep.come(std::move(theirs), later()));
   half.shutdown(asio::ip::tcp::socket::shutdown_send);
-  EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+  EXPECT_THAT(await_ready(doorstep), IsEmpty());
+  EXPECT_EQ(doorstep.ended(), 2U);
+  EXPECT_EQ(doorstep.size(), 0U);
+}
+
+// Nobody sees past urgent data before it is read, however much there is behind it.
+TEST_F(DoorstepTest, WhoCannotBeSeenThroughIsHandedBack) {
+  for (const std::size_t seen : {std::size_t{3}, std::size_t{20}}) {
+    Doorstep doorstep(true);
+    auto ours = dial();
+    EXPECT_FALSE(doorstep.come(accept(), later()));
+    say(ours, record(300, 300).substr(0, seen));
+    EXPECT_THAT(await_ready(doorstep), IsEmpty());
+    ASSERT_EQ(::send(ours.native_handle(), "x", 1, MSG_OOB), 1);
+    say(ours, std::string(600, 'x'));
+    EXPECT_THAT(await_ready(doorstep), SizeIs(1));
+    EXPECT_TRUE(is_quiet(doorstep));
+  }
 }
 
 TEST_F(DoorstepTest, WhoCameFirstIsTheOldest) {

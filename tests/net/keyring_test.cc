@@ -9,8 +9,9 @@ namespace {
 
 const Secret kKeyOne{std::string(32, '1')};
 const Secret kKeyTwo{std::string(32, '2')};
-constexpr TaskId kFirstPs{.job = Job::kPs, .index = 0};
-constexpr TaskId kSecondPs{.job = Job::kPs, .index = 1};
+constexpr Peer kFirstPs{.cluster = {1}, .task = {.job = Job::kPs, .index = 0}};
+constexpr Peer kSecondPs{.cluster = {1}, .task = {.job = Job::kPs, .index = 1}};
+constexpr Peer kOfAnotherRun{.cluster = {2}, .task = {.job = Job::kPs, .index = 0}};
 
 TEST(Keyring, OffersTheFirstAndAcceptsEach) {
   Keyring keys({kKeyTwo, kKeyOne});
@@ -26,6 +27,7 @@ TEST(Keyring, APeerThatHasNeverTakenItsSecretNeverWill) {
   Keyring keys({kKeyOne, kKeyTwo});
   EXPECT_FALSE(keys.may_be_changing(kKeyOne.fingerprint(), kFirstPs));
   keys.agreed(kSecondPs);
+  keys.agreed(kOfAnotherRun);
   EXPECT_FALSE(keys.may_be_changing(kKeyOne.fingerprint(), kFirstPs));
 }
 

@@ -8,6 +8,7 @@
 #include <asio/co_spawn.hpp>
 #include <list>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "net/transport/listening.h"
@@ -240,6 +241,30 @@ TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
   EXPECT_TRUE(is_served(server));
   EXPECT_LE(server.ask([](Listener& listener) { return listener.connections(); }), 16U + 1U);
   EXPECT_GE(server.ask([](Listener& listener) { return listener.strangers(); }), 600U - 16U);
+}
+
+// Handshakes that are never finished, as many as there is room for but one: who comes then and says
+// nothing yet is not the first to go.
+TEST_F(ListenerTest, TheOldestMakesRoomWhateverItHasSaid) {
+  ServerOptions options = ps0_options();
+  options.max_pending = 4;
+  options.handshake_timeout = 1h;
+  TestServer server(answer_every_header, options);
+  server.start();
+  std::list<RawClient> begun;
+  const std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
+  for (std::size_t each = 0; each + 1 < options.max_pending; ++each) {
+    begun.emplace_back(server.address()).write(std::span(bytes).first(1));
+  }
+  RawClient late(server.address());
+  const auto connections = [&server] {
+    return server.ask([](Listener& listener) { return listener.connections(); });
+  };
+  while (connections() < options.max_pending) std::this_thread::yield();  // else the test's limit
+  RawClient silent(server.address());
+  EXPECT_TRUE(begun.front().read_to_end().empty());
+  late.write(bytes);
+  EXPECT_TRUE(late.hears());
 }
 
 TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {

@@ -185,6 +185,12 @@ class RawClient {
   }
   void write(std::string_view text) { asio::write(socket_, asio::buffer(text)); }
   void close() { socket_.close(); }
+  // A byte, before the server closes.
+  [[nodiscard]] bool hears() {
+    std::byte byte{};
+    std::error_code end;
+    return asio::read(socket_, asio::buffer(&byte, 1), end) == 1;
+  }
   // All that comes until the server closes, by end of file or reset.
   [[nodiscard]] std::vector<std::byte> read_to_end() {
     std::vector<std::byte> bytes;

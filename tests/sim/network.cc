@@ -340,7 +340,7 @@ void Network::be_taken(ConnectionId id) {
     return;
   }
   through.handshake = Handshake::kDone;
-  through.ends[kDialer]->keyring(*secrets_).agreed(through.hello.to);
+  through.ends[kDialer]->keyring(*secrets_).agreed(net::peer_of(through.hello));
   const Time arrives =
       std::max({world_.now() + latency(id, kOfHandshake + 1), through.last[kDialer],
                 clogged_until(through.nodes[kDialer], through.nodes[kListener])});
@@ -357,7 +357,7 @@ void Network::be_turned_away(ConnectionId id) {
     return;
   }
   through.broken = true;
-  if (dialer->keyring(*secrets_).may_be_changing(through.offered, through.hello.to)) {
+  if (dialer->keyring(*secrets_).may_be_changing(through.offered, net::peer_of(through.hello))) {
     world_.mark(Mark::kSecretChanges);
   } else {
     const auto body = std::make_shared<Bytes>(net::encode(net::Refusal{
