@@ -66,5 +66,14 @@ TEST_F(ElasticShard, KeepsTheGradientInPlaceThatCameBeforeTheEndOfOneThatIsSent)
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
 }
 
+// (Shows a slot that is not there where the library looks for that: `make asan`.)
+TEST(ElasticShardOfFewMicroBatches, TakesThemFromMoreTrainers) {
+  RunConfig config = sgd_config(3);
+  config.micro_batches = 1;
+  Shard shard{config, {.begin = 0, .end = 2}};
+  push(shard, {.trainer = 2, .incarnation = kProcess, .micro_batch = 0}, Values{3, 3});
+  EXPECT_EQ(values_of(shard.parameters()), (Values{-3, -3}));
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -276,8 +276,10 @@ std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const f
 }
 
 void Shard::commit(const PushId& push) {
-  // (It may have come in a sum since it was admitted.)
-  if (Slot& slot = slots_[push.trainer]; !config_.elastic() && push.summed == 1 && !slot.filled) {
+  // (It may have come in a sum since it was admitted. Elastic: the slot is a micro-batch's, and
+  // there may be fewer of those than trainers.)
+  if (!config_.elastic() && push.summed == 1 && !slots_[push.trainer].filled) {
+    Slot& slot = slots_[push.trainer];
     slot.gradient = own_memory(slot);
     slot.memory.reset();
   }
