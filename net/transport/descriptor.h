@@ -1,6 +1,7 @@
 // An open file of this process, closed with its owner.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -35,5 +36,11 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Another one of the same open file, for who closes his own, as asio does. Not open: errno says
+// why.
+[[nodiscard]] inline Descriptor copy_of(int number) noexcept {
+  return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
+}
 
 }  // namespace disttf::net

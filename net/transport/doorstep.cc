@@ -30,6 +30,12 @@ Doorstep::Doorstep(bool for_tls) : for_tls_(for_tls), epoll_(::epoll_create1(EPO
   if (!epoll_.is_open()) throw std::system_error(last_error(), "cannot make an epoll descriptor");
 }
 
+int Doorstep::watched() const {
+  Descriptor copy = copy_of(epoll_.number());
+  if (!copy.is_open()) throw std::system_error(last_error(), "cannot copy a descriptor");
+  return copy.release();
+}
+
 Doorstep::Look Doorstep::look_at(int fd) const noexcept {
   std::array<std::byte, kRecordHeaderBytes> head{};
   const ssize_t size =

@@ -34,6 +34,8 @@ class Doorstep {
   [[nodiscard]] std::optional<Descriptor> come(Descriptor socket, Time until);
   // Readable where ready() has something to do.
   [[nodiscard]] int fd() const noexcept { return epoll_.number(); }
+  // A copy of it, the caller's to close. Throws std::system_error (out of descriptors).
+  [[nodiscard]] int watched() const;
   // Those that have said enough meanwhile. Those that have ended without are closed.
   [[nodiscard]] std::vector<Arrival> ready();
   // How many have ended without having said enough.

@@ -1,6 +1,5 @@
 #include "net/transport/name_lookup.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <asio/posix/stream_descriptor.hpp>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "net/transport/as_tuple.h"
+#include "net/transport/descriptor.h"
 #include "net/transport/last_error.h"
 #include "net/transport/lookup.h"
 
@@ -48,7 +48,7 @@ asio::awaitable<std::vector<tcp::endpoint>> NameLookup::resolve(asio::any_io_exe
   if (auto endpoints = known_endpoints(address)) co_return *std::move(endpoints);
   if (!pending_ || pending_->address != address) pending_ = start_lookup(address, error);
   if (!pending_) co_return std::vector<tcp::endpoint>{};
-  const int fd = ::fcntl(pending_->done.fd(), F_DUPFD_CLOEXEC, 0);
+  const int fd = copy_of(pending_->done.fd()).release();
   error = fd < 0 ? last_error() : co_await readable(executor, fd, deadline);
   if (error) co_return std::vector<tcp::endpoint>{};
   co_return result_of(*std::exchange(pending_, nullptr), error);

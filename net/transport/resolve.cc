@@ -1,6 +1,7 @@
 #include "net/transport/resolve.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <utility>
@@ -28,6 +29,14 @@ std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint) {
     host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());
   }
   return to_string(Address{host.to_string(), endpoint.port()});
+}
+
+std::string peer_endpoint_text(int socket) {
+  asio::ip::tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  if (::getpeername(socket, endpoint.data(), &size) != 0) return "a peer that has gone";
+  endpoint.resize(size);
+  return endpoint_text(endpoint);
 }
 
 }  // namespace disttf::net

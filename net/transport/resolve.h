@@ -24,5 +24,7 @@ namespace disttf::net {
 
 // "10.0.0.7:51312", "[fe80::1]:51312"; an IPv4 address as one, also where it came mapped into IPv6.
 [[nodiscard]] std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint);
+// The same of the other end of this connection; "a peer that has gone".
+[[nodiscard]] std::string peer_endpoint_text(int socket);
 
 }  // namespace disttf::net

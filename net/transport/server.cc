@@ -1,6 +1,5 @@
 #include "net/transport/server.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -76,20 +75,6 @@ class Slot {
   return std::nullopt;
 }
 
-[[nodiscard]] std::string peer_of(int fd) {
-  tcp::endpoint endpoint;
-  auto size = static_cast<socklen_t>(endpoint.capacity());
-  if (::getpeername(fd, endpoint.data(), &size) != 0) return "a peer that has gone";
-  endpoint.resize(size);
-  return endpoint_text(endpoint);
-}
-
-[[nodiscard]] int copy_of(int fd) {
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) throw std::system_error(errno, std::system_category(), "cannot copy a descriptor");
-  return copy;
-}
-
 }  // namespace
 
 class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
@@ -102,7 +87,7 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
         options_(std::move(options)),
         hooks_(std::move(hooks)),
         doorstep_(options_.credentials != nullptr),
-        doorstep_fd_(context, copy_of(doorstep_.fd())) {
+        doorstep_fd_(context, doorstep_.watched()) {
     acceptor_.native_non_blocking(true);
   }
 
@@ -159,12 +144,12 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   ServerHooks hooks_;
   bool stopped_ = false;
   Doorstep doorstep_;
-  asio::posix::stream_descriptor doorstep_fd_;  // a copy: asio closes its own
+  asio::posix::stream_descriptor doorstep_fd_;
   // Sockets that have not said a valid HELLO, or were refused: the oldest first. Weak, since the
   // coroutines own them; each takes itself off when it is closed or handed on.
   struct Pending {
     std::weak_ptr<ServerConnection> connection;
-    Doorstep::Time until;  // it came so long before as the others did before theirs
+    Doorstep::Time until;  // as on the doorstep: the one of the earlier time came first
   };
   std::map<Id, Pending> pending_;
   // Those that were handed on, of each task; of all evaluators as if they were the first.
@@ -257,7 +242,8 @@ void Listener::Impl::wait_for_silent() {
       const Descriptor silent = self->doorstep_.take_oldest();
       ++self->strangers_;
       if (self->may_report()) {
-        self->report("closed " + peer_of(silent.number()) + " before a valid HELLO: silence");
+        self->report("closed " + peer_endpoint_text(silent.number()) +
+                     " before a valid HELLO: silence");
       }
     }
     if (self->doorstep_.size() != 0) self->wait_for_silent();

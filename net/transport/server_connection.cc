@@ -27,12 +27,6 @@ using asio::ip::tcp;
 // Thrown-away bytes pass through a buffer of this size.
 constexpr std::size_t kDiscardBytes = 16 * 1024;
 
-[[nodiscard]] std::string text_of_peer(const tcp::socket& socket) {
-  std::error_code error;
-  const tcp::endpoint endpoint = socket.remote_endpoint(error);
-  return error ? "a peer that has gone" : endpoint_text(endpoint);
-}
-
 }  // namespace
 
 ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
@@ -40,7 +34,7 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
     : socket_(std::move(socket)),
       limits_(limits),
       slot_(std::move(slot)),
-      endpoint_text_(text_of_peer(socket_)),
+      endpoint_text_(peer_endpoint_text(socket_.native_handle())),
       peer_text_(endpoint_text_),
       timer_(socket_.get_executor()) {
   std::error_code ignored;  // these fail only when the peer has gone: the first read tells

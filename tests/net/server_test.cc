@@ -230,11 +230,16 @@ TEST_F(ListenerTest, CutsOffAClientThatStallsInItsHello) {
   EXPECT_TRUE(client.read_to_end().empty());
 }
 
-TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
+// Who has room for so few, and lets them be for longer than any test takes.
+ServerOptions with_room_for(std::size_t most) {
   ServerOptions options = ps0_options();
-  options.max_pending = 16;
-  options.handshake_timeout = 60s;
-  TestServer server(answer_every_header, options);
+  options.max_pending = most;
+  options.handshake_timeout = 1h;
+  return options;
+}
+
+TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
+  TestServer server(answer_every_header, with_room_for(16));
   server.start();
   std::list<RawClient> silent;
   for (int i = 0; i < 600; ++i) silent.emplace_back(server.address());
@@ -246,21 +251,19 @@ TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
 // Handshakes that are never finished, as many as there is room for but one: who comes then and says
 // nothing yet is not the first to go.
 TEST_F(ListenerTest, TheOldestMakesRoomWhateverItHasSaid) {
-  ServerOptions options = ps0_options();
-  options.max_pending = 4;
-  options.handshake_timeout = 1h;
-  TestServer server(answer_every_header, options);
+  constexpr std::size_t kRoom = 4;
+  TestServer server(answer_every_header, with_room_for(kRoom));
   server.start();
   std::list<RawClient> begun;
   const std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
-  for (std::size_t each = 0; each + 1 < options.max_pending; ++each) {
+  for (std::size_t each = 0; each + 1 < kRoom; ++each) {
     begun.emplace_back(server.address()).write(std::span(bytes).first(1));
   }
   RawClient late(server.address());
   const auto connections = [&server] {
     return server.ask([](Listener& listener) { return listener.connections(); });
   };
-  while (connections() < options.max_pending) std::this_thread::yield();  // else the test's limit
+  while (connections() < kRoom) std::this_thread::yield();  // else the test's limit
   RawClient silent(server.address());
   EXPECT_TRUE(begun.front().read_to_end().empty());
   late.write(bytes);

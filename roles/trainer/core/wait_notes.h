@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "roles/trainer/core/dialer.h"
+#include "roles/trainer/core/trainer_outbox.h"  // Clock
 
 namespace disttf::roles {
 
