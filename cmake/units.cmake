@@ -7,7 +7,7 @@
 #
 # Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS of their own, and such as are made, stay alone.
 
-# Sources in a unit: half a minute of a compiler and 1.2 GB of memory at most. With nearly twice as
+# Sources in a unit: half a minute of a compiler and 1.3 GB of memory at most. With nearly twice as
 # many all took as long, and the last one had more to do while the other processors had no work. (A
 # number of bytes would be more even, but would change the units, and the file, with an edit.)
 set(DISTTF_UNIT_SOURCES 32)
