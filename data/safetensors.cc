@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "data/error.h"
-#include "data/json_depth.h"
+#include "data/json_text.h"
 
 namespace disttf::data {
 namespace {
@@ -163,9 +163,7 @@ std::error_code parse_safetensors(std::span<const std::uint8_t> bytes, std::uint
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsSizeBytes,
                               header.size_bytes - kSafetensorsSizeBytes);
   // The format demands the bracket at once: whoever looks at the ninth byte knows the file.
-  const Json json = text.starts_with('{') && json_depth(text) <= kDeepest
-                        ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
-                        : Json();
+  const Json json = text.starts_with('{') ? parse_json(text, kDeepest) : Json();
   if (!json.is_object()) {
     detail = sentence("a header that is a JSON object of tensors", "something else");
     return DataError::kSafetensorsBadHeader;
@@ -197,7 +195,7 @@ std::vector<std::uint8_t> encode_safetensors_header(const SafetensorsMetadata& m
         {"dtype", kFloat32}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
-  std::string text = json.dump();
+  std::string text = json_text(json);
   constexpr std::size_t kAlignment = 8;
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   std::vector<std::uint8_t> bytes(kSafetensorsSizeBytes);

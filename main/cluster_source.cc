@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "data/json_text.h"
+
 namespace disttf {
 namespace {
 
@@ -109,7 +111,7 @@ std::string json_of(const net::Resolution& resolution) {
   for (const net::Fact& fact : resolution.facts) {
     facts.push_back({{"what", fact.what}, {"value", fact.value}, {"from", fact.from}});
   }
-  return object.dump() + "\n";
+  return data::json_text(object) + "\n";
 }
 
 }  // namespace

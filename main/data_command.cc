@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "data/json_text.h"
 #include "main/flag_values.h"
 #include "main/own_data_flags.h"
 #include "net/wire/text.h"
@@ -283,7 +284,7 @@ std::string image_data_json(const data::Dataset& dataset) {
       {"classes", std::move(classes)},
       {"looks_wrong", what_looks_wrong(dataset)},
       {"sha256", dataset.checksum}};
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return data::json_text(out, {.indent = 2}) + "\n";
 }
 
 std::string data_json(const data::OwnData& data) {
@@ -319,7 +320,7 @@ std::string data_json(const data::OwnData& data) {
                     {"mean", index.target->mean},
                     {"deviation", index.target->deviation}};
   }
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return data::json_text(out, {.indent = 2}) + "\n";
 }
 
 }  // namespace disttf

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "data/json_text.h"
 #include "main/flag_values.h"
 #include "main/model_file.h"
 #include "net/wire/text.h"
@@ -108,7 +109,7 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
       {"multiply_adds", total.multiply_adds},
       {"bytes", total.parameters * sizeof(float)},
       {"bytes_of_an_example", math::activation_floats(spec) * sizeof(float)}};
-  return model.dump(2) + "\n";
+  return data::json_text(model, {.indent = 2}) + "\n";
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "data/own/row_source.h"
 #include "data/posix_file_system.h"
 #include "data/sha256.h"
@@ -141,7 +141,7 @@ Json contents_of(const CacheIndex& index) {
 }
 
 std::string checksum_of(const CacheIndex& index) {
-  const std::string text = contents_of(index).dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string text = json_text(contents_of(index), {.only_ascii = true});
   return sha256_hex(std::as_bytes(std::span(text)));
 }
 
@@ -309,7 +309,7 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   Json json = contents_of(index);
   json["source"] = index.source;
   json["checksum"] = index.checksum;
-  const std::string text = json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const std::string text = json_text(json, {.indent = 1, .only_ascii = true}) + "\n";
   const auto bytes = std::as_bytes(std::span(text));
   GrowingFile file(temporary_ / kIndexName);
   file.append(bytes);
@@ -336,9 +336,7 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
   constexpr std::size_t kDeepest = 8;
   const std::vector<std::uint8_t> bytes = read_file(directory / kIndexName, kMostIndexBytes);
   const std::string text(bytes.begin(), bytes.end());
-  const Json json = json_depth(text) <= kDeepest
-                        ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
-                        : Json(Json::value_t::discarded);
+  const Json json = parse_json(text, kDeepest);
   try {
     if (!json.is_object() || json.at("version") != kCacheVersion) {
       return std::nullopt;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 
 namespace disttf::render {
@@ -90,7 +91,7 @@ std::string shown(const PlainJson& value) {
   if (value.is_string()) {
     return net::quoted(value.get_ref<const std::string&>());
   }
-  return value.is_array() ? "a list" : value.is_object() ? "a map" : value.dump();
+  return value.is_array() ? "a list" : value.is_object() ? "a map" : data::json_text(value);
 }
 
 [[noreturn]] void refuse_option(const std::string& path, const PlainJson& value,
@@ -99,7 +100,7 @@ std::string shown(const PlainJson& value) {
 }
 
 PlainJson parse(const std::string& what, std::string_view text) {
-  PlainJson parsed = PlainJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  PlainJson parsed = data::parse_json(text);
   if (!parsed.is_object() && !parsed.is_array()) {
     fail(what + " is not valid JSON: " + net::quoted(text));
   }
@@ -246,7 +247,7 @@ std::string flag_value(const std::string& key, const PlainJson& value) {
     return value;
   }
   if (value.is_number() || value.is_boolean()) {
-    return value.dump();
+    return data::json_text(value);
   }
   std::string joined;
   for (const PlainJson& part : value) {
@@ -254,7 +255,7 @@ std::string flag_value(const std::string& key, const PlainJson& value) {
       joined.clear();
       break;
     }
-    joined += (joined.empty() ? "" : ",") + part.dump();
+    joined += (joined.empty() ? "" : ",") + data::json_text(part);
   }
   if (joined.empty()) {
     fail("service.job_context has " + shown(value) + " for " + net::quoted(key) +
@@ -299,7 +300,7 @@ std::vector<std::string> warnings(const PlainJson& merged) {
   for (const Option& option : kOptions) {
     const auto at = pointer(option.path);
     if (option.is_used || !merged.contains(at) ||
-        (option.fallback != nullptr && merged[at] == PlainJson::parse(option.fallback))) {
+        (option.fallback != nullptr && merged[at] == data::parse_json(option.fallback))) {
       continue;
     }
     names += (names.empty() ? "" : ", ") + std::string(option.path);
@@ -316,7 +317,7 @@ PlainJson merge_dcos_options(std::string_view text) {
   PlainJson merged = PlainJson::object();
   for (const Option& option : kOptions) {
     if (option.fallback != nullptr) {
-      merged[pointer(option.path)] = PlainJson::parse(option.fallback);
+      merged[pointer(option.path)] = data::parse_json(option.fallback);
     }
   }
   const PlainJson given = parse("the file", text);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "data/json_text.h"
+
 namespace disttf::render {
 namespace {
 
@@ -44,7 +46,7 @@ std::string scalar(const Json& value) {
   if (value.is_string() && is_plain(value.get_ref<const std::string&>())) {
     return value.get_ref<const std::string&>();
   }
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return data::json_text(value);
 }
 
 void write_map(const Json& map, std::size_t indent, std::string& out);
@@ -110,7 +112,7 @@ Json without_comments(const Json& value) {
 }
 
 std::string to_json_text(const Json& value) {
-  return without_comments(value).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return data::json_text(without_comments(value), {.indent = 2}) + "\n";
 }
 
 std::string to_yaml_text(const Json& value) {

@@ -5,6 +5,7 @@
 // has no one-off jobs: tasks stay up after the run (--on_finish=idle).
 #include <string>
 
+#include "data/json_text.h"
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
@@ -13,9 +14,7 @@ namespace disttf::render {
 namespace {
 
 // JSON's texts and lists are JavaScript's.
-std::string literal(const Json& value) {
-  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
+std::string literal(const Json& value) { return data::json_text(value, {.only_ascii = true}); }
 
 // Whether trainers fetch the data set: there is no volume that could hold it.
 bool downloads(const Deployment& deployment) {

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json_text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -57,8 +59,7 @@ class JsonFormatter final : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"task", task_},
         {"message", std::string(message.payload.data(), message.payload.size())}};
-    const std::string text =
-        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::string text = data::json_text(line) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
 
@@ -159,7 +160,7 @@ bool is_json_log_line(std::string_view line) {
   if (!line.starts_with('{')) {
     return false;
   }
-  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto object = data::parse_json(line);
   return object.is_object() &&
          std::ranges::all_of(std::array{"time", "level", "task", "message"},
                              [&object](const char* key) { return object.contains(key); });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "data/json_text.h"
 #include "roles/run/run_config.h"
 #include "roles/run/setting.h"
 
@@ -44,7 +45,7 @@ std::string shown(const Json& value) {
   if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
     return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
   }
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string text = data::json_text(value, {.only_ascii = true});
   if (text.size() > kMaxShown) {
     text = text.substr(0, kMaxShown) + "...";
   }
@@ -348,17 +349,17 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 
 }  // namespace
 
-std::string to_json(const RunConfig& config) { return published(config).dump(); }
+std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
 
 std::string to_saved_json(const RunConfig& config) {
   nlohmann::ordered_json out = published(config);
   out["examples"] = json_of(config.examples);
   // Names are a user's bytes, which need not be text.
-  return out.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return data::json_text(out);
 }
 
 RunConfig run_config_from_json(std::string_view text) {
-  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = data::parse_json(text);
   if (!parsed.is_object()) {
     throw std::invalid_argument("the published configuration is not a JSON object");
   }

@@ -7,8 +7,8 @@ set -euo pipefail
 # allowed ROOM: the rooms whose headers it may include, as a regular expression; fails for what is no
 # room.
 allowed() {
-  local run='net/wire|math|roles/run'
-  local process="$run|data|net/transport|roles/process"
+  local run='net/wire|math|data|roles/run'
+  local process="$run|net/transport|roles/process"
   local store='roles/store/core|roles/store/shell'
   case $1 in
     data | net/wire) echo 'nothing' ;;
@@ -16,15 +16,13 @@ allowed() {
     math) echo 'math/layers|math/losses' ;;
     math/losses) echo 'math' ;;
     math/layers) echo 'math' ;;
-    net/transport | net/resolvers | main/render) echo 'net/wire' ;;
+    net/transport | net/resolvers) echo 'net/wire' ;;
+    main/render) echo 'net/wire|data' ;;
     net/http) echo 'net/wire|net/transport' ;;
-    roles/run) echo 'net/wire|math' ;;
-    roles/store/core) echo "$run|data" ;;
+    roles/run) echo 'net/wire|math|data' ;;
     roles/store/shell) echo "$process|net/http|roles/store/core" ;;
-    roles/checkpoint/core) echo "$run|data" ;;
-    roles/model/core) echo "$run|data" ;;
     roles/model/shell) echo "$process|$store|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
-    roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
+    roles/predict/core) echo "$run|data/own|roles/model/core" ;;
     roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
     roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
     roles/serve/shell) echo "$process|$store|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
@@ -32,12 +30,11 @@ allowed() {
     roles/export/shell) echo "$process|$store|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
     roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
     roles/import/shell) echo "$process|$store|roles/checkpoint/core|roles/import/core" ;;
-    roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
+    roles/evaluator/core) echo "$run|roles/checkpoint/core" ;;
     roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
     roles/evaluator/shell) echo "$process|$store|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
-    roles/monitor/core) echo "$run|data" ;;
     roles/ps/core) echo "$run|roles/monitor/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;

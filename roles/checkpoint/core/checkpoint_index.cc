@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "data/sha256.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
@@ -136,7 +136,7 @@ std::optional<double> accuracy_from(const Json& json) {
 
 CheckpointIndex index_from(const Json& json) {
   CheckpointIndex index{.step = count_from(json.at("step")),
-                        .config_json = json.at("configuration").dump(),
+                        .config_json = data::json_text(json.at("configuration")),
                         .layout = layout_from(json.at("variables")),
                         .optimizer = optimizer_from(json.at("optimizer")),
                         .files = {},
@@ -167,12 +167,12 @@ std::string to_json(const ShardFile& file) {
   Json json = file_to_json(file);
   json["optimizer"] = file.optimizer;
   json["sha256"] = file.sha256;
-  return json.dump();
+  return data::json_text(json);
 }
 
 ShardFile shard_file_from_json(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = data::parse_json(text);
     ShardFile file = file_from(json);
     file.optimizer = optimizer_from(json.at("optimizer"));
     for (const Json& hash : json.at("sha256")) file.sha256.push_back(hash_from(hash));
@@ -210,9 +210,7 @@ std::vector<Piece> pieces_of(const math::ParameterLayout& layout,
 }
 
 std::string encode_index(const CheckpointIndex& index) {
-  const Json config = data::json_depth(index.config_json) <= kDeepest
-                          ? Json::parse(index.config_json, nullptr, /*allow_exceptions=*/false)
-                          : Json();
+  const Json config = data::parse_json(index.config_json, kDeepest);
   require(config.is_object(), "the configuration of a checkpoint is no JSON object");
   Json files = Json::array();
   Json weight_map = Json::object();
@@ -242,7 +240,7 @@ std::string encode_index(const CheckpointIndex& index) {
                      {"weight_map", std::move(weight_map)},
                      {"disttf", std::move(own)}};
   std::string text = std::string(kSelfKey) + std::string(kHexDigits, '0') + "\"," +
-                     rest.dump(kIndent).substr(1) + "\n";
+                     data::json_text(rest, {.indent = kIndent}).substr(1) + "\n";
   text.replace(kSelfKey.size(), kHexDigits, self_hash(text));
   return text;
 }
@@ -259,7 +257,7 @@ CheckpointIndex parse_index(std::string_view text, const std::filesystem::path& 
   }
   try {
     require(data::json_depth(text) <= kDeepest, "it is nested too deep");
-    const Json json = Json::parse(text).at("disttf");
+    const Json json = data::parse_json(text).at("disttf");
     const std::uint64_t format = count_from(json.at("format"));
     if (format != kCheckpointFormat) {
       throw Failure(kUsage, path.string() + " has format " + std::to_string(format) +

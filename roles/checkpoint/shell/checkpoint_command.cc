@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/process/log.h"
@@ -105,11 +106,10 @@ Statistics statistics_of(std::span<const float> values) {
 
 void print_configuration(const std::string& config_json) {
   using Json = nlohmann::json;
-  const Json config = Json::parse(config_json, nullptr, /*allow_exceptions=*/false);
+  const Json config = data::parse_json(config_json);
   print_result("configuration");
   for (const auto& [key, value] : config.items()) {
-    const std::string text =
-        value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+    const std::string text = data::json_text(value, {.only_ascii = true});
     print_result(fmt::format("  {:<24} {}", net::one_line(key), text));
   }
 }

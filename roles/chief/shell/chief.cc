@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/json_text.h"
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
@@ -62,7 +63,7 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
 
 // Gradients that were bad; and what the looser modes cost: late gradients dropped, staleness.
 void log_summary(const RunConfig& config, const std::string& status) {
-  const auto counters = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
+  const auto counters = data::parse_json(status);
   if (!counters.is_object()) {
     return;
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "data/json_text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -145,7 +147,7 @@ class GraphOfRun {
 
 std::vector<data::HyperParameter> hyper_parameters(const RunConfig& config) {
   std::vector<data::HyperParameter> parameters;
-  const nlohmann::json settings = nlohmann::json::parse(to_json(config));
+  const nlohmann::json settings = data::parse_json(to_json(config));
   for (const auto& [name, value] : settings.items()) {
     if (name == "data_checksum") {
       continue;
@@ -160,7 +162,7 @@ std::vector<data::HyperParameter> hyper_parameters(const RunConfig& config) {
     } else if (name == "model") {
       parameter.value = math::describe(config.model);
     } else {
-      parameter.value = value.is_null() ? "none" : value.dump();
+      parameter.value = value.is_null() ? "none" : data::json_text(value);
     }
     parameters.push_back(std::move(parameter));
   }

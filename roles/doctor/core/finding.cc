@@ -7,6 +7,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -50,7 +52,7 @@ std::string to_json(std::span<const Finding> findings) {
   const nlohmann::ordered_json object = {{"well", exit_code_of(findings) == kDone},
                                          {"findings", std::move(all)}};
   // What a file of the machine says need not be UTF-8.
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return data::json_text(object);
 }
 
 ExitCode exit_code_of(std::span<const Finding> findings) noexcept {

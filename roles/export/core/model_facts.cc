@@ -4,20 +4,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
+
 namespace disttf::roles {
 namespace {
 
 using Json = nlohmann::json;
 
 // Names are a user's bytes, which need not be text.
-std::string fact_text(const Json& json) {
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-}
+std::string fact_text(const Json& json) { return data::json_text(json); }
 
 std::string layers_json(const RunConfig& config) {
   RunConfig written = config;
   written.model.layers = math::layers_of(config.model);
-  return Json::parse(to_json(written)).at("model").dump();
+  return data::json_text(data::parse_json(to_json(written)).at("model"));
 }
 
 }  // namespace

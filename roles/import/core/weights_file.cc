@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "data/own/npy.h"
 #include "data/own/row_source.h"
 #include "data/zip.h"
@@ -76,9 +76,7 @@ void WeightsFile::read_facts() {
     refuse(std::string(kFactsMember) + ": " + error.message());
   }
   const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
-  const auto json = data::json_depth(view) <= kDeepest
-                        ? nlohmann::json::parse(view, nullptr, /*allow_exceptions=*/false)
-                        : nlohmann::json();
+  const auto json = data::parse_json(view, kDeepest);
   if (!json.is_object()) {
     return;
   }

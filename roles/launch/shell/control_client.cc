@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "data/json_text.h"
 #include "net/http/http_local.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
@@ -71,7 +72,7 @@ void fail_to_reach(const std::string& socket, const std::error_code& error) {
 }
 
 void fail_as_told(int status, std::string_view body) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto json = data::parse_json(body);
   const std::string sentence =
       json.is_object() && json.contains("error") && json["error"].is_string()
           ? json["error"].get<std::string>()

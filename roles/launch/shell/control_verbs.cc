@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/step_sampling.h"
@@ -20,7 +20,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;  // read by people, too
 
 net::HttpReply json_reply(const OrderedJson& json) {
-  return {.body = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n"};
+  return {.body = data::json_text(json, {.indent = 2}) + "\n"};
 }
 
 // "2026-11-21T10:17:27Z"
@@ -107,9 +107,7 @@ net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::stri
 }
 
 LaunchUpdate read_update(const std::string& body) {
-  const bool is_flat = data::json_depth(body) <= 1;
-  const OrderedJson json =
-      is_flat ? OrderedJson::parse(body, nullptr, /*allow_exceptions=*/false) : OrderedJson();
+  const OrderedJson json = data::parse_ordered_json(body, 1);
   constexpr const char* kAllowed =
       R"(; expected a map such as {"workers": 4, "options": "the text of an options file"})";
   if (!json.is_object()) {
@@ -122,10 +120,8 @@ LaunchUpdate read_update(const std::string& body) {
     } else if (key == "options" && value.is_string()) {
       update.options = value.get<std::string>();
     } else {
-      throw std::invalid_argument(
-          "update: " + net::quoted(key) + " is " +
-          net::quoted(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)) +
-          kAllowed);
+      throw std::invalid_argument("update: " + net::quoted(key) + " is " +
+                                  net::quoted(data::json_text(value)) + kAllowed);
     }
   }
   if (!update.workers && !update.options) {
@@ -136,8 +132,7 @@ LaunchUpdate read_update(const std::string& body) {
 }
 
 std::uint32_t read_steps(const std::string& body) {
-  const OrderedJson json =
-      data::json_depth(body) <= 1 ? OrderedJson::parse(body, nullptr, false) : OrderedJson();
+  const OrderedJson json = data::parse_ordered_json(body, 1);
   const bool has_steps = json.is_object() && json.contains("steps");
   const OrderedJson steps = has_steps ? json["steps"] : OrderedJson();
   if (!steps.is_number_unsigned() || steps.get<std::uint64_t>() < 1 ||

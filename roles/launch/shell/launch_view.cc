@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/view_fields.h"
 #include "roles/run/outcome.h"
@@ -148,8 +149,7 @@ LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, 
   const OrderedJson& tasks = field_of(status, "tasks");
   if (!tasks.is_array()) {
     throw Failure(kError, "the launch answered with something unknown: " +
-                              net::quoted(status.dump(-1, ' ', false,
-                                                      OrderedJson::error_handler_t::replace)));
+                              net::quoted(data::json_text(status)));
   }
   const OrderedJson& newest = field_of(run, "now");
   LaunchView view{.pid = count_of(status, "pid"),
@@ -208,7 +208,7 @@ std::string launch_json(const LaunchView& view) {
   for (const LaunchTask& task : view.tasks) {
     tasks.push_back(json_of(task));
   }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return data::json_text(json) + "\n";
 }
 
 }  // namespace disttf::roles

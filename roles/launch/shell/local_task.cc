@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json_text.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -144,7 +145,7 @@ std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& 
   cluster["worker"][index] = net::to_string(task.port.address());
   const nlohmann::json config = {{"cluster", std::move(cluster)},
                                  {"task", {{"type", "worker"}, {"index", task.id.index}}}};
-  return {"TF_CONFIG=" + config.dump()};
+  return {"TF_CONFIG=" + data::json_text(config)};
 }
 
 }  // namespace disttf::roles

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "data/json_text.h"
 #include "net/http/http_local.h"
 #include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
@@ -72,10 +73,8 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
   if (options.update.options) {
     update["options"] = *options.update.options;
   }
-  return {.socket = socket,
-          .method = "POST",
-          .target = "/v1/update",
-          .body = update.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {
+      .socket = socket, .method = "POST", .target = "/v1/update", .body = data::json_text(update)};
 }
 
 // What a log has brought, printed at once; as JSON, whole lines.
@@ -91,8 +90,7 @@ class LogPrinter {
     rest_ += piece;
     for (std::size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n')) {
       const nlohmann::ordered_json line = {{"task", task_}, {"line", rest_.substr(0, end)}};
-      write_output(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                   "\n");
+      write_output(data::json_text(line) + "\n");
       rest_.erase(0, end + 1);
     }
   }

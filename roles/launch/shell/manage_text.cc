@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/text_table.h"
 #include "roles/run/outcome.h"
@@ -34,7 +35,7 @@ std::string pods_text(const OrderedJson& pods) {
 
 std::string text_of(ManageVerb verb, std::string_view json) {
   try {
-    const OrderedJson parsed = OrderedJson::parse(json);
+    const OrderedJson parsed = data::parse_ordered_json(json);
     switch (verb) {
       case ManageVerb::kEndpoints:
         return endpoints_text(parsed);

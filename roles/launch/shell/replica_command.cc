@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 
 namespace disttf::roles {
@@ -66,7 +67,7 @@ std::string tf_config(const net::Cluster& cluster, const net::TaskId& task) {
     }
   }
   config["task"] = {{"type", std::string(net::job_name(task.job))}, {"index", task.index}};
-  return config.dump();
+  return data::json_text(config);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/monitor/shell/terminal.h"
@@ -32,7 +33,7 @@ OrderedJson ask(const std::string& socket, const char* target) {
   if (!answer.is_ok()) {
     fail_as_told(answer.status, answer.body);
   }
-  return OrderedJson::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+  return data::parse_ordered_json(answer.body);
 }
 
 OrderedJson newest_trace(const std::string& socket) {
@@ -106,8 +107,8 @@ std::string text_of(const OrderedJson& trace, const std::string& file) {
 
 int run_trace(const TraceOptions& options) {
   const OrderedJson before = newest_trace(options.socket);
-  const LaunchAnswer asked =
-      ask_launch(options.socket, "/v1/trace", OrderedJson{{"steps", options.steps}}.dump());
+  const LaunchAnswer asked = ask_launch(options.socket, "/v1/trace",
+                                        data::json_text(OrderedJson{{"steps", options.steps}}));
   if (asked.error) {
     fail_to_reach(options.socket, asked.error);
   }
@@ -125,7 +126,7 @@ int run_trace(const TraceOptions& options) {
     trace["file"] = std::filesystem::absolute(options.output).string();
   }
   trace.erase("kind");
-  write_output(options.json ? trace.dump(2) + "\n"
+  write_output(options.json ? data::json_text(trace, {.indent = 2}) + "\n"
                             : text_of(trace, options.output.empty() ? file : options.output));
   return kDone;
 }

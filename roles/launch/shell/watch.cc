@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "data/file.h"
+#include "data/json_text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
 #include "roles/monitor/shell/terminal_keys.h"
@@ -32,9 +33,7 @@ using std::chrono::steady_clock;
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
 
-OrderedJson parsed(std::string_view json) {
-  return OrderedJson::parse(json, nullptr, /*allow_exceptions=*/false);
-}
+OrderedJson parsed(std::string_view json) { return data::parse_ordered_json(json); }
 
 // What the launch tells of its run; null: it does not, or not now.
 OrderedJson ask_for_run(const std::string& socket) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 
@@ -21,9 +21,7 @@ constexpr std::size_t kMostRecordDepth = 6;
 
 OrderedJson begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
 
-std::string line_of(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string line_of(const OrderedJson& json) { return data::json_text(json); }
 
 // Without the first of `optional`, and so on, until it fits.
 std::string fitted(OrderedJson json, std::initializer_list<const char*> optional) {
@@ -82,7 +80,7 @@ std::string RunRecord::to_line(double time) const {
   if (!classes.empty() && classes.size() <= kMostClassNames) {
     json["classes"] = classes;
   }
-  json["settings"] = OrderedJson::parse(to_json(*config), nullptr, /*allow_exceptions=*/false);
+  json["settings"] = data::parse_ordered_json(to_json(*config));
   return fitted(std::move(json), {"settings", "classes"});
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/wire/text.h"
 
 namespace disttf::roles {
@@ -86,9 +86,7 @@ bool is_of(const OrderedJson& value, FieldType type) {
 }
 
 std::string wrong_field(const std::string& name, const OrderedJson& value, FieldType type) {
-  return name + " is " +
-         net::quoted(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)) +
-         "; expected " + described(type);
+  return name + " is " + net::quoted(data::json_text(value)) + "; expected " + described(type);
 }
 
 // Empty: nothing is wrong. `name`: how the sentence calls it.
@@ -166,9 +164,7 @@ RecordLine from_metrics(const OrderedJson& line) {
 }  // namespace
 
 RecordLine read_record_line(std::string_view line) {
-  OrderedJson record = data::json_depth(line) <= kMostDepth
-                           ? OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false)
-                           : OrderedJson();
+  OrderedJson record = data::parse_ordered_json(line, kMostDepth);
   if (!record.is_object()) {
     return {.record = {}, .why = net::quoted(line) + " is not a JSON object"};
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/view_fields.h"
 
@@ -226,7 +227,7 @@ std::string plot_json(std::span<const PlottedRun> runs, const PlotSettings& sett
     }
     json["runs"].push_back({{"run", run.name}, {"series", std::move(series)}});
   }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return data::json_text(json) + "\n";
 }
 
 }  // namespace disttf::roles

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/json_text.h"
 #include "roles/monitor/core/record.h"
 
 namespace disttf::roles {
@@ -102,7 +103,7 @@ bool RunView::take(std::string_view line) {
   if (!may_be_record(line)) {
     return false;
   }
-  const OrderedJson record = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson record = data::parse_ordered_json(line);
   if (!record.is_object() || !field(record, "time").is_number()) {
     return false;
   }
@@ -270,7 +271,7 @@ std::string RunView::json() const {
   json["trace"] = trace_;
   json["result"] = result_;
   json["id"] = id_;
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return data::json_text(json);
 }
 
 const OrderedJson& RunView::task(const std::string& name) const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
 #include "roles/monitor/core/text_table.h"
@@ -26,9 +27,7 @@ constexpr std::array<const char*, 7> kShownStages = {"pull", "load", "forward", 
                                                      "push", "wait", "apply"};
 
 std::string plain(const OrderedJson& value) {
-  return net::one_line(value.is_string()
-                           ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  return net::one_line(value.is_string() ? value.get<std::string>() : data::json_text(value));
 }
 
 // The last lines: of what there are more of, only the newest are shown.
@@ -160,8 +159,7 @@ std::string event_lines(const OrderedJson& view, std::size_t width) {
 }  // namespace
 
 OrderedJson changed_settings(const OrderedJson& published) {
-  const OrderedJson usual =
-      OrderedJson::parse(to_json(RunConfig{}), nullptr, /*allow_exceptions=*/false);
+  const OrderedJson usual = data::parse_ordered_json(to_json(RunConfig{}));
   OrderedJson changed = OrderedJson::object();
   for (const Setting& setting : settings()) {
     const OrderedJson& value = field_of(published, setting.name);

@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/record.h"
 
@@ -19,9 +19,7 @@ constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
-std::string dumped(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string dumped(const OrderedJson& json) { return data::json_text(json); }
 
 // Below 0 stays so: it has not come.
 std::int64_t whole(float seconds) {
@@ -196,11 +194,11 @@ std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
 // Calls `read` with the object, which may throw what nlohmann does.
 template <typename Metrics, typename Read>
 std::optional<Metrics> parsed(std::string_view text, Read read) {
-  if (text.size() > net::kMaxMetricsBytes || data::json_depth(text) > kMostTextDepth) {
+  if (text.size() > net::kMaxMetricsBytes) {
     return std::nullopt;
   }
   try {
-    return read(OrderedJson::parse(text));
+    return read(data::parse_ordered_json(text, kMostTextDepth));
   } catch (const std::exception&) {
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/record_feed.h"
@@ -53,7 +54,7 @@ net::HttpReply answer_change(const PageThread::Changes& changes,
   if (request.method != "POST") {
     return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes POST");
   }
-  return {.body = nlohmann::json{{"message", (*change)()}}.dump() + "\n"};
+  return {.body = data::json_text(nlohmann::json{{"message", (*change)()}}) + "\n"};
 }
 
 }  // namespace

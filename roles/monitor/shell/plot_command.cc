@@ -6,6 +6,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/chart_svg.h"
 #include "roles/monitor/core/show_text.h"
@@ -19,7 +20,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson view_of(const std::string& path) {
-  return OrderedJson::parse(RecordedRun(path).feed().view(), nullptr, /*allow_exceptions=*/false);
+  return data::parse_ordered_json(RecordedRun(path).feed().view());
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -79,10 +80,9 @@ int run_show(const ShowOptions& options) {
     return run_record_page(options.runs, *options.page);
   }
   const OrderedJson view = view_of(options.runs.front());
-  write_output(options.json
-                   ? view.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n"
-                   : show_text(view, options.runs.front(),
-                               terminal_state(STDOUT_FILENO, options.variables).style));
+  write_output(options.json ? data::json_text(view) + "\n"
+                            : show_text(view, options.runs.front(),
+                                        terminal_state(STDOUT_FILENO, options.variables).style));
   return kDone;
 }
 

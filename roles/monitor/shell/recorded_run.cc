@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/record_line.h"
 #include "roles/monitor/core/view_fields.h"
@@ -45,7 +46,7 @@ RecordReading RecordedRun::read(BadLines bad_lines) {
     if (text_of_field(record, "source") == kMetricsFile) {
       set_time(known);
     }
-    feed_.take(known.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+    feed_.take(data::json_text(known));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/asset_reply.h"
@@ -92,7 +93,7 @@ net::HttpReply RunPage::access(const net::HttpServerRequest& request) const {
   for (const Shown& each : runs_) {
     json["runs"].push_back({{"name", each.name}, {"records", each.page->feed_.newest()}});
   }
-  return {.body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+  return {.body = data::json_text(json) + "\n"};
 }
 
 RunPage* RunPage::run_in(std::string_view query) {

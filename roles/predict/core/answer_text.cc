@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "data/json_text.h"
 #include "math/evaluation.h"
 #include "net/wire/text.h"
 
@@ -100,7 +101,7 @@ std::string answer_json(const TrainedModel& model, const AskedExample& asked,
       out["probabilities"].push_back(number_json(each));
     }
   }
-  return out.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  return data::json_text(out);
 }
 
 }  // namespace disttf::roles

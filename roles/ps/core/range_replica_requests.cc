@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "data/json_text.h"
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -223,7 +224,7 @@ std::string RangeReplica::status() const {
     out["staleness_sum"] = counters.staleness_sum;
     out["staleness_max"] = counters.staleness_max;
   }
-  return out.dump();
+  return data::json_text(out);
 }
 
 }  // namespace disttf::roles

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
 #include "net/http/browser_guard.h"
 #include "net/http/http_status.h"
 #include "roles/monitor/shell/asset_reply.h"
@@ -40,7 +41,7 @@ std::string page_json(std::string_view name, const Shelf& shelf, const RunAccura
       json["accuracy"] = *known;
     }
   }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return data::json_text(json) + "\n";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 #include "roles/store/core/json_members.h"
@@ -150,7 +151,7 @@ std::vector<std::byte> gcs_upload_body(std::span<const std::byte> bytes, std::ui
   const Json told = {{"crc32c", crc32c_text(crc32c)}, {"contentType", "application/octet-stream"}};
   const std::string line = "--" + std::string(boundary);
   const std::string head = line + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" +
-                           told.dump() + "\r\n" + line +
+                           data::json_text(told) + "\r\n" + line +
                            "\r\nContent-Type: application/octet-stream\r\n\r\n";
   const std::string tail = "\r\n" + line + "--\r\n";
   std::vector<std::byte> body(head.size() + bytes.size() + tail.size());
@@ -168,7 +169,7 @@ std::string gcs_compose_body(std::span<const ObjectInfo> parts) {
   }
   const Json all = {{"sourceObjects", std::move(sources)},
                     {"destination", {{"contentType", "application/octet-stream"}}}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return data::json_text(all);
 }
 
 }  // namespace disttf::roles

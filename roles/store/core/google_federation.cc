@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "data/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 #include "roles/store/core/json_members.h"
@@ -108,8 +109,7 @@ std::string exchange_form(const FederatedIdentity& identity, std::string_view su
                      pair("subject_token", subject_token);
   if (identity.client.empty() && !identity.user_project.empty()) {
     const nlohmann::json options = {{"userProject", identity.user_project}};
-    form += "&" +
-            pair("options", options.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    form += "&" + pair("options", data::json_text(options));
   }
   return form;
 }
@@ -125,15 +125,14 @@ NamedTexts exchange_fields(const FederatedIdentity& identity) {
 std::string impersonation_body(const FederatedIdentity& identity) {
   const nlohmann::json body = {{"scope", nlohmann::json::array({kGoogleScope})},
                                {"lifetime", std::to_string(identity.lifetime_s) + "s"}};
-  return body.dump();
+  return data::json_text(body);
 }
 
 std::optional<GoogleToken> impersonated_token_from(std::string_view text,
                                                    std::chrono::sys_seconds now) {
   const nlohmann::json all = json_answer(text, kMaxFederationDepth);
   const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
-  auto token =
-      google_token_from(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now);
+  auto token = google_token_from(data::json_text(named), now);
   if (!token) return std::nullopt;
   if (const auto end = time_from_iso(member_text(all, "expireTime"))) token->end = *end;
   return token;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 #include "roles/store/core/json_members.h"
@@ -111,9 +112,7 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
                        {"aud", identity.place},
                        {"iat", seconds},
                        {"exp", seconds + kAssertionSeconds}};
-  const auto dumped = [](const Json& each) {
-    return net::base64_for_urls(each.dump(-1, ' ', false, Json::error_handler_t::replace));
-  };
+  const auto dumped = [](const Json& each) { return net::base64_for_urls(data::json_text(each)); };
   const std::string text = dumped(head) + "." + dumped(claims);
   const auto signature = rs256(identity.private_key, text);
   if (!signature) return std::nullopt;

@@ -7,14 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 
 namespace disttf::roles {
 
 // Discarded, which is no object: it is no JSON, or nested deeper than `max_depth`.
 inline nlohmann::json json_answer(std::string_view text, std::size_t max_depth) {
-  if (data::json_depth(text) > max_depth) return nlohmann::json::value_t::discarded;
-  return nlohmann::json::parse(text, nullptr, false);
+  return data::parse_json(text, max_depth);
 }
 
 // An object's member; null: it has none, or is no object.

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/store/core/xml_elements.h"
 
@@ -109,8 +109,7 @@ std::optional<Credentials> credentials_from_xml(std::string_view xml) {
 }
 
 std::optional<Credentials> credentials_from_json(std::string_view text) {
-  if (data::json_depth(text) > kMaxJsonDepth) return std::nullopt;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = data::parse_json(text, kMaxJsonDepth);
   if (!json.is_object()) return std::nullopt;
   Credentials found{.key_id = text_in(json, "AccessKeyId"),
                     .secret = text_in(json, "SecretAccessKey"),

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_depth.h"
+#include "data/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 #include "roles/store/core/store_error.h"
@@ -19,10 +19,7 @@ constexpr std::size_t kMaxHdfsDepth = 16;  // a status of an erasure coded file 
 constexpr std::size_t kMaxSaid = 200;      // bytes of what the store says
 constexpr std::int64_t kMaxHdfsTimeMs = 253402300799999;  // the end of the year 9999
 
-Json parsed(std::string_view text) {
-  if (data::json_depth(text) > kMaxHdfsDepth) return Json::value_t::discarded;
-  return Json::parse(text, nullptr, false);
-}
+Json parsed(std::string_view text) { return data::parse_json(text, kMaxHdfsDepth); }
 
 // The member of an object, or nothing.
 const Json* member(const Json& object, const char* name) {

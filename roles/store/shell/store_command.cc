@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/json_text.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
@@ -77,9 +78,8 @@ int list(const ListCommand& command) {
   if (command.as_json) {
     nlohmann::json all = nlohmann::json::array();
     for (const StoreEntry& entry : *entries) all.push_back(json_of(entry));
-    print_result(
-        nlohmann::json{{"place", net::one_line(command.place)}, {"entries", std::move(all)}}
-            .dump());
+    print_result(data::json_text(
+        nlohmann::json{{"place", net::one_line(command.place)}, {"entries", std::move(all)}}));
   } else {
     for (const StoreEntry& entry : *entries) print_result(line_of(entry));
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/json_text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -117,7 +119,7 @@ std::string metrics_line(const Metrics& metrics) {
     line["classes"] = classes_of(*metrics.test, *metrics.result_classes);
     line["confusion"] = confusion_of(*metrics.test);
   }
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return data::json_text(line) + "\n";
 }
 
 }  // namespace disttf::roles

@@ -1,0 +1,54 @@
+#include "data/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace disttf::data {
+namespace {
+
+TEST(JsonDepth, CountsTheBracketsThatAreOpenAtOnce) {
+  EXPECT_EQ(json_depth(""), 0U);
+  EXPECT_EQ(json_depth("1"), 0U);
+  EXPECT_EQ(json_depth("[]"), 1U);
+  EXPECT_EQ(json_depth(R"({"a":[1],"b":[[2],{}]})"), 3U);
+  EXPECT_EQ(json_depth(std::string(100'000, '[')), 100'000U);
+}
+
+TEST(JsonDepth, BracketsInStringsAreText) {
+  EXPECT_EQ(json_depth(R"(["[[[", "\"[[", "\\", []])"), 2U);
+}
+
+TEST(JsonDepth, ClosingTooOftenDoesNotWrapAround) { EXPECT_EQ(json_depth("]]]}[["), 2U); }
+
+TEST(JsonText, WhatIsNoJsonIsDiscarded) {
+  EXPECT_TRUE(parse_json("").is_discarded());
+  EXPECT_TRUE(parse_json("{\"a\": }").is_discarded());
+  EXPECT_TRUE(parse_ordered_json("[1, 2").is_discarded());
+  EXPECT_TRUE(parse_json("null").is_null());
+}
+
+TEST(JsonText, WhatIsTooDeepIsDiscarded) {
+  EXPECT_EQ(parse_json("[[1]]", 2).at(0).at(0), 1);
+  EXPECT_TRUE(parse_json("[[1]]", 1).is_discarded());
+  EXPECT_TRUE(parse_ordered_json(std::string(100'000, '['), 8).is_discarded());
+}
+
+TEST(JsonText, OrderedMembersStayInTheirOrder) {
+  EXPECT_EQ(json_text(parse_ordered_json(R"({"b": 1, "a": 2})")), R"({"b":1,"a":2})");
+  EXPECT_EQ(json_text(parse_json(R"({"b": 1, "a": 2})")), R"({"a":2,"b":1})");
+}
+
+TEST(JsonText, BytesThatAreNoTextAreReplaced) {
+  const nlohmann::json value = "a\xff\xc3\xa9";
+  EXPECT_EQ(json_text(value), "\"a\xef\xbf\xbd\xc3\xa9\"");
+  EXPECT_EQ(json_text(value, {.only_ascii = true}), R"("a\ufffd\u00e9")");
+}
+
+TEST(JsonText, IsIndentedWhereAsked) {
+  EXPECT_EQ(json_text(nlohmann::json{1}, {.indent = 2}), "[\n  1\n]");
+}
+
+}  // namespace
+}  // namespace disttf::data
