@@ -19,9 +19,9 @@ target_compile_options(disttf_flags INTERFACE
   -ffile-prefix-map=${to_sources}=
   # The linker needs it for -static-pie; Debian's compiler does it unasked, others do not.
   $<$<CONFIG:Release>:-fPIE>
-  # g++ looks for garbage of its own each time that it has twice as much as before, and in what a unit
-  # makes of it there is little: left alone up to 1.5 GB, a unit takes a tenth less time, and 1.3 GB
-  # for 1.0 at most.
+  # g++ collects its garbage each time that it has twice as much memory as after the last time, and a
+  # unit makes little garbage. Without that, up to 1.5 GB, a unit takes a tenth less time, and 1.3 GB
+  # of memory instead of 1.0 at most.
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1500000>
   # One section a function, so that the linker can drop what nobody calls.
   $<$<CONFIG:Release>:-ffunction-sections -fdata-sections>)

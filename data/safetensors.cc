@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "data/error.h"
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf {
 namespace {

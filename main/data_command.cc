@@ -9,7 +9,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "main/flag_values.h"
 #include "main/own_data_flags.h"
 #include "net/wire/text.h"

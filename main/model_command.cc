@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "main/flag_values.h"
 #include "main/model_file.h"
 #include "net/wire/text.h"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "data/own/row_source.h"
 #include "data/posix_file_system.h"
 #include "data/sha256.h"

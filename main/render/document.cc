@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::render {
 namespace {

@@ -5,7 +5,7 @@
 // has no one-off jobs: tasks stay up after the run (--on_finish=idle).
 #include <string>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"

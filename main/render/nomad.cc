@@ -5,7 +5,6 @@
 // machine takes at most one task of each.
 #include <string>
 
-#include "data/json_text.h"
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::roles {
 namespace {

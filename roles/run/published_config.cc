@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/run/run_config.h"
 #include "roles/run/setting.h"
 
@@ -43,7 +43,7 @@ std::string shown(const Json& value) {
   }
   const auto is_structured = [](const Json& part) { return part.is_structured(); };
   if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
-    return "a nested value";  // dump() recurses: as deep as the peer that sent it likes
+    return "a nested value";  // writing it recurses: as deep as the peer that sent it likes
   }
   std::string text = data::json_text(value, {.only_ascii = true});
   if (text.size() > kMaxShown) {

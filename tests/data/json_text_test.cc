@@ -1,4 +1,4 @@
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 #include <gtest/gtest.h>
 

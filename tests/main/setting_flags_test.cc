@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 #include "main/flags.h"
 #include "main/help_text.h"
 #include "main/parse_flags.h"
+#include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
 #include "tests/main/flag_document.h"
 
@@ -133,9 +135,10 @@ class EachBoundedSetting : public EachSetting {};
 
 TEST_P(EachFlag, IsTakenFromTheCommandLineAndFromAFile) {
   EXPECT_EQ(text_of(setting(), written({flag() + "=" + another()}).run), another());
-  const std::string path = testing::TempDir() + "disttf_setting_" + std::string(setting().name);
+  const data::test::ScratchDirectory directory;
+  const std::filesystem::path path = directory.path() / "settings.toml";
   std::ofstream(path) << setting().name << " = \"" << another() << "\"\n";
-  EXPECT_EQ(text_of(setting(), written({"--config=" + path}).run), another());
+  EXPECT_EQ(text_of(setting(), written({"--config=" + path.string()}).run), another());
   EXPECT_EQ(text_of(setting(), written({}).run), text_of(setting(), RunConfig{}));
 }
 

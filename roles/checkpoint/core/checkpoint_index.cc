@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "data/sha256.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
@@ -257,7 +257,9 @@ CheckpointIndex parse_index(std::string_view text, const std::filesystem::path& 
   }
   try {
     require(data::json_depth(text) <= kDeepest, "it is nested too deep");
-    const Json json = data::parse_json(text).at("disttf");
+    const Json whole = data::parse_json(text);
+    require(whole.is_object(), "it is no JSON object");
+    const Json& json = whole.at("disttf");
     const std::uint64_t format = count_from(json.at("format"));
     if (format != kCheckpointFormat) {
       throw Failure(kUsage, path.string() + " has format " + std::to_string(format) +

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::roles {
 namespace {

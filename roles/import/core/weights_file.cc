@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "data/own/npy.h"
 #include "data/own/row_source.h"
 #include "data/zip.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/http/http_local.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/step_sampling.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/http/http_local.h"
 #include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"

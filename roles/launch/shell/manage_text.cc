@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/text_table.h"
 #include "roles/run/outcome.h"
@@ -31,11 +31,18 @@ std::string pods_text(const OrderedJson& pods) {
   return text;
 }
 
+Failure unknown_answer(std::string_view json) {
+  return Failure(kError, "the launch answered with something unknown: " + net::quoted(json));
+}
+
 }  // namespace
 
 std::string text_of(ManageVerb verb, std::string_view json) {
+  const OrderedJson parsed = data::parse_ordered_json(json);
+  if (!parsed.is_structured()) {
+    throw unknown_answer(json);
+  }
   try {
-    const OrderedJson parsed = data::parse_ordered_json(json);
     switch (verb) {
       case ManageVerb::kEndpoints:
         return endpoints_text(parsed);
@@ -47,7 +54,7 @@ std::string text_of(ManageVerb verb, std::string_view json) {
         return parsed.at("message").get<std::string>() + "\n";
     }
   } catch (const OrderedJson::exception&) {
-    throw Failure(kError, "the launch answered with something unknown: " + net::quoted(json));
+    throw unknown_answer(json);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 
 namespace disttf::roles {

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <thread>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/monitor/shell/terminal.h"

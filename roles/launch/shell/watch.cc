@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "data/file.h"
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
 #include "roles/monitor/shell/terminal_keys.h"

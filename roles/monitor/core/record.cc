@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
 

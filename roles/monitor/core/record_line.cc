@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 
 namespace disttf::roles {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/monitor/core/record.h"
 
 namespace disttf::roles {

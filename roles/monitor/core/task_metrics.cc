@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/record.h"
 
@@ -191,14 +191,18 @@ std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
   return dumped(json);
 }
 
-// Calls `read` with the object, which may throw what nlohmann does.
+// Calls `read` with what the text is, if it is JSON, which may throw what nlohmann does.
 template <typename Metrics, typename Read>
 std::optional<Metrics> parsed(std::string_view text, Read read) {
   if (text.size() > net::kMaxMetricsBytes) {
     return std::nullopt;
   }
+  const OrderedJson json = data::parse_ordered_json(text, kMostTextDepth);
+  if (json.is_discarded()) {
+    return std::nullopt;
+  }
   try {
-    return read(data::parse_ordered_json(text, kMostTextDepth));
+    return read(json);
   } catch (const std::exception&) {
     return std::nullopt;
   }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/record_feed.h"

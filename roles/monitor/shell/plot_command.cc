@@ -6,7 +6,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/chart_svg.h"
 #include "roles/monitor/core/show_text.h"

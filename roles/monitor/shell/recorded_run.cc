@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/record_line.h"
 #include "roles/monitor/core/view_fields.h"

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "math/evaluation.h"
 #include "net/wire/text.h"
 

@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/http/browser_guard.h"
 #include "net/http/http_status.h"
 #include "roles/monitor/shell/asset_reply.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::roles {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"

@@ -1,7 +1,25 @@
 #include "roles/trainer/core/dialer.h"
 
+#include <string>
+#include <system_error>
+
 namespace disttf::roles {
 namespace {
+
+// Hosts of the range answer, but none of them has it: the chief has chosen the one that does not
+// answer, or has not said yet which it is.
+class NoPrimary final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "disttf trainer"; }
+  [[nodiscard]] std::string message(int /*code*/) const override {
+    return "no primary has answered";
+  }
+};
+
+std::error_code no_primary() {
+  static const NoPrimary category;
+  return {1, category};
+}
 
 // One host of a range that has two: one that swallows packets must not keep the link from the
 // other.
@@ -60,7 +78,7 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
       return refused(Failure(kUsage, "--ps_replicas: 2 is not allowed here: " + session.name() +
                                          " trains a run that has none"));
     }
-    return failed(std::make_error_code(std::errc::resource_unavailable_try_again), now);
+    return failed(no_primary(), now);
   }
   range_.reset();
   return fit == RangeSession::Fit::kOtherState ? Result::kOtherState : Result::kOpen;

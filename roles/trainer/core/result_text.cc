@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/json_text.h"
+#include "data/json/json_text.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,9 +1,9 @@
-// JSON to and from text: the one place that has nlohmann's parser and printer, of which each unit
-// of the build that called them itself would make its own, a second and a half of the compiler's.
+// JSON to and from text, for all but net/: nlohmann's parser and printer are templates, which take
+// the compiler a second and a half in each unit of the build that calls them.
 //
 // What is read is somebody's: it may be no JSON, or nested so deep that what calls itself for each
 // level, as writing and comparing values do, runs out of stack. What is written may hold somebody's
-// bytes: those that are no UTF-8 become U+FFFD.
+// bytes: those that are no UTF-8 become U+FFFD, so whoever needs them back must see to it before.
 //
 // Pure functions; callable from any thread.
 #pragma once
