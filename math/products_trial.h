@@ -1,5 +1,5 @@
 // Whether two ways to multiply give the same bits, tried on numbers that are hard to add: for
-// instructions that nobody has run disttf on, before they multiply in a run.
+// instructions that are not trusted to do the same on every CPU, before they multiply in a run.
 #pragma once
 
 #include "math/kernels_table.h"
