@@ -17,9 +17,11 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-// Slow enough that a timeline is begun long before the end, and that a step is no blur.
+// Slow enough that a timeline is begun long before the end, and that a step is no blur. It begins
+// so many steps ahead as pass in three seconds at the pace of the moment; on a busy machine that
+// may double meanwhile, which the delay keeps within bounds.
 const Words kSteady = {"--train_steps=1000000", "--model=softmax", "--batch_size=200",
-                       "--eval_every=0"};
+                       "--eval_every=0", "--debug_delay_ms=10"};
 
 class TraceTest : public ProcessTest {
  protected:
