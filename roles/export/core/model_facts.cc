@@ -12,7 +12,6 @@ namespace {
 using Json = nlohmann::json;
 
 // Names are a user's bytes, which need not be text.
-std::string fact_text(const Json& json) { return data::json_text(json); }
 
 std::string layers_json(const RunConfig& config) {
   RunConfig written = config;
@@ -32,14 +31,14 @@ ModelFacts facts_of(const TrainedModel& model) {
     facts["disttf.accuracy"] = fmt::format("{}", *model.accuracy);
   }
   if (!examples.classes.empty()) {
-    facts["disttf.classes"] = fact_text(examples.classes);
+    facts["disttf.classes"] = data::json_text(Json(examples.classes));
   }
   if (!examples.columns.empty()) {
-    facts["disttf.columns"] = fact_text(examples.columns);
+    facts["disttf.columns"] = data::json_text(Json(examples.columns));
   }
   return facts;
 }
 
-std::string to_json(const ModelFacts& facts) { return fact_text(Json(facts)); }
+std::string to_json(const ModelFacts& facts) { return data::json_text(Json(facts)); }
 
 }  // namespace disttf::roles

@@ -33,12 +33,10 @@ using std::chrono::steady_clock;
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
 
-OrderedJson parsed(std::string_view json) { return data::parse_ordered_json(json); }
-
 // What the launch tells of its run; null: it does not, or not now.
 OrderedJson ask_for_run(const std::string& socket) {
   const LaunchAnswer answer = ask_launch(socket, "/v1/run");
-  return answer.error || !answer.is_ok() ? OrderedJson() : parsed(answer.body);
+  return answer.error || !answer.is_ok() ? OrderedJson() : data::parse_ordered_json(answer.body);
 }
 
 double steady_seconds() {
@@ -152,7 +150,7 @@ class Watch {
     if (OrderedJson run = ask_for_run(options_.socket); !run.is_null()) {
       run_ = std::move(run);  // what was known last stays known
     }
-    view_ = meter_.take(parsed(status.body), run_, steady_seconds());
+    view_ = meter_.take(data::parse_ordered_json(status.body), run_, steady_seconds());
     return {};
   }
 
@@ -276,7 +274,8 @@ int run_watch(const WatchOptions& options) { return Watch(options).run(); }
 std::string status_text(const std::string& socket, std::string_view status,
                         const TerminalVariables& variables) {
   const TerminalState terminal = terminal_state(STDOUT_FILENO, variables);
-  const LaunchView view = LaunchMeter().take(parsed(status), ask_for_run(socket), steady_seconds());
+  const LaunchView view =
+      LaunchMeter().take(data::parse_ordered_json(status), ask_for_run(socket), steady_seconds());
   const std::size_t width = terminal.is_terminal ? terminal.style.columns : 0;
   return run_line(view, width) + text_of(status_table(view), width);
 }

@@ -21,17 +21,15 @@ constexpr std::size_t kMostRecordDepth = 6;
 
 OrderedJson begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
 
-std::string line_of(const OrderedJson& json) { return data::json_text(json); }
-
 // Without the first of `optional`, and so on, until it fits.
 std::string fitted(OrderedJson json, std::initializer_list<const char*> optional) {
-  std::string line = line_of(json);
+  std::string line = data::json_text(json);
   for (const char* const key : optional) {
     if (line.size() <= kMaxRecordBytes) {
       break;
     }
     json.erase(key);
-    line = line_of(json);
+    line = data::json_text(json);
   }
   return line.size() <= kMaxRecordBytes ? line : std::string();
 }
@@ -91,7 +89,7 @@ std::string StepRecord::to_line(double time) const {
   json["learning_rate"] = learning_rate;
   json["images"] = images;
   json["images_per_second"] = images_per_second;
-  return line_of(json);
+  return data::json_text(json);
 }
 
 std::string EvaluationRecord::to_line(double time) const {
@@ -107,7 +105,7 @@ std::string EvaluationRecord::to_line(double time) const {
   if (test != nullptr) {
     json["test"] = json_of(*test);
   }
-  return line_of(json);
+  return data::json_text(json);
 }
 
 std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint64_t step,
@@ -181,7 +179,7 @@ std::string EventRecord::to_line(double time) const {
 std::string StateRecord::to_line(double time) const {
   OrderedJson json = begin("state", time);
   json["state"] = state;
-  return line_of(json);
+  return data::json_text(json);
 }
 
 std::string PictureRecord::to_line(double time) const {

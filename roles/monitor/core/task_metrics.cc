@@ -19,8 +19,6 @@ constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
-std::string dumped(const OrderedJson& json) { return data::json_text(json); }
-
 // Below 0 stays so: it has not come.
 std::int64_t whole(float seconds) {
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
@@ -176,11 +174,12 @@ net::TaskId task_of(const OrderedJson& json) {
 // With as many of the newest samples as fit.
 template <typename Sample>
 std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
-  std::size_t room = net::kMaxMetricsBytes - std::min(net::kMaxMetricsBytes, dumped(json).size());
+  std::size_t room =
+      net::kMaxMetricsBytes - std::min(net::kMaxMetricsBytes, data::json_text(json).size());
   OrderedJson& list = json["samples"] = OrderedJson::array();
   for (auto sample = samples.rbegin(); sample != samples.rend(); ++sample) {
     OrderedJson each = json_of(*sample);
-    const std::size_t size = dumped(each).size() + 1;
+    const std::size_t size = data::json_text(each).size() + 1;
     if (size + 16 > room) {
       break;
     }
@@ -188,7 +187,7 @@ std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
     list.push_back(std::move(each));
   }
   std::reverse(list.begin(), list.end());
-  return dumped(json);
+  return data::json_text(json);
 }
 
 // Calls `read` with what the text is, if it is JSON, which may throw what nlohmann does.
@@ -355,7 +354,7 @@ std::string to_line(const TrainerMetrics& metrics, double time) {
           metrics.samples, [stage](const TrainerSample& sample) { return sample.seconds[stage]; });
     }
   }
-  return dumped(json);
+  return data::json_text(json);
 }
 
 std::string to_line(const PsMetrics& metrics, double time) {
@@ -375,7 +374,7 @@ std::string to_line(const PsMetrics& metrics, double time) {
     json["stages"] = {
         {"apply", mean(metrics.samples, [](const RangeSample& sample) { return sample.apply; })}};
   }
-  return dumped(json);
+  return data::json_text(json);
 }
 
 }  // namespace disttf::roles
