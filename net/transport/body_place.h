@@ -12,6 +12,7 @@ class SharedView;
 // What is read in place begins on such a boundary where it is to be joined with what lies
 // elsewhere: see net/transport/joined_bodies.h.
 inline constexpr std::size_t kPageBytes = 4096;
+inline constexpr std::size_t kLineBytes = 64;  // of a processor's cache
 // So many bytes, and what is left of their last page.
 [[nodiscard]] constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;

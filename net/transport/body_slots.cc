@@ -49,17 +49,20 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
   return SharedOffer{.token = theirs.token, .size = memory_->bytes().size()};
 }
 
-bool BodySlots::leave(FrameHeader& header, std::span<const std::byte> body) {
+bool BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
+                      std::span<const std::byte> rest) {
+  const std::size_t size = head.size() + rest.size();
   const auto slot = std::ranges::find(slots_, false, &Slot::is_taken);
-  if (!has_agreed() || slot == slots_.end() || body.size() > bytes_ || body.empty()) {
+  if (!has_agreed() || slot == slots_.end() || size > bytes_ || size == 0) {
     return false;
   }
   *slot = {.is_taken = true, .request_id = header.request_id};
   const std::size_t place = static_cast<std::size_t>(slot - slots_.begin()) * whole_pages(bytes_);
-  std::copy(body.begin(), body.end(), memory_->bytes().subspan(place).begin());
+  const auto at = std::copy(head.begin(), head.end(), memory_->bytes().subspan(place).begin());
+  std::copy(rest.begin(), rest.end(), at);
   header.flags |= kFlagInPlace;
   header.place = place;
-  header.body_size = body.size();
+  header.body_size = size;
   return true;
 }
 

@@ -38,9 +38,10 @@ class BodySlots {
   [[nodiscard]] std::optional<SharedOffer> answered(std::span<const std::byte> body);
   [[nodiscard]] bool has_agreed() const noexcept { return state_ == State::kAgreed; }
 
-  // Copies the body into a free slot; the header says where, and is to be sent alone. False: they
-  // have not agreed, or no slot is free, or none is that large.
-  [[nodiscard]] bool leave(FrameHeader& header, std::span<const std::byte> body);
+  // Copies a body, `head` and behind it `rest`, into a free slot; the header says where, and is to
+  // be sent alone. False: they have not agreed, or no slot is free, or none is that large.
+  [[nodiscard]] bool leave(FrameHeader& header, std::span<const std::byte> head,
+                           std::span<const std::byte> rest);
   // The other end is done with the frames of this request_id, and of lower ones.
   void done(std::uint64_t request_id) noexcept;
 

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <asio/error.hpp>
+#include <cassert>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "net/transport/answer_slot.h"
 #include "net/transport/handover.h"
+#include "net/transport/header_slot.h"
 #include "net/wire/messages.h"
 
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kLineBytes = 64;  // of a processor's cache
 // Requests of the channel's own are numbered from here on, far from those of whoever uses it.
 constexpr std::uint64_t kFirstId = std::uint64_t{1} << 63U;
 
@@ -23,8 +23,13 @@ std::size_t line_end(std::size_t bytes) noexcept {
 }
 
 // Behind the gradients, on a cache line of its own: the word that says whether the trainer sleeps.
-std::size_t sleep_word_behind(std::size_t bytes, std::size_t count) noexcept {
-  return (count - 1) * whole_pages(bytes) + line_end(bytes);
+// Behind that the slots.
+std::size_t sleep_word_of(const GradientMemory::Shape& shape) noexcept {
+  return (shape.count - 1) * whole_pages(shape.bytes) + line_end(shape.bytes);
+}
+
+std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noexcept {
+  return sleep_word_of(shape) + kLineBytes + channel * kHeaderSlotBytes;
 }
 
 }  // namespace
@@ -32,8 +37,9 @@ std::size_t sleep_word_behind(std::size_t bytes, std::size_t count) noexcept {
 // A channel to one ps, which it is sent frames over as ever.
 class InPlaceChannel final : public Channel {
  public:
-  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory)
-      : channel_(std::move(channel)), memory_(memory) {}
+  // `pushes_at`: where in the memory pushes are left; 0: they are frames.
+  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory, std::size_t pushes_at)
+      : channel_(std::move(channel)), memory_(memory), pushes_at_(pushes_at) {}
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
@@ -48,6 +54,7 @@ class InPlaceChannel final : public Channel {
     channel_->close();
     kept_.reset();
     answers_at_ = 0;
+    sleep_word_ = 0;
   }
   [[nodiscard]] bool is_open() const noexcept override { return channel_->is_open(); }
   [[nodiscard]] int fd() noexcept override { return channel_->fd(); }
@@ -62,9 +69,16 @@ class InPlaceChannel final : public Channel {
  private:
   [[nodiscard]] bool has_answer() const noexcept;
   // REQUIRES: answers_at_ != 0.
-  [[nodiscard]] AnswerSlotView slot() const noexcept {
-    return AnswerSlotView(view_->bytes().subspan(answers_at_, kAnswerSlotBytes));
+  [[nodiscard]] HeaderSlotView answers() const noexcept {
+    return HeaderSlotView(view_->bytes().subspan(answers_at_, kHeaderSlotBytes));
   }
+  // Whether the ps finds a push that is left in memory. REQUIRES: is_in_place().
+  [[nodiscard]] bool is_ps_awake() const noexcept {
+    return sleep_word_ != 0 &&
+           !net::is_asleep(SleepWordView(view_->bytes().subspan(sleep_word_, kSleepWordBytes)));
+  }
+  // Leaves the push in memory, and rings where the ps sleeps by now.
+  [[nodiscard]] std::error_code leave(const FrameHeader& header, Deadline deadline);
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
   // The header that answers a question: not what a ps may say of itself, too late.
   [[nodiscard]] std::error_code receive_answer(FrameHeader& header, Deadline deadline);
@@ -80,6 +94,7 @@ class InPlaceChannel final : public Channel {
   void forget() noexcept {
     view_.reset();
     answers_at_ = 0;
+    sleep_word_ = 0;
   }
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -88,36 +103,46 @@ class InPlaceChannel final : public Channel {
 
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
+  const std::size_t pushes_at_;
   std::uint64_t renewals_ = 0;              // of the memory that was agreed upon
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors cross the channel
-  std::uint64_t answers_at_ = 0;            // where in it answers appear; 0: they are frames
-  std::uint64_t heard_ = 0;                 // answer_count() of the newest that was received
-  std::optional<FrameHeader> kept_;         // came when something else was awaited
+  std::size_t answers_at_ = 0;              // where in it answers appear; 0: they are frames
+  std::size_t sleep_word_ = 0;              // where in it the ps's lies; 0: it is sent frames
+  HeaderSlotReader heard_;                  // of the answers
+  // The newest frame that the ps may not have read yet. What is left in memory must not overtake
+  // it.
+  std::optional<std::uint64_t> unanswered_;
+  std::optional<FrameHeader> kept_;  // came when something else was awaited
   std::uint64_t next_id_ = kFirstId;
   BodyPlace body_;  // what is left of the last header's, if it lies in the ps's memory
 };
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) {
-  if (header.kind != FrameKind::kPush) {  // that one has no answer, and another's may be here
-    heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+  if (header.kind != FrameKind::kPush && answers_at_ != 0) {
+    heard_.skip(answers());  // (a PUSH has no answer, and another's may be here)
   }
   if (view_ && renewals_ == memory_.renewals_ && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
     header.place = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
     header.body_size = body.size();
     body = {};
+    if (header.kind == FrameKind::kPushPull && pushes_at_ != 0 && !unanswered_ && is_ps_awake()) {
+      return leave(header, deadline);
+    }
   }
+  unanswered_ = header.request_id;
   return channel_->send(header, body, deadline);
+}
+
+std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadline) {
+  leave_header(HeaderSlot(memory_.memory_->bytes().subspan(pushes_at_, kHeaderSlotBytes)), header);
+  return is_ps_awake() ? std::error_code{} : channel_->send(Heartbeat{}.to_header(), {}, deadline);
 }
 
 // Whichever request it is the answer to: whoever asked is to see where the two ends disagree.
 bool InPlaceChannel::has_answer() const noexcept {
-  if (answers_at_ == 0) {
-    return false;
-  }
-  const std::uint64_t count = answer_count(slot());
-  return count != heard_ && count % 2 == 0;
+  return answers_at_ != 0 && heard_.sees(answers());
 }
 
 std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadline) {
@@ -128,8 +153,7 @@ std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadli
   if (!has_answer()) {
     return channel_->receive_header(header, deadline);
   }
-  heard_ = answer_count(slot());
-  const std::error_code error = read_answer(slot(), header);
+  const std::error_code error = heard_.take(answers(), header);
   return error ? fail(error) : error;
 }
 
@@ -141,6 +165,10 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
     return error;
   }
   body_ = {};
+  const bool is_unasked = is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header);
+  if (unanswered_ == header.request_id && !is_unasked) {
+    unanswered_.reset();
+  }
   if ((header.flags & kFlagInPlace) == 0) {
     return {};
   }
@@ -180,7 +208,8 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     own = {.rendezvous = rendezvous->name(),
            .token = *token,
            .size = memory_.memory_->bytes().size(),
-           .signal = memory_.sleep_word()};
+           .slot = pushes_at_,
+           .sleep_word = memory_.sleep_word()};
   }
   std::array<std::byte, kSharedOfferBytes> body{};
   std::size_t size = 0;
@@ -226,6 +255,7 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   if (shared.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
     return fail(WireError::kUnexpected);
   }
+  unanswered_.reset();  // what came before it has been read, too
   size = header.body_size;
   return channel_->receive_body(body.first(size), deadline);
 }
@@ -258,6 +288,7 @@ std::error_code InPlaceChannel::ask(FrameHeader question, std::optional<FrameHea
   if (header.request_id != question.request_id || header.body_size != 0) {
     return fail(WireError::kUnexpected);
   }
+  unanswered_.reset();
   answer = header;
   return {};
 }
@@ -278,7 +309,8 @@ void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,
   }
   taken = {.token = offer.token,
            .size = memory_.memory_->bytes().size(),
-           .signal = memory_.sleep_word()};
+           .slot = pushes_at_,
+           .sleep_word = memory_.sleep_word()};
 }
 
 bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::size_t most) {
@@ -288,38 +320,38 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
     return false;
   }
   const std::size_t size = view->bytes().size();
-  const bool has_slot = offer.signal % kLineBytes == 0 && size >= kAnswerSlotBytes &&
-                        offer.signal <= size - kAnswerSlotBytes;
-  if (offer.signal != 0 && !has_slot) {
+  const std::size_t answers_at = slot_within(size, offer.slot);
+  if (answers_at != offer.slot) {
     return false;  // the ps would leave answers where nobody can look
   }
   view_ = std::move(view);
   renewals_ = memory_.renewals_;
-  answers_at_ = offer.signal;
-  heard_ = answers_at_ != 0 ? answer_count(slot()) : 0;
+  answers_at_ = answers_at;
+  sleep_word_ = sleep_word_within(size, offer.sleep_word);
+  if (answers_at_ != 0) {
+    heard_.skip(answers());
+  }
   return true;
 }
 
 // ------------------------------------------------------------------------------------- the memory
 
-GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
-                               std::size_t count)
-    : memory_(std::move(memory)), bytes_(bytes), count_(count) {}
+GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape)
+    : memory_(std::move(memory)), shape_(shape) {}
 
-std::unique_ptr<GradientMemory> GradientMemory::create(std::size_t bytes, std::size_t count) {
+std::unique_ptr<GradientMemory> GradientMemory::create(const Shape& shape) {
   std::error_code error;  // whatever it is, frames will do
-  auto memory = SharedMemory::create(sleep_word_behind(bytes, count) + kLineBytes, error);
-  return memory
-             ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), bytes, count))
-             : nullptr;
+  auto memory = SharedMemory::create(slot_of(shape, shape.channels), error);
+  return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), shape))
+                : nullptr;
 }
 
-std::size_t GradientMemory::largest(std::size_t bytes, std::size_t count) noexcept {
-  return count * whole_pages(bytes) + kPageBytes;
+std::size_t GradientMemory::largest(const Shape& shape) noexcept {
+  return whole_pages(slot_of(shape, shape.channels));
 }
 
 std::span<std::byte> GradientMemory::gradient(std::size_t number) const noexcept {
-  return memory_->bytes().subspan(number * whole_pages(bytes_), bytes_);
+  return memory_->bytes().subspan(number * whole_pages(shape_.bytes), shape_.bytes);
 }
 
 // Ps that have the old one must not take this trainer for awake because of a word there that nobody
@@ -336,12 +368,16 @@ bool GradientMemory::renew() {
   return true;
 }
 
-std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel) {
-  return std::make_unique<InPlaceChannel>(std::move(channel), *this);
+std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel,
+                                               std::optional<std::size_t> number) {
+  assert(number.value_or(0) < shape_.channels);
+  return std::make_unique<InPlaceChannel>(std::move(channel), *this, number ? slot(*number) : 0);
 }
 
-std::size_t GradientMemory::sleep_word() const noexcept {
-  return sleep_word_behind(bytes_, count_);
+std::size_t GradientMemory::sleep_word() const noexcept { return sleep_word_of(shape_); }
+
+std::size_t GradientMemory::slot(std::size_t channel) const noexcept {
+  return slot_of(shape_, channel);
 }
 
 void GradientMemory::set_asleep(bool asleep) noexcept {

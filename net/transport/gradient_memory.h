@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "net/transport/channel.h"
@@ -20,16 +21,19 @@ namespace disttf::net {
 
 class GradientMemory {
  public:
-  // For `count` gradients of so many bytes each; zeroed. nullptr where the system has no memory to
-  // share.
-  [[nodiscard]] static std::unique_ptr<GradientMemory> create(std::size_t bytes,
-                                                              std::size_t count = 1);
+  struct Shape {
+    std::size_t bytes = 0;     // of a gradient
+    std::size_t count = 1;     // of gradients
+    std::size_t channels = 1;  // that carry() may be told of
+  };
+  // Zeroed. nullptr where the system has no memory to share.
+  [[nodiscard]] static std::unique_ptr<GradientMemory> create(const Shape& shape);
   // The most that a trainer has a use for.
-  [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t count = 1) noexcept;
+  [[nodiscard]] static std::size_t largest(const Shape& shape) noexcept;
 
   // REQUIRES: number < count(). On a page boundary.
   [[nodiscard]] std::span<std::byte> gradient(std::size_t number = 0) const noexcept;
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t count() const noexcept { return shape_.count; }
   // Whether a body lies in it: a ps that has agreed is not sent that.
   [[nodiscard]] bool holds(std::span<const std::byte> body) const noexcept {
     return lies_in(body, memory_->bytes().first(sleep_word()));
@@ -38,22 +42,26 @@ class GradientMemory {
   // channels are to agree anew: until then they send what lies in it. False: the system has no
   // more, and nothing has changed.
   [[nodiscard]] bool renew();
-  // The channel, which has yet to agree; it must go before the memory.
-  [[nodiscard]] std::unique_ptr<Channel> carry(std::unique_ptr<Channel> channel);
+  // The channel, which has yet to agree; it must go before the memory. `number`: which of
+  // Shape::channels it is; one at a time is open of each. Over it pushes that lie in the memory
+  // need no frame either while the ps is awake. nullopt: all are frames.
+  [[nodiscard]] std::unique_ptr<Channel> carry(std::unique_ptr<Channel> channel,
+                                               std::optional<std::size_t> number);
   // Whether the trainer sleeps: then a ps that has answered makes a channel's fd() ready, too. See
   // Lookout: Channel::has_frame() is what it sees.
   void set_asleep(bool asleep) noexcept;
 
  private:
   friend class InPlaceChannel;
-  GradientMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t count);
-  // Where in the memory the word lies that says whether the trainer sleeps.
+  GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape);
+  // Where in the memory the word lies that says whether the trainer sleeps; and the slot in which a
+  // channel's pushes are left.
   [[nodiscard]] std::size_t sleep_word() const noexcept;
+  [[nodiscard]] std::size_t slot(std::size_t channel) const noexcept;
 
   std::unique_ptr<SharedMemory> memory_;
   std::uint64_t renewals_ = 0;
-  const std::size_t bytes_;  // of a gradient
-  const std::size_t count_;
+  const Shape shape_;
 };
 
 }  // namespace disttf::net

@@ -3,41 +3,51 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/answer_slot.h"
 #include "net/transport/handover.h"
 
 namespace disttf::net {
-namespace {
-
-// Bodies are tensors, which begin at a cache line.
-
-// Where the trainer's sleep word lies, if it says where it does; else 0.
-std::size_t sleep_word_in(const SharedOffer& offer) noexcept {
-  const bool is_there = offer.signal % kSleepWordBytes == 0 && offer.size >= kSleepWordBytes &&
-                        offer.signal <= offer.size - kSleepWordBytes;
-  return is_there ? offer.signal : 0;
-}
-
-}  // namespace
 
 // ------------------------------------------------------------------------------------- the memory
 
-ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes)
-    : memory_(std::move(memory)), bytes_(bytes) {}
+ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
+                                 std::size_t trainers)
+    : memory_(std::move(memory)), bytes_(bytes), pushes_(trainers) {
+  set_asleep(true);
+}
+
+ParameterMemory::~ParameterMemory() {
+  set_asleep(true);
+  look();
+}
 
 std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t trainers) {
   std::error_code error;  // whatever it is, frames will do
   auto memory = SharedMemory::create(largest(bytes, trainers), error);
-  return memory ? std::shared_ptr<ParameterMemory>(new ParameterMemory(std::move(memory), bytes))
+  return memory ? std::shared_ptr<ParameterMemory>(
+                      new ParameterMemory(std::move(memory), bytes, trainers))
                 : nullptr;
 }
 
 std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t trainers) noexcept {
-  return bytes + trainers * kAnswerSlotBytes;
+  return bytes + trainers * kHeaderSlotBytes + kLineBytes;
 }
 
 std::size_t ParameterMemory::slot_of(std::size_t trainer) const noexcept {
-  return bytes_ + trainer * kAnswerSlotBytes;
+  return bytes_ + trainer * kHeaderSlotBytes;
+}
+
+void ParameterMemory::set_asleep(bool asleep) noexcept {
+  net::set_asleep(SleepWord(memory_->bytes().subspan(sleep_word(), kSleepWordBytes)), asleep);
+}
+
+bool ParameterMemory::look() noexcept {
+  bool wakes = false;
+  for (const InPlaceBodies* const each : pushes_) {
+    if (each != nullptr && each->has_push() && each->on_push_ && each->on_push_()) {
+      wakes = true;
+    }
+  }
+  return wakes;
 }
 
 // --------------------------------------------------------------------------------- a connection's
@@ -68,7 +78,10 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(const SharedOffer& offer
   const SharedOffer own = {
       .token = *token,
       .size = memory.bytes().size(),
-      .signal = sleep_word_in(offer) != 0 ? terms.memory->slot_of(terms.trainer) : 0};
+      .slot = terms.trainer && sleep_word_within(offer.size, offer.sleep_word) != 0
+                  ? terms.memory->slot_of(*terms.trainer)
+                  : 0,
+      .sleep_word = terms.trainer ? terms.memory->sleep_word() : 0};
   answer = encode(own);
   return std::unique_ptr<PendingHandover>(new PendingHandover(std::move(peer), offer, own, terms));
 }
@@ -76,7 +89,8 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(const SharedOffer& offer
 std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& answer) const {
   answer.clear();
   Descriptor memory = take_over(peer_, own_.token);
-  if (!memory.is_open() || parameters_.expired()) {
+  const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
+  if (!memory.is_open() || !parameters) {
     return nullptr;
   }
   std::error_code error;  // whatever it is, frames will do
@@ -86,16 +100,42 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
   }
   answer = encode(own_);
   return std::unique_ptr<InPlaceBodies>(
-      new InPlaceBodies(std::move(gradient), parameters_, trainer_, sleep_word_in(theirs_)));
+      new InPlaceBodies(std::move(gradient), parameters, trainer_, theirs_));
 }
 
+// The trainer agrees over one connection at a time: whoever looked for its pushes does so no more,
+// as they are those of this one now.
 InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
-                             std::weak_ptr<ParameterMemory> parameters, std::size_t trainer,
-                             std::size_t sleep_word)
+                             const std::shared_ptr<ParameterMemory>& parameters,
+                             std::optional<std::size_t> trainer, const SharedOffer& theirs)
     : gradient_(std::move(gradient)),
-      parameters_(std::move(parameters)),
+      parameters_(parameters),
       trainer_(trainer),
-      sleep_word_(sleep_word) {}
+      sleep_word_(trainer ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
+      pushes_at_(trainer ? slot_within(theirs.size, theirs.slot) : 0) {
+  if (!takes_pushes()) {
+    return;
+  }
+  taken_.skip(pushes());
+  if (InPlaceBodies* const before = std::exchange(parameters->pushes_[*trainer], this)) {
+    before->pushes_at_ = 0;
+  }
+}
+
+InPlaceBodies::~InPlaceBodies() {
+  const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
+  if (takes_pushes() && parameters) {
+    parameters->pushes_[*trainer_] = nullptr;
+  }
+}
+
+bool InPlaceBodies::has_push() const noexcept { return takes_pushes() && taken_.sees(pushes()); }
+
+std::error_code InPlaceBodies::take_push(FrameHeader& header) noexcept {
+  const std::error_code error = taken_.take(pushes(), header);
+  const bool is_push = header.kind == FrameKind::kPushPull && (header.flags & kFlagInPlace) != 0;
+  return error || is_push ? error : WireError::kUnexpected;
+}
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
   const std::span<const std::byte> bytes = gradient_->bytes();
@@ -117,8 +157,8 @@ InPlaceBodies::Left InPlaceBodies::leave(FrameHeader& header, std::span<const st
     return Left::kBody;
   }
   const std::span<std::byte> slot =
-      memory->memory_->bytes().subspan(memory->slot_of(trainer_), kAnswerSlotBytes);
-  leave_answer(AnswerSlot(slot), header);
+      memory->memory_->bytes().subspan(memory->slot_of(*trainer_), kHeaderSlotBytes);
+  leave_header(HeaderSlot(slot), header);
   const auto word = gradient_->bytes().subspan(sleep_word_, kSleepWordBytes);
   return is_asleep(SleepWordView(word)) ? Left::kAndRing : Left::kAnswer;
 }

@@ -2,23 +2,29 @@
 // what a ps's connection does with it: gradients are read where the trainer has computed them
 // (net/transport/gradient_memory.h), answers are left where they lie.
 //
-// Behind the parameters each trainer has a slot in which headers of its answers appear: see
-// net/transport/answer_slot.h.
+// Behind the parameters each trainer has a slot in which headers of its answers appear, and behind
+// all of them lies the word that says whether the ps sleeps: see net/transport/header_slot.h.
 //
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "net/transport/header_slot.h"
 #include "net/transport/shared_memory.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
+
+class InPlaceBodies;
 
 class ParameterMemory {
  public:
@@ -29,31 +35,45 @@ class ParameterMemory {
   // The most that a ps has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t trainers) noexcept;
 
+  // Says that the ps sleeps, so that no trainer leaves a push where nobody looks any more.
+  ~ParameterMemory();
+  ParameterMemory(const ParameterMemory&) = delete;
+  ParameterMemory& operator=(const ParameterMemory&) = delete;
+
   // On a page boundary.
   [[nodiscard]] std::span<std::byte> parameters() const noexcept {
     return memory_->bytes().first(bytes_);
   }
 
+  // Whether the ps sleeps, as it does at first: then trainers send it frames. One that is awake
+  // look()s, and does so once more between set_asleep(true) and its sleep.
+  void set_asleep(bool asleep) noexcept;
+  // Wakes each connection that waits for a frame, and whose trainer has left a push in memory.
+  // True: there is one, which will read it when its event loop goes on.
+  bool look() noexcept;
+
  private:
   friend class InPlaceBodies;
   friend class PendingHandover;
-  ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes);
+  ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t trainers);
   [[nodiscard]] std::size_t slot_of(std::size_t trainer) const noexcept;
+  [[nodiscard]] std::size_t sleep_word() const noexcept { return slot_of(pushes_.size()); }
 
   const std::unique_ptr<SharedMemory> memory_;
   const std::size_t bytes_;
+  // By trainer: who looks for its pushes. nullptr: nobody.
+  std::vector<InPlaceBodies*> pushes_;
 };
 
 // What a ps agrees to when a trainer, or the primary of a range that it backs, offers memory.
 struct InPlaceTerms {
   std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
-  std::size_t trainer = 0;                  // which of those that it was made for
+  // Which of those that it was made for. nullopt: a primary, which is answered by frames.
+  std::optional<std::size_t> trainer = {};
   // Bytes of the trainer's: without so many it is of no use; more are not mapped.
   std::size_t least = 0;
   std::size_t most = 0;
 };
-
-class InPlaceBodies;
 
 // A ps has handed its memory over to a trainer that has offered its own, and is to be handed that.
 class PendingHandover {
@@ -76,13 +96,17 @@ class PendingHandover {
   const SharedOffer own_;
   // Not kept: a ps that is given another configuration needs the memory for other parameters.
   const std::weak_ptr<ParameterMemory> parameters_;
-  const std::size_t trainer_;
+  const std::optional<std::size_t> trainer_;
   const std::size_t most_;
 };
 
 // How bodies travel over one connection between a trainer and a ps that have agreed.
 class InPlaceBodies {
  public:
+  ~InPlaceBodies();
+  InPlaceBodies(const InPlaceBodies&) = delete;
+  InPlaceBodies& operator=(const InPlaceBodies&) = delete;
+
   // The trainer's body that a header with kFlagInPlace is about; nothing where none lies there.
   [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const;
 
@@ -96,16 +120,34 @@ class InPlaceBodies {
   // it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
 
+  // Whether the trainer leaves pushes in memory, and rings.
+  [[nodiscard]] bool takes_pushes() const noexcept { return pushes_at_ != 0; }
+  // Whether there is one. It came before whatever came over the connection since.
+  [[nodiscard]] bool has_push() const noexcept;
+  // As decode_header(), and WireError::kUnexpected of another frame. REQUIRES: has_push().
+  [[nodiscard]] std::error_code take_push(FrameHeader& header) noexcept;
+  // Called by ParameterMemory::look() where there is one. Returns whether it will be taken now.
+  void on_push(std::function<bool()> hook) { on_push_ = std::move(hook); }
+
  private:
+  friend class ParameterMemory;
   friend class PendingHandover;
   InPlaceBodies(std::shared_ptr<const SharedView> gradient,
-                std::weak_ptr<ParameterMemory> parameters, std::size_t trainer,
-                std::size_t sleep_word);
+                const std::shared_ptr<ParameterMemory>& parameters,
+                std::optional<std::size_t> trainer, const SharedOffer& theirs);
+  // REQUIRES: takes_pushes().
+  [[nodiscard]] HeaderSlotView pushes() const noexcept {
+    return HeaderSlotView(gradient_->bytes().subspan(pushes_at_, kHeaderSlotBytes));
+  }
 
   const std::shared_ptr<const SharedView> gradient_;
   const std::weak_ptr<ParameterMemory> parameters_;
-  const std::size_t trainer_;
-  const std::size_t sleep_word_;  // where in the trainer's memory it lies; 0: nowhere
+  const std::optional<std::size_t> trainer_;
+  // Where in the trainer's memory they lie; 0: nowhere.
+  const std::size_t sleep_word_;
+  std::size_t pushes_at_;
+  HeaderSlotReader taken_;  // of the pushes
+  std::function<bool()> on_push_;
 };
 
 }  // namespace disttf::net

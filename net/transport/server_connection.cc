@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <asio/bind_cancellation_slot.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
@@ -85,9 +86,14 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
     }
   } else {
     std::tie(error, received) =
-        co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
+        co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()),
+                                         asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
   }
   read_deadline_ = kNever;
+  if (std::exchange(is_interrupted_, false) && error == asio::error::operation_aborted &&
+      state_ == State::kOpen) {
+    co_return asio::error::interrupted;
+  }
   // Bytes that came after refuse() belong to nobody.
   if (error || state_ != State::kOpen) co_return read_failed(error);
   is_excused_ = false;
@@ -101,7 +107,8 @@ asio::awaitable<std::error_code> ServerConnection::await_tls() {
   }
   const auto inbox = tls_->inbox();
   const auto [error, count] =
-      co_await socket_.async_read_some(asio::buffer(inbox.data(), inbox.size()), kAsTuple);
+      co_await socket_.async_read_some(asio::buffer(inbox.data(), inbox.size()),
+                                       asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
   tls_->received(count);
   co_return error == asio::error::eof ? make_error_code(TlsError::kCut) : error;
 }
@@ -155,23 +162,28 @@ asio::awaitable<std::error_code> ServerConnection::shake_hands() {
 
 asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,
                                                                std::chrono::milliseconds timeout) {
-  std::array<std::byte, kHeaderBytes> bytes{};
-  do {
+  for (bool is_own = true; is_own;) {
     body_in_place_ = {};
-    // Between two requests there is mostly nothing to read yet: straight to waiting.
-    std::size_t received = 0;
-    if (const auto error = co_await read_some(bytes, received, timeout)) co_return error;
-    const auto rest = std::span(bytes).subspan(received);
-    if (const auto error = co_await read_body(rest, timeout)) co_return error;
-    if (const auto error = decode_header(bytes, header)) co_return read_failed(error);
-    if (header.kind == FrameKind::kShare && terms_) {
-      if (const auto error = co_await take_offer(header, timeout)) co_return error;
-    } else if (header.kind == FrameKind::kShared && slots_) {
-      if (const auto error = co_await take_answer(header, timeout)) co_return error;
-    } else {
+    if (in_place_ && in_place_->has_push()) {
+      is_excused_ = false;
+      if (const auto error = in_place_->take_push(header)) co_return read_failed(error);
       break;
     }
-  } while (true);
+    if (kept_) {
+      header = *std::exchange(kept_, std::nullopt);
+    } else {
+      const auto error = co_await read_frame_header(header, timeout);
+      if (error == asio::error::interrupted) continue;
+      if (error) co_return error;
+      if (in_place_ && in_place_->has_push()) {
+        kept_ = header;
+        continue;
+      }
+    }
+    std::error_code error;
+    is_own = co_await take_own(header, timeout, error);
+    if (error) co_return error;
+  }
   if (slots_ && is_bodiless<Ack>(header)) slots_->done(header.request_id);
   if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
   // Said over a connection that was open before, and come late: its sender, which agrees first, is
@@ -183,6 +195,28 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
   header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
   header.place = 0;
   co_return std::error_code{};
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_frame_header(
+    FrameHeader& header, std::chrono::milliseconds timeout) {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  // Between two requests there is mostly nothing to read yet: straight to waiting.
+  std::size_t received = 0;
+  is_interruptible_ = in_place_ != nullptr;
+  const auto failed = co_await read_some(bytes, received, timeout);
+  is_interruptible_ = false;
+  if (failed) co_return failed;
+  const auto rest = std::span(bytes).subspan(received);
+  if (const auto error = co_await read_body(rest, timeout)) co_return error;
+  const auto error = decode_header(bytes, header);
+  co_return error ? read_failed(error) : error;
+}
+
+bool ServerConnection::wake_reader() {
+  if (!std::exchange(is_interruptible_, false)) return false;
+  is_interrupted_ = true;
+  interrupt_.emit(asio::cancellation_type::terminal);
+  return true;
 }
 
 std::error_code ServerConnection::refuse_read(const FrameHeader& header, const char* sentence) {

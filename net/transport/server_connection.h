@@ -9,6 +9,7 @@
 
 #include <array>
 #include <asio/awaitable.hpp>
+#include <asio/cancellation_signal.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -92,8 +94,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there.
   void offer(std::unique_ptr<BodySlots> slots);
   // As send(), of a frame that the peer acknowledges: by an ACK of this request_id, or of a higher
-  // one, when it is done with the body. Returns whether that is sent, and not left in memory.
-  bool send_acknowledged(FrameHeader header, std::vector<std::byte> owned);
+  // one, when it is done with the body, which is `head` and then `rest`, a copy of it. Returns
+  // whether that is sent, and not left in memory.
+  bool send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+                         std::span<const std::byte> rest);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
   // connection closed first.
   asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
@@ -153,6 +157,16 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
                                              std::chrono::milliseconds timeout);
+  // A header that comes over the socket; asio::error::interrupted: none has begun to, and one lies
+  // in memory.
+  asio::awaitable<std::error_code> read_frame_header(FrameHeader& header,
+                                                     std::chrono::milliseconds timeout);
+  // Whether the frame is the transport's own, and not for whoever reads frames: then it is dealt
+  // with, or `error` set.
+  asio::awaitable<bool> take_own(const FrameHeader& header, std::chrono::milliseconds timeout,
+                                 std::error_code& error);
+  // A push lies in memory. Returns whether it will be read now.
+  bool wake_reader();
   asio::awaitable<std::error_code> shake_hands();
   // Until TLS may go on; what it waits for to be read is in its hands then.
   asio::awaitable<std::error_code> await_tls();
@@ -186,6 +200,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
   std::unique_ptr<BodySlots> slots_;           // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
+  std::optional<FrameHeader> kept_;            // came over the socket behind a push in memory
+  bool is_interruptible_ = false;              // the read under way is of a header's first byte
+  bool is_interrupted_ = false;                // and is to end without one
+  asio::cancellation_signal interrupt_;
   std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;

@@ -13,6 +13,20 @@
 
 namespace disttf::net {
 
+asio::awaitable<bool> ServerConnection::take_own(const FrameHeader& header,
+                                                 std::chrono::milliseconds timeout,
+                                                 std::error_code& error) {
+  if (header.kind == FrameKind::kShare && terms_) {
+    error = co_await take_offer(header, timeout);
+  } else if (header.kind == FrameKind::kShared && slots_) {
+    error = co_await take_answer(header, timeout);
+  } else {
+    // A trainer that leaves pushes in memory has rung: for one that has been taken by now.
+    co_return in_place_ && in_place_->takes_pushes() && is_bodiless<Heartbeat>(header);
+  }
+  co_return true;
+}
+
 asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header,
                                                               std::chrono::milliseconds timeout) {
   std::array<std::byte, kSharedOfferBytes> body{};
@@ -29,6 +43,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
     handover_ = PendingHandover::begin(offer, terms_(), answer);
   } else if (before && offer.size != 0) {
     in_place_ = before->finish(answer);
+    if (in_place_) in_place_->on_push([this] { return wake_reader(); });
   }
   send(SharedFrame{header.request_id}.to_header(), std::move(answer));
   co_return std::error_code{};
@@ -73,10 +88,15 @@ void ServerConnection::offer(std::unique_ptr<BodySlots> slots) {
   send(ShareFrame{}.to_header(), encode(slots_->offer()));
 }
 
-bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> owned) {
-  const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, owned);
-  if (is_left) owned.clear();
-  send(header, std::move(owned));
+bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+                                         std::span<const std::byte> rest) {
+  const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, head, rest);
+  if (is_left) {
+    head.clear();
+  } else {
+    head.insert(head.end(), rest.begin(), rest.end());
+  }
+  send(header, std::move(head));
   return !is_left;
 }
 

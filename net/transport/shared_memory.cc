@@ -57,7 +57,8 @@ std::vector<std::byte> encode(const SharedOffer& offer) {
   body.put(offer.rendezvous);
   body.put(offer.token);
   body.put(offer.size);
-  body.put(offer.signal);
+  body.put(offer.slot);
+  body.put(offer.sleep_word);
   return std::move(body).take();
 }
 
@@ -67,7 +68,8 @@ std::error_code decode(std::span<const std::byte> body, SharedOffer& out) {
   offer.rendezvous = reader.get<std::uint64_t>();
   offer.token = reader.get<std::uint64_t>();
   offer.size = reader.get<std::uint64_t>();
-  offer.signal = reader.get<std::uint64_t>();
+  offer.slot = reader.get<std::uint64_t>();
+  offer.sleep_word = reader.get<std::uint64_t>();
   if (!reader.complete()) {
     return WireError::kBadBody;
   }

@@ -8,7 +8,8 @@
 // 5.1), not write.
 // Where any of this fails (another machine, network namespace or user) there is simply no view.
 //
-// Nothing here synchronises: the frames that tell the other side to look do, as system calls.
+// Nothing here synchronises: the frames that tell the other side to look do, as system calls, and
+// net/transport/header_slot.h where there are none.
 // An object belongs to one thread at a time.
 #pragma once
 
@@ -31,9 +32,11 @@ struct SharedOffer {
   std::uint64_t rendezvous = 0;
   std::uint64_t token = 0;  // what the other one is to say who hands over its own
   std::uint64_t size = 0;   // usable bytes
-  // Where in them answers are told of, in bytes: in the trainer's lies its sleep word, in the ps's
-  // the trainer's slot (net/transport/answer_slot.h). 0: nowhere, answers are frames.
-  std::uint64_t signal = 0;
+  // Where in them, in bytes, headers are left without a frame (net/transport/header_slot.h): of the
+  // trainer's its pushes over this connection, of the ps's the trainer's answers. 0: nowhere.
+  std::uint64_t slot = 0;
+  // Where the word lies that says whether whoever offers sleeps. 0: nowhere, and it is sent frames.
+  std::uint64_t sleep_word = 0;
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
@@ -41,10 +44,10 @@ struct SharedOffer {
 [[nodiscard]] bool lies_in(std::span<const std::byte> part,
                            std::span<const std::byte> whole) noexcept;
 
-// The body of SHARE and SHARED: the four fields in order, little-endian. The decoder takes bytes
+// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes bytes
 // that nobody vouches for: another length is WireError::kBadBody, and `out` is then untouched.
 // What the fields lead to is SharedView's to check.
-inline constexpr std::size_t kSharedOfferBytes = 32;
+inline constexpr std::size_t kSharedOfferBytes = 40;
 [[nodiscard]] std::vector<std::byte> encode(const SharedOffer& offer);
 [[nodiscard]] std::error_code decode(std::span<const std::byte> body, SharedOffer& out);
 

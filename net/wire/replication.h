@@ -81,9 +81,13 @@ struct UpdateHead {
   RankSet trainers;               // whose gradients the tensor is the sum of; not empty
   friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
 };
-// Of a run of so many trainers.
+// Of a run of so many trainers: its bytes, and with the zeros that follow them, so that what is
+// behind them begins on a boundary of kPlaceUnit.
 [[nodiscard]] constexpr std::size_t update_head_bytes(std::size_t trainers) noexcept {
   return sizeof(std::uint64_t) * (1 + rank_set_size(trainers));
+}
+[[nodiscard]] constexpr std::size_t padded_update_head_bytes(std::size_t trainers) noexcept {
+  return (update_head_bytes(trainers) + kPlaceUnit - 1) / kPlaceUnit * kPlaceUnit;
 }
 
 struct FillHead {

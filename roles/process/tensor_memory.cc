@@ -20,7 +20,7 @@ std::size_t gradient_bytes(const RunConfig& config) {
 }
 
 std::size_t update_bytes(const RunConfig& config, std::size_t floats) {
-  return net::update_head_bytes(config.trainers) + floats * sizeof(float);
+  return net::padded_update_head_bytes(config.trainers) + floats * sizeof(float);
 }
 
 std::size_t updates_in_memory(const RunConfig& config, std::size_t floats) {
@@ -45,7 +45,9 @@ std::unique_ptr<net::GradientMemory> make_gradient_memory(const Task& task, std:
                                                           std::size_t count) {
   return task.transport == Transport::kTcp
              ? nullptr
-             : net::GradientMemory::create(floats * sizeof(float), count);
+             : net::GradientMemory::create({.bytes = floats * sizeof(float),
+                                            .count = count,
+                                            .channels = task.cluster.ps.size()});
 }
 
 std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, std::size_t floats,
@@ -71,8 +73,9 @@ std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
   return update_bytes(config, floats);
 }
 
-std::size_t most_of_trainer(const RunConfig& config) {
-  return net::GradientMemory::largest(gradient_bytes(config), gradients_in_memory(config));
+std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
+  return net::GradientMemory::largest(
+      {.bytes = gradient_bytes(config), .count = gradients_in_memory(config), .channels = ps});
 }
 
 // Its range as often as it may need it: two times, and once for each trainer besides.

@@ -38,9 +38,9 @@ namespace disttf::roles {
 // The most that a backup has a use for of these, in bytes; and the least.
 [[nodiscard]] std::size_t most_of_primary(const RunConfig& config, std::size_t floats);
 [[nodiscard]] std::size_t least_of_primary(const RunConfig& config, std::size_t floats);
-// The most that a ps has a use for of a trainer's, in bytes; and a trainer of a ps's, whose range
-// has so many floats.
-[[nodiscard]] std::size_t most_of_trainer(const RunConfig& config);
+// The most that a ps, of so many, has a use for of a trainer's, in bytes; and a trainer of a ps's,
+// whose range has so many floats.
+[[nodiscard]] std::size_t most_of_trainer(const RunConfig& config, std::size_t ps);
 [[nodiscard]] std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept;
 
 // What a trainer has agreed on with a ps. Throws Failure where --transport insists on another way.

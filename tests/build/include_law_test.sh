@@ -65,7 +65,7 @@ readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|
 # That memory can be shared, and what it is shared with, is a matter of net/transport/, which hands
 # out bodies and takes them. One place in roles/ knows that there is more than one way, and the task
 # says which of them --transport asks for.
-readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|AnswerSlot|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|answer_slot)'
+readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderSlot|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|header_slot)'
 readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
 
 # g++ 12's std::ranges::copy and copy_n of what is const and contiguous are loops over the elements: they ask

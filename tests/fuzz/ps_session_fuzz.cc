@@ -299,6 +299,7 @@ class Host {
       case 6:
         append(body, disttf::net::encode(disttf::net::UpdateHead{.incarnation = input_.byte(),
                                                                  .trainers = {input_.byte()}}));
+        body.resize(disttf::net::padded_update_head_bytes(kTrainers));
         append_floats(body, floats);
         break;
       default:
@@ -405,9 +406,10 @@ class Host {
   static uLong sum_of(std::span<const std::byte> bytes) {
     return crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
   }
-  void note(const disttf::roles::SendFrame& effect, std::set<ConnectionId>& /*gone*/) {
+  void note(disttf::roles::SendFrame& effect, std::set<ConnectionId>& /*gone*/) {
     require(known_.contains(effect.to));
-    const auto bytes = effect.owner ? effect.borrowed : std::span<const std::byte>(effect.body);
+    Bytes bytes = std::move(effect.body);
+    bytes.insert(bytes.end(), effect.borrowed.begin(), effect.borrowed.end());
     const uLong sum = sum_of(bytes);  // reads it: it is there
     if (effect.owner && peers_.contains(effect.to)) {
       replies_[effect.to].push_back({.owner = effect.owner, .bytes = bytes, .sum = sum});

@@ -81,8 +81,9 @@ class BodySlotsTest : public ::testing::Test {
 
   // Returns whether the body is sent.
   static bool update(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
-    return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
-                                body_of(entry, bytes));
+    const std::vector<std::byte> body = body_of(entry, bytes);
+    return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry}, {body.front()},
+                                std::span(body).subspan(1));
   }
   static asio::awaitable<void> await_ack(ServerConnection& from, std::uint64_t entry) {
     FrameHeader header;

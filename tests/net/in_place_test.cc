@@ -30,11 +30,11 @@ constexpr std::size_t kParameters = 8'192;  // the same
 class InPlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    gradient_ = GradientMemory::create(kGradient);
+    gradient_ = GradientMemory::create({.bytes = kGradient});
     terms_ = {.memory = ParameterMemory::create(kParameters, 2),
               .trainer = 1,
               .least = kGradient,
-              .most = GradientMemory::largest(kGradient)};
+              .most = GradientMemory::largest({.bytes = kGradient})};
     ASSERT_TRUE(gradient_);
     ASSERT_TRUE(terms_.memory);
   }
@@ -73,11 +73,22 @@ class InPlaceTest : public ::testing::Test {
     OpenedChannel opened =
         open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
     ASSERT_TRUE(opened.channel) << opened.error.message();
-    channel_ = gradient_->carry(std::move(opened.channel));
+    channel_ = gradient_->carry(std::move(opened.channel), 0);
   }
   void agree() { ASSERT_FALSE(channel_->agree(kMost, patience())); }
   void push(std::span<const std::byte> body) {
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPushPull, .request_id = 4}, body, patience()));
+  }
+  // The ps is awake from now on; it looks only where it is told to.
+  void awake() {
+    server_->ask([this](Listener&) {
+      terms_.memory->set_asleep(false);
+      return 0;
+    });
+  }
+  // Whether the ps finds a push in memory.
+  bool look() {
+    return server_->ask([this](Listener&) { return terms_.memory->look(); });
   }
   // Looks where answers appear until one does.
   void await_answer() {
@@ -163,8 +174,8 @@ TEST_F(InPlaceTest, APushThatIsNotAnsweredLeavesTheAnswerToAnotherFrameToBeSeen)
 }
 
 TEST_F(InPlaceTest, EachOfSeveralGradientsIsReadWhereItLies) {
-  gradient_ = GradientMemory::create(kGradient, 3);
-  terms_.most = GradientMemory::largest(kGradient, 3);
+  gradient_ = GradientMemory::create({.bytes = kGradient, .count = 3});
+  terms_.most = GradientMemory::largest({.bytes = kGradient, .count = 3});
   connect();
   agree();
   ASSERT_TRUE(channel_->is_in_place());
@@ -353,6 +364,122 @@ TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
   ASSERT_FALSE(channel_->receive_header(header, patience()));
   EXPECT_EQ(header.kind, FrameKind::kRefused);
   EXPECT_EQ(receive_refusal(*channel_, header, patience()).sentence, "no");
+}
+
+// ---- pushes without a frame ----
+
+TEST_F(InPlaceTest, APsThatIsAwakeFindsAPushInMemory) {
+  connect();
+  agree();
+  awake();
+  for (int number = 1; number <= 3; ++number) {
+    gradient_->gradient().front() = static_cast<std::byte>(number);
+    push(gradient_->gradient());
+    EXPECT_TRUE(look());
+    EXPECT_TRUE(happened_.wait_for("first byte " + std::to_string(number)));
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+    EXPECT_FALSE(look()) << "it is taken once";
+  }
+  EXPECT_EQ(happened_.count("in place 10000 bytes, flags 0"), 3);
+}
+
+TEST_F(InPlaceTest, APsThatSleepsIsSentAPush) {
+  connect();
+  agree();
+  push(gradient_->gradient());
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  EXPECT_FALSE(look());
+}
+
+// It fell asleep when the trainer had seen it awake, and had looked before that left the push.
+TEST_F(InPlaceTest, ARingLeadsToThePushAndIsNoFrameForWhoeverReads) {
+  connect();
+  agree();
+  awake();
+  push(gradient_->gradient());
+  ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  EXPECT_EQ(happened_.count("sent 0 bytes"), 1) << "the pull";
+}
+
+TEST_F(InPlaceTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
+  connect();
+  agree();
+  awake();
+  push(gradient_->gradient());
+  const std::vector<std::byte> body(100, std::byte{6});
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, body, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 100 bytes"));
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1) << "by then";
+  EXPECT_TRUE(happened_.wait_for("first byte 6")) << "the body is still that frame's";
+}
+
+TEST_F(InPlaceTest, APushDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
+  connect();
+  agree();
+  awake();
+  const std::vector<std::byte> body(100, std::byte{6});
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 3}, body, patience()));
+  push(gradient_->gradient());
+  EXPECT_FALSE(look()) << "it is sent behind that";
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  push(gradient_->gradient());
+  EXPECT_TRUE(look()) << "all is answered";
+}
+
+TEST_F(InPlaceTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
+  connect();
+  agree();
+  awake();
+  push(gradient_->gradient());
+  server_->ask([this](Listener&) {
+    terms_.memory = ParameterMemory::create(kParameters, 2);
+    return 0;
+  });
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  expect_parameters(/*in_place=*/false);
+  push(gradient_->gradient());
+  expect_parameters(/*in_place=*/false);
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 2) << "the other one is sent: nobody looks";
+}
+
+// The one before it may not have ended yet where the ps is.
+TEST_F(InPlaceTest, APushIsFoundOverTheNewestChannelAlone) {
+  connect();
+  agree();
+  awake();
+  const std::unique_ptr<Channel> before = std::move(channel_);
+  open();
+  agree();
+  push(gradient_->gradient());
+  EXPECT_TRUE(look());
+  EXPECT_FALSE(look());
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  ASSERT_FALSE(before->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 0 bytes")) << "over the one before";
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1);
+}
+
+TEST_F(InPlaceTest, AChannelWithoutANumberSendsItsPushes) {
+  connect();
+  OpenedChannel opened =
+      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+  ASSERT_TRUE(opened.channel) << opened.error.message();
+  channel_ = gradient_->carry(std::move(opened.channel), std::nullopt);
+  agree();
+  awake();
+  push(gradient_->gradient());
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
 }
 
 // ---- questions ----

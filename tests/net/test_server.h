@@ -76,12 +76,17 @@ class Events {
   // False when no event contains `part` in time.
   [[nodiscard]] bool wait_for(std::string_view part) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, patience(), [&] { return contains(part); });
+    return changed_.wait_until(lock, patience(), [&] { return count_now(part) > 0; });
+  }
+  // How many events contain `part` by now.
+  [[nodiscard]] std::ptrdiff_t count(std::string_view part) {
+    const std::lock_guard lock(mutex_);
+    return count_now(part);
   }
 
  private:
-  [[nodiscard]] bool contains(std::string_view part) const {
-    return std::any_of(events_.begin(), events_.end(), [&](const std::string& event) {
+  [[nodiscard]] std::ptrdiff_t count_now(std::string_view part) const {
+    return std::count_if(events_.begin(), events_.end(), [&](const std::string& event) {
       return event.find(part) != std::string::npos;
     });
   }

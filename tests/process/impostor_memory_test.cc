@@ -12,7 +12,9 @@
 
 #include "data/file.h"
 #include "net/transport/handover.h"
+#include "net/transport/header_slot.h"
 #include "net/transport/shared_memory.h"
+#include "net/wire/messages.h"
 #include "tests/process/impostor.h"
 
 namespace disttf::test_process {
@@ -22,7 +24,7 @@ using net::FrameKind;
 
 class Impostor : public ImpostorFixture {
  protected:
-  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 64; }
+  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 256; }
   // Before anything is handed over.
   static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
     std::error_code error;
@@ -35,13 +37,34 @@ class Impostor : public ImpostorFixture {
     EXPECT_TRUE(body.empty()) << "frames, then";
     EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
   }
+  // Where it says that it leaves pushes.
+  [[nodiscard]] std::uint64_t slot() const {
+    return offered() / net::kHeaderBytes * net::kHeaderBytes - net::kHeaderSlotBytes;
+  }
+  // A push in memory that is this, and a ring for it: the ps closes the connection.
+  void expect_no_push(const net::FrameHeader& header, std::size_t flip = 0) {
+    std::error_code error;
+    const auto memory = net::SharedMemory::create(offered(), error);
+    ASSERT_TRUE(memory) << error.message();
+    const RawPeer peer = connect();
+    ASSERT_FALSE(share(peer, memory->descriptor()).empty());
+    const net::HeaderSlot at(memory->bytes().subspan(slot(), net::kHeaderSlotBytes));
+    net::leave_header(at, header);
+    at[4] ^= static_cast<std::byte>(flip);
+    peer.write(frame(net::Heartbeat{}.to_header(), {}));
+    bool timed_out = false;
+    static_cast<void>(peer.read_to_end(std::chrono::seconds(20), timed_out));
+    EXPECT_FALSE(timed_out) << "it is not closed";
+    expect_parameters_unchanged();
+  }
   // What the ps answers when `descriptor` has been handed over to it, with its token or one beside
   // it; -1: nothing has.
   [[nodiscard]] Bytes share(const RawPeer& peer, int descriptor, std::uint64_t beside = 0) const {
     std::error_code error;
     const auto rendezvous = net::Rendezvous::open(error);
     EXPECT_TRUE(rendezvous) << error.message();
-    net::SharedOffer offer{.rendezvous = rendezvous->name(), .token = 7, .size = offered()};
+    net::SharedOffer offer{
+        .rendezvous = rendezvous->name(), .token = 7, .size = offered(), .slot = slot()};
     Bytes body;
     const Bytes request = frame({.kind = FrameKind::kShare}, net::encode(offer));
     EXPECT_EQ(reply_to(peer, request, body), FrameKind::kShared);
@@ -123,6 +146,21 @@ TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
   EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, taken), body), FrameKind::kShared);
   EXPECT_TRUE(body.empty()) << "it has offered nothing";
   EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "which is no reason to end";
+}
+
+TEST_F(Impostor, LeavesWhatIsNoPushWherePushesAreLeft) {
+  start_run();
+  expect_no_push({.kind = FrameKind::kShutdown});
+  expect_no_push({.kind = FrameKind::kPushPull, .generation = 1});
+  expect_no_push({.kind = FrameKind::kPushPull,
+                  .flags = net::kFlagInPlace,
+                  .body_size = std::uint64_t{1} << 40U,
+                  .generation = 1});
+  const net::FrameHeader push{.kind = FrameKind::kPushPull,
+                              .flags = net::kFlagInPlace,
+                              .body_size = size_ * sizeof(float),
+                              .generation = 1};
+  expect_no_push(push, 1);
 }
 
 TEST_F(Impostor, PushesInMemoryThatIsNotShared) {

@@ -45,7 +45,7 @@ class BackupReceiverTest : public testing::Test {
     header.body_size = body.size();
     BackupReceiver::Outcome outcome = header.kind == FrameKind::kFill
                                           ? receiver_.fill(header, shard_)
-                                          : receiver_.update(header, shard_);
+                                          : receiver_.update(header, shard_, {});
     std::span<const std::byte> rest = body;
     while (std::holds_alternative<Read>(outcome)) {
       for (const std::span<std::byte> place : std::get<Read>(outcome).places) {
@@ -85,6 +85,7 @@ class BackupReceiverTest : public testing::Test {
   }
   static Bytes sum(const Values& gradient, std::uint64_t trainers = kBothTrainers) {
     Bytes body = net::encode(net::UpdateHead{.trainers = {trainers}});
+    body.resize(net::padded_update_head_bytes(1));
     append(body, std::as_bytes(std::span(gradient)));
     return body;
   }
@@ -168,6 +169,7 @@ TEST_F(BackupReceiverTest, SaysWhoseGradientItWas) {
   shard_ = std::make_shared<Shard>(async_config(70), kRange);
   ASSERT_TRUE(std::holds_alternative<Filled>(give(fill_header(), state({{1, 2}}, 70))));
   Bytes body = net::encode(net::UpdateHead{.incarnation = 5, .trainers = {0, 0b100}});
+  body.resize(net::padded_update_head_bytes(70));
   const Values gradient{1, 1};
   append(body, std::as_bytes(std::span(gradient)));
   FrameHeader header = update_header(0);
@@ -177,6 +179,27 @@ TEST_F(BackupReceiverTest, SaysWhoseGradientItWas) {
   EXPECT_EQ(std::get<Updated>(outcome).trainer, 66U);
   EXPECT_EQ(std::get<Updated>(outcome).incarnation, 5U);
   EXPECT_EQ(shard_->identity().trainers[66].last_sequence, 6U);
+}
+
+TEST_F(BackupReceiverTest, AnUpdateInMemoryIsReadThere) {
+  fill();
+  FrameHeader header = update_header(2);
+  const Bytes body = sum({2, 4});
+  header.body_size = body.size();
+  ASSERT_TRUE(std::holds_alternative<Updated>(receiver_.update(header, shard_, body)));
+  EXPECT_EQ(shard_->step(), 3U);
+  EXPECT_EQ(values_of(shard_->parameters()), (Values{0, 0}));
+  header.step = 3;
+  EXPECT_TRUE(std::holds_alternative<Refused>(
+      receiver_.update(header, shard_, sum({2, 4}, /*trainers=*/0b101))));
+  EXPECT_EQ(shard_->step(), 3U);
+}
+
+TEST_F(BackupReceiverTest, RefusesAHeadWithAnythingButZerosBehindIt) {
+  fill();
+  Bytes body = sum({2, 4});
+  body[net::update_head_bytes(2)] = std::byte{1};
+  EXPECT_EQ(refusal(update_header(2), body), "an update that does not follow the last one");
 }
 
 TEST_F(BackupReceiverTest, RefusesAnUpdateOfAnotherState) {

@@ -15,7 +15,7 @@ class GradientPlacesTest : public testing::Test {
  protected:
   // Memory for two gradients.
   void prepare(std::size_t per_step) {
-    auto memory = net::GradientMemory::create(kGradientSize * sizeof(float), 2);
+    auto memory = net::GradientMemory::create({.bytes = kGradientSize * sizeof(float), .count = 2});
     ASSERT_TRUE(memory);
     places_.prepare(std::move(memory), kGradientSize, per_step);
   }

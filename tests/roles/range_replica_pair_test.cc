@@ -139,6 +139,7 @@ TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
   carry();
   const auto say_update = [&](std::uint64_t trainers) {
     Bytes body = net::encode(net::UpdateHead{.trainers = {trainers}});
+    body.resize(net::padded_update_head_bytes(2));
     const Bytes sum = gradient(1);
     body.insert(body.end(), sum.begin(), sum.end());
     const FrameHeader header{.kind = FrameKind::kUpdate, .request_id = 9, .generation = 1};

@@ -178,8 +178,9 @@ class ReplicaHost {
     core.out().drain([this](const auto& effect) { take_effect(effect); });
   }
   void take_effect(const SendFrame& effect) {
-    const auto body = effect.owner ? effect.borrowed : std::span<const std::byte>(effect.body);
-    sent_[effect.to].push_back({.header = effect.header, .body = {body.begin(), body.end()}});
+    SentFrame& frame = sent_[effect.to].emplace_back();
+    frame = {.header = effect.header, .body = {effect.body.begin(), effect.body.end()}};
+    frame.body.insert(frame.body.end(), effect.borrowed.begin(), effect.borrowed.end());
   }
   void take_effect(const CloseConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const FinishConnection& effect) { closed_.push_back(effect.id); }

@@ -38,7 +38,8 @@ class ShardCopy : public ::testing::Test {
     copy_->finish_fill(shard_->identity(), with_previous);
     shard_->on_update([this](const ShardUpdate& update) {
       std::ranges::copy(update.gradient, copy_->update_inbox().begin());
-      copy_->take_update(update.push, update.trainers);
+      copy_->take_update(
+          {.push = update.push, .gradient = copy_->update_inbox(), .trainers = update.trainers});
     });
   }
 

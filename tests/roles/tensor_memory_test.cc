@@ -61,17 +61,17 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   ASSERT_TRUE(slots->has_agreed());
 
   // The largest body that there is fits into each slot, and the backup sees all of them.
-  const std::vector<std::byte> body(net::update_head_bytes(range.trainers) +
+  const std::vector<std::byte> body(net::padded_update_head_bytes(range.trainers) +
                                     range.floats * sizeof(float));
   for (std::size_t update = 1; update <= range.updates; ++update) {
     net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
-    ASSERT_TRUE(slots->leave(header, body)) << update;
+    ASSERT_TRUE(slots->leave(header, body, {})) << update;
     const auto found = bodies->find(header);
     ASSERT_TRUE(found) << update;
     EXPECT_EQ(found->bytes.size(), body.size());
   }
   net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = range.updates + 1};
-  EXPECT_FALSE(slots->leave(header, body)) << "there are more than documented";
+  EXPECT_FALSE(slots->leave(header, body, {})) << "there are more than documented";
 }
 
 INSTANTIATE_TEST_SUITE_P(

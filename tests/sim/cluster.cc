@@ -191,6 +191,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     task.incarnation = incarnation_of(world_, clock_error(node, number), node, number);
     task.timeouts = {
         .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
+    task.transport = scenario_.pace.gradients_in_memory != 0 ? roles::Transport::kSharedMemory
+                                                             : roles::Transport::kTcp;
     const auto on_end = [this](Process& process, int code, const std::string& sentence) {
       ended(process, code, sentence);
     };

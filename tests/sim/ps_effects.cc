@@ -161,11 +161,15 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
   } else if (!effect.borrowed.empty() || !effect.body.empty()) {
     // Elastic: the others go on without a trainer that is slow to take this, which may then be
     // torn: its gradients would come too late to count. Only here, a system has it all at once.
-    const auto bytes =
-        std::make_shared<Bytes>(effect.owner ? Bytes(effect.borrowed.begin(), effect.borrowed.end())
-                                             : std::move(effect.body));
-    frame.body = *bytes;
-    frame.owner = bytes;
+    const auto bytes = std::make_shared<Bytes>(std::move(effect.body));
+    bytes->insert(bytes->end(), effect.borrowed.begin(), effect.borrowed.end());
+    if (effect.header.kind == FrameKind::kUpdate &&
+        task_.transport == roles::Transport::kSharedMemory) {
+      frame.in_place = {.bytes = *bytes, .owner = bytes};
+    } else {
+      frame.body = *bytes;
+      frame.owner = bytes;
+    }
   }
   network_.send(effect.to, *this, std::move(frame));
 }

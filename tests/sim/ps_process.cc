@@ -102,7 +102,9 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
     return;
   }
   if (!in_place.empty()) {
-    world_.mark(frame.header.kind == FrameKind::kPush ? Mark::kElasticInPlace : Mark::kInPlace);
+    world_.mark(frame.header.kind == FrameKind::kPush     ? Mark::kElasticInPlace
+                : frame.header.kind == FrameKind::kUpdate ? Mark::kUpdateInPlace
+                                                          : Mark::kInPlace);
   }
   const BodyPlan::Next next = served.plan.next;
   const net::Hello from = served.hello;

@@ -93,6 +93,7 @@ enum class Mark : std::uint8_t {
   kResultScored,
   kInPlace,
   kElasticInPlace,
+  kUpdateInPlace,
   kSummed,
   kPushedWithoutLeader,
   kSecretChanged,

@@ -47,7 +47,7 @@ BackupReceiver::Outcome BackupReceiver::part() {
     case Part::kGradient:
       break;
   }
-  return updated();
+  return updated(shard_->update_inbox());
 }
 
 bool BackupReceiver::complete(net::Generation generation) noexcept {
@@ -155,12 +155,13 @@ BackupReceiver::Outcome BackupReceiver::filled() {
 // ------------------------------------------------------------------------------------ one update
 
 BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
-                                               std::shared_ptr<Shard> shard) {
+                                               std::shared_ptr<Shard> shard,
+                                               std::span<const std::byte> in_place) {
   net::Update update;
   if (const auto error = update.from_header(header)) {
     return refused(error.message());
   }
-  const std::size_t head_bytes = net::update_head_bytes(shard->config().trainers);
+  const std::size_t head_bytes = net::padded_update_head_bytes(shard->config().trainers);
   if (!is_filled() || update.generation != generation_ ||
       update.range_begin != shard->range().begin ||
       header.body_size != head_bytes + shard->range().size() * sizeof(float)) {
@@ -168,27 +169,45 @@ BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
   }
   shard_ = std::move(shard);
   header_ = header;
-  return into_bytes(Part::kUpdateHead, head_bytes);
+  if (in_place.empty()) {
+    return into_bytes(Part::kUpdateHead, head_bytes);
+  }
+  if (auto nonsense = read_head(in_place.first(head_bytes))) {
+    return *std::move(nonsense);
+  }
+  const std::span<const std::byte> gradient = in_place.subspan(head_bytes);
+  return updated({reinterpret_cast<const float*>(gradient.data()), shard_->range().size()});
+}
+
+std::optional<BackupReceiver::Refused> BackupReceiver::read_head(std::span<const std::byte> head) {
+  const auto zeros = head.subspan(net::update_head_bytes(shard_->config().trainers));
+  if (net::decode(head.first(head.size() - zeros.size()), update_) ||
+      std::ranges::any_of(zeros, [](std::byte byte) { return byte != std::byte{}; }) ||
+      !may_update(*shard_, update_.trainers) || shard_->finished() ||
+      (shard_->config().sync_replicas && header_.step != shard_->step())) {
+    return refused("an update that does not follow the last one");
+  }
+  return std::nullopt;
 }
 
 BackupReceiver::Outcome BackupReceiver::update_head() {
-  if (net::decode(bytes_, update_) || !may_update(*shard_, update_.trainers) ||
-      shard_->finished() || (shard_->config().sync_replicas && header_.step != shard_->step())) {
-    return refused("an update that does not follow the last one");
+  if (auto nonsense = read_head(bytes_)) {
+    return *std::move(nonsense);
   }
   part_ = Part::kGradient;
   places_.assign(1, std::as_writable_bytes(shard_->update_inbox()));
   return Read{.places = places_};
 }
 
-BackupReceiver::Outcome BackupReceiver::updated() {
+BackupReceiver::Outcome BackupReceiver::updated(std::span<const float> gradient) {
   const std::size_t trainer = first_of(update_.trainers);
   std::exchange(shard_, nullptr)
-      ->take_update({.trainer = trainer,
-                     .incarnation = update_.incarnation,
-                     .step = header_.step,
-                     .sequence = header_.sequence},
-                    update_.trainers);
+      ->take_update({.push = {.trainer = trainer,
+                              .incarnation = update_.incarnation,
+                              .step = header_.step,
+                              .sequence = header_.sequence},
+                     .gradient = gradient,
+                     .trainers = update_.trainers});
   return Updated{.trainer = trainer, .incarnation = update_.incarnation};
 }
 

@@ -9,7 +9,8 @@
 // its body lies where the outcome before has said. Nothing of it is believed: what is no frame of
 // the shard's run, of its range, of the state that it was filled with, or no next step, is refused
 // before it is applied. The body is three parts of a FILL (its head, the trainers, the tensors),
-// two of an UPDATE (its head, the sum of gradients); the last one lands in the shard itself.
+// two of an UPDATE (its head, the sum of gradients); the last one lands in the shard itself. That
+// of an UPDATE which lies in memory is read there.
 //
 // One of these reads one primary's connection, for as long as that is the primary. Not thread-safe:
 // the ps's one thread owns it.
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -56,7 +58,9 @@ class BackupReceiver {
   // REQUIRES of both: no part of another frame is awaited. `shard`: the copy, kept until the frame
   // has come whole.
   [[nodiscard]] Outcome fill(const net::FrameHeader& header, std::shared_ptr<Shard> shard);
-  [[nodiscard]] Outcome update(const net::FrameHeader& header, std::shared_ptr<Shard> shard);
+  // `in_place`: where the body lies, if it need not be read; then the outcome is no Read.
+  [[nodiscard]] Outcome update(const net::FrameHeader& header, std::shared_ptr<Shard> shard,
+                               std::span<const std::byte> in_place);
   [[nodiscard]] Outcome part();
   // The primary says that all is here (COMPLETE). False: it is not, of that generation.
   [[nodiscard]] bool complete(net::Generation generation) noexcept;
@@ -75,8 +79,10 @@ class BackupReceiver {
   Outcome fill_head();
   Outcome fill_trainers();
   Outcome filled();
+  // Refused: no update that follows the last one. nullopt: it does.
+  std::optional<Refused> read_head(std::span<const std::byte> head);
   Outcome update_head();
-  Outcome updated();
+  Outcome updated(std::span<const float> gradient);
 
   State state_ = State::kNothing;
   net::Generation generation_ = 0;  // of the state that it was filled with

@@ -69,27 +69,25 @@ void BackupSender::send_state() {
             std::move(body));
 }
 
-// The gradient is copied: its trainer may be gone, and another one's lie there, before it leaves.
 void BackupSender::forward(const ShardUpdate& update) {
   const ReplicationLog::Index entry = log_.append();
   if (connection_ == 0) {
     return;
   }
   const Shard& shard = *state_.shard();
-  std::vector<std::byte> body;
-  body.reserve(net::update_head_bytes(shard.config().trainers) + update.gradient.size_bytes());
-  append_bytes(body, net::encode(net::UpdateHead{
-                         .incarnation = shard.config().sync_replicas ? 0 : update.push.incarnation,
-                         .trainers = {update.trainers.begin(), update.trainers.end()}}));
-  append_bytes(body, std::as_bytes(update.gradient));
-  out_.send(connection_,
-            net::Update{.entry = entry,
-                        .step = update.push.step,
-                        .push = update.push.sequence,
-                        .range_begin = shard.range().begin,
-                        .generation = state_.generation()}
-                .to_header(),
-            std::move(body));
+  std::vector<std::byte> head = net::encode(
+      net::UpdateHead{.incarnation = shard.config().sync_replicas ? 0 : update.push.incarnation,
+                      .trainers = {update.trainers.begin(), update.trainers.end()}});
+  head.resize(net::padded_update_head_bytes(shard.config().trainers));
+  out_.add(SendFrame{.to = connection_,
+                     .header = net::Update{.entry = entry,
+                                           .step = update.push.step,
+                                           .push = update.push.sequence,
+                                           .range_begin = shard.range().begin,
+                                           .generation = state_.generation()}
+                                   .to_header(),
+                     .body = std::move(head),
+                     .borrowed = std::as_bytes(update.gradient)});
 }
 
 void BackupSender::conclude() {

@@ -20,9 +20,11 @@ using ConnectionId = std::uint64_t;
 
 struct SendFrame {
   ConnectionId to = 0;
-  net::FrameHeader header;                   // body_size is set by whoever sends it
-  std::vector<std::byte> body;               // or else
-  std::span<const std::byte> borrowed = {};  // unchanged for as long as `owner` says: see Answer
+  net::FrameHeader header;  // body_size is set by whoever sends it
+  std::vector<std::byte> body;
+  // The body, unchanged for as long as `owner` says: see Answer. Without an owner what follows
+  // `body`, until the effect has been taken.
+  std::span<const std::byte> borrowed = {};
   std::shared_ptr<const void> owner = {};
 };
 

@@ -122,7 +122,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
     case Role::kView:
       return view_header(from);
     case Role::kPrimary:
-      return primary_header(from);
+      return primary_header(from, in_place);
     case Role::kBackup:
       return backup_header(from);
     case Role::kEvaluator:

@@ -247,7 +247,7 @@ class RangeReplica {
   BodyPlan backup_header(PeerConnection& from);
   void lose_backup();
   // The backup's side.
-  BodyPlan primary_header(PeerConnection& from);
+  BodyPlan primary_header(PeerConnection& from, const net::BodyInPlace& in_place);
   BodyPlan config_came(PeerConnection& from);
   BodyPlan received(PeerConnection& from, const BackupReceiver::Outcome& outcome);
   [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }

@@ -11,7 +11,7 @@ namespace disttf::roles {
 using net::FrameHeader;
 using net::FrameKind;
 
-BodyPlan RangeReplica::primary_header(PeerConnection& from) {
+BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
   if (header.kind == FrameKind::kPublish) {
     if (header.body_size > net::kMaxControlBodyBytes) {
@@ -26,7 +26,7 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from) {
     case FrameKind::kFill:
       return received(from, copy_->fill(header, state_.shard()));
     case FrameKind::kUpdate:
-      return received(from, copy_->update(header, state_.shard()));
+      return received(from, copy_->update(header, state_.shard(), in_place.bytes));
     default:
       break;
   }

@@ -165,17 +165,18 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
   }
 }
 
-void Shard::take_update(const PushId& push, std::span<const std::uint64_t> trainers) {
+void Shard::take_update(const ShardUpdate& update) {
+  assert(update.gradient.size() == range_.size() && update.trainers.size() == used_.size());
   std::size_t count = 0;
-  for (const std::uint64_t ranks : trainers) {
+  for (const std::uint64_t ranks : update.trainers) {
     count += static_cast<std::size_t>(std::popcount(ranks));
   }
-  std::copy(trainers.begin(), trainers.end(), used_.begin());
+  std::copy(update.trainers.begin(), update.trainers.end(), used_.begin());
   counters_.pushes += count;
   if (!config_.sync_replicas) {
-    count_async(push);
+    count_async(update.push);
   }
-  apply(push, update_inbox(), {}, count);
+  apply(update.push, update.gradient, {}, count);
   for (Trainer& trainer : trainers_) {
     trainer.settled = step_;
   }

@@ -112,8 +112,8 @@ struct ShardCounters {
   std::uint64_t bad = 0;  // gradients with a fault; of this process alone: a copy begins at 0
 };
 
-// One update of the parameters, for whoever keeps a copy of the shard. Both spans are valid during
-// the call.
+// One update of the parameters, for whoever keeps a copy of the shard. `trainers` is valid during
+// the call, `gradient` until the shard is told of something else.
 struct ShardUpdate {
   PushId push;                      // async: that it applies; sync: the one that completed the step
   std::span<const float> gradient;  // the sum of the gradients of these:
@@ -172,9 +172,9 @@ class Shard {
   // one more than in a state.
   [[nodiscard]] std::vector<std::span<float>> begin_fill(bool with_previous);
   void finish_fill(const ShardIdentity& identity, bool with_previous);
-  // Where an update's gradient goes, and that it has come; as the other one's hook told it.
+  // An update, as the other one's hook told it. Its gradient may be received into the inbox.
   [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
-  void take_update(const PushId& push, std::span<const std::uint64_t> trainers);
+  void take_update(const ShardUpdate& update);
 
   [[nodiscard]] Admission admit(const PushId& push);
   // What is bad about the gradient of the admitted push, if anything is; counted. nullopt, too, of

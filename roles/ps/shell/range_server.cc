@@ -145,6 +145,12 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
           .owner = memory_};
 }
 
+void RangeServer::set_asleep(bool asleep) noexcept {
+  if (memory_) {
+    memory_->set_asleep(asleep);
+  }
+}
+
 net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
   const Shard* const shard = core_.state().shard().get();
   if (shard == nullptr) {
@@ -153,7 +159,7 @@ net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
   return {.memory = memory_,
           .trainer = rank,
           .least = shard->range().end * sizeof(float),
-          .most = most_of_trainer(shard->config())};
+          .most = most_of_trainer(shard->config(), task_.cluster.ps.size())};
 }
 
 net::InPlaceTerms RangeServer::terms_of_primary() const {
@@ -190,8 +196,9 @@ void RangeServer::apply(SendFrame& effect) {
     const bool is_sent = to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
     meter_.sent(effect.header, bytes, !is_sent);
   } else if (effect.header.kind == FrameKind::kUpdate) {  // which the backup acknowledges
-    const std::size_t bytes = effect.body.size();
-    const bool is_sent = to->send_acknowledged(effect.header, std::move(effect.body));
+    const std::size_t bytes = effect.body.size() + effect.borrowed.size();
+    const bool is_sent =
+        to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
     meter_.sent(effect.header, bytes, !is_sent);
     if (!is_sent && !std::exchange(has_told_way_, true)) {
       log_info(describe_way_to_backup(core_.state().index()));

@@ -35,6 +35,7 @@ net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const st
 PsLink::PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index)
     : task_(task),
       stop_(stop),
+      ps_index_(ps_index),
       name_(describe(task.cluster, {.job = net::Job::kPs, .index = ps_index})),
       meters_(trainer_meters(task)) {
   if (task.faults.per_1000 > 0) {
@@ -80,7 +81,9 @@ void PsLink::prepare(const Run& run) {
 void PsLink::carry() {
   is_settled_ = false;
   if (run_.memory != nullptr) {
-    channel_ = run_.memory->carry(std::move(channel_));
+    // Faults are those of frames.
+    const auto number = faults_ ? std::nullopt : std::optional(ps_index_);
+    channel_ = run_.memory->carry(std::move(channel_), number);
   }
 }
 

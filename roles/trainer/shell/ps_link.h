@@ -114,6 +114,7 @@ class PsLink {
 
   const Task& task_;
   const StopSignal& stop_;
+  const std::size_t ps_index_;
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
   TrainerMeters* const meters_;               // null: nobody measures

@@ -1,4 +1,4 @@
-#include "net/transport/answer_slot.h"
+#include "net/transport/header_slot.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +11,12 @@ namespace {
 constexpr std::size_t kCountOffset = kHeaderBytes;
 static_assert(kSleepWordBytes == sizeof(std::uint32_t));
 
+std::size_t within(std::size_t bytes, std::uint64_t place, std::size_t size,
+                   std::size_t boundary) noexcept {
+  const bool is_there = place % boundary == 0 && bytes >= size && place <= bytes - size;
+  return is_there ? place : 0;
+}
+
 // In memory as in a frame, whatever the order of this machine.
 std::uint64_t as_little_endian(std::uint64_t count) noexcept {
   std::uint64_t stored = 0;
@@ -18,30 +24,38 @@ std::uint64_t as_little_endian(std::uint64_t count) noexcept {
   return stored;
 }
 
-void set_count(AnswerSlot slot, std::uint64_t count) noexcept {
+void set_count(HeaderSlot slot, std::uint64_t count) noexcept {
   auto* at = reinterpret_cast<std::uint64_t*>(slot.data() + kCountOffset);
   __atomic_store_n(at, as_little_endian(count), __ATOMIC_SEQ_CST);
 }
 
 }  // namespace
 
-void leave_answer(AnswerSlot slot, const FrameHeader& header) noexcept {
-  const std::uint64_t count = answer_count(slot);
+void leave_header(HeaderSlot slot, const FrameHeader& header) noexcept {
+  const std::uint64_t count = header_count(slot);
   set_count(slot, count + 1);
   encode_header(header, slot.first<kHeaderBytes>());
   set_count(slot, count + 2);
 }
 
 // Not std::atomic_ref, which cannot be had of constants.
-std::uint64_t answer_count(AnswerSlotView slot) noexcept {
+std::uint64_t header_count(HeaderSlotView slot) noexcept {
   const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data() + kCountOffset);
   return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
 }
 
-std::error_code read_answer(AnswerSlotView slot, FrameHeader& out) noexcept {
+std::error_code read_header(HeaderSlotView slot, FrameHeader& out) noexcept {
   std::array<std::byte, kHeaderBytes> bytes{};
   std::copy_n(slot.begin(), kHeaderBytes, bytes.begin());
   return decode_header(bytes, out);
+}
+
+std::size_t slot_within(std::size_t bytes, std::uint64_t place) noexcept {
+  return within(bytes, place, kHeaderSlotBytes, kHeaderBytes);
+}
+
+std::size_t sleep_word_within(std::size_t bytes, std::uint64_t place) noexcept {
+  return within(bytes, place, kSleepWordBytes, kSleepWordBytes);
 }
 
 void set_asleep(SleepWord word, bool asleep) noexcept {
