@@ -441,6 +441,10 @@ void PsCore::drained() {
 
 // --------------------------------------------------------------------------------------- queries
 
+bool PsCore::expects_ack() const noexcept {
+  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_ack(); });
+}
+
 bool PsCore::expects_gradient() const noexcept {
   return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_gradient(); });
 }

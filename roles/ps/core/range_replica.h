@@ -145,6 +145,11 @@ class RangeReplica {
   [[nodiscard]] bool expects_gradient() const noexcept {
     return is_training() && state_.shard()->lacks() == 1;
   }
+  // A step has been made, and all trainers wait for the other host to have it. (Async: one does.)
+  [[nodiscard]] bool expects_ack() const noexcept {
+    return is_training() && state_.shard()->config().sync_replicas && backup_.needs_acks() &&
+           backup_.lag() > 0;
+  }
   [[nodiscard]] std::uint8_t replica() const noexcept { return replica_; }
   [[nodiscard]] std::uint8_t other_replica() const noexcept { return replica_ == 0 ? 1 : 0; }
   [[nodiscard]] net::TaskId other_host() const {

@@ -65,7 +65,18 @@ class ParameterServer {
 
   // Runs the io_context until it is stopped.
   void loop();
-  bool look();  // true: something has come, and was dealt with
+  // Whether one is about to come, so that looking for it takes the processor from nobody.
+  [[nodiscard]] bool expects_frame() const;
+  // Deals with what has come. False: nothing has.
+  bool proceed();
+  // The same again and again for a moment.
+  bool look();
+  // Until something comes.
+  void sleep();
+  void note_arrivals(std::size_t handlers);
+  // What trainers have left in memory; as net::ParameterMemory's, of all ranges.
+  bool look_into_memory();
+  void set_asleep(bool asleep);
 
   asio::awaitable<void> watch();  // the passage of time
   void publish_meters();
@@ -87,8 +98,13 @@ class ParameterServer {
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<RangeServer>> ranges_;  // as the core has them
-  net::Eagerness eagerness_;
-  std::map<ConnectionId, ConnectionPtr> connections_;  // that are served
+  const bool is_eager_;
+  net::Eagerness eagerness_;                                  // of look()
+  net::Eagerness politeness_{2 * net::Eagerness::kLongTurn};  // of sleep(), which gives way once
+  int short_turns_ = 0;                                       // of others, since the last long one
+  Clock::time_point came_;                                    // the newest of what has come
+  Clock::duration distance_{kWatchInterval};                  // from one to the next, lately
+  std::map<ConnectionId, ConnectionPtr> connections_;         // that are served
   ConnectionId last_id_ = 0;
   std::vector<ConnectionPtr> last_;  // to be drained before the process ends
   EndProcess end_;                   // what run() returns, or throws
