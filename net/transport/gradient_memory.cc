@@ -37,9 +37,9 @@ std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noe
 // A channel to one ps, which it is sent frames over as ever.
 class InPlaceChannel final : public Channel {
  public:
-  // `pushes_at`: where in the memory pushes are left; 0: they are frames.
-  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory, std::size_t pushes_at)
-      : channel_(std::move(channel)), memory_(memory), pushes_at_(pushes_at) {}
+  // `requests_at`: where in the memory requests are left; 0: they are frames.
+  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory, std::size_t requests_at)
+      : channel_(std::move(channel)), memory_(memory), requests_at_(requests_at) {}
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
@@ -72,12 +72,23 @@ class InPlaceChannel final : public Channel {
   [[nodiscard]] HeaderSlotView answers() const noexcept {
     return HeaderSlotView(view_->bytes().subspan(answers_at_, kHeaderSlotBytes));
   }
-  // Whether the ps finds a push that is left in memory. REQUIRES: is_in_place().
+  // Whether the ps finds a request that is left in memory. REQUIRES: is_in_place().
   [[nodiscard]] bool is_ps_awake() const noexcept {
     return sleep_word_ != 0 &&
            !net::is_asleep(SleepWordView(view_->bytes().subspan(sleep_word_, kSleepWordBytes)));
   }
-  // Leaves the push in memory, and rings where the ps sleeps by now.
+  void all_read() noexcept {
+    unanswered_.reset();
+    left_ = 0;
+  }
+  // Whether this one may be left: none that is left overtakes a frame, or another one's place.
+  [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
+    return requests_at_ != 0 && is_settled() && is_left_request(header) && !unanswered_ &&
+           left_ < kHeadersInSlot && is_ps_awake();
+  }
+  // The ps reads this memory, and not one from before.
+  [[nodiscard]] bool is_settled() const noexcept { return view_ && renewals_ == memory_.renewals_; }
+  // Leaves the request in memory, and rings where the ps sleeps by now.
   [[nodiscard]] std::error_code leave(const FrameHeader& header, Deadline deadline);
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
   // The header that answers a question: not what a ps may say of itself, too late.
@@ -103,7 +114,7 @@ class InPlaceChannel final : public Channel {
 
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
-  const std::size_t pushes_at_;
+  const std::size_t requests_at_;
   std::uint64_t renewals_ = 0;              // of the memory that was agreed upon
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors cross the channel
   std::size_t answers_at_ = 0;              // where in it answers appear; 0: they are frames
@@ -112,6 +123,8 @@ class InPlaceChannel final : public Channel {
   // The newest frame that the ps may not have read yet. What is left in memory must not overtake
   // it.
   std::optional<std::uint64_t> unanswered_;
+  std::size_t left_ = 0;             // in memory, that the ps may not have read yet
+  std::uint64_t newest_left_ = 0;    // of these
   std::optional<FrameHeader> kept_;  // came when something else was awaited
   std::uint64_t next_id_ = kFirstId;
   BodyPlace body_;  // what is left of the last header's, if it lies in the ps's memory
@@ -122,21 +135,24 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
   if (header.kind != FrameKind::kPush && answers_at_ != 0) {
     heard_.skip(answers());  // (a PUSH has no answer, and another's may be here)
   }
-  if (view_ && renewals_ == memory_.renewals_ && memory_.holds(body)) {
+  if (is_settled() && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
     header.place = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
     header.body_size = body.size();
     body = {};
-    if (header.kind == FrameKind::kPushPull && pushes_at_ != 0 && !unanswered_ && is_ps_awake()) {
-      return leave(header, deadline);
-    }
+  }
+  if (body.empty() && may_leave(header)) {
+    return leave(header, deadline);
   }
   unanswered_ = header.request_id;
   return channel_->send(header, body, deadline);
 }
 
 std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadline) {
-  leave_header(HeaderSlot(memory_.memory_->bytes().subspan(pushes_at_, kHeaderSlotBytes)), header);
+  ++left_;
+  newest_left_ = header.request_id;
+  const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderSlotBytes);
+  leave_header(HeaderSlot(slot), header);
   return is_ps_awake() ? std::error_code{} : channel_->send(Heartbeat{}.to_header(), {}, deadline);
 }
 
@@ -166,8 +182,11 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
   }
   body_ = {};
   const bool is_unasked = is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header);
-  if (unanswered_ == header.request_id && !is_unasked) {
-    unanswered_.reset();
+  // (What the ps has answered it has read, and what came before it.)
+  if (!is_unasked && unanswered_ == header.request_id) {
+    all_read();
+  } else if (!is_unasked && newest_left_ == header.request_id) {
+    left_ = 0;
   }
   if ((header.flags & kFlagInPlace) == 0) {
     return {};
@@ -208,7 +227,7 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     own = {.rendezvous = rendezvous->name(),
            .token = *token,
            .size = memory_.memory_->bytes().size(),
-           .slot = pushes_at_,
+           .slot = requests_at_,
            .sleep_word = memory_.sleep_word()};
   }
   std::array<std::byte, kSharedOfferBytes> body{};
@@ -255,7 +274,7 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   if (shared.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
     return fail(WireError::kUnexpected);
   }
-  unanswered_.reset();  // what came before it has been read, too
+  all_read();
   size = header.body_size;
   return channel_->receive_body(body.first(size), deadline);
 }
@@ -288,7 +307,7 @@ std::error_code InPlaceChannel::ask(FrameHeader question, std::optional<FrameHea
   if (header.request_id != question.request_id || header.body_size != 0) {
     return fail(WireError::kUnexpected);
   }
-  unanswered_.reset();
+  all_read();
   answer = header;
   return {};
 }
@@ -309,7 +328,7 @@ void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,
   }
   taken = {.token = offer.token,
            .size = memory_.memory_->bytes().size(),
-           .slot = pushes_at_,
+           .slot = requests_at_,
            .sleep_word = memory_.sleep_word()};
 }
 

@@ -43,8 +43,8 @@ class GradientMemory {
   // more, and nothing has changed.
   [[nodiscard]] bool renew();
   // The channel, which has yet to agree; it must go before the memory. `number`: which of
-  // Shape::channels it is; one at a time is open of each. Over it pushes that lie in the memory
-  // need no frame either while the ps is awake. nullopt: all are frames.
+  // Shape::channels it is; one at a time is open of each. Over it pushes that lie in the memory,
+  // and pulls, need no frame while the ps is awake. nullopt: all are frames.
   [[nodiscard]] std::unique_ptr<Channel> carry(std::unique_ptr<Channel> channel,
                                                std::optional<std::size_t> number);
   // Whether the trainer sleeps: then a ps that has answered makes a channel's fd() ready, too. See
@@ -55,7 +55,7 @@ class GradientMemory {
   friend class InPlaceChannel;
   GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape);
   // Where in the memory the word lies that says whether the trainer sleeps; and the slot in which a
-  // channel's pushes are left.
+  // channel's requests are left.
   [[nodiscard]] std::size_t sleep_word() const noexcept;
   [[nodiscard]] std::size_t slot(std::size_t channel) const noexcept;
 

@@ -8,7 +8,6 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kCountOffset = kHeaderBytes;
 static_assert(kSleepWordBytes == sizeof(std::uint32_t));
 
 std::size_t within(std::size_t bytes, std::uint64_t place, std::size_t size,
@@ -24,30 +23,38 @@ std::uint64_t as_little_endian(std::uint64_t count) noexcept {
   return stored;
 }
 
-void set_count(HeaderSlot slot, std::uint64_t count) noexcept {
-  auto* at = reinterpret_cast<std::uint64_t*>(slot.data() + kCountOffset);
-  __atomic_store_n(at, as_little_endian(count), __ATOMIC_SEQ_CST);
+// Where the header of that number lies in a slot.
+std::size_t place_of(std::uint64_t number) noexcept {
+  return (1 + number % kHeadersInSlot) * kHeaderBytes;
 }
 
 }  // namespace
 
 void leave_header(HeaderSlot slot, const FrameHeader& header) noexcept {
   const std::uint64_t count = header_count(slot);
-  set_count(slot, count + 1);
-  encode_header(header, slot.first<kHeaderBytes>());
-  set_count(slot, count + 2);
+  const auto place = slot.subspan(place_of(count), kHeaderBytes);
+  encode_header(header, std::span<std::byte, kHeaderBytes>(place));
+  auto* at = reinterpret_cast<std::uint64_t*>(slot.data());
+  __atomic_store_n(at, as_little_endian(count + 1), __ATOMIC_SEQ_CST);
 }
 
 // Not std::atomic_ref, which cannot be had of constants.
 std::uint64_t header_count(HeaderSlotView slot) noexcept {
-  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data() + kCountOffset);
+  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data());
   return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
 }
 
-std::error_code read_header(HeaderSlotView slot, FrameHeader& out) noexcept {
+std::error_code read_header(HeaderSlotView slot, std::uint64_t number, FrameHeader& out) noexcept {
   std::array<std::byte, kHeaderBytes> bytes{};
-  std::copy_n(slot.begin(), kHeaderBytes, bytes.begin());
+  std::copy_n(slot.subspan(place_of(number)).begin(), kHeaderBytes, bytes.begin());
   return decode_header(bytes, out);
+}
+
+std::error_code HeaderSlotReader::take(HeaderSlotView slot, FrameHeader& out) noexcept {
+  if (header_count(slot) - taken_ > kHeadersInSlot) {
+    return WireError::kUnexpected;
+  }
+  return read_header(slot, taken_++, out);
 }
 
 std::size_t slot_within(std::size_t bytes, std::uint64_t place) noexcept {

@@ -1,7 +1,7 @@
 // Headers without a frame, between tasks that share memory (net/transport/shared_memory.h): one
-// leaves a header in its own memory, in a slot that the other one looks at, and rings, with a
+// leaves headers in its own memory, in a slot that the other one looks at, and rings, with a
 // HEARTBEAT, only where that one sleeps. A word in that one's memory says whether it does. So a ps
-// answers trainers, and trainers push to a ps that is awake.
+// answers trainers, and trainers push to a ps that is awake, and pull.
 //
 // Who leaves a header does so, then reads the word. Who waits for one sets the word, then looks
 // once more, then sleeps. All four are sequentially consistent, so at least one of the two sees
@@ -22,19 +22,23 @@ namespace disttf::net {
 // Zeroed at first, on a boundary of 64 bytes; integers are little-endian.
 //
 //   offset  size  field
-//        0    64  the newest header, as it would cross the socket
-//       64     8  twice the number of headers that have been left; odd while one is being written
-//       72    56  unused
-inline constexpr std::size_t kHeaderSlotBytes = 128;
+//        0     8  the number of headers that have been left
+//        8    56  unused
+//       64   448  seven headers, as they would cross the socket: number n, from 0 on, at n mod 7
+//
+// The writer sees to it that the reader has taken a header before the seventh behind it is left.
+inline constexpr std::size_t kHeadersInSlot = 7;
+inline constexpr std::size_t kHeaderSlotBytes = (1 + kHeadersInSlot) * kHeaderBytes;
 using HeaderSlot = std::span<std::byte, kHeaderSlotBytes>;
 using HeaderSlotView = std::span<const std::byte, kHeaderSlotBytes>;
 
 void leave_header(HeaderSlot slot, const FrameHeader& header) noexcept;
-// The second field.
+// The first field.
 [[nodiscard]] std::uint64_t header_count(HeaderSlotView slot) noexcept;
-// The first field. Somebody else writes there: it is checked as a frame's header is, see
-// decode_header(), and may be bad where header_count() is odd.
-[[nodiscard]] std::error_code read_header(HeaderSlotView slot, FrameHeader& out) noexcept;
+// The header of that number. Somebody else writes there: it is checked as a frame's is, see
+// decode_header().
+[[nodiscard]] std::error_code read_header(HeaderSlotView slot, std::uint64_t number,
+                                          FrameHeader& out) noexcept;
 
 // What a reader remembers of a slot.
 class HeaderSlotReader {
@@ -43,18 +47,23 @@ class HeaderSlotReader {
   void skip(HeaderSlotView slot) noexcept { taken_ = header_count(slot); }
   // Whether there is one that it has not taken.
   [[nodiscard]] bool sees(HeaderSlotView slot) const noexcept {
-    const std::uint64_t count = header_count(slot);
-    return count != taken_ && count % 2 == 0;
+    return header_count(slot) != taken_;
   }
-  // As read_header(). REQUIRES: sees().
-  [[nodiscard]] std::error_code take(HeaderSlotView slot, FrameHeader& out) noexcept {
-    skip(slot);
-    return read_header(slot, out);
-  }
+  // The oldest of these; as read_header(). WireError::kUnexpected: there are more than a slot has,
+  // so that some are lost. REQUIRES: sees().
+  [[nodiscard]] std::error_code take(HeaderSlotView slot, FrameHeader& out) noexcept;
 
  private:
-  std::uint64_t taken_ = 0;  // header_count() of the newest
+  std::uint64_t taken_ = 0;
 };
+
+// Whether a trainer may leave that: a push whose body lies in memory, or a pull.
+[[nodiscard]] constexpr bool is_left_request(const FrameHeader& header) noexcept {
+  const bool is_in_place = (header.flags & kFlagInPlace) != 0;
+  return header.kind == FrameKind::kPull ? !is_in_place && header.body_size == 0
+                                         : is_in_place && (header.kind == FrameKind::kPushPull ||
+                                                           header.kind == FrameKind::kPush);
+}
 
 // Where a slot, or a sleep word, lies in memory of so many bytes, if somebody says that it lies
 // there: nobody vouches for that. 0: nowhere, as it would not be whole, or on its boundary.

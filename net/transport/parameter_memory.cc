@@ -11,7 +11,7 @@ namespace disttf::net {
 
 ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
                                  std::size_t trainers)
-    : memory_(std::move(memory)), bytes_(bytes), pushes_(trainers) {
+    : memory_(std::move(memory)), bytes_(bytes), requests_(trainers) {
   set_asleep(true);
 }
 
@@ -42,8 +42,8 @@ void ParameterMemory::set_asleep(bool asleep) noexcept {
 
 bool ParameterMemory::look() noexcept {
   bool wakes = false;
-  for (const InPlaceBodies* const each : pushes_) {
-    if (each != nullptr && each->has_push() && each->on_push_ && each->on_push_()) {
+  for (const InPlaceBodies* const each : requests_) {
+    if (each != nullptr && each->has_request() && each->on_request_ && each->on_request_()) {
       wakes = true;
     }
   }
@@ -103,8 +103,8 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
       new InPlaceBodies(std::move(gradient), parameters, trainer_, theirs_));
 }
 
-// The trainer agrees over one connection at a time: whoever looked for its pushes does so no more,
-// as they are those of this one now.
+// The trainer agrees over one connection at a time: whoever looked for its requests does so no
+// more, as they are those of this one now.
 InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                              const std::shared_ptr<ParameterMemory>& parameters,
                              std::optional<std::size_t> trainer, const SharedOffer& theirs)
@@ -112,29 +112,30 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
       parameters_(parameters),
       trainer_(trainer),
       sleep_word_(trainer ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
-      pushes_at_(trainer ? slot_within(theirs.size, theirs.slot) : 0) {
-  if (!takes_pushes()) {
+      requests_at_(trainer ? slot_within(theirs.size, theirs.slot) : 0) {
+  if (!takes_requests()) {
     return;
   }
-  taken_.skip(pushes());
-  if (InPlaceBodies* const before = std::exchange(parameters->pushes_[*trainer], this)) {
-    before->pushes_at_ = 0;
+  taken_.skip(requests());
+  if (InPlaceBodies* const before = std::exchange(parameters->requests_[*trainer], this)) {
+    before->requests_at_ = 0;
   }
 }
 
 InPlaceBodies::~InPlaceBodies() {
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
-  if (takes_pushes() && parameters) {
-    parameters->pushes_[*trainer_] = nullptr;
+  if (takes_requests() && parameters) {
+    parameters->requests_[*trainer_] = nullptr;
   }
 }
 
-bool InPlaceBodies::has_push() const noexcept { return takes_pushes() && taken_.sees(pushes()); }
+bool InPlaceBodies::has_request() const noexcept {
+  return takes_requests() && taken_.sees(requests());
+}
 
-std::error_code InPlaceBodies::take_push(FrameHeader& header) noexcept {
-  const std::error_code error = taken_.take(pushes(), header);
-  const bool is_push = header.kind == FrameKind::kPushPull && (header.flags & kFlagInPlace) != 0;
-  return error || is_push ? error : WireError::kUnexpected;
+std::error_code InPlaceBodies::take_request(FrameHeader& header) noexcept {
+  const std::error_code error = taken_.take(requests(), header);
+  return error || is_left_request(header) ? error : WireError::kUnexpected;
 }
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {

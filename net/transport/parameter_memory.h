@@ -35,7 +35,7 @@ class ParameterMemory {
   // The most that a ps has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t trainers) noexcept;
 
-  // Says that the ps sleeps, so that no trainer leaves a push where nobody looks any more.
+  // Says that the ps sleeps, so that no trainer leaves a request where nobody looks any more.
   ~ParameterMemory();
   ParameterMemory(const ParameterMemory&) = delete;
   ParameterMemory& operator=(const ParameterMemory&) = delete;
@@ -48,7 +48,7 @@ class ParameterMemory {
   // Whether the ps sleeps, as it does at first: then trainers send it frames. One that is awake
   // look()s, and does so once more between set_asleep(true) and its sleep.
   void set_asleep(bool asleep) noexcept;
-  // Wakes each connection that waits for a frame, and whose trainer has left a push in memory.
+  // Wakes each connection that waits for a frame, and whose trainer has left a request in memory.
   // True: there is one, which will read it when its event loop goes on.
   bool look() noexcept;
 
@@ -57,12 +57,12 @@ class ParameterMemory {
   friend class PendingHandover;
   ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t trainers);
   [[nodiscard]] std::size_t slot_of(std::size_t trainer) const noexcept;
-  [[nodiscard]] std::size_t sleep_word() const noexcept { return slot_of(pushes_.size()); }
+  [[nodiscard]] std::size_t sleep_word() const noexcept { return slot_of(requests_.size()); }
 
   const std::unique_ptr<SharedMemory> memory_;
   const std::size_t bytes_;
-  // By trainer: who looks for its pushes. nullptr: nobody.
-  std::vector<InPlaceBodies*> pushes_;
+  // By trainer: who looks for its requests. nullptr: nobody.
+  std::vector<InPlaceBodies*> requests_;
 };
 
 // What a ps agrees to when a trainer, or the primary of a range that it backs, offers memory.
@@ -120,14 +120,15 @@ class InPlaceBodies {
   // it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
 
-  // Whether the trainer leaves pushes in memory, and rings.
-  [[nodiscard]] bool takes_pushes() const noexcept { return pushes_at_ != 0; }
+  // Whether the trainer leaves requests in memory.
+  [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
   // Whether there is one. It came before whatever came over the connection since.
-  [[nodiscard]] bool has_push() const noexcept;
-  // As decode_header(), and WireError::kUnexpected of another frame. REQUIRES: has_push().
-  [[nodiscard]] std::error_code take_push(FrameHeader& header) noexcept;
+  [[nodiscard]] bool has_request() const noexcept;
+  // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES:
+  // has_request().
+  [[nodiscard]] std::error_code take_request(FrameHeader& header) noexcept;
   // Called by ParameterMemory::look() where there is one. Returns whether it will be taken now.
-  void on_push(std::function<bool()> hook) { on_push_ = std::move(hook); }
+  void on_request(std::function<bool()> hook) { on_request_ = std::move(hook); }
 
  private:
   friend class ParameterMemory;
@@ -135,9 +136,9 @@ class InPlaceBodies {
   InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                 const std::shared_ptr<ParameterMemory>& parameters,
                 std::optional<std::size_t> trainer, const SharedOffer& theirs);
-  // REQUIRES: takes_pushes().
-  [[nodiscard]] HeaderSlotView pushes() const noexcept {
-    return HeaderSlotView(gradient_->bytes().subspan(pushes_at_, kHeaderSlotBytes));
+  // REQUIRES: takes_requests().
+  [[nodiscard]] HeaderSlotView requests() const noexcept {
+    return HeaderSlotView(gradient_->bytes().subspan(requests_at_, kHeaderSlotBytes));
   }
 
   const std::shared_ptr<const SharedView> gradient_;
@@ -145,9 +146,9 @@ class InPlaceBodies {
   const std::optional<std::size_t> trainer_;
   // Where in the trainer's memory they lie; 0: nowhere.
   const std::size_t sleep_word_;
-  std::size_t pushes_at_;
-  HeaderSlotReader taken_;  // of the pushes
-  std::function<bool()> on_push_;
+  std::size_t requests_at_;
+  HeaderSlotReader taken_;  // of the requests
+  std::function<bool()> on_request_;
 };
 
 }  // namespace disttf::net

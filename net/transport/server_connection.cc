@@ -8,6 +8,8 @@
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 #include <exception>
 #include <tuple>
 #include <utility>
@@ -164,9 +166,15 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
                                                                std::chrono::milliseconds timeout) {
   for (bool is_own = true; is_own;) {
     body_in_place_ = {};
-    if (in_place_ && in_place_->has_push()) {
+    // After a header from memory the others have a turn first, as they have where a read waits.
+    if (std::exchange(was_in_memory_, false) && in_place_ && in_place_->has_request()) {
+      co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+      if (state_ != State::kOpen) co_return read_failed({});
+    }
+    if (in_place_ && in_place_->has_request()) {
       is_excused_ = false;
-      if (const auto error = in_place_->take_push(header)) co_return read_failed(error);
+      was_in_memory_ = true;
+      if (const auto error = in_place_->take_request(header)) co_return read_failed(error);
       break;
     }
     if (kept_) {
@@ -175,7 +183,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
       const auto error = co_await read_frame_header(header, timeout);
       if (error == asio::error::interrupted) continue;
       if (error) co_return error;
-      if (in_place_ && in_place_->has_push()) {
+      if (in_place_ && in_place_->has_request()) {
         kept_ = header;
         continue;
       }

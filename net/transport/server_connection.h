@@ -165,7 +165,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // with, or `error` set.
   asio::awaitable<bool> take_own(const FrameHeader& header, std::chrono::milliseconds timeout,
                                  std::error_code& error);
-  // A push lies in memory. Returns whether it will be read now.
+  // A request lies in memory. Returns whether it will be read now.
   bool wake_reader();
   asio::awaitable<std::error_code> shake_hands();
   // Until TLS may go on; what it waits for to be read is in its hands then.
@@ -200,9 +200,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
   std::unique_ptr<BodySlots> slots_;           // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
-  std::optional<FrameHeader> kept_;            // came over the socket behind a push in memory
+  std::optional<FrameHeader> kept_;            // came over the socket behind a request in memory
   bool is_interruptible_ = false;              // the read under way is of a header's first byte
   bool is_interrupted_ = false;                // and is to end without one
+  bool was_in_memory_ = false;                 // the last header
   asio::cancellation_signal interrupt_;
   std::string refused_with_;
   State state_ = State::kOpen;

@@ -21,8 +21,7 @@ asio::awaitable<bool> ServerConnection::take_own(const FrameHeader& header,
   } else if (header.kind == FrameKind::kShared && slots_) {
     error = co_await take_answer(header, timeout);
   } else {
-    // A trainer that leaves pushes in memory has rung: for one that has been taken by now.
-    co_return in_place_ && in_place_->takes_pushes() && is_bodiless<Heartbeat>(header);
+    co_return false;
   }
   co_return true;
 }
@@ -43,7 +42,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
     handover_ = PendingHandover::begin(offer, terms_(), answer);
   } else if (before && offer.size != 0) {
     in_place_ = before->finish(answer);
-    if (in_place_) in_place_->on_push([this] { return wake_reader(); });
+    if (in_place_) in_place_->on_request([this] { return wake_reader(); });
   }
   send(SharedFrame{header.request_id}.to_header(), std::move(answer));
   co_return std::error_code{};

@@ -14,6 +14,7 @@
 
 #include "net/transport/gradient_memory.h"
 #include "net/transport/handover.h"
+#include "net/transport/header_slot.h"
 #include "net/transport/parameter_memory.h"
 #include "net/wire/messages.h"
 #include "tests/net/test_server.h"
@@ -54,7 +55,7 @@ class InPlaceTest : public ::testing::Test {
         std::vector<std::byte> body(header.body_size);
         if (co_await connection->read_body(body, 1s)) co_return;
         happened_.add("first byte " + std::to_string(first_of(body)));
-        if (header.kind == FrameKind::kPush) continue;
+        if (header.kind == FrameKind::kPush || header.kind == FrameKind::kHeartbeat) continue;
         const FrameHeader answer{.kind = FrameKind::kParameters, .request_id = header.request_id};
         if (terms_.memory) {
           const auto page = terms_.memory->parameters().subspan(kPageBytes);
@@ -393,7 +394,7 @@ TEST_F(InPlaceTest, APsThatSleepsIsSentAPush) {
 }
 
 // It fell asleep when the trainer had seen it awake, and had looked before that left the push.
-TEST_F(InPlaceTest, ARingLeadsToThePushAndIsNoFrameForWhoeverReads) {
+TEST_F(InPlaceTest, ARingLeadsToThePush) {
   connect();
   agree();
   awake();
@@ -402,10 +403,44 @@ TEST_F(InPlaceTest, ARingLeadsToThePushAndIsNoFrameForWhoeverReads) {
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
   await_answer();
   expect_parameters(/*in_place=*/true);
-  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
-  await_answer();
+}
+
+// Elastic: pushes that have no answer, and a pull.
+TEST_F(InPlaceTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) {
+  connect();
+  agree();
+  awake();
+  for (int round = 0; round < 3; ++round) {
+    for (const std::uint64_t id : {std::uint64_t{2}, std::uint64_t{3}}) {
+      ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = id},
+                                  gradient_->gradient(), patience()));
+    }
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+    EXPECT_TRUE(look());
+    await_answer();
+    EXPECT_EQ(happened_.count("in place 10000 bytes"), 2 * (round + 1)) << "before the answer";
+    expect_parameters(/*in_place=*/true);
+  }
+  EXPECT_EQ(happened_.count("sent 0 bytes"), 3);
+}
+
+TEST_F(InPlaceTest, WhatASlotHasNoRoomForIsSent) {
+  connect();
+  agree();
+  awake();
+  const auto push_alone = [this](std::uint64_t id) {
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = id}, gradient_->gradient(),
+                                patience()));
+  };
+  for (std::uint64_t id = 10; id < 10 + kHeadersInSlot + 1; ++id) {
+    push_alone(id);
+  }
+  push(gradient_->gradient());  // behind a frame: another one
+  await_answer();               // nobody has looked: the frames have led to all
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), std::ptrdiff_t{kHeadersInSlot} + 2);
   expect_parameters(/*in_place=*/true);
-  EXPECT_EQ(happened_.count("sent 0 bytes"), 1) << "the pull";
+  push(gradient_->gradient());
+  EXPECT_TRUE(look()) << "all is answered";
 }
 
 TEST_F(InPlaceTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
@@ -455,21 +490,21 @@ TEST_F(InPlaceTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
 TEST_F(InPlaceTest, APushIsFoundOverTheNewestChannelAlone) {
   connect();
   agree();
-  awake();
   const std::unique_ptr<Channel> before = std::move(channel_);
   open();
   agree();
+  awake();
   push(gradient_->gradient());
   EXPECT_TRUE(look());
   EXPECT_FALSE(look());
   await_answer();
   expect_parameters(/*in_place=*/true);
-  ASSERT_FALSE(before->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+  ASSERT_FALSE(before->send({.kind = FrameKind::kStatus, .request_id = 4}, {}, patience()));
   EXPECT_TRUE(happened_.wait_for("sent 0 bytes")) << "over the one before";
   EXPECT_EQ(happened_.count("in place 10000 bytes"), 1);
 }
 
-TEST_F(InPlaceTest, AChannelWithoutANumberSendsItsPushes) {
+TEST_F(InPlaceTest, AChannelWithoutANumberSendsItsRequests) {
   connect();
   OpenedChannel opened =
       open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());

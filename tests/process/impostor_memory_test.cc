@@ -24,7 +24,7 @@ using net::FrameKind;
 
 class Impostor : public ImpostorFixture {
  protected:
-  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 256; }
+  [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 1024; }
   // Before anything is handed over.
   static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
     std::error_code error;
@@ -37,20 +37,22 @@ class Impostor : public ImpostorFixture {
     EXPECT_TRUE(body.empty()) << "frames, then";
     EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
   }
-  // Where it says that it leaves pushes.
+  // Where it says that it leaves requests.
   [[nodiscard]] std::uint64_t slot() const {
     return offered() / net::kHeaderBytes * net::kHeaderBytes - net::kHeaderSlotBytes;
   }
-  // A push in memory that is this, and a ring for it: the ps closes the connection.
-  void expect_no_push(const net::FrameHeader& header, std::size_t flip = 0) {
+  // A request in memory that is this, `times`, and a ring for it: the ps closes the connection.
+  void expect_closed(const net::FrameHeader& header, std::size_t flip = 0, std::size_t times = 1) {
     std::error_code error;
     const auto memory = net::SharedMemory::create(offered(), error);
     ASSERT_TRUE(memory) << error.message();
     const RawPeer peer = connect();
     ASSERT_FALSE(share(peer, memory->descriptor()).empty());
     const net::HeaderSlot at(memory->bytes().subspan(slot(), net::kHeaderSlotBytes));
-    net::leave_header(at, header);
-    at[4] ^= static_cast<std::byte>(flip);
+    for (std::size_t each = 0; each < times; ++each) {
+      net::leave_header(at, header);
+    }
+    at[net::kHeaderBytes + 4] ^= static_cast<std::byte>(flip);
     peer.write(frame(net::Heartbeat{}.to_header(), {}));
     bool timed_out = false;
     static_cast<void>(peer.read_to_end(std::chrono::seconds(20), timed_out));
@@ -148,19 +150,20 @@ TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
   EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "which is no reason to end";
 }
 
-TEST_F(Impostor, LeavesWhatIsNoPushWherePushesAreLeft) {
+TEST_F(Impostor, LeavesWhatIsNoRequestWhereRequestsAreLeft) {
   start_run();
-  expect_no_push({.kind = FrameKind::kShutdown});
-  expect_no_push({.kind = FrameKind::kPushPull, .generation = 1});
-  expect_no_push({.kind = FrameKind::kPushPull,
-                  .flags = net::kFlagInPlace,
-                  .body_size = std::uint64_t{1} << 40U,
-                  .generation = 1});
+  expect_closed({.kind = FrameKind::kShutdown});
+  expect_closed({.kind = FrameKind::kPushPull, .generation = 1});
+  expect_closed({.kind = FrameKind::kPushPull,
+                 .flags = net::kFlagInPlace,
+                 .body_size = std::uint64_t{1} << 40U,
+                 .generation = 1});
   const net::FrameHeader push{.kind = FrameKind::kPushPull,
                               .flags = net::kFlagInPlace,
                               .body_size = size_ * sizeof(float),
                               .generation = 1};
-  expect_no_push(push, 1);
+  expect_closed(push, 1);
+  expect_closed({.kind = FrameKind::kPull}, 0, net::kHeadersInSlot + 1);
 }
 
 TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
