@@ -21,6 +21,9 @@ namespace {
 // How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
 constexpr std::chrono::microseconds kEagerness{2000};
 constexpr unsigned kMostAsleep = 63;
+// Longer than a task of the run needs the processor for an answer to whoever gives way to it; less
+// than a turn of a program that always has something to compute, three milliseconds or more.
+constexpr std::chrono::microseconds kLongTurn{1000};
 // Far more than a busy machine delays a thread that is awake by, far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
@@ -114,7 +117,7 @@ bool Eagerness::give_way() noexcept {
 bool Eagerness::goes_on(Deadline now) noexcept {
   const Deadline before = std::exchange(looked_, now);
   gave_way_ = true;
-  if (now - before < long_turn_ && now < until_) return true;
+  if (now - before < kLongTurn && now < until_) return true;
   was_in_vain();
   return false;
 }

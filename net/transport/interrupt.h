@@ -76,13 +76,6 @@ class FreezeWatch {
 // Not thread-safe.
 class Eagerness {
  public:
-  // Longer than a task of the run needs the processor for an answer to whoever gives way to it;
-  // less than a turn of a program that always has something to compute, three milliseconds or more.
-  static constexpr std::chrono::microseconds kLongTurn{1000};
-
-  // `long_turn`: where others have the processor for so long, a look is in vain.
-  explicit Eagerness(Clock::duration long_turn = kLongTurn) noexcept : long_turn_(long_turn) {}
-
   // It is `now`. True: look, until then at most, and give_way() between one look and the next.
   // False: not at all this time.
   [[nodiscard]] bool begin(Deadline deadline = Deadline::max(),
@@ -97,7 +90,6 @@ class Eagerness {
  private:
   void was_in_vain() noexcept;
 
-  Clock::duration long_turn_;
   Deadline until_{};       // the look under way ends
   Deadline looked_{};      // last
   bool gave_way_ = false;  // in this look

@@ -122,7 +122,8 @@ class InPlaceBodies {
 
   // Whether the trainer leaves requests in memory.
   [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
-  // Whether there is one. It came before whatever came over the connection since.
+  // Whether there is one. It came before whatever came over the connection since; an end of that
+  // drops it.
   [[nodiscard]] bool has_request() const noexcept;
   // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES:
   // has_request().

@@ -82,7 +82,7 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
   std::error_code error;
   if (tls_) {
     received = tls_->read_some(buffer, error);
-    while (error == asio::error::would_block && state_ == State::kOpen) {
+    while (error == asio::error::would_block && state_ == State::kOpen && !is_interrupted_) {
       error = co_await await_tls();
       if (!error && state_ == State::kOpen) received = tls_->read_some(buffer, error);
     }
@@ -92,8 +92,9 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
                                          asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
   }
   read_deadline_ = kNever;
-  if (std::exchange(is_interrupted_, false) && error == asio::error::operation_aborted &&
-      state_ == State::kOpen) {
+  const bool has_nothing =
+      error == asio::error::operation_aborted || error == asio::error::would_block;
+  if (std::exchange(is_interrupted_, false) && has_nothing && state_ == State::kOpen) {
     co_return asio::error::interrupted;
   }
   // Bytes that came after refuse() belong to nobody.
@@ -104,7 +105,8 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
 
 asio::awaitable<std::error_code> ServerConnection::await_tls() {
   if (tls_->waits_for() == POLLOUT) {
-    const auto [error] = co_await socket_.async_wait(tcp::socket::wait_write, kAsTuple);
+    const auto [error] = co_await socket_.async_wait(
+        tcp::socket::wait_write, asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
     co_return error;
   }
   const auto inbox = tls_->inbox();

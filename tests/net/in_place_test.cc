@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -403,6 +405,36 @@ TEST_F(InPlaceTest, ARingLeadsToThePush) {
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
   await_answer();
   expect_parameters(/*in_place=*/true);
+}
+
+// Its word changes all the time, and so mostly between two reads of it, too.
+TEST_F(InPlaceTest, APsThatHasFallenAsleepMeanwhileIsRung) {
+  connect();
+  agree();
+  std::atomic<bool> is_done = false;
+  std::thread moody([&] {
+    for (bool asleep = false; !is_done; asleep = !asleep) {
+      terms_.memory->set_asleep(asleep);
+    }
+  });
+  for (int number = 0; number < 500; ++number) {
+    push(gradient_->gradient());
+    look();  // for what was left and not rung for
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+  }
+  is_done = true;
+  moody.join();
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 500);
+  EXPECT_GT(happened_.count("sent 0 bytes"), 0) << "no ring";
+}
+
+// A trainer that waits for another ps says so, and expects that to come back.
+TEST_F(InPlaceTest, AHeartbeatReachesWhoeverReads) {
+  connect();
+  agree();
+  ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 0 bytes, flags 0"));
 }
 
 // Elastic: pushes that have no answer, and a pull.

@@ -44,6 +44,25 @@ TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
   expect_parameters(first_, other_, 1, -3);
 }
 
+TEST_F(PairedHosts, AStepIsExpectedToBeAcknowledgedUntilItIs) {
+  EXPECT_FALSE(first_.core.expects_ack()) << "the backup is not complete yet";
+  carry();
+  EXPECT_FALSE(first_.core.expects_ack());
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  EXPECT_FALSE(first_.core.expects_ack()) << "a step has two gradients";
+  ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+  EXPECT_TRUE(first_.core.expects_ack());
+  carry();
+  EXPECT_FALSE(first_.core.expects_ack());
+  EXPECT_FALSE(second_.core.expects_ack());
+}
+
+TEST_F(AsyncPairs, NoAcknowledgementIsExpectedSinceOthersCompute) {
+  carry();
+  ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+  EXPECT_FALSE(first_.core.expects_ack());
+}
+
 TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   become_a_pair();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));

@@ -22,8 +22,8 @@ struct SendFrame {
   ConnectionId to = 0;
   net::FrameHeader header;  // body_size is set by whoever sends it
   std::vector<std::byte> body;
-  // The body, unchanged for as long as `owner` says: see Answer. Without an owner what follows
-  // `body`, until the effect has been taken.
+  // The body, unchanged for as long as `owner` says: see Answer. Without an owner, of
+  // an UPDATE: what follows `body`, until the effect has been taken; see ShardUpdate.
   std::span<const std::byte> borrowed = {};
   std::shared_ptr<const void> owner = {};
 };

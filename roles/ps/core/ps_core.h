@@ -135,7 +135,7 @@ class PsCore {
 
   // The last gradient of a step is about to come to one of the ranges.
   [[nodiscard]] bool expects_gradient() const noexcept;
-  // So is the other host's word that it has a step, which all trainers of a range wait for.
+  // So is the other host's word that it has the newest step, which answers wait for.
   [[nodiscard]] bool expects_ack() const noexcept;
   // Its own range is 0; 1 is that of the ps before it, once a HELLO has meant it (--ps_replicas 2).
   [[nodiscard]] std::size_t range_count() const noexcept { return ranges_.size(); }

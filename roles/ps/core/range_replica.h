@@ -145,9 +145,10 @@ class RangeReplica {
   [[nodiscard]] bool expects_gradient() const noexcept {
     return is_training() && state_.shard()->lacks() == 1;
   }
-  // A step has been made, and all trainers wait for the other host to have it. (Async: one does.)
+  // Sync: a step has been made, and what is answered waits for the other host to have it. (Async:
+  // one trainer waits, and the others compute.)
   [[nodiscard]] bool expects_ack() const noexcept {
-    return is_training() && state_.shard()->config().sync_replicas && backup_.needs_acks() &&
+    return is_training() && state_.shard()->config().sync_replicas && backup_.is_complete() &&
            backup_.lag() > 0;
   }
   [[nodiscard]] std::uint8_t replica() const noexcept { return replica_; }

@@ -113,7 +113,9 @@ struct ShardCounters {
 };
 
 // One update of the parameters, for whoever keeps a copy of the shard. `trainers` is valid during
-// the call, `gradient` until the shard is told of something else.
+// the call. So is `gradient`; and behind it until the shard is told of something else, where
+// whoever has shared the memory that it may lie in keeps that: a connection does until its next
+// header.
 struct ShardUpdate {
   PushId push;                      // async: that it applies; sync: the one that completed the step
   std::span<const float> gradient;  // the sum of the gradients of these:

@@ -1,5 +1,7 @@
 #include "roles/ps/shell/parameter_server.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -38,13 +40,8 @@ bool may_stay_awake(const Task& task) {
   return ps + trainers <= std::thread::hardware_concurrency() + waiting;
 }
 
-// Frames that are so close come from trainers that have little to compute, or are many.
-constexpr std::chrono::microseconds kRush{50};
-// After so many turns of others without a long one a long one was chance, and not somebody who
-// always computes.
-constexpr int kManyTurns = 32;
-// Of so many newest frames the distance is a mean.
-constexpr int kRecent = 16;
+// Between two looks into memory at most so many handlers of others run.
+constexpr std::size_t kHandlersPerLook = 16;
 
 }  // namespace
 
@@ -59,7 +56,7 @@ ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
           Clock::now()),
       watch_timer_(context_),
       is_eager_(may_stay_awake(task_)),
-      came_(Clock::now()) {}
+      giving_way_(is_eager_, Clock::now()) {}
 
 int ParameterServer::run() {
   const StopSignal stop([this](int number) {
@@ -88,47 +85,56 @@ int ParameterServer::run() {
 
 // When all gradients of a step but one have come, the last is about to. To be awake then spares the
 // step a wake-up; and the kernel, which puts whom a trainer wakes on that trainer's processor,
-// takes it away from no trainer that could load its next batch meanwhile.
+// takes it away from no trainer that could load its next batch meanwhile. When a step has been made
+// and the other host of the range does not have it yet, all trainers wait, and have processors to
+// spare.
 void ParameterServer::loop() {
   set_asleep(false);
   while (!context_.stopped()) {
-    if (!proceed() && !(expects_frame() && look())) {
+    const bool has_come = proceed() ||
+                          (is_eager_ && core_.expects_gradient() && look(for_gradients_)) ||
+                          (core_.expects_ack() && look(for_acks_));
+    if (!has_come) {
       sleep();
     }
   }
 }
 
-bool ParameterServer::expects_frame() const {
-  return (is_eager_ && core_.expects_gradient()) || core_.expects_ack();
-}
-
 bool ParameterServer::proceed() {
   look_into_memory();
-  const std::size_t handlers = context_.poll();
+  std::size_t handlers = 0;
+  while (handlers < kHandlersPerLook && context_.poll_one() > 0) {
+    ++handlers;
+  }
   note_arrivals(handlers);
   return handlers > 0 || context_.stopped();
 }
 
 void ParameterServer::note_arrivals(std::size_t handlers) {
   if (handlers > 0) {
-    const Clock::time_point now = Clock::now();
-    const Clock::duration distance = (now - std::exchange(came_, now)) / handlers;
-    distance_ += (distance - distance_) / kRecent;
+    giving_way_.came(handlers, Clock::now());
   }
 }
 
-// Others are given way once before: trainers that share the processor, and are about to push, find
-// this ps awake then. Of 64 on two processors that spares nearly all the frames, and the wake-ups.
-//
+bool ParameterServer::look(net::Eagerness& eagerness) {
+  if (eagerness.begin()) {
+    do {
+      if (proceed()) {
+        eagerness.helped();
+        return true;
+      }
+    } while (eagerness.give_way());
+  }
+  return false;
+}
+
 // Trainers send frames to a ps that sleeps. What one has left in memory because it has not seen yet
 // that this ps does is found by one more look.
 void ParameterServer::sleep() {
-  if ((is_eager_ || distance_ < kRush) && politeness_.begin()) {
-    short_turns_ = politeness_.give_way() ? short_turns_ + 1 : 0;
-    if (short_turns_ == kManyTurns) {
-      short_turns_ = 0;
-      politeness_.helped();
-    }
+  if (giving_way_.begins()) {
+    const Clock::time_point begin = Clock::now();
+    ::sched_yield();
+    giving_way_.took(Clock::now() - begin);
     if (proceed()) {
       return;
     }
@@ -152,18 +158,6 @@ void ParameterServer::set_asleep(bool asleep) {
   for (const auto& each : ranges_) {
     each->set_asleep(asleep);
   }
-}
-
-bool ParameterServer::look() {
-  if (eagerness_.begin()) {
-    do {
-      if (proceed()) {
-        eagerness_.helped();
-        return true;
-      }
-    } while (eagerness_.give_way());
-  }
-  return false;
 }
 
 // ---------------------------------------------------------------------------------- connections

@@ -22,6 +22,7 @@
 #include "net/transport/server.h"
 #include "roles/process/log.h"
 #include "roles/ps/core/ps_core.h"
+#include "roles/ps/shell/giving_way.h"
 #include "roles/ps/shell/range_server.h"
 #include "roles/run/task.h"
 
@@ -65,12 +66,10 @@ class ParameterServer {
 
   // Runs the io_context until it is stopped.
   void loop();
-  // Whether one is about to come, so that looking for it takes the processor from nobody.
-  [[nodiscard]] bool expects_frame() const;
   // Deals with what has come. False: nothing has.
   bool proceed();
   // The same again and again for a moment.
-  bool look();
+  bool look(net::Eagerness& eagerness);
   // Until something comes.
   void sleep();
   void note_arrivals(std::size_t handlers);
@@ -98,13 +97,11 @@ class ParameterServer {
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<RangeServer>> ranges_;  // as the core has them
-  const bool is_eager_;
-  net::Eagerness eagerness_;                                  // of look()
-  net::Eagerness politeness_{2 * net::Eagerness::kLongTurn};  // of sleep(), which gives way once
-  int short_turns_ = 0;                                       // of others, since the last long one
-  Clock::time_point came_;                                    // the newest of what has come
-  Clock::duration distance_{kWatchInterval};                  // from one to the next, lately
-  std::map<ConnectionId, ConnectionPtr> connections_;         // that are served
+  const bool is_eager_;  // to be awake while trainers compute takes a processor from nobody
+  net::Eagerness for_gradients_;
+  net::Eagerness for_acks_;
+  GivingWay giving_way_;                               // before it sleeps
+  std::map<ConnectionId, ConnectionPtr> connections_;  // that are served
   ConnectionId last_id_ = 0;
   std::vector<ConnectionPtr> last_;  // to be drained before the process ends
   EndProcess end_;                   // what run() returns, or throws

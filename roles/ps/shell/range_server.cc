@@ -136,6 +136,10 @@ asio::awaitable<void> RangeServer::keep_backup() {
 // ---------------------------------------------------------------------------------------- memory
 
 Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
+  if (memory_) {  // whoever keeps it is not to leave anything there any more
+    memory_->set_asleep(true);
+    memory_->look();
+  }
   memory_.reset();  // it is needed for the new one
   memory_ = make_parameter_memory(task_, floats, trainers);
   if (!memory_) {
