@@ -10,7 +10,7 @@ SHELL := /bin/bash
 PRESET ?= release
 JOBS ?= $(shell nproc)
 # Most of the time that a test of whole tasks takes, they wait for each other.
-TEST_JOBS ?= $(shell expr 3 \* $(JOBS))
+TEST_JOBS ?= $(shell expr 4 \* $(JOBS))
 TESTS ?= .
 ARGS ?=
 FUZZ_SECONDS ?= 60
