@@ -175,10 +175,21 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     return node == scenario_.ps + scenario_.trainers;
   }
 
+  void replace_older(std::size_t node) {
+    for (const auto& each : all_) {
+      if (each->node() == node) {
+        each->replaced();
+      }
+    }
+  }
+
   void start(std::size_t node) {
     if (current_[node] != nullptr && current_[node]->is_alive()) {
       return;
     }
+    // (Where it is over nobody takes its place any more: nor is anybody told what it does when it
+    // runs again.)
+    replace_older(node);
     if (run_is_over_ || away_.contains(node)) {
       return;
     }
@@ -220,11 +231,6 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
           900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));
     }
     process->set_number(number);
-    for (const auto& each : all_) {
-      if (each->node() == node) {
-        each->replaced();
-      }
-    }
     world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));
