@@ -80,11 +80,12 @@ class InPlaceChannel final : public Channel {
   void all_read() noexcept {
     unanswered_.reset();
     left_ = 0;
+    left_when_asked_ = 0;
   }
   // Whether this one may be left: none that is left overtakes a frame, or another one's place.
   [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
-    return requests_at_ != 0 && is_settled() && is_left_request(header) && !unanswered_ &&
-           left_ < kHeadersInSlot && is_ps_awake();
+    return requests_at_ != 0 && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
+           !unanswered_ && left_ < kHeadersInSlot && is_ps_awake();
   }
   // The ps reads this memory, and not one from before.
   [[nodiscard]] bool is_settled() const noexcept { return view_ && renewals_ == memory_.renewals_; }
@@ -124,7 +125,8 @@ class InPlaceChannel final : public Channel {
   // it.
   std::optional<std::uint64_t> unanswered_;
   std::size_t left_ = 0;             // in memory, that the ps may not have read yet
-  std::uint64_t newest_left_ = 0;    // of these
+  std::uint64_t asked_ = 0;          // of these the newest that has an answer
+  std::size_t left_when_asked_ = 0;  // that one, and those before it
   std::optional<FrameHeader> kept_;  // came when something else was awaited
   std::uint64_t next_id_ = kFirstId;
   BodyPlace body_;  // what is left of the last header's, if it lies in the ps's memory
@@ -144,13 +146,18 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
   if (body.empty() && may_leave(header)) {
     return leave(header, deadline);
   }
-  unanswered_ = header.request_id;
+  if (!is_bodiless<Heartbeat>(header)) {  // that may be overtaken
+    unanswered_ = header.request_id;
+  }
   return channel_->send(header, body, deadline);
 }
 
 std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadline) {
   ++left_;
-  newest_left_ = header.request_id;
+  if (header.kind != FrameKind::kPush) {
+    asked_ = header.request_id;
+    left_when_asked_ = left_;
+  }
   const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderSlotBytes);
   leave_header(HeaderSlot(slot), header);
   return is_ps_awake() ? std::error_code{} : channel_->send(Heartbeat{}.to_header(), {}, deadline);
@@ -185,8 +192,8 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
   // (What the ps has answered it has read, and what came before it.)
   if (!is_unasked && unanswered_ == header.request_id) {
     all_read();
-  } else if (!is_unasked && newest_left_ == header.request_id) {
-    left_ = 0;
+  } else if (!is_unasked && asked_ == header.request_id) {
+    left_ -= std::exchange(left_when_asked_, 0);  // (since then micro-batches may have been dealt)
   }
   if ((header.flags & kFlagInPlace) == 0) {
     return {};
@@ -379,6 +386,7 @@ bool GradientMemory::renew() {
   std::error_code error;  // whatever it is, frames will do
   auto memory = SharedMemory::create(memory_->bytes().size(), error);
   if (!memory) {
+    is_kept_ = true;
     return false;
   }
   set_asleep(true);

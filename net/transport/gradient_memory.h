@@ -61,6 +61,8 @@ class GradientMemory {
 
   std::unique_ptr<SharedMemory> memory_;
   std::uint64_t renewals_ = 0;
+  // It should be another: whoever was handed it before may look for requests that are not for it.
+  bool is_kept_ = false;
   const Shape shape_;
 };
 

@@ -27,6 +27,7 @@ namespace disttf::net {
 //       64   448  seven headers, as they would cross the socket: number n, from 0 on, at n mod 7
 //
 // The writer sees to it that the reader has taken a header before the seventh behind it is left.
+// (Of answers there is one at a time: nothing more is asked before it has been taken.)
 inline constexpr std::size_t kHeadersInSlot = 7;
 inline constexpr std::size_t kHeaderSlotBytes = (1 + kHeadersInSlot) * kHeaderBytes;
 using HeaderSlot = std::span<std::byte, kHeaderSlotBytes>;

@@ -417,7 +417,8 @@ TEST_F(InPlaceTest, APsThatHasFallenAsleepMeanwhileIsRung) {
       terms_.memory->set_asleep(asleep);
     }
   });
-  for (int number = 0; number < 500; ++number) {
+  const Deadline until = patience();
+  while (happened_.count("sent 0 bytes") == 0 && Clock::now() < until) {
     push(gradient_->gradient());
     look();  // for what was left and not rung for
     await_answer();
@@ -425,7 +426,6 @@ TEST_F(InPlaceTest, APsThatHasFallenAsleepMeanwhileIsRung) {
   }
   is_done = true;
   moody.join();
-  EXPECT_EQ(happened_.count("in place 10000 bytes"), 500);
   EXPECT_GT(happened_.count("sent 0 bytes"), 0) << "no ring";
 }
 
@@ -454,6 +454,21 @@ TEST_F(InPlaceTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) {
     expect_parameters(/*in_place=*/true);
   }
   EXPECT_EQ(happened_.count("sent 0 bytes"), 3);
+}
+
+// What others have not made is dealt to one who waits: it pushes before its pull is answered.
+TEST_F(InPlaceTest, ThereIsRoomAgainWhenAPullIsAnsweredThoughAPushFollowedIt) {
+  connect();
+  agree();
+  awake();
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, gradient_->gradient(),
+                                patience()));
+    EXPECT_TRUE(look()) << "in memory, in round " << round;
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+  }
 }
 
 TEST_F(InPlaceTest, WhatASlotHasNoRoomForIsSent) {

@@ -1,6 +1,7 @@
 #include "roles/ps/shell/giving_way.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -23,7 +24,9 @@ constexpr unsigned kMostAsleep = 63;
 }  // namespace
 
 void GivingWay::came(std::size_t count, Clock::time_point now) noexcept {
-  const Clock::duration since = now - std::exchange(came_, now);
+  assert(count > 0);
+  // (However long nothing came, a few that come close tell.)
+  const Clock::duration since = std::min(now - std::exchange(came_, now), kFar);
   distance_ += (since / static_cast<Clock::rep>(count) - distance_) / kRecent;
 }
 

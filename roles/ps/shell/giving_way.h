@@ -22,7 +22,7 @@ class GivingWay {
   // `has_room`: no task of the host takes a processor from another one.
   GivingWay(bool has_room, net::Clock::time_point now) noexcept : has_room_(has_room), came_(now) {}
 
-  // So many frames, or other things to do, have come by `now`.
+  // So many frames, or other things to do, have come by `now`. REQUIRES: count > 0.
   void came(std::size_t count, net::Clock::time_point now) noexcept;
   // Whether to give way now; then took() follows.
   [[nodiscard]] bool begins() noexcept;
@@ -30,7 +30,7 @@ class GivingWay {
   void took(net::Clock::duration turn) noexcept;
 
  private:
-  static constexpr net::Clock::duration kFar = std::chrono::milliseconds(100);
+  static constexpr net::Clock::duration kFar = std::chrono::milliseconds(1);
 
   const bool has_room_;
   net::Clock::time_point came_;          // the newest
