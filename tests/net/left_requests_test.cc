@@ -1,0 +1,201 @@
+// Requests that a trainer leaves in memory, for a ps that is awake to find there.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/transport/header_slot.h"
+#include "net/wire/messages.h"
+#include "tests/net/in_place_fixture.h"
+
+namespace disttf::net {
+namespace {
+
+class LeftRequestsTest : public InPlaceTest {};
+
+TEST_F(LeftRequestsTest, APsThatIsAwakeFindsAPushInMemory) {
+  connect_to_one_awake();
+  for (int number = 1; number <= 3; ++number) {
+    gradient_->gradient().front() = static_cast<std::byte>(number);
+    push(gradient_->gradient());
+    EXPECT_TRUE(look());
+    EXPECT_TRUE(happened_.wait_for("first byte " + std::to_string(number)));
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+    EXPECT_FALSE(look()) << "it is taken once";
+  }
+  EXPECT_EQ(happened_.count("in place 10000 bytes, flags 0"), 3);
+}
+
+TEST_F(LeftRequestsTest, APsThatSleepsIsSentAPush) {
+  connect();
+  agree();
+  push(gradient_->gradient());
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  EXPECT_FALSE(look());
+}
+
+// It fell asleep when the trainer had seen it awake, and had looked before that left the push.
+TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
+  connect_to_one_awake();
+  push(gradient_->gradient());
+  ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+}
+
+// Its word changes all the time, and so mostly between two reads of it, too.
+TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
+  connect();
+  agree();
+  std::atomic<bool> is_done = false;
+  std::thread moody([&] {
+    for (bool asleep = false; !is_done; asleep = !asleep) {
+      terms_.memory->set_asleep(asleep);
+    }
+  });
+  const Deadline until = patience();
+  while (happened_.count("sent 0 bytes") == 0 && Clock::now() < until) {
+    push(gradient_->gradient());
+    look();  // for what was left and not rung for
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+  }
+  is_done = true;
+  moody.join();
+  EXPECT_GT(happened_.count("sent 0 bytes"), 0) << "no ring";
+}
+
+// A trainer that waits for another ps says so, and expects that to come back.
+TEST_F(LeftRequestsTest, AHeartbeatReachesWhoeverReads) {
+  connect();
+  agree();
+  ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 0 bytes, flags 0"));
+}
+
+// Elastic: pushes that have no answer, and a pull.
+TEST_F(LeftRequestsTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) {
+  connect_to_one_awake();
+  for (int round = 0; round < 3; ++round) {
+    for (const std::uint64_t id : {std::uint64_t{2}, std::uint64_t{3}}) {
+      ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = id},
+                                  gradient_->gradient(), patience()));
+    }
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+    EXPECT_TRUE(look());
+    await_answer();
+    EXPECT_EQ(happened_.count("in place 10000 bytes"), 2 * (round + 1)) << "before the answer";
+    expect_parameters(/*in_place=*/true);
+  }
+  EXPECT_EQ(happened_.count("sent 0 bytes"), 3);
+}
+
+// What others have not made is dealt to one who waits: it pushes before its pull is answered.
+TEST_F(LeftRequestsTest, ThereIsRoomAgainWhenAPullIsAnsweredThoughAPushFollowedIt) {
+  connect_to_one_awake();
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, gradient_->gradient(),
+                                patience()));
+    EXPECT_TRUE(look()) << "in memory, in round " << round;
+    await_answer();
+    expect_parameters(/*in_place=*/true);
+  }
+}
+
+TEST_F(LeftRequestsTest, WhatASlotHasNoRoomForIsSent) {
+  connect_to_one_awake();
+  const auto push_alone = [this](std::uint64_t id) {
+    ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = id}, gradient_->gradient(),
+                                patience()));
+  };
+  for (std::uint64_t id = 10; id < 10 + kHeadersInSlot + 1; ++id) {
+    push_alone(id);
+  }
+  push(gradient_->gradient());  // behind a frame: another one
+  await_answer();               // nobody has looked: the frames have led to all
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), std::ptrdiff_t{kHeadersInSlot} + 2);
+  expect_parameters(/*in_place=*/true);
+  push(gradient_->gradient());
+  EXPECT_TRUE(look()) << "all is answered";
+}
+
+TEST_F(LeftRequestsTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
+  connect_to_one_awake();
+  push(gradient_->gradient());
+  const std::vector<std::byte> body(100, std::byte{6});
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, body, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 100 bytes"));
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1) << "by then";
+  EXPECT_TRUE(happened_.wait_for("first byte 6")) << "the body is still that frame's";
+}
+
+TEST_F(LeftRequestsTest, APushDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
+  connect_to_one_awake();
+  const std::vector<std::byte> body(100, std::byte{6});
+  ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 3}, body, patience()));
+  push(gradient_->gradient());
+  EXPECT_FALSE(look()) << "it is sent behind that";
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  push(gradient_->gradient());
+  EXPECT_TRUE(look()) << "all is answered";
+}
+
+TEST_F(LeftRequestsTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
+  connect_to_one_awake();
+  push(gradient_->gradient());
+  server_->ask([this](Listener&) {
+    terms_.memory = ParameterMemory::create(kParameters, 2);
+    return 0;
+  });
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  expect_parameters(/*in_place=*/false);
+  push(gradient_->gradient());
+  expect_parameters(/*in_place=*/false);
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 2) << "the other one is sent: nobody looks";
+}
+
+// The one before it may not have ended yet where the ps is.
+TEST_F(LeftRequestsTest, APushIsFoundOverTheNewestChannelAlone) {
+  connect();
+  agree();
+  const std::unique_ptr<Channel> before = std::move(channel_);
+  open();
+  agree();
+  awake();
+  push(gradient_->gradient());
+  EXPECT_TRUE(look());
+  EXPECT_FALSE(look());
+  await_answer();
+  expect_parameters(/*in_place=*/true);
+  ASSERT_FALSE(before->send({.kind = FrameKind::kStatus, .request_id = 4}, {}, patience()));
+  EXPECT_TRUE(happened_.wait_for("sent 0 bytes")) << "over the one before";
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1);
+}
+
+TEST_F(LeftRequestsTest, AChannelWithoutANumberSendsItsRequests) {
+  connect();
+  OpenedChannel opened =
+      open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
+  ASSERT_TRUE(opened.channel) << opened.error.message();
+  channel_ = gradient_->carry(std::move(opened.channel), std::nullopt);
+  agree();
+  awake();
+  push(gradient_->gradient());
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
+}
+
+}  // namespace
+}  // namespace disttf::net
