@@ -12,6 +12,7 @@
 
 #include "math/kernels_table.h"
 #include "math/names.h"
+#include "math/streaming.h"
 
 namespace disttf::math {
 namespace {
@@ -58,6 +59,8 @@ const RuleRow& rule(OptimizerKind kind) noexcept { return kRules[static_cast<std
 // takes longer to wake up than to compute a few.
 constexpr std::size_t kPartFloats = 16 * 1024;
 constexpr std::size_t kLeastParts = 8;
+// What is computed in the first-level cache before it is streamed.
+constexpr std::size_t kStreamedFloats = 2048;
 
 std::size_t members(std::size_t size, std::size_t threads) {
   return size < kLeastParts * kPartFloats ? 1 : threads;
@@ -219,26 +222,40 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
 
 void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                            std::size_t end) noexcept {
+  if (!streams_ || whole.w == whole.w_next) {
+    apply_part(whole, average_rate, begin, end, whole.w_next + begin);
+    return;
+  }
+  alignas(AlignedVector::kAlignmentBytes) std::array<float, kStreamedFloats> made;
+  for (std::size_t at = begin; at < end; at += made.size()) {
+    const std::size_t count = std::min(end - at, made.size());
+    apply_part(whole, average_rate, at, at + count, made.data());
+    stream(made.data(), whole.w_next + at, count);
+  }
+  end_streaming();
+}
+
+void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
+                           std::size_t end, float* to) noexcept {
   std::size_t at = begin;
   for (const Stretch& stretch : stretches_) {
     Stretch part = stretch;
     part.end = std::min(stretch.end, end);
     if (part.end > at) {
-      apply_stretch(whole, at, part);
+      apply_stretch(whole, at, part, to + (at - begin));
       at = part.end;
     }
   }
   if (averages()) {
-    kernels_->average(state_.back().data() + begin, whole.w_next + begin, average_rate,
-                      end - begin);
+    kernels_->average(state_.back().data() + begin, to, average_rate, end - begin);
   }
 }
 
 void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
-                              const Stretch& stretch) noexcept {
+                              const Stretch& stretch, float* to) noexcept {
   OptimizerUpdate part = whole;
   part.w += begin;
-  part.w_next += begin;
+  part.w_next = to;
   part.gradient.sum += begin;
   if (part.gradient.last != nullptr) {
     part.gradient.last += begin;

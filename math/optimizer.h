@@ -86,6 +86,10 @@ class Optimizer {
             const std::optional<std::vector<Range>>& decaying = std::nullopt,
             const std::vector<RunningRange>& running = {});
 
+  // Whether new parameters that do not take the old ones' place are streamed (math/streaming.h):
+  // for those that other processors read, and this one does not. Not at first.
+  void stream_updates(bool streams) noexcept { streams_ = streams; }
+
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is
   // multiplied by in this step, for schedules. Nothing is allocated. The new parameters go to
   // `updated`, which is `parameters` itself or does not overlap it. `last`, unless empty: what
@@ -124,14 +128,18 @@ class Optimizer {
   // Of the floats [begin, end) of what `whole` updates.
   void apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                   std::size_t end) noexcept;
-  void apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
-                     const Stretch& stretch) noexcept;
+  // The same; the new parameters go to `to`, [end - begin].
+  void apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
+                  std::size_t end, float* to) noexcept;
+  void apply_stretch(const OptimizerUpdate& whole, std::size_t begin, const Stretch& stretch,
+                     float* to) noexcept;
 
   OptimizerSpec spec_;
   const Kernels* kernels_;
   std::size_t size_;
   std::vector<Stretch> stretches_;    // the whole range
   std::vector<AlignedVector> state_;  // the rule's tensors and the average, each of size_ floats
+  bool streams_ = false;
   std::unique_ptr<ThreadPool> pool_;
 };
 

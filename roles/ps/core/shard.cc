@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "math/streaming.h"
+
 namespace disttf::roles {
 
 namespace {
@@ -49,6 +51,8 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
     arena.floats = own_arena_.span();
   }
+  streams_ = arena_owner_ != nullptr && math::streaming_helps();
+  optimizer_.stream_updates(streams_);
   lay_out(arena.floats);
 }
 
@@ -454,10 +458,20 @@ Answer Shard::answer(std::size_t trainer, bool is_result) {
   }
   if (!strict_) {
     // Others may move the parameters on while this reply is still leaving: a torn read.
-    std::copy(answer.parameters.begin(), answer.parameters.end(), asking.snapshot.begin());
+    copy_out(answer.parameters, asking.snapshot);
     answer.parameters = asking.snapshot;
   }
   return answer;
+}
+
+// To where a trainer reads it.
+void Shard::copy_out(std::span<const float> from, std::span<float> to) const noexcept {
+  if (streams_) {
+    math::stream(from.data(), to.data(), from.size());
+    math::end_streaming();
+  } else {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
 }
 
 std::vector<std::size_t> Shard::missing() const {

@@ -327,6 +327,7 @@ class Shard {
   void lay_out(std::span<float> arena);
   void make_cut(std::uint64_t sequence);
   void keep_result();
+  void copy_out(std::span<const float> from, std::span<float> to) const noexcept;
   void begin_step() noexcept;
   [[nodiscard]] std::span<float> newest() const noexcept { return buffers_[newest_]; }
   [[nodiscard]] std::size_t wanted() const noexcept;  // sync: gradients that make a step
@@ -350,6 +351,7 @@ class Shard {
   std::size_t newest_ = 0;
   std::shared_ptr<const void> arena_owner_;  // holds buffers and snapshots, or
   math::AlignedVector own_arena_;            // this does
+  bool streams_ = false;  // the arena is written by streaming stores: who reads it is elsewhere
   bool has_previous_ = false;
   bool is_concluded_ = false;
   math::Optimizer optimizer_;

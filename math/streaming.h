@@ -1,0 +1,28 @@
+// Streaming stores: past the caches, for numbers that other processors read next and this one does
+// not.
+//
+// An ordinary store fetches its cache line first, and takes it away from every processor that has
+// it. Where two tasks hand the same memory to each other again and again, as a ps and its trainers
+// do with parameters and gradients, each line that is written costs such a message and its answer.
+// An AMD Zen 4 took 23 us for an update of 79 510 parameters by adam with streaming stores and 95
+// without, where writer and reader share a third-level cache, 28 and 350 where they do not. Who
+// reads finds the numbers in memory, 8 us and not 4 for all of them.
+//
+// The numbers are the same. Callable from any thread.
+#pragma once
+
+#include <cstddef>
+
+namespace disttf::math {
+
+// Whether this processor is one of those for which it has been measured that it helps: AMD's.
+[[nodiscard]] bool streaming_helps() noexcept;
+
+// to[i] = from[i]; whole cache lines of `to` by streaming stores, what is left at either end by
+// ordinary ones. Fastest where both begin on a boundary of 64 bytes. They do not overlap.
+// end_streaming() is to follow before another thread is told that the numbers are there.
+void stream(const float* from, float* to, std::size_t count) noexcept;
+// What this thread has streamed is seen before what it stores from here on.
+void end_streaming() noexcept;
+
+}  // namespace disttf::math
