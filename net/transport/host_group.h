@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "net/transport/descriptor.h"
+#include "net/transport/eager_wait.h"
 #include "net/transport/handover.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/shared_memory.h"

@@ -115,9 +115,9 @@ bool Eagerness::give_way() noexcept {
 }
 
 bool Eagerness::goes_on(Deadline now) noexcept {
-  const Deadline before = std::exchange(looked_, now);
+  turn_ = now - std::exchange(looked_, now);
   gave_way_ = true;
-  if (now - before < kLongTurn && now < until_) return true;
+  if (turn_ < kLongTurn && now < until_) return true;
   was_in_vain();
   return false;
 }
@@ -130,33 +130,6 @@ void Eagerness::helped() noexcept {
 void Eagerness::was_in_vain() noexcept {
   penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
   asleep_ = penalty_;
-}
-
-std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
-                                        Deadline deadline, Lookout* lookout) noexcept {
-  if (eagerness_.begin(deadline)) {
-    do {
-      std::error_code error;
-      if (lookout == nullptr || !lookout->sees()) {
-        error = net::wait_for_any(fds, interrupt, Deadline::min());
-      }
-      if (error != std::errc::timed_out) {
-        eagerness_.helped();
-        return error;
-      }
-    } while (eagerness_.give_way());
-  }
-  return sleep(fds, interrupt, deadline, lookout);
-}
-
-std::error_code EagerWait::sleep(std::span<pollfd> fds, const Interrupt& interrupt,
-                                 Deadline deadline, Lookout* lookout) noexcept {
-  if (lookout == nullptr) return net::wait_for_any(fds, interrupt, deadline);
-  lookout->set_asleep(true);
-  const std::error_code error =
-      lookout->sees() ? std::error_code{} : net::wait_for_any(fds, interrupt, deadline);
-  lookout->set_asleep(false);
-  return error;
 }
 
 }  // namespace disttf::net

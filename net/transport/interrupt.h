@@ -86,12 +86,15 @@ class Eagerness {
   [[nodiscard]] bool goes_on(Deadline now) noexcept;
   // It has come.
   void helped() noexcept;
+  // How long others had the processor when they were given way last, and the look before that.
+  [[nodiscard]] Clock::duration last_turn() const noexcept { return turn_; }
 
  private:
   void was_in_vain() noexcept;
 
-  Deadline until_{};       // the look under way ends
-  Deadline looked_{};      // last
+  Deadline until_{};   // the look under way ends
+  Deadline looked_{};  // last
+  Clock::duration turn_{};
   bool gave_way_ = false;  // in this look
   unsigned asleep_ = 0;    // times that are still slept through
   unsigned penalty_ = 0;   // as many as those will be, where the next look does not help
@@ -102,37 +105,5 @@ class Eagerness {
 // sooner than a sleeping thread wakes up. Not longer: over a cable every packet would be awaited
 // so.
 inline constexpr std::chrono::microseconds kFrameEagerness{200};
-
-// What may come without a system call: something that another process leaves in memory.
-class Lookout {
- public:
-  Lookout() = default;
-  Lookout(const Lookout&) = delete;
-  Lookout& operator=(const Lookout&) = delete;
-  virtual ~Lookout() = default;
-  // It is there.
-  [[nodiscard]] virtual bool sees() noexcept = 0;
-  // Whoever leaves something is to make one of the descriptors ready as well from now on, where
-  // `asleep`. A last look follows.
-  virtual void set_asleep(bool asleep) noexcept = 0;
-};
-
-// Waits for one thing after the other as wait_for_any() does, but looks for a short while (see
-// Eagerness), giving way to other threads in between, before it sleeps.
-// What `lookout` sees ends a wait like a descriptor that is ready; none of them need be.
-//
-// Not thread-safe.
-class EagerWait {
- public:
-  [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
-                                             Deadline deadline,
-                                             Lookout* lookout = nullptr) noexcept;
-
- private:
-  [[nodiscard]] static std::error_code sleep(std::span<pollfd> fds, const Interrupt& interrupt,
-                                             Deadline deadline, Lookout* lookout) noexcept;
-
-  Eagerness eagerness_;
-};
 
 }  // namespace disttf::net

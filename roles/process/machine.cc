@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "net/transport/descriptor_limit.h"
 #include "roles/run/incarnation.h"
@@ -17,6 +19,16 @@ std::size_t threads_of(const Task& task) {
     return std::max<std::size_t>(task.threads, 1);
   }
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostOfPs);
+}
+
+TasksHere tasks_here(const Task& task) {
+  const std::string& host = task.cluster.address_of(task.self).host;
+  const auto are_here = [&host](const std::vector<net::Address>& tasks) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(tasks, [&host](const auto& each) { return each.host == host; }));
+  };
+  return {.ps = are_here(task.cluster.ps),
+          .trainers = are_here(task.cluster.workers) + are_here(task.cluster.chief)};
 }
 
 void throw_if_out_of_descriptors(std::error_code error, const std::string& what) {

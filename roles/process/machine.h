@@ -15,6 +15,13 @@ namespace disttf::roles {
 // only while the trainers wait.
 [[nodiscard]] std::size_t threads_of(const Task& task);
 
+// How many of the run's tasks are on this one's host, going by their addresses.
+struct TasksHere {
+  std::size_t ps = 0;
+  std::size_t trainers = 0;
+};
+[[nodiscard]] TasksHere tasks_here(const Task& task);
+
 // Throws Failure, "cannot `what`: Too many open files; this process may have ...", where a limit on
 // descriptors is why: to try again would not help.
 void throw_if_out_of_descriptors(std::error_code error, const std::string& what);

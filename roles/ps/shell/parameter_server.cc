@@ -29,15 +29,9 @@ using std::chrono::milliseconds;
 // Whether a ps that is awake while a trainer computes takes no processor from it: all other
 // trainers wait then.
 bool may_stay_awake(const Task& task) {
-  const std::string& host = task.cluster.address_of(task.self).host;
-  const auto are_here = [&host](const std::vector<net::Address>& tasks) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(tasks, [&host](const auto& each) { return each.host == host; }));
-  };
-  const std::size_t ps = are_here(task.cluster.ps);
-  const std::size_t trainers = are_here(task.cluster.workers) + are_here(task.cluster.chief);
-  const std::size_t waiting = trainers > 1 ? 1 : 0;  // of them at least so many
-  return ps + trainers <= std::thread::hardware_concurrency() + waiting;
+  const TasksHere here = tasks_here(task);
+  const std::size_t waiting = here.trainers > 1 ? 1 : 0;  // of them at least so many
+  return here.ps + here.trainers <= std::thread::hardware_concurrency() + waiting;
 }
 
 // Between two looks into memory at most so many handlers of others run.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "math/aligned.h"
@@ -32,6 +33,9 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
     links_.emplace_back(task, stop, index);
   }
+  // Else some trainers share a processor wherever they go.
+  wait_.may_leave_processor(tasks_here(task).trainers * threads_of(task) <=
+                            std::thread::hardware_concurrency());
 }
 
 // ------------------------------------------------------------------------- before the first step

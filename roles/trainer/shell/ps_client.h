@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/eager_wait.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/joined_bodies.h"
 #include "roles/monitor/core/step_sampling.h"

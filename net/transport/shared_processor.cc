@@ -1,0 +1,73 @@
+#include "net/transport/shared_processor.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace disttf::net {
+namespace {
+
+// A turn of a trainer like this one is about as long as its own work; one of a ps, that makes an
+// update or part of it, is shorter. To move takes longer than the shortest.
+constexpr int kShareOfWork = 60;  // in hundredths
+constexpr std::chrono::microseconds kLeastTurn{20};
+// A turn of a program that always has something to compute is three milliseconds or more.
+constexpr std::chrono::microseconds kBusyTurn{1000};
+// How many waits a long turn is remembered for, and all of them at most. Two may be chance.
+constexpr unsigned kWaitsRemembered = 1024;
+constexpr unsigned kMostRemembered = 8 * kWaitsRemembered;
+constexpr unsigned kManyLongTurns = 2 * kWaitsRemembered;
+// After so many waits alone a processor that was shared before was chance.
+constexpr unsigned kManyWaits = 64;
+constexpr unsigned kMostStaying = 63;
+
+}  // namespace
+
+void SharedProcessor::begins(Deadline now) noexcept {
+  if (ended_ != Deadline{}) {
+    // (Of several waits of one step most have no work before them.)
+    worked_ = std::max(now - ended_, worked_ * 15 / 16);
+  }
+  busy_ -= busy_ > 0 ? 1 : 0;
+  if (++quiet_ == kManyWaits) {
+    penalty_ = 0;
+  }
+}
+
+bool SharedProcessor::is_to_be_left(Clock::duration turn) noexcept {
+  if (turn >= kBusyTurn) {
+    busy_ = std::min(busy_ + kWaitsRemembered, kMostRemembered);
+    return false;
+  }
+  if (ended_ == Deadline{} || turn < kLeastTurn || turn * 100 < worked_ * kShareOfWork) {
+    return false;
+  }
+  quiet_ = 0;
+  if (busy_ > kManyLongTurns) {
+    return false;
+  }
+  if (staying_ > 0) {
+    --staying_;
+    return false;
+  }
+  penalty_ = std::min(2 * penalty_ + 1, kMostStaying);
+  staying_ = penalty_;
+  return true;
+}
+
+// (On a machine with more processors than a cpu_set_t has room for the first call fails.)
+void leave_processor() noexcept {
+  cpu_set_t all;
+  const int here = ::sched_getcpu();
+  if (here < 0 || ::sched_getaffinity(0, sizeof all, &all) != 0) {
+    return;
+  }
+  cpu_set_t others = all;
+  CPU_CLR(static_cast<unsigned>(here), &others);
+  if (CPU_COUNT(&others) > 0 && ::sched_setaffinity(0, sizeof others, &others) == 0) {
+    static_cast<void>(::sched_setaffinity(0, sizeof all, &all));
+  }
+}
+
+}  // namespace disttf::net

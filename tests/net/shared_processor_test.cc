@@ -1,0 +1,151 @@
+#include "net/transport/shared_processor.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+namespace disttf::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A trainer that works for 400 us between two waits of 50.
+class SharedProcessorTest : public testing::Test {
+ protected:
+  SharedProcessorTest() { wait(); }
+  // One in which nothing was noticed.
+  void wait() {
+    processor_.begins(now_);
+    now_ += 50us;
+    processor_.ended(now_);
+    now_ += 400us;
+  }
+  void wait(int times) {
+    for (int each = 0; each < times; ++each) {
+      wait();
+    }
+  }
+  // Of a wait in which others have the processor for so long.
+  bool leaves_after(Clock::duration turn) {
+    processor_.begins(now_);
+    const bool leaves = processor_.is_to_be_left(turn);
+    now_ += turn;
+    processor_.ended(now_);
+    now_ += 400us;
+    return leaves;
+  }
+  // Times that another one like it is noticed before the processor is left because of it.
+  int times_until_left() {
+    int times = 0;
+    while (times < 1000 && !leaves_after(400us)) {
+      ++times;
+    }
+    return times;
+  }
+
+  SharedProcessor processor_;
+  Deadline now_{1h};
+};
+
+TEST_F(SharedProcessorTest, IsLeftToOneThatComputesAsLong) { EXPECT_TRUE(leaves_after(380us)); }
+
+// Such as a ps that makes an update.
+TEST_F(SharedProcessorTest, IsKeptBesideOneThatComputesLess) {
+  for (int each = 0; each < 100; ++each) {
+    EXPECT_FALSE(leaves_after(150us));
+  }
+}
+
+TEST_F(SharedProcessorTest, IsKeptWhereThereIsNoWorkToTell) {
+  SharedProcessor first;
+  first.begins(now_);
+  EXPECT_FALSE(first.is_to_be_left(400us)) << "of the first wait of all";
+  for (int each = 0; each < 200; ++each) {
+    first.begins(now_);
+    first.ended(now_);  // and no work before the next
+  }
+  first.begins(now_);
+  EXPECT_FALSE(first.is_to_be_left(10us)) << "sooner over than a move";
+}
+
+// A step in which several ps answer has several waits, most of them without work before.
+TEST_F(SharedProcessorTest, TakesTheMostOfItsWork) {
+  for (int each = 0; each < 3; ++each) {
+    processor_.begins(now_);
+    processor_.ended(now_);
+  }
+  processor_.begins(now_);
+  EXPECT_FALSE(processor_.is_to_be_left(150us));
+  EXPECT_TRUE(processor_.is_to_be_left(400us));
+}
+
+TEST_F(SharedProcessorTest, IsLeftLessOftenWhereThatDoesNotHelp) {
+  EXPECT_EQ(times_until_left(), 0);
+  for (const int times : {1, 3, 7, 15, 31, 63, 63}) {
+    EXPECT_EQ(times_until_left(), times);
+  }
+}
+
+TEST_F(SharedProcessorTest, IsLeftAtOnceAgainAfterManyWaitsAlone) {
+  EXPECT_EQ(times_until_left(), 0);
+  EXPECT_EQ(times_until_left(), 1);
+  wait(64);
+  EXPECT_EQ(times_until_left(), 3) << "as many as there were to be before it was forgiven";
+  EXPECT_EQ(times_until_left(), 1);
+}
+
+// Beside a program that always computes: it is no better elsewhere.
+TEST_F(SharedProcessorTest, IsKeptOnABusyMachine) {
+  EXPECT_FALSE(leaves_after(3ms));
+  EXPECT_FALSE(leaves_after(3ms));
+  EXPECT_TRUE(leaves_after(400us)) << "two may be chance";
+  for (int each = 0; each < 2; ++each) {
+    EXPECT_FALSE(leaves_after(3ms));
+  }
+  wait(100);
+  EXPECT_EQ(times_until_left(), 1000);
+  wait(8192);
+  EXPECT_LT(times_until_left(), 1000);
+}
+
+int processors_allowed() {
+  cpu_set_t all;
+  return ::sched_getaffinity(0, sizeof all, &all) == 0 ? CPU_COUNT(&all) : 0;
+}
+
+TEST(LeaveProcessor, GoesElsewhereAndMayComeBack) {
+  const int allowed = processors_allowed();
+  if (allowed < 2) {
+    GTEST_SKIP() << "this test may run on one processor alone";
+  }
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  // (Linux may bring it back at once.)
+  bool has_moved = false;
+  for (int each = 0; each < 100 && !has_moved; ++each) {
+    const int here = ::sched_getcpu();
+    leave_processor();
+    has_moved = ::sched_getcpu() != here;
+  }
+  EXPECT_TRUE(has_moved);
+  cpu_set_t after;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&all, &after));
+}
+
+TEST(LeaveProcessor, StaysWhereThereIsNoOther) {
+  std::thread confined([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    leave_processor();
+    EXPECT_EQ(processors_allowed(), 1);
+  });
+  confined.join();
+}
+
+}  // namespace
+}  // namespace disttf::net
