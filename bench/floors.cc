@@ -1,7 +1,11 @@
+#include <sched.h>
+
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "bench/benchmarks.h"
@@ -40,6 +44,53 @@ void copy_memory_apart(benchmark::State& state) {
   state.SetLabel("floor=memcpy/" + std::to_string(bytes));
 }
 
+// Of the processors that this process may run on, the first two. Empty: it may run on one alone.
+std::vector<std::size_t> two_processors() {
+  cpu_set_t all;
+  std::vector<std::size_t> two;
+  if (::sched_getaffinity(0, sizeof all, &all) == 0) {
+    for (std::size_t each = 0; each < CPU_SETSIZE && two.size() < 2; ++each) {
+      if (CPU_ISSET(each, &all)) two.push_back(each);
+    }
+  }
+  return two.size() == 2 ? two : std::vector<std::size_t>();
+}
+
+// This thread alone.
+void stay_on(std::size_t processor) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  static_cast<void>(::sched_setaffinity(0, sizeof one, &one));
+}
+
+// One cache line, from one processor to another and back.
+void pass_line(benchmark::State& state) {
+  cpu_set_t before;
+  const std::vector<std::size_t> processors = two_processors();
+  if (processors.empty() || ::sched_getaffinity(0, sizeof before, &before) != 0) {
+    state.SkipWithError("this process may run on one processor alone");
+    return;
+  }
+  constexpr int kEnd = -1;
+  alignas(64) std::atomic<int> line{0};  // 1: the other one's turn
+  std::thread other([&] {
+    stay_on(processors[1]);
+    for (int seen = line; seen != kEnd; seen = line) {
+      if (seen == 1) line = 0;
+    }
+  });
+  stay_on(processors[0]);
+  for (auto _ : state) {
+    line = 1;
+    while (line != 0) {
+    }
+  }
+  line = kEnd;
+  other.join();
+  static_cast<void>(::sched_setaffinity(0, sizeof before, &before));
+}
+
 void products(benchmark::State& state, const std::string& model, math::ComputeDtype dtype) {
   math::StepProducts step(bench_model(model), kBatch, math::supported_isas().front(), dtype);
   for (auto _ : state) {
@@ -71,6 +122,7 @@ void register_floors() {
     benchmark::RegisterBenchmark("memcpy", &copy_memory)->Arg(bytes)->UseRealTime();
     benchmark::RegisterBenchmark("memcpy_apart", &copy_memory_apart)->Arg(bytes)->UseRealTime();
   }
+  benchmark::RegisterBenchmark("cache_line", &pass_line)->UseRealTime();
   for (const char* model : kBenchModels) {
     benchmark::RegisterBenchmark((std::string("products/") + model).c_str(), &products, model,
                                  math::ComputeDtype::kF32)

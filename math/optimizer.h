@@ -87,7 +87,7 @@ class Optimizer {
             const std::vector<RunningRange>& running = {});
 
   // Whether new parameters that do not take the old ones' place are streamed (math/streaming.h):
-  // for those that other processors read, and this one does not. Not at first.
+  // for those that other processors read before this one does. Not at first.
   void stream_updates(bool streams) noexcept { streams_ = streams; }
 
   // One update. `step` counts applied updates from 1 (adam's t). `rate_factor`: what lr is

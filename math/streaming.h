@@ -1,5 +1,4 @@
-// Streaming stores: past the caches, for numbers that other processors read next and this one does
-// not.
+// Streaming stores: past the caches, for numbers that other processors read before this one does.
 //
 // An ordinary store fetches its cache line first, and takes it away from every processor that has
 // it. Where two tasks hand the same memory to each other again and again, as a ps and its trainers

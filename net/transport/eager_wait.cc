@@ -5,14 +5,14 @@ namespace disttf::net {
 std::error_code EagerWait::wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                         Deadline deadline, Lookout* lookout) noexcept {
   const std::error_code error = look_or_sleep(fds, interrupt, deadline, lookout);
-  if (may_leave_) processor_.ended(Clock::now());
+  if (may_leave_) processor_.wait_ends(Clock::now());
   return error;
 }
 
 std::error_code EagerWait::look_or_sleep(std::span<pollfd> fds, const Interrupt& interrupt,
                                          Deadline deadline, Lookout* lookout) noexcept {
   const Deadline now = Clock::now();
-  if (may_leave_) processor_.begins(now);
+  if (may_leave_) processor_.wait_begins(now);
   if (eagerness_.begin(deadline, now)) {
     bool gave_way = false;
     do {
@@ -27,13 +27,16 @@ std::error_code EagerWait::look_or_sleep(std::span<pollfd> fds, const Interrupt&
       if (gave_way) look_at_turn();
       gave_way = true;
     } while (eagerness_.give_way());
-    look_at_turn();
+    processor_.gave_up(eagerness_.last_turn());
   }
   return sleep(fds, interrupt, deadline, lookout);
 }
 
 void EagerWait::look_at_turn() noexcept {
-  if (may_leave_ && processor_.is_to_be_left(eagerness_.last_turn())) leave_processor();
+  if (may_leave_ && processor_.leaves_after(eagerness_.last_turn())) {
+    leave_processor();
+    ++times_left_;
+  }
 }
 
 std::error_code EagerWait::sleep(std::span<pollfd> fds, const Interrupt& interrupt,

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <span>
 #include <system_error>
 
@@ -38,6 +39,8 @@ class EagerWait {
   // Whether a processor that it finds shared is left (net/transport/shared_processor.h). Not at
   // first.
   void may_leave_processor(bool may) noexcept { may_leave_ = may; }
+  // How often one was left.
+  [[nodiscard]] std::uint64_t times_left() const noexcept { return times_left_; }
 
  private:
   [[nodiscard]] std::error_code look_or_sleep(std::span<pollfd> fds, const Interrupt& interrupt,
@@ -51,6 +54,7 @@ class EagerWait {
   Eagerness eagerness_;
   SharedProcessor processor_;
   bool may_leave_ = false;
+  std::uint64_t times_left_ = 0;
 };
 
 }  // namespace disttf::net

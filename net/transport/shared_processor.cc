@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 namespace disttf::net {
 namespace {
@@ -24,7 +26,8 @@ constexpr unsigned kMostStaying = 63;
 
 }  // namespace
 
-void SharedProcessor::begins(Deadline now) noexcept {
+void SharedProcessor::wait_begins(Deadline now) noexcept {
+  has_moved_ = false;
   if (ended_ != Deadline{}) {
     // (Of several waits of one step most have no work before them.)
     worked_ = std::max(now - ended_, worked_ * 15 / 16);
@@ -35,12 +38,15 @@ void SharedProcessor::begins(Deadline now) noexcept {
   }
 }
 
-bool SharedProcessor::is_to_be_left(Clock::duration turn) noexcept {
-  if (turn >= kBusyTurn) {
+void SharedProcessor::gave_up(Clock::duration turn) noexcept {
+  if (turn >= kBusyTurn && !std::exchange(has_moved_, false)) {
     busy_ = std::min(busy_ + kWaitsRemembered, kMostRemembered);
-    return false;
   }
-  if (ended_ == Deadline{} || turn < kLeastTurn || turn * 100 < worked_ * kShareOfWork) {
+}
+
+bool SharedProcessor::leaves_after(Clock::duration turn) noexcept {
+  if (std::exchange(has_moved_, false) || ended_ == Deadline{} || turn < kLeastTurn ||
+      turn * 100 < worked_ * kShareOfWork) {
     return false;
   }
   quiet_ = 0;
@@ -53,20 +59,31 @@ bool SharedProcessor::is_to_be_left(Clock::duration turn) noexcept {
   }
   penalty_ = std::min(2 * penalty_ + 1, kMostStaying);
   staying_ = penalty_;
+  has_moved_ = true;
   return true;
 }
 
-// (On a machine with more processors than a cpu_set_t has room for the first call fails.)
+// On a machine with more processors than a cpu_set_t has room for the first call fails. Linux
+// remembers what was asked for last, and a container that is given more processors later gives a
+// thread those alone that it asked for: so it asks for every processor there could be, and for
+// those from before only where that was more.
 void leave_processor() noexcept {
-  cpu_set_t all;
+  cpu_set_t before;
   const int here = ::sched_getcpu();
-  if (here < 0 || ::sched_getaffinity(0, sizeof all, &all) != 0) {
+  if (here < 0 || ::sched_getaffinity(0, sizeof before, &before) != 0) {
     return;
   }
-  cpu_set_t others = all;
+  cpu_set_t others = before;
   CPU_CLR(static_cast<unsigned>(here), &others);
-  if (CPU_COUNT(&others) > 0 && ::sched_setaffinity(0, sizeof others, &others) == 0) {
-    static_cast<void>(::sched_setaffinity(0, sizeof all, &all));
+  if (CPU_COUNT(&others) == 0 || ::sched_setaffinity(0, sizeof others, &others) != 0) {
+    return;
+  }
+  cpu_set_t every;
+  std::memset(&every, 0xFF, sizeof every);
+  cpu_set_t now;
+  if (::sched_setaffinity(0, sizeof every, &every) != 0 ||
+      ::sched_getaffinity(0, sizeof now, &now) != 0 || CPU_EQUAL(&now, &before) == 0) {
+    static_cast<void>(::sched_setaffinity(0, sizeof before, &before));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "roles/process/machine.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -18,7 +20,14 @@ std::size_t threads_of(const Task& task) {
   if (task.threads != 0 || task.self.job != net::Job::kPs) {
     return std::max<std::size_t>(task.threads, 1);
   }
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostOfPs);
+  return std::clamp<std::size_t>(processors(), 1, kMostOfPs);
+}
+
+std::size_t processors() noexcept {
+  cpu_set_t allowed;  // fewer than the machine has in a container, or as `launch --cpus` says
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
+             ? static_cast<std::size_t>(CPU_COUNT(&allowed))
+             : std::thread::hardware_concurrency();
 }
 
 TasksHere tasks_here(const Task& task) {
@@ -29,6 +38,11 @@ TasksHere tasks_here(const Task& task) {
   };
   return {.ps = are_here(task.cluster.ps),
           .trainers = are_here(task.cluster.workers) + are_here(task.cluster.chief)};
+}
+
+bool have_processors_each(const Task& task) {
+  return !task.cluster.sparse && !task.cluster.open &&
+         tasks_here(task).trainers * threads_of(task) <= processors();
 }
 
 void throw_if_out_of_descriptors(std::error_code error, const std::string& what) {

@@ -15,12 +15,18 @@ namespace disttf::roles {
 // only while the trainers wait.
 [[nodiscard]] std::size_t threads_of(const Task& task);
 
-// How many of the run's tasks are on this one's host, going by their addresses.
+// How many this process may run on.
+[[nodiscard]] std::size_t processors() noexcept;
+
+// How many of the run's tasks are on this one's host, going by their addresses. Of a sparse or open
+// cluster a task knows only some.
 struct TasksHere {
   std::size_t ps = 0;
   std::size_t trainers = 0;
 };
 [[nodiscard]] TasksHere tasks_here(const Task& task);
+// Whether each trainer of this host has processors of its own, as many as it has threads.
+[[nodiscard]] bool have_processors_each(const Task& task);
 
 // Throws Failure, "cannot `what`: Too many open files; this process may have ...", where a limit on
 // descriptors is why: to try again would not help.

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "math/aligned.h"
 #include "math/optimizer.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
@@ -78,7 +81,7 @@ TEST_P(StreamedUpdates, AreTheSameBits) {
   }
 }
 
-// Parts that begin anywhere are streamed by several threads at once.
+// Parts are streamed by several threads at once.
 TEST_P(StreamedUpdates, AreTheSameBitsWithThreads) {
   constexpr std::size_t kLarge = 10 * 16 * 1024 + 77;
   const OptimizerSpec spec{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};

@@ -4,6 +4,9 @@
 #include <poll.h>
 
 #include <array>
+#include <chrono>
+#include <cstdint>
+#include <system_error>
 #include <thread>
 
 namespace disttf::net {
@@ -91,6 +94,51 @@ TEST(EagerWait, IsWokenWhenItSleeps) {
     EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max()));
     other.join();
   }
+}
+
+void compute_for(Clock::duration duration) {
+  const Deadline until = Clock::now() + duration;
+  while (Clock::now() < until) {
+  }
+}
+
+// Sees something at the third look. As if another thread that computes for 400 us were given way to
+// between the looks.
+class SlowLookout final : public Lookout {
+ public:
+  [[nodiscard]] bool sees() noexcept override {
+    compute_for(400us);
+    return ++looks_ >= 3;
+  }
+  void set_asleep(bool /*asleep*/) noexcept override {}
+
+ private:
+  int looks_ = 0;
+};
+
+// Waits, with work of 100 us before each, until a processor was left or `most` have been.
+std::uint64_t times_left(EagerWait& wait, int most) {
+  const Interrupt interrupt;
+  const Interrupt never;
+  for (int each = 0; each < most && wait.times_left() == 0; ++each) {
+    compute_for(100us);
+    SlowLookout lookout;
+    std::array<pollfd, 2> fds{pollfd{never.fd(), POLLIN, 0}};
+    EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &lookout));
+  }
+  return wait.times_left();
+}
+
+// (How long the turns are depends on who else is on the machine: some wait is as meant.)
+TEST(EagerWait, LeavesAProcessorThatIsSharedWhereItMay) {
+  EagerWait may;
+  may.may_leave_processor(true);
+  EXPECT_GT(times_left(may, 10'000), 0U);
+}
+
+TEST(EagerWait, LeavesNoProcessorUnlessItMay) {
+  EagerWait may_not;
+  EXPECT_EQ(times_left(may_not, 20), 0U);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ class SharedProcessorTest : public testing::Test {
   SharedProcessorTest() { wait(); }
   // One in which nothing was noticed.
   void wait() {
-    processor_.begins(now_);
+    processor_.wait_begins(now_);
     now_ += 50us;
-    processor_.ended(now_);
+    processor_.wait_ends(now_);
     now_ += 400us;
   }
   void wait(int times) {
@@ -29,12 +29,20 @@ class SharedProcessorTest : public testing::Test {
   }
   // Of a wait in which others have the processor for so long.
   bool leaves_after(Clock::duration turn) {
-    processor_.begins(now_);
-    const bool leaves = processor_.is_to_be_left(turn);
+    processor_.wait_begins(now_);
+    const bool leaves = processor_.leaves_after(turn);
     now_ += turn;
-    processor_.ended(now_);
+    processor_.wait_ends(now_);
     now_ += 400us;
     return leaves;
+  }
+  // Of a wait that ended asleep after that.
+  void give_up_after(Clock::duration turn) {
+    processor_.wait_begins(now_);
+    processor_.gave_up(turn);
+    now_ += turn;
+    processor_.wait_ends(now_);
+    now_ += 400us;
   }
   // Times that another one like it is noticed before the processor is left because of it.
   int times_until_left() {
@@ -60,25 +68,25 @@ TEST_F(SharedProcessorTest, IsKeptBesideOneThatComputesLess) {
 
 TEST_F(SharedProcessorTest, IsKeptWhereThereIsNoWorkToTell) {
   SharedProcessor first;
-  first.begins(now_);
-  EXPECT_FALSE(first.is_to_be_left(400us)) << "of the first wait of all";
+  first.wait_begins(now_);
+  EXPECT_FALSE(first.leaves_after(400us)) << "of the first wait of all";
   for (int each = 0; each < 200; ++each) {
-    first.begins(now_);
-    first.ended(now_);  // and no work before the next
+    first.wait_begins(now_);
+    first.wait_ends(now_);  // and no work before the next
   }
-  first.begins(now_);
-  EXPECT_FALSE(first.is_to_be_left(10us)) << "sooner over than a move";
+  first.wait_begins(now_);
+  EXPECT_FALSE(first.leaves_after(10us)) << "sooner over than a move";
 }
 
 // A step in which several ps answer has several waits, most of them without work before.
 TEST_F(SharedProcessorTest, TakesTheMostOfItsWork) {
   for (int each = 0; each < 3; ++each) {
-    processor_.begins(now_);
-    processor_.ended(now_);
+    processor_.wait_begins(now_);
+    processor_.wait_ends(now_);
   }
-  processor_.begins(now_);
-  EXPECT_FALSE(processor_.is_to_be_left(150us));
-  EXPECT_TRUE(processor_.is_to_be_left(400us));
+  processor_.wait_begins(now_);
+  EXPECT_FALSE(processor_.leaves_after(150us));
+  EXPECT_TRUE(processor_.leaves_after(400us));
 }
 
 TEST_F(SharedProcessorTest, IsLeftLessOftenWhereThatDoesNotHelp) {
@@ -98,16 +106,24 @@ TEST_F(SharedProcessorTest, IsLeftAtOnceAgainAfterManyWaitsAlone) {
 
 // Beside a program that always computes: it is no better elsewhere.
 TEST_F(SharedProcessorTest, IsKeptOnABusyMachine) {
-  EXPECT_FALSE(leaves_after(3ms));
-  EXPECT_FALSE(leaves_after(3ms));
+  give_up_after(3ms);
+  give_up_after(3ms);
   EXPECT_TRUE(leaves_after(400us)) << "two may be chance";
-  for (int each = 0; each < 2; ++each) {
-    EXPECT_FALSE(leaves_after(3ms));
-  }
+  give_up_after(3ms);
+  give_up_after(3ms);
   wait(100);
   EXPECT_EQ(times_until_left(), 1000);
   wait(8192);
   EXPECT_LT(times_until_left(), 1000);
+}
+
+// What the move itself takes is no turn of others.
+TEST_F(SharedProcessorTest, CountsNoMove) {
+  processor_.wait_begins(now_);
+  EXPECT_TRUE(processor_.leaves_after(400us));
+  EXPECT_FALSE(processor_.leaves_after(400us)) << "the move";
+  EXPECT_FALSE(processor_.leaves_after(400us)) << "the one time that it stays";
+  EXPECT_TRUE(processor_.leaves_after(400us));
 }
 
 int processors_allowed() {

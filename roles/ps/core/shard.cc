@@ -39,6 +39,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       wire_(wire_format_of(config_)),
       check_(config_, range_),
       arena_owner_(std::move(arena.owner)),
+      streams_(arena.streams),
       optimizer_(config_.optimizer, range.size(), config_.isa, threads,
                  math::layout_of(config_.model).decaying(range),
                  math::layout_of(config_.model).running(range)),
@@ -51,7 +52,6 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
     arena.floats = own_arena_.span();
   }
-  streams_ = arena_owner_ != nullptr && math::streaming_helps();
   optimizer_.stream_updates(streams_);
   lay_out(arena.floats);
 }
@@ -180,7 +180,9 @@ void Shard::take_update(const ShardUpdate& update) {
   if (!config_.sync_replicas) {
     count_async(update.push);
   }
+  optimizer_.stream_updates(false);  // no trainer reads a copy: the next update does
   apply(update.push, update.gradient, {}, count);
+  optimizer_.stream_updates(streams_);
   for (Trainer& trainer : trainers_) {
     trainer.settled = step_;
   }

@@ -141,6 +141,9 @@ struct ShardIdentity {
 struct Arena {
   std::span<float> floats;            // zeroed
   std::shared_ptr<const void> owner;  // keeps them; the shard keeps it
+  // What trainers are to read is streamed there (math/streaming.h): they read it on other
+  // processors before this one does.
+  bool streams = false;
 };
 
 class Shard {
@@ -351,7 +354,7 @@ class Shard {
   std::size_t newest_ = 0;
   std::shared_ptr<const void> arena_owner_;  // holds buffers and snapshots, or
   math::AlignedVector own_arena_;            // this does
-  bool streams_ = false;  // the arena is written by streaming stores: who reads it is elsewhere
+  bool streams_ = false;                     // Arena::streams
   bool has_previous_ = false;
   bool is_concluded_ = false;
   math::Optimizer optimizer_;

@@ -2,12 +2,10 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <csignal>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "net/transport/spawn.h"
@@ -31,7 +29,7 @@ using std::chrono::milliseconds;
 bool may_stay_awake(const Task& task) {
   const TasksHere here = tasks_here(task);
   const std::size_t waiting = here.trainers > 1 ? 1 : 0;  // of them at least so many
-  return here.ps + here.trainers <= std::thread::hardware_concurrency() + waiting;
+  return here.ps + here.trainers <= processors() + waiting;
 }
 
 // Between two looks into memory at most so many handlers of others run.

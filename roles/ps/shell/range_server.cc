@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "math/model.h"
+#include "math/streaming.h"
 #include "net/transport/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
+#include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
 
@@ -146,7 +148,8 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
     return {};
   }
   return {.floats = {reinterpret_cast<float*>(memory_->parameters().data()), floats},
-          .owner = memory_};
+          .owner = memory_,
+          .streams = math::streaming_helps() && tasks_here(task_).trainers > 0};
 }
 
 void RangeServer::set_asleep(bool asleep) noexcept {

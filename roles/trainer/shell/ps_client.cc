@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "math/aligned.h"
@@ -34,8 +33,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
     links_.emplace_back(task, stop, index);
   }
   // Else some trainers share a processor wherever they go.
-  wait_.may_leave_processor(tasks_here(task).trainers * threads_of(task) <=
-                            std::thread::hardware_concurrency());
+  wait_.may_leave_processor(have_processors_each(task));
 }
 
 // ------------------------------------------------------------------------- before the first step

@@ -1,0 +1,60 @@
+#include "roles/process/machine.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+namespace disttf::roles {
+namespace {
+
+class MachineTest : public testing::Test {
+ protected:
+  MachineTest() {
+    task_.cluster.ps = {{"here", 1}, {"there", 1}};
+    task_.cluster.workers = {{"here", 2}, {"there", 2}, {"here", 3}};
+    task_.cluster.chief = {{"here", 4}};
+    task_.self = {.job = net::Job::kWorker, .index = 2};
+    task_.threads = 1;
+  }
+  Task task_;
+};
+
+TEST_F(MachineTest, CountsTheTasksOfItsHost) {
+  EXPECT_EQ(tasks_here(task_).ps, 1U);
+  EXPECT_EQ(tasks_here(task_).trainers, 3U);
+  task_.self.index = 1;
+  EXPECT_EQ(tasks_here(task_).trainers, 1U);
+}
+
+TEST_F(MachineTest, KnowsWhetherTrainersHaveProcessorsEach) {
+  task_.self.index = 1;  // alone there
+  EXPECT_TRUE(have_processors_each(task_));
+  task_.threads = static_cast<unsigned>(processors()) + 1;
+  EXPECT_FALSE(have_processors_each(task_));
+}
+
+// There may be trainers here that it does not know.
+TEST_F(MachineTest, DoesNotTrustAClusterThatItKnowsInPart) {
+  task_.self.index = 1;
+  task_.cluster.sparse = true;
+  EXPECT_FALSE(have_processors_each(task_));
+  task_.cluster.sparse = false;
+  task_.cluster.open = true;
+  EXPECT_FALSE(have_processors_each(task_));
+}
+
+// Not those of the whole machine.
+TEST(Processors, AreThoseThatItMayRunOn) {
+  std::thread confined([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(processors(), 1U);
+  });
+  confined.join();
+}
+
+}  // namespace
+}  // namespace disttf::roles
