@@ -24,10 +24,10 @@ std::size_t threads_of(const Task& task) {
 }
 
 std::size_t processors() noexcept {
-  cpu_set_t allowed;  // fewer than the machine has in a container, or as `launch --cpus` says
+  cpu_set_t allowed;  // has no place for more
   return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
              ? static_cast<std::size_t>(CPU_COUNT(&allowed))
-             : std::thread::hardware_concurrency();
+             : std::max(1U, std::thread::hardware_concurrency());
 }
 
 TasksHere tasks_here(const Task& task) {

@@ -11,11 +11,12 @@
 namespace disttf::roles {
 
 // A trainer computes alone unless it is told otherwise: there may be others on its host. A ps takes
-// the processors of its host, 4 at most: more are not faster at what memory limits, and it computes
-// only while the trainers wait.
+// the processors that it may run on, 4 at most: more are not faster at what memory limits, and it
+// computes only while the trainers wait.
 [[nodiscard]] std::size_t threads_of(const Task& task);
 
-// How many this process may run on.
+// How many this process may run on: in a container, or with `launch --cpus`, fewer than the machine
+// has. Where it has more than 1024: all of the machine. At least 1.
 [[nodiscard]] std::size_t processors() noexcept;
 
 // How many of the run's tasks are on this one's host, going by their addresses. Of a sparse or open

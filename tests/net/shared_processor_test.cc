@@ -4,7 +4,8 @@
 #include <sched.h>
 
 #include <chrono>
-#include <thread>
+
+#include "tests/one_processor.h"
 
 namespace disttf::net {
 namespace {
@@ -152,15 +153,10 @@ TEST(LeaveProcessor, GoesElsewhereAndMayComeBack) {
 }
 
 TEST(LeaveProcessor, StaysWhereThereIsNoOther) {
-  std::thread confined([] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  on_one_processor([] {
     leave_processor();
     EXPECT_EQ(processors_allowed(), 1);
   });
-  confined.join();
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "roles/process/machine.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
-#include <thread>
+#include "tests/one_processor.h"
 
 namespace disttf::roles {
 namespace {
@@ -46,14 +45,7 @@ TEST_F(MachineTest, DoesNotTrustAClusterThatItKnowsInPart) {
 
 // Not those of the whole machine.
 TEST(Processors, AreThoseThatItMayRunOn) {
-  std::thread confined([] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-    EXPECT_EQ(processors(), 1U);
-  });
-  confined.join();
+  on_one_processor([] { EXPECT_EQ(processors(), 1U); });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "roles/doctor/shell/machine_limits.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
@@ -12,7 +11,8 @@
 #include <functional>
 #include <sstream>
 #include <system_error>
-#include <thread>
+
+#include "roles/process/machine.h"
 
 namespace disttf::roles {
 namespace {
@@ -61,17 +61,12 @@ Finding check_descriptors() {
 }
 
 Finding check_processors() {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  // More of them than the set has places for: the machine's number is near enough.
-  const bool is_known = sched_getaffinity(0, sizeof mine, &mine) == 0;
-  const auto count = is_known ? static_cast<unsigned>(CPU_COUNT(&mine))
-                              : std::max(1U, std::thread::hardware_concurrency());
-  double quota = count;
+  const std::size_t count = processors();
+  auto quota = static_cast<double>(count);
   for_each_group([&](const std::filesystem::path& group) {
     quota = std::min(quota, processor_limit(content_of(group / "cpu.max")).value_or(quota));
   });
-  if (quota < count) {
+  if (quota < static_cast<double>(count)) {
     return {"processors", Grade::kGood,
             fmt::format("{}, of which a control group gives {:.2f}", count, quota)};
   }

@@ -1,0 +1,24 @@
+// A thread that may run on one processor alone.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+namespace disttf {
+
+// Calls `what` on one, and returns when it has.
+template <typename What>
+void on_one_processor(What what) {
+  std::thread thread([&what] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    what();
+  });
+  thread.join();
+}
+
+}  // namespace disttf
