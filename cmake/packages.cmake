@@ -27,9 +27,11 @@ target_compile_definitions(disttf_openssl PRIVATE OPENSSL_SUPPRESS_DEPRECATED)
 
 add_library(disttf_asio INTERFACE)
 target_include_directories(disttf_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
-# Asio 1.22 asks clang for <experimental/coroutine>, though it has <coroutine>: so it is told.
+# Asio 1.22 asks clang for <experimental/coroutine>, though it has <coroutine>: so it is told. Its
+# handlers come from operator new, which has a reserve (roles/process/memory_reserve.h), and not from
+# std::aligned_alloc().
 target_compile_definitions(disttf_asio INTERFACE
-  ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT=1)
+  ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT=1 ASIO_DISABLE_STD_ALIGNED_ALLOC)
 # g++ 12 takes Asio's scheduler, inlined into our files, for a pointer that could be null, and, where it
 # inlines that, the allocator of coroutines' frames for a mismatched one (range_server.cc,
 # failover_thread.cc).

@@ -13,6 +13,7 @@
 #include "math/large_copies.h"
 #include "net/http/tls.h"
 #include "roles/process/log.h"
+#include "roles/process/memory_reserve.h"
 
 namespace {
 
@@ -45,6 +46,7 @@ void open_standard_descriptors() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  roles::keep_memory_reserve();
   math::choose_large_copies();
   open_standard_descriptors();
   std::set_terminate(tell_uncaught);

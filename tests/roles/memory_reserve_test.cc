@@ -1,0 +1,103 @@
+#include "roles/process/memory_reserve.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <limits>
+#include <new>
+#include <thread>
+
+namespace disttf::roles {
+namespace {
+
+constexpr std::size_t kSmall = 1024;
+constexpr std::size_t kLarge = kMostFromReserve + 1;
+
+// What is taken is never given back: the process ends.
+bool can_take(std::size_t bytes) {
+  try {
+    static_cast<void>(::operator new(bytes));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// Of this process, and 16 MiB more: a thread has a stack of 8.
+void limit_address_space() {
+  std::size_t pages = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%zu", &pages) != 1) _exit(254);
+  static_cast<void>(std::fclose(file));
+  const rlim_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (16U << 20U);
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(254);
+}
+
+// How many small blocks a process can take once it cannot take a large one, up to 200. `prepare` is
+// called while there is memory.
+template <class Prepare>
+int blocks_after_the_end(Prepare prepare) {
+  const pid_t child = fork();
+  if (child == 0) {
+    limit_address_space();
+    prepare();
+    while (can_take(kLarge)) {
+    }
+    int count = 0;
+    while (count < 200 && can_take(kSmall)) ++count;
+    _exit(count);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class MemoryReserveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "this build has an allocator of its own, which no limit may stop";
+#endif
+  }
+};
+
+TEST_F(MemoryReserveTest, IsThereForSmallRequestsOnceThereIsNoMemory) {
+  EXPECT_EQ(blocks_after_the_end(keep_memory_reserve), 200);
+}
+
+// So that the test above shows something.
+TEST_F(MemoryReserveTest, WithoutOneThereIsNone) {
+  EXPECT_LT(blocks_after_the_end([] {}), 200);
+}
+
+TEST_F(MemoryReserveTest, StaysWhereOnlyARequestWasLarge) {
+  EXPECT_EQ(blocks_after_the_end([] {
+              keep_memory_reserve();
+              for (int i = 0; i < 100; ++i) {
+                if (can_take(std::numeric_limits<std::ptrdiff_t>::max() / 2)) _exit(253);
+              }
+            }),
+            200);
+}
+
+// There is no room for a heap of the thread's own, as malloc makes one for each.
+TEST_F(MemoryReserveTest, IsForAnyThread) {
+  EXPECT_EQ(blocks_after_the_end([] {
+              keep_memory_reserve();
+              std::thread([] {
+                while (can_take(kLarge)) {
+                }
+                for (int i = 0; i < 200; ++i) {
+                  if (!can_take(kSmall)) _exit(253);
+                }
+              }).join();
+            }),
+            200);
+}
+
+}  // namespace
+}  // namespace disttf::roles
