@@ -63,8 +63,9 @@ Part make_part(const DigitsRandomness& randomness, std::uint32_t rows, std::uint
     made.labels.push_back(label);
     const std::span<std::uint8_t> pixels(
         made.images.data() + images_start.size() + row * kDigitPixels, kDigitPixels);
-    draw_digit(label, randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row),
-               pixels.first<kDigitPixels>());
+    std::array<std::uint64_t, 1> bits{};
+    randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row, bits);
+    draw_digit(label, bits[0], pixels.first<kDigitPixels>());
   }
   return made;
 }

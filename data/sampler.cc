@@ -1,6 +1,7 @@
 #include "data/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <limits>
 #include <numeric>
@@ -9,6 +10,9 @@
 
 namespace disttf::data {
 namespace {
+
+// Little memory, and enough for many to be made at a time.
+constexpr std::size_t kDrawsAtOnce = 512;
 
 // The high 64 bits of a 128-bit product: maps 64 random bits to [0, bound).
 std::uint64_t multiply_high(std::uint64_t bits, std::uint64_t bound) noexcept {
@@ -21,9 +25,13 @@ std::uint64_t multiply_high(std::uint64_t bits, std::uint64_t bound) noexcept {
 void permute(std::span<std::uint32_t> rows, std::uint64_t seed, std::uint32_t purpose,
              std::uint64_t stream, RandomBits random_bits) {
   std::iota(rows.begin(), rows.end(), std::uint32_t{0});
-  for (std::size_t left = rows.size(); left > 1; --left) {
-    const std::uint64_t bits = random_bits(seed, purpose, stream, left - 1);
-    std::swap(rows[left - 1], rows[multiply_high(bits, left)]);
+  std::array<std::uint64_t, kDrawsAtOnce> bits{};
+  for (std::size_t end = rows.size(); end > 1;) {
+    const std::size_t begin = end > kDrawsAtOnce ? end - kDrawsAtOnce : 0;
+    random_bits(seed, purpose, stream, begin, std::span(bits).first(end - begin));
+    for (; end > std::max(begin, std::size_t{1}); --end) {
+      std::swap(rows[end - 1], rows[multiply_high(bits[end - 1 - begin], end)]);
+    }
   }
 }
 

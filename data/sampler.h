@@ -17,10 +17,10 @@
 
 namespace disttf::data {
 
-// 64 random bits for (seed, purpose, stream, index): math::random_bits. Handed in, because data/
-// and math/ do not include each other.
-using RandomBits = std::uint64_t (*)(std::uint64_t seed, std::uint32_t purpose,
-                                     std::uint64_t stream, std::uint64_t index) noexcept;
+// 64 random bits for (seed, purpose, stream, index), of the indices from `first` on, as many as
+// `bits` holds: math::random_bits. Handed in, because data/ and math/ do not include each other.
+using RandomBits = void (*)(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
+                            std::uint64_t first, std::span<std::uint64_t> bits) noexcept;
 
 // A random permutation of [0, rows.size()), written over `rows`: Fisher-Yates, one draw of 64 bits
 // a row, the k-th row using index k of `stream`. Draws are mapped to [0, n) by the high half of a

@@ -137,6 +137,11 @@ struct Kernels {
   Products f32;
   Products bf16;  // null on the generic set
 
+  // bits[i] = the first two words of Philox's block (math/random.h) for the counter {first + i, 64
+  // bits; stream, 64 bits with the purpose} and this key: integers.
+  void (*random_bits)(std::uint64_t key, std::uint64_t stream, std::uint64_t first,
+                      std::uint64_t* bits, std::size_t count) noexcept;
+
   // out[i] = pixels[i] * (1/255)
   void (*pixels_to_floats)(const std::uint8_t* pixels, float* out, std::size_t count) noexcept;
   // sums[j] = sum over i of matrix[i, j], added from the first row to the last.

@@ -2,16 +2,11 @@
 
 #include <cassert>
 
+#include "math/kernels_table.h"
+#include "math/philox_constants.h"
+
 namespace disttf::math {
 namespace {
-
-// The published constants: two odd multipliers, and the golden ratio and sqrt(3) - 1 as 32-bit
-// fractions, by which the key moves between rounds.
-constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
-constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
-constexpr std::uint32_t kKeyStep0 = 0x9E3779B9;
-constexpr std::uint32_t kKeyStep1 = 0xBB67AE85;
-constexpr int kRounds = 10;
 
 constexpr std::uint32_t low(std::uint64_t value) noexcept {
   return static_cast<std::uint32_t>(value);
@@ -24,15 +19,14 @@ constexpr std::uint32_t high(std::uint64_t value) noexcept {
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept {
-  // (A permutation of 55 000 rows, which an epoch begins with, took 0.9 ms as a loop, 0.6 so.)
-#pragma GCC unroll 10
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t product0 = kMultiplier0 * counter[0];
-    const std::uint64_t product1 = kMultiplier1 * counter[2];
+#pragma GCC unroll 10  // two thirds of the time
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const std::uint64_t product0 = kPhiloxMultiplier0 * counter[0];
+    const std::uint64_t product1 = kPhiloxMultiplier1 * counter[2];
     counter = {high(product1) ^ counter[1] ^ key[0], low(product1),
                high(product0) ^ counter[3] ^ key[1], low(product0)};
-    key[0] += kKeyStep0;
-    key[1] += kKeyStep1;
+    key[0] += kPhiloxKeyStep0;
+    key[1] += kPhiloxKeyStep1;
   }
   return counter;
 }
@@ -44,6 +38,14 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64
   const auto block = philox({low(index), high(index), low(stream), high(stream) | (purpose << 16U)},
                             {low(seed), high(seed)});
   return (std::uint64_t{block[1]} << 32U) | block[0];
+}
+
+void random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
+                 std::uint64_t first, std::span<std::uint64_t> bits) noexcept {
+  assert(purpose < kPurposeLimit);
+  assert(stream < kStreamLimit);
+  kernels(supported_isas().front())
+      .random_bits(seed, stream | (std::uint64_t{purpose} << 48U), first, bits.data(), bits.size());
 }
 
 }  // namespace disttf::math

@@ -1,6 +1,9 @@
 #include "math/layers/dropout.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -56,11 +59,14 @@ class Dropout final : public Layer {
   void draw(const LayerDraws& draws, std::uint64_t place, float* factors) const noexcept {
     const std::size_t size = output().size();
     const std::uint64_t first = (place << kPlaceBit) | (std::uint64_t{draws.layer} << kLayerBit);
-    for (std::size_t i = 0; i < size; i += 4) {
-      const std::uint64_t bits = random_bits(
-          draws.seed, static_cast<std::uint32_t>(Purpose::kDropout), draws.step, first + i / 4);
-      for (std::size_t j = 0; j < 4 && i + j < size; ++j) {
-        factors[i + j] = ((bits >> (16 * j)) & 0xFFFFU) < threshold_ ? 0.0F : factor_;
+    std::array<std::uint64_t, 64> bits{};  // 4 numbers of each
+    for (std::size_t begin = 0; begin < size; begin += 4 * bits.size()) {
+      const std::size_t count = std::min(4 * bits.size(), size - begin);
+      random_bits(draws.seed, static_cast<std::uint32_t>(Purpose::kDropout), draws.step,
+                  first + begin / 4, std::span(bits).first((count + 3) / 4));
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t drawn = (bits[i / 4] >> (16 * (i % 4))) & 0xFFFFU;
+        factors[begin + i] = drawn < threshold_ ? 0.0F : factor_;
       }
     }
   }

@@ -5,6 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <vector>
+
+#include "math/kernels_table.h"
 
 namespace disttf::math {
 namespace {
@@ -67,6 +70,33 @@ TEST(RandomBits, OfNeighbouringPurposesDoNotShareStreams) {
     }
   }
   EXPECT_EQ(seen.size(), 5U * 50U * 50U);
+}
+
+// Many at a time, on each instruction set: more and fewer than are made at once, and where the
+// index carries into its second word.
+TEST(RandomBits, AreTheSameManyAtATime) {
+  constexpr std::uint64_t kSeed = 0x0123456789abcdef;
+  constexpr std::uint64_t kStream = 0x0000fedcba987654;
+  for (const Isa isa : supported_isas()) {
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xffffffc1}}) {
+      for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 200U}) {
+        std::vector<std::uint64_t> bits(count + 1, 42);
+        kernels(isa).random_bits(kSeed, kStream | (std::uint64_t{3} << 48U), first, bits.data(),
+                                 count);
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(bits[i], random_bits(kSeed, 3, kStream, first + i))
+              << isa_name(isa) << ", " << i;
+        }
+        EXPECT_EQ(bits[count], 42U);
+      }
+    }
+  }
+}
+
+TEST(RandomBits, OfManyTakePurposeAndStreamApart) {
+  std::array<std::uint64_t, 3> bits{};
+  random_bits(7, 9, kStreamLimit - 1, 5, bits);
+  EXPECT_EQ(bits[2], random_bits(7, 9, kStreamLimit - 1, 7));
 }
 
 }  // namespace
