@@ -5,10 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <new>
 #include <thread>
+
+#include "net/transport/as_tuple.h"
+#include "net/transport/spawn.h"
 
 namespace disttf::roles {
 namespace {
@@ -94,6 +101,32 @@ TEST_F(MemoryReserveTest, IsForAnyThread) {
                 for (int i = 0; i < 200; ++i) {
                   if (!can_take(kSmall)) _exit(253);
                 }
+              }).join();
+            }),
+            200);
+}
+
+// What it is for: Asio would abort the process here.
+TEST_F(MemoryReserveTest, LetsACoroutineBeginToWait) {
+  EXPECT_EQ(blocks_after_the_end([] {
+              keep_memory_reserve();
+              std::thread([] {
+                while (can_take(kLarge)) {
+                }
+                int waits = 0;
+                asio::io_context context{1};
+                net::spawn(
+                    context,
+                    [&]() -> asio::awaitable<void> {
+                      asio::steady_timer timer(context);
+                      for (; waits < 20; ++waits) {
+                        timer.expires_after(std::chrono::microseconds{1});
+                        co_await timer.async_wait(net::kAsTuple);
+                      }
+                    },
+                    net::rethrow);
+                context.run();
+                if (waits != 20) _exit(253);
               }).join();
             }),
             200);
