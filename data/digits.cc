@@ -58,14 +58,16 @@ Part make_part(const DigitsRandomness& randomness, std::uint32_t rows, std::uint
   // A random order of equally many of each class.
   std::vector<std::uint32_t> order(rows);
   permute(order, kSeed, randomness.purpose, kLabelStream + part, randomness.random_bits);
+  std::array<std::uint64_t, 64> bits{};  // of this row and those after it, to a multiple of 64
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto label = static_cast<std::uint8_t>(order[row] % kDigitClasses);
     made.labels.push_back(label);
     const std::span<std::uint8_t> pixels(
         made.images.data() + images_start.size() + row * kDigitPixels, kDigitPixels);
-    std::array<std::uint64_t, 1> bits{};
-    randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row, bits);
-    draw_digit(label, bits[0], pixels.first<kDigitPixels>());
+    if (row % bits.size() == 0) {
+      randomness.random_bits(kSeed, randomness.purpose, kImageStream + part, row, bits);
+    }
+    draw_digit(label, bits[row % bits.size()], pixels.first<kDigitPixels>());
   }
   return made;
 }

@@ -53,8 +53,8 @@ inline constexpr std::uint32_t kPurposeLimit = std::uint32_t{1} << 16;
 // REQUIRES: purpose < kPurposeLimit, stream < kStreamLimit.
 [[nodiscard]] std::uint64_t random_bits(std::uint64_t seed, std::uint32_t purpose,
                                         std::uint64_t stream, std::uint64_t index) noexcept;
-// The same of the indices from `first` on, as many as `bits` holds: with AVX-512 a quarter of the
-// time for each, with the generic set a half.
+// The same of the indices from `first` on, as many as `bits` holds. They are made 64 at a time: for
+// each with AVX-512 a quarter of the time, with the generic set a half; for few it is slower.
 void random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
                  std::uint64_t first, std::span<std::uint64_t> bits) noexcept;
 

@@ -1,6 +1,7 @@
 #include "roles/process/memory_reserve.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,30 +34,52 @@ bool can_take(std::size_t bytes) {
   }
 }
 
-// Of this process, and 16 MiB more: a thread has a stack of 8.
-void limit_address_space() {
-  std::size_t pages = 0;
+// In pages.
+struct ProcessSize {
+  std::size_t all = 0;
+  std::size_t data = 0;  // and the stack
+};
+ProcessSize size_now() {
+  ProcessSize size;
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%zu", &pages) != 1) _exit(254);
+  if (file == nullptr || std::fscanf(file, "%zu %*u %*u %*u %*u %zu", &size.all, &size.data) != 2) {
+    _exit(254);
+  }
   static_cast<void>(std::fclose(file));
-  const rlim_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (16U << 20U);
-  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(254);
+  return size;
 }
+
+// To so much and 4 MiB more, for threads with little stack.
+void limit_to(__rlimit_resource resource, std::size_t pages) {
+  const rlim_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (4U << 20U);
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  pthread_attr_t attributes;
+  if (setrlimit(resource, &limit) != 0 || pthread_attr_init(&attributes) != 0 ||
+      pthread_attr_setstacksize(&attributes, std::size_t{256} << 10U) != 0 ||
+      pthread_setattr_default_np(&attributes) != 0) {
+    _exit(254);
+  }
+}
+void limit_address_space() { limit_to(RLIMIT_AS, size_now().all); }
+void limit_data() { limit_to(RLIMIT_DATA, size_now().data); }
 
 // How many small blocks a process can take once it cannot take a large one, up to 200. `prepare` is
 // called while there is memory.
 template <class Prepare>
-int blocks_after_the_end(Prepare prepare) {
+int blocks_after_the_end(Prepare prepare, void (*limit)() = limit_address_space) {
   const pid_t child = fork();
   if (child == 0) {
-    limit_address_space();
-    prepare();
-    while (can_take(kLarge)) {
+    try {
+      limit();
+      prepare();
+      while (can_take(kLarge)) {
+      }
+      int count = 0;
+      while (count < 200 && can_take(kSmall)) ++count;
+      _exit(count);
+    } catch (...) {
+      _exit(252);
     }
-    int count = 0;
-    while (count < 200 && can_take(kSmall)) ++count;
-    _exit(count);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -76,9 +99,14 @@ TEST_F(MemoryReserveTest, IsThereForSmallRequestsOnceThereIsNoMemory) {
   EXPECT_EQ(blocks_after_the_end(keep_memory_reserve), 200);
 }
 
-// So that the test above shows something.
+TEST_F(MemoryReserveTest, IsThereBelowALimitOfData) {
+  EXPECT_EQ(blocks_after_the_end(keep_memory_reserve, limit_data), 200);
+}
+
+// So that the tests above show something.
 TEST_F(MemoryReserveTest, WithoutOneThereIsNone) {
   EXPECT_LT(blocks_after_the_end([] {}), 200);
+  EXPECT_LT(blocks_after_the_end([] {}, limit_data), 200);
 }
 
 TEST_F(MemoryReserveTest, StaysWhereOnlyARequestWasLarge) {
@@ -98,7 +126,9 @@ TEST_F(MemoryReserveTest, IsForAnyThread) {
               std::thread([] {
                 while (can_take(kLarge)) {
                 }
-                for (int i = 0; i < 200; ++i) {
+                // Each takes a page.
+                const auto pages = kMemoryReserve / static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+                for (std::size_t i = 0; i < pages / 4; ++i) {
                   if (!can_take(kSmall)) _exit(253);
                 }
               }).join();
@@ -111,14 +141,14 @@ TEST_F(MemoryReserveTest, LetsACoroutineBeginToWait) {
   EXPECT_EQ(blocks_after_the_end([] {
               keep_memory_reserve();
               std::thread([] {
-                while (can_take(kLarge)) {
-                }
                 int waits = 0;
                 asio::io_context context{1};
                 net::spawn(
                     context,
                     [&]() -> asio::awaitable<void> {
                       asio::steady_timer timer(context);
+                      while (can_take(kLarge)) {
+                      }
                       for (; waits < 20; ++waits) {
                         timer.expires_after(std::chrono::microseconds{1});
                         co_await timer.async_wait(net::kAsTuple);
