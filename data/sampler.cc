@@ -11,7 +11,7 @@
 namespace disttf::data {
 namespace {
 
-// Little memory, and enough for many to be made at a time.
+// 4 KiB of them, and a multiple of what math::random_bits makes at once.
 constexpr std::size_t kDrawsAtOnce = 512;
 
 // The high 64 bits of a 128-bit product: maps 64 random bits to [0, bound).
