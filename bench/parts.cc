@@ -1,4 +1,6 @@
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -38,6 +40,44 @@ void gradient(benchmark::State& state, const std::string& model_name, math::Comp
   state.SetLabel(floor + model_name);
 }
 
+// A batch whose rows lie anywhere in a set as large as MNIST's, after a gradient; with `expects`
+// the processor was told of them before it.
+void load(benchmark::State& state, bool expects) {
+  constexpr std::size_t kRows = 55'000;
+  constexpr std::size_t kApart = 31'607;  // has no divisor in common with kRows
+  math::Model model(bench_model("mlp_100"), kBatch, math::supported_isas().front());
+  math::AlignedVector parameters(model.layout().size());
+  math::AlignedVector out(model.layout().size());
+  model.initialize(1, parameters.span());
+  const std::vector<std::uint8_t> images(kRows * 784, 1);
+  const std::vector<std::uint8_t> labels(kRows, 1);
+  const math::ImageSet set{.images = images, .labels = labels};
+  std::vector<std::uint32_t> rows(kBatch);
+  std::size_t row = 0;
+  const auto draw = [&] {
+    for (std::uint32_t& each : rows) {
+      row = (row + kApart) % kRows;
+      each = static_cast<std::uint32_t>(row);
+    }
+  };
+  draw();
+  model.load(set, rows);
+  for (auto _ : state) {
+    draw();
+    if (expects) {
+      model.expect(set, rows);
+    }
+    benchmark::DoNotOptimize(model.gradient_of_batch(parameters.span(), out.span()));
+    const auto began = std::chrono::steady_clock::now();
+    model.load(set, rows);
+    state.SetIterationTime(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  }
+  if (expects) {
+    state.SetLabel("floor=load/anywhere");
+  }
+}
+
 void optimizer(benchmark::State& state, math::OptimizerKind kind) {
   const std::size_t size = math::layout_of(bench_model("mlp_100")).size();
   math::AlignedVector parameters(size);
@@ -63,6 +103,10 @@ void register_parts() {
           ->UseRealTime();
     }
   }
+  // Most of the time goes by beside what is measured: so many, and not half a second of them.
+  constexpr std::int64_t kLoads = 2000;
+  benchmark::RegisterBenchmark("load/anywhere", &load, false)->UseManualTime()->Iterations(kLoads);
+  benchmark::RegisterBenchmark("load/expected", &load, true)->UseManualTime()->Iterations(kLoads);
   for (const std::string_view name : math::optimizer_names()) {
     benchmark::RegisterBenchmark(("optimizer/" + std::string(name)).c_str(), &optimizer,
                                  *math::optimizer_from_name(name))

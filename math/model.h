@@ -90,6 +90,10 @@ class Model {
   // while those are on their way; then the batch's gradient. evaluate() makes other batches.
   void load(const ImageSet& set, std::span<const std::uint32_t> rows, const Place& place);
   void load(const ImageSet& set, std::span<const std::uint32_t> rows) { load(set, rows, Place{}); }
+  // Says which rows load() is likely to be given next, and that something takes its time before:
+  // the processor brings them nearer meanwhile. Changes nothing else. REQUIRES: every row <
+  // set.rows().
+  void expect(const ImageSet& set, std::span<const std::uint32_t> rows) const noexcept;
   // `on_ready`, if there is one, is called now and then with the loss, when so many floats of the
   // gradient, from its beginning, are final; not for the last ones.
   using OnReady = std::function<void(float loss, std::size_t ready)>;

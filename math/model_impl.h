@@ -33,7 +33,9 @@ struct Model::Impl {
   Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
 
   // Asks for row `row` of `set`, which is loaded soon.
-  void prefetch(const ImageSet& set, std::size_t row) const noexcept;
+  // How many bytes it asked for.
+  template <int kLocality>
+  std::size_t prefetch(const ImageSet& set, std::size_t row) const noexcept;
   // Makes the example of row `row` of `set`, its image shifted, the batch's row `position`.
   void load_example(const ImageSet& set, std::size_t row, std::size_t position,
                     ImageShift by = {}) noexcept;

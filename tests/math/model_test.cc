@@ -324,6 +324,21 @@ TEST_P(Gradient, IsFinalAsFarAsItSaysAndHasTheSameBitsInPieces) {
   }
 }
 
+TEST_P(Gradient, IsOfTheBatchThatWasLoadedWhateverIsExpectedNext) {
+  const ModelSpec spec = mlp(784, {98}, 10);
+  const MadeUpImages images(900, 784, 10);
+  const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
+  Model model(spec, 33, isa());
+  AlignedVector whole(model.layout().size());
+  AlignedVector gradient(model.layout().size());
+  model.load(images.set(), row_numbers(0, 33));
+  model.gradient_of_batch(parameters.span(), whole.span());
+  model.expect(images.set(), row_numbers(33, 33));
+  model.expect(images.set(), row_numbers(0, 900));  // more than it asks for
+  model.gradient_of_batch(parameters.span(), gradient.span());
+  EXPECT_EQ(bits_of(gradient.span()), bits_of(whole.span()));
+}
+
 TEST_P(Gradient, OfAFewWeightsIsOnePiece) {
   const ModelSpec spec = mlp(784, {10}, 10);
   const MadeUpImages images(5, 784, 10);

@@ -80,6 +80,17 @@ TEST(StepperTest, ElasticComputesItsShareAndThenWhatIsMissing) {
   EXPECT_EQ(work_of(stepper), (std::vector<std::size_t>{3}));
 }
 
+TEST(StepperTest, ElasticSaysWhichMicroBatchIsLikelyNext) {
+  Stepper stepper({.micro_batches = 6});
+  stepper.replied({.step = 3, .share = share_of(1, 3)});
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 3, .slot = 1}));
+  EXPECT_EQ(stepper.batch_after(), (StepBatch{.step = 3, .slot = 4})) << "the next of its share";
+  stepper.computed();
+  stepper.pushed();
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 3, .slot = 4}));
+  EXPECT_EQ(stepper.batch_after(), (StepBatch{.step = 4, .slot = 1})) << "the first of a step";
+}
+
 TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
   Stepper stepper({.micro_batches = 6});
   stepper.replied({.step = 3, .share = {}});

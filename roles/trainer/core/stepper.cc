@@ -60,6 +60,9 @@ Stepper::Batch Stepper::batch_after() const noexcept {
   if (run_.micro_batches == 0) {
     return {batch_.step + 1, batch_.slot};
   }
+  if (!missing_.empty()) {
+    return {batch_.step, static_cast<std::size_t>(missing_.back())};
+  }
   const net::StepShare& share = reply_.share;
   return share.stride == 0 || share.first >= pushed_.size() ? batch_
                                                             : Batch{reply_.step + 1, share.first};

@@ -52,7 +52,8 @@ class Stepper {
     friend bool operator==(const Batch&, const Batch&) = default;
   };
   [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
-  // Which one is likely to be the first of the next step; elastic, if the same trainers share it.
+  // Which one is likely to be next; elastic, after the last of a step, if the same trainers share
+  // the next one.
   [[nodiscard]] Batch batch_after() const noexcept;
   // Of the step that is being made: what its push is numbered by, above whatever any ps has told to
   // count from; see roles/ps/core/shard.h.

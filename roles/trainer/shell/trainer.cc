@@ -77,6 +77,7 @@ void Trainer::allocate(const RunConfig& config) {
   parameters_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
+  drawn_.reset();
   sampler_.emplace(
       data::SamplerOptions{.seed = config.seed,
                            .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
@@ -193,6 +194,8 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
     load(stepper_->batch());
     stages_.mark(Stage::kLoad);
   }
+  draw(stepper_->batch_after());
+  model_->expect(train_set(), rows_);
   model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
   const float loss = [&] {
     const Timed timed(meter_.gradient());
@@ -230,8 +233,15 @@ void Trainer::round_parameters() {
   }
 }
 
+void Trainer::draw(const Stepper::Batch& batch) {
+  if (drawn_ != batch) {
+    sampler_->batch(batch.step, batch.slot, rows_);
+    drawn_ = batch;
+  }
+}
+
 void Trainer::load(const Stepper::Batch& batch) {
-  sampler_->batch(batch.step, batch.slot, rows_);
+  draw(batch);
   const math::Model::Place place{
       .seed = config_.seed, .step = batch.step, .first = batch.slot * config_.batch_size};
   if (augmented_) {

@@ -139,6 +139,7 @@ class Trainer {
   void keep_unused();
   // The parameters that came become those that a gradient is computed from.
   void round_parameters();
+  void draw(const Stepper::Batch& batch);
   void load(const Stepper::Batch& batch);
   void load_ahead();
   void delay(std::uint64_t local_step);
@@ -169,6 +170,7 @@ class Trainer {
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
   std::vector<std::uint32_t> rows_;
+  std::optional<Stepper::Batch> drawn_;   // which one rows_ are of
   std::optional<Stepper::Batch> loaded_;  // which one the model has
   std::optional<Stepper> stepper_;
   StepReply reply_;
