@@ -116,7 +116,7 @@ std::size_t Model::Impl::prefetch(const ImageSet& set, std::size_t row) const no
   for (std::size_t at = 0; at < bytes; at += kLineBytes) {
     __builtin_prefetch(begin + row * size + at, 0, kLocality);
   }
-  // To the compiler a prefetch is nothing: without this it leaves out the calls of a function that
+  // To GCC a prefetch is nothing: without this it leaves out the calls of a function that
   // does nothing else.
   asm volatile("");
   return bytes;

@@ -33,7 +33,7 @@ struct Model::Impl {
   Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
 
   // Asks for row `row` of `set`, which is loaded soon.
-  // How many bytes it asked for.
+  // Asks the processor for a row that is loaded soon. Returns of how many bytes.
   template <int kLocality>
   std::size_t prefetch(const ImageSet& set, std::size_t row) const noexcept;
   // Makes the example of row `row` of `set`, its image shifted, the batch's row `position`.

@@ -6,11 +6,15 @@
 # one looks for the instructions.
 set -euo pipefail
 
-readonly file=$1 objdump=$2
-# x86's and aarch64's.
-readonly instruction='prefetch|prfm'
+readonly file=$1 objdump=${2:-}
+# x86's and aarch64's, behind its address.
+readonly instruction=':[[:space:]]+(prefetch|prfm)'
 failures=0
 
+if ! command -v "$objdump" >/dev/null; then
+  echo "there is no objdump beside this compiler"
+  exit 77
+fi
 listing=$("$objdump" --disassemble --demangle --no-show-raw-insn "$file")
 
 # What these functions and the one they share are made of: inlined or not, it is there.

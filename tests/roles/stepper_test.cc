@@ -89,6 +89,12 @@ TEST(StepperTest, ElasticSaysWhichMicroBatchIsLikelyNext) {
   stepper.pushed();
   EXPECT_EQ(stepper.batch(), (StepBatch{.step = 3, .slot = 4}));
   EXPECT_EQ(stepper.batch_after(), (StepBatch{.step = 4, .slot = 1})) << "the first of a step";
+  stepper.computed();
+  stepper.pushed();
+  const std::array<std::uint64_t, 4> missing = {2, 99, 4, 3};
+  stepper.needs(missing);
+  EXPECT_EQ(stepper.batch(), (StepBatch{.step = 3, .slot = 2}));
+  EXPECT_EQ(stepper.batch_after(), (StepBatch{.step = 3, .slot = 3})) << "there is no 99; it has 4";
 }
 
 TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {

@@ -20,7 +20,7 @@ namespace disttf::roles {
 // that it is computed from.
 enum class Stage : std::uint8_t {
   kPull,       // the parameters come
-  kLoad,       // rows are put into the batch
+  kLoad,       // rows are put into the batch, and the next ones asked for
   kForward,    // up to the loss
   kBackward,   // up to the gradient
   kPush,       // the gradient leaves

@@ -49,19 +49,25 @@ void Stepper::next_micro_batch() {
   while (!missing_.empty() && next_ == Action::kAwaitStep) {
     const std::uint64_t slot = missing_.back();
     missing_.pop_back();
-    if (slot < pushed_.size() && !pushed_[slot]) {
+    if (may_compute(slot)) {
       batch_ = {.step = reply_.step, .slot = static_cast<std::size_t>(slot)};
       next_ = Action::kCompute;
     }
   }
 }
 
+bool Stepper::may_compute(std::uint64_t micro_batch) const noexcept {
+  return micro_batch < pushed_.size() && !pushed_[micro_batch];
+}
+
 Stepper::Batch Stepper::batch_after() const noexcept {
   if (run_.micro_batches == 0) {
     return {batch_.step + 1, batch_.slot};
   }
-  if (!missing_.empty()) {
-    return {batch_.step, static_cast<std::size_t>(missing_.back())};
+  for (auto next = missing_.rbegin(); next != missing_.rend(); ++next) {
+    if (may_compute(*next)) {
+      return {batch_.step, static_cast<std::size_t>(*next)};
+    }
   }
   const net::StepShare& share = reply_.share;
   return share.stride == 0 || share.first >= pushed_.size() ? batch_

@@ -92,6 +92,8 @@ class Stepper {
   void go_on(const StepResult& reply);
   void begin_step();
   void next_micro_batch();
+  // Elastic: it is one of a step, and was not computed here.
+  [[nodiscard]] bool may_compute(std::uint64_t micro_batch) const noexcept;
   void end(Result result) noexcept;
 
   const Run run_;

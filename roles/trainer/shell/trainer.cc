@@ -78,6 +78,7 @@ void Trainer::allocate(const RunConfig& config) {
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
   drawn_.reset();
+  loaded_.reset();
   sampler_.emplace(
       data::SamplerOptions{.seed = config.seed,
                            .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
@@ -192,10 +193,11 @@ void Trainer::train(const StepHooks& hooks) {
 float Trainer::compute(const math::Model::OnReady& on_ready) {
   if (loaded_ != stepper_->batch()) {
     load(stepper_->batch());
-    stages_.mark(Stage::kLoad);
   }
+  // The next one's rows come nearer while this one's gradient is computed.
   draw(stepper_->batch_after());
   model_->expect(train_set(), rows_);
+  stages_.mark(Stage::kLoad);
   model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
   const float loss = [&] {
     const Timed timed(meter_.gradient());
