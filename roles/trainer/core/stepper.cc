@@ -64,10 +64,10 @@ Stepper::Batch Stepper::batch_after() const noexcept {
   if (run_.micro_batches == 0) {
     return {batch_.step + 1, batch_.slot};
   }
-  for (auto next = missing_.rbegin(); next != missing_.rend(); ++next) {
-    if (may_compute(*next)) {
-      return {batch_.step, static_cast<std::size_t>(*next)};
-    }
+  const auto next = std::find_if(missing_.rbegin(), missing_.rend(),
+                                 [this](std::uint64_t each) { return may_compute(each); });
+  if (next != missing_.rend()) {
+    return {batch_.step, static_cast<std::size_t>(*next)};
   }
   const net::StepShare& share = reply_.share;
   return share.stride == 0 || share.first >= pushed_.size() ? batch_
