@@ -32,8 +32,8 @@ struct Model::Impl {
 
   Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype dtype, std::size_t threads);
 
-  // Asks for row `row` of `set`, which is loaded soon.
-  // Asks the processor for a row that is loaded soon. Returns of how many bytes.
+  // Asks the processor for row `row` of `set`, which is loaded soon. Returns for how many bytes of
+  // it. `kLocality`: __builtin_prefetch()'s.
   template <int kLocality>
   std::size_t prefetch(const ImageSet& set, std::size_t row) const noexcept;
   // Makes the example of row `row` of `set`, its image shifted, the batch's row `position`.

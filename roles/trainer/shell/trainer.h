@@ -139,6 +139,7 @@ class Trainer {
   void keep_unused();
   // The parameters that came become those that a gradient is computed from.
   void round_parameters();
+  // Which rows that batch is of, into rows_, if they are not there.
   void draw(const Stepper::Batch& batch);
   void load(const Stepper::Batch& batch);
   void load_ahead();
