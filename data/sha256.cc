@@ -21,6 +21,20 @@ void check(int result) {
   if (result != 1) throw std::runtime_error("libcrypto cannot compute SHA-256");
 }
 
+std::string finish(EVP_MD_CTX* context) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  check(EVP_DigestFinal_ex(context, digest.data(), &size));
+  constexpr std::string_view kHexCharacters = "0123456789abcdef";
+  std::string text;
+  text.reserve(std::size_t{2} * size);
+  for (unsigned int i = 0; i < size; ++i) {
+    text += kHexCharacters[digest[i] >> 4U];
+    text += kHexCharacters[digest[i] & 15U];
+  }
+  return text;
+}
+
 }  // namespace
 
 void Sha256::Free::operator()(void* context) const noexcept {
@@ -37,18 +51,15 @@ void Sha256::update(std::span<const std::byte> bytes) {
 }
 
 std::string Sha256::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  check(EVP_DigestFinal_ex(context_of(context_.get()), digest.data(), &size));
+  std::string text = finish(context_of(context_.get()));
   check(EVP_DigestInit_ex(context_of(context_.get()), EVP_sha256(), nullptr));
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(std::size_t{2} * size);
-  for (unsigned int i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4U];
-    text += kDigits[digest[i] & 15U];
-  }
   return text;
+}
+
+std::string Sha256::hex_so_far() const {
+  const Sha256 copy;
+  check(EVP_MD_CTX_copy_ex(context_of(copy.context_.get()), context_of(context_.get())));
+  return finish(context_of(copy.context_.get()));
 }
 
 std::string sha256_hex(std::span<const std::byte> bytes) {

@@ -17,8 +17,9 @@ class Sha256 {
   Sha256();
 
   void update(std::span<const std::byte> bytes);
-  // 64 hex digits over everything given so far. The object then starts anew.
+  // 64 hex digits over everything given so far. The object then starts anew; or goes on.
   [[nodiscard]] std::string hex();
+  [[nodiscard]] std::string hex_so_far() const;
 
  private:
   struct Free {

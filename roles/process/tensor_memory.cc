@@ -15,6 +15,13 @@ namespace {
 constexpr std::size_t kSmallBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
+// The least that can be offered.
+constexpr net::GradientMemory::Shape kNoGradients{.bytes = net::kLineBytes};
+
+bool may_leave_cuts(const Task& task, std::size_t bytes) {
+  return task.transport != Transport::kTcp && bytes != 0 && bytes <= kSmallBytes;
+}
+
 std::size_t gradient_bytes(const RunConfig& config) {
   return math::layout_of(config.model).size() * sizeof(float);
 }
@@ -73,6 +80,22 @@ std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
   return update_bytes(config, floats);
 }
 
+std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task, std::size_t bytes) {
+  return may_leave_cuts(task, bytes)
+             ? net::ParameterMemory::create(net::whole_pages(bytes), /*trainers=*/0)
+             : nullptr;
+}
+
+std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task, std::size_t bytes) {
+  return may_leave_cuts(task, bytes) ? net::GradientMemory::create(kNoGradients) : nullptr;
+}
+
+std::size_t most_of_cut(std::size_t bytes) noexcept {
+  return net::whole_pages(net::ParameterMemory::largest(net::whole_pages(bytes), /*trainers=*/0));
+}
+
+std::size_t most_of_cut_reader() noexcept { return net::GradientMemory::largest(kNoGradients); }
+
 std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
   return net::GradientMemory::largest(
       {.bytes = gradient_bytes(config), .count = gradients_in_memory(config), .channels = ps});
@@ -93,6 +116,10 @@ void check_way_to(const Task& task, const std::string& ps, bool is_in_place) {
 
 std::string describe_ways(std::size_t in_place, std::size_t ps) {
   return "shares memory with " + std::to_string(in_place) + " of " + std::to_string(ps) + " ps";
+}
+
+std::string describe_way_of_cuts(const std::string& ps) {
+  return "shares memory for snapshots with " + ps;
 }
 
 std::string describe_way_to_backup(std::size_t range) {

@@ -38,6 +38,16 @@ namespace disttf::roles {
 // The most that a backup has a use for of these, in bytes; and the least.
 [[nodiscard]] std::size_t most_of_primary(const RunConfig& config, std::size_t floats);
 [[nodiscard]] std::size_t least_of_primary(const RunConfig& config, std::size_t floats);
+// A ps's, for cuts of so many bytes that somebody asks for over one connection; and that one's, who
+// offers it to be offered the ps's, and has nothing to say in it. nullptr, of more than 64 MiB,
+// too: they are sent.
+[[nodiscard]] std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task,
+                                                                    std::size_t bytes);
+[[nodiscard]] std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task,
+                                                                   std::size_t bytes);
+// The most that either has a use for of the other one's, in bytes.
+[[nodiscard]] std::size_t most_of_cut(std::size_t bytes) noexcept;
+[[nodiscard]] std::size_t most_of_cut_reader() noexcept;
 // The most that a ps, of so many, has a use for of a trainer's, in bytes; and a trainer of a ps's,
 // whose range has so many floats.
 [[nodiscard]] std::size_t most_of_trainer(const RunConfig& config, std::size_t ps);
@@ -49,5 +59,7 @@ void check_way_to(const Task& task, const std::string& ps, bool is_in_place);
 [[nodiscard]] std::string describe_ways(std::size_t in_place, std::size_t ps);
 // The same of a range's primary, once an update has stayed in memory.
 [[nodiscard]] std::string describe_way_to_backup(std::size_t range);
+// The same of a ps that is asked for cuts.
+[[nodiscard]] std::string describe_way_of_cuts(const std::string& ps);
 
 }  // namespace disttf::roles

@@ -7,6 +7,12 @@
 
 namespace disttf::roles {
 
+// Which one it is.
+struct CutName {
+  std::uint64_t sequence = 0;  // of the push that asked for it
+  std::uint64_t step = 0;
+};
+
 struct Cut {
   std::uint64_t sequence = 0;  // of the push that asked for it
   std::uint64_t step = 0;

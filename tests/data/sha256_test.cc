@@ -37,6 +37,14 @@ TEST(Sha256, StartsAnewAfterADigest) {
   EXPECT_EQ(hash.hex(), kAbc);
 }
 
+TEST(Sha256, GoesOnAfterADigestSoFar) {
+  Sha256 hash;
+  hash.update(bytes("abc"));
+  EXPECT_EQ(hash.hex_so_far(), kAbc);
+  hash.update(bytes("def"));
+  EXPECT_EQ(hash.hex(), sha256_hex(bytes("abcdef")));
+}
+
 TEST(Sha256, HashesAFileLargerThanItsBuffer) {
   const test::ScratchDirectory directory;
   const auto path = directory.path() / "million";

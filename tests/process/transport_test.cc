@@ -60,6 +60,18 @@ TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
   EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
 }
 
+TEST_F(Transport, SnapshotsStayInSharedMemory) {
+  const Words saving = {"--save_steps=30", "--train_dir=" + (scratch() / "saved").string()};
+  Process& shared = launch(saving + Words{"--transport=shm"});
+  ASSERT_TRUE(exits(shared, kExitDone));
+  EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 0"), 1U);
+  EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 1"), 1U);
+  Process& tcp = launch({"--transport=tcp", "--save_steps=30"});
+  ASSERT_TRUE(exits(tcp, kExitDone));
+  EXPECT_EQ(count_of(tcp.standard_error(), "shares memory"), 0U);
+  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+}
+
 TEST_F(Transport, AsyncTakesSharedMemoryToo) {
   Process& job = launch({"--transport=shm", "--sync_replicas=false"});
   ASSERT_TRUE(exits(job, kExitDone));

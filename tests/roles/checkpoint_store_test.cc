@@ -5,6 +5,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "roles/model/core/trained_model.h"
 #include "roles/run/outcome.h"
 #include "tests/roles/checkpoint_fixture.h"
 
@@ -248,6 +249,7 @@ TEST_F(CheckpointTest, SaysWhatItHasSaved) {
     const SavedCheckpoint saved = checkpoints_.save(++attempts_, state(7), layout_, kConfig, 0);
     EXPECT_EQ(saved.name, name);
     EXPECT_EQ(saved.size_bytes, std::filesystem::file_size(file(name, kShard)));
+    EXPECT_EQ(saved.weights_sha256, weights_hash(layout_, state(7).parameters.span()));
   }
 }
 

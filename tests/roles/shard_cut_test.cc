@@ -72,6 +72,42 @@ TEST_P(ShardCut, RestoredParametersAloneBeginWithANewOptimizer) {
   EXPECT_EQ(bits_of(shard_.parameters()), bits_of(fresh.parameters()));
 }
 
+// Three floats of each tensor, two at a time: a step, or whoever asks, comes at any moment.
+TEST_P(ShardCut, IsOfItsStepHoweverMuchOfItWasCopiedWhenTheNextOneIsMade) {
+  make_step(shard_, 0);
+  make_step(shard_, 1, /*wants_cut=*/true);
+  const std::vector<std::uint32_t> whole = bits_of(shard_.cut()->values.span());
+  for (std::size_t copied = 0; copied <= shard_.state_size() / 2 + 1; ++copied) {
+    Shard other(config_of(GetParam()), {.begin = 0, .end = kSize});
+    make_step(other, 0);
+    make_step(other, 1, /*wants_cut=*/true);
+    for (std::size_t piece = 0; piece < copied; ++piece) {
+      EXPECT_EQ(other.copy_cut(2), 2 * piece < other.state_size());
+    }
+    make_step(other, 2);
+    EXPECT_FALSE(other.copy_cut(2)) << "nothing of the old state is there any more";
+    EXPECT_EQ(bits_of(other.cut()->values.span()), whole) << copied << " pieces";
+  }
+}
+
+TEST_P(ShardCut, ThatSomebodyStillReadsIsLeftAsItIs) {
+  make_step(shard_, 0, /*wants_cut=*/true);
+  const std::shared_ptr<const Cut> first = shard_.cut();
+  const std::vector<std::uint32_t> bits = bits_of(first->values.span());
+  make_step(shard_, 1, /*wants_cut=*/true);
+  EXPECT_EQ(shard_.cut()->step, 2U);
+  EXPECT_EQ(first->step, 1U);
+  EXPECT_EQ(bits_of(first->values.span()), bits);
+}
+
+TEST_P(ShardCut, AnotherOneLiesInTheMemoryThatNobodyReads) {
+  make_step(shard_, 0, /*wants_cut=*/true);
+  const float* const place = shard_.cut()->values.data();
+  make_step(shard_, 1, /*wants_cut=*/true);
+  EXPECT_EQ(shard_.cut()->values.data(), place);
+  EXPECT_EQ(values_of(shard_.cut()->values.span().first(kSize)), values_of(shard_.parameters()));
+}
+
 INSTANTIATE_TEST_SUITE_P(OfOptimizer, ShardCut,
                          testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
                                          math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam,

@@ -99,6 +99,59 @@ TEST_F(SnapshotCoordinatorTest, WherePsMoveApartTheStepIsThatOfPs0) {
   EXPECT_EQ(expect<KeepState>(find_both(core, kept_, 40, 43)).step, 40U);
 }
 
+TEST_F(SnapshotCoordinatorTest, TheNextOneIsAskedForOverTheSameChannels) {
+  for (const bool sharded : {false, true}) {
+    auto core = two_ps(sharded);
+    find_both(core, kept_);
+    core.stored();
+    const auto first = expect<FindSnapshot>(core.begin(kept_));
+    EXPECT_EQ(first.ps, 0U);
+    EXPECT_EQ(first.fetch, !sharded);
+    EXPECT_EQ(expect<FindSnapshot>(core.found(80, now_)).ps, 1U);
+    const SnapshotOrder order = core.found(80, now_);
+    if (sharded) {
+      EXPECT_EQ(expect<TellToWrite>(order).id.step, 80U);
+    } else {
+      EXPECT_EQ(expect<KeepState>(order).step, 80U);
+    }
+  }
+}
+
+TEST_F(SnapshotCoordinatorTest, AChannelThatWasClosedMeanwhileIsOpenedAnew) {
+  auto core = two_ps(/*sharded=*/false, /*replicated=*/true);
+  core.begin(kept_);
+  core.connected(kPrimaryHost, now_);
+  core.found(40, now_);
+  core.connected(kPrimaryHost, now_);
+  core.found(40, now_);
+  core.stored();
+  expect<FindSnapshot>(core.begin(kept_));
+  expect<FindSnapshot>(core.found(80, now_));
+  const auto anew = expect<ConnectToHost>(core.found(std::nullopt, now_));
+  EXPECT_EQ(anew.ps, 1U) << "ps 0's is open";
+  EXPECT_EQ(anew.replica, 0U);
+  EXPECT_EQ(expect<ConnectToHost>(core.connected(kBackupHost, now_)).replica, 1U);
+  expect<FindSnapshot>(core.connected(kPrimaryHost, now_));
+  EXPECT_EQ(expect<KeepState>(core.found(80, now_)).step, 80U);
+}
+
+TEST_F(SnapshotCoordinatorTest, AfterOneThatCameToNothingAllAreAskedAnew) {
+  auto core = two_ps(/*sharded=*/false);
+  find_both(core, kept_, 40, 41);
+  expect<ConnectToHost>(core.begin(kept_));
+  core.failed("the disk is full");
+  expect<ConnectToHost>(core.begin(kept_));
+}
+
+TEST_F(SnapshotCoordinatorTest, WhoHasTheStateNowIsFoundOutAnew) {
+  auto core = two_ps(/*sharded=*/false);
+  find_both(core, kept_);
+  core.stored();
+  EXPECT_EQ(expect<ConnectToHost>(core.begin(last_)).ps, 0U);
+  core.connected(kOwnPs, now_);
+  EXPECT_EQ(expect<ConnectToHost>(core.found(40, now_)).ps, 1U);
+}
+
 TEST_F(SnapshotCoordinatorTest, OneThatWasKeptAndIsLostIsNotAskedForAgain) {
   auto core = two_ps(/*sharded=*/false);
   core.begin(kept_);
@@ -246,7 +299,9 @@ TEST_F(SnapshotCoordinatorTest, FilesThatBecomeNoCheckpointAreRemoved) {
 TEST_F(SnapshotCoordinatorTest, EachSaveHasANumberOfItsOwn) {
   auto core = two_ps(/*sharded=*/true);
   const auto first = expect<TellToWrite>(find_both(core, kept_));
-  const auto second = expect<TellToWrite>(find_both(core, kept_));
+  core.begin(kept_);  // over the same channels
+  core.found(40, now_);
+  const auto second = expect<TellToWrite>(core.found(40, now_));
   EXPECT_NE(first.id.attempt, second.id.attempt);
 }
 

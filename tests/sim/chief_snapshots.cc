@@ -137,8 +137,10 @@ Routine<void> ChiefProcess::keep_snapshots(Fiber& fiber) {
     while (!std::holds_alternative<roles::SnapshotDone>(order)) {
       order = co_await carry_out(fiber, request, order);
     }
-    close_snapshot_channels();
     const auto& done = std::get<roles::SnapshotDone>(order);
+    if (!done.step) {
+      close_snapshot_channels();
+    }
     if (!done.why_not.empty()) {
       note("no checkpoint was saved: " + done.why_not);
     } else if (done.step && disk_ != nullptr) {
@@ -298,7 +300,7 @@ Routine<std::optional<std::uint64_t>> ChiefProcess::find(Fiber& fiber, roles::Fi
       take_values(order.ps, frame->body);
     }
   }
-  if (order.fetch || !step) {
+  if (!step) {
     close(channel);
   }
   co_return step;

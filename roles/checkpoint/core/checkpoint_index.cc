@@ -210,7 +210,7 @@ std::vector<Piece> pieces_of(const math::ParameterLayout& layout,
 }
 
 std::string encode_index(const CheckpointIndex& index) {
-  const Json config = data::parse_json(index.config_json, kDeepest);
+  Json config = data::parse_json(index.config_json, kDeepest);
   require(config.is_object(), "the configuration of a checkpoint is no JSON object");
   Json files = Json::array();
   Json weight_map = Json::object();
@@ -225,20 +225,21 @@ std::string encode_index(const CheckpointIndex& index) {
       total_bytes += piece.range.size() * sizeof(float);
     }
   }
-  Json own = {{"format", kCheckpointFormat},  {"step", index.step},
-              {"configuration", config},      {"variables", layout_to_json(index.layout)},
-              {"optimizer", index.optimizer}, {"files", std::move(files)},
-              {"sha256", std::move(hashes)}};
+  Json own = {{"format", kCheckpointFormat}, {"step", index.step}, {"optimizer", index.optimizer}};
   if (config.contains("seed")) own["seed"] = config["seed"];
+  own["configuration"] = std::move(config);  // (a list would copy what it is given)
+  own["variables"] = layout_to_json(index.layout);
+  own["files"] = std::move(files);
+  own["sha256"] = std::move(hashes);
   if (const BestEvaluation& best = index.early_end.best; best.step != 0) {
     own["best_evaluation"] = {{"step", best.step}, {"loss", best.loss}};
   }
   if (index.accuracy) own["accuracy"] = *index.accuracy;
   // (The one before it may be written when the end has come.)
   if (index.step != 0 && index.early_end.step == index.step) own["ended"] = true;
-  const Json rest = {{"metadata", {{"total_size", total_bytes}}},
-                     {"weight_map", std::move(weight_map)},
-                     {"disttf", std::move(own)}};
+  Json rest = {{"metadata", {{"total_size", total_bytes}}}};
+  rest["weight_map"] = std::move(weight_map);
+  rest["disttf"] = std::move(own);
   std::string text = std::string(kSelfKey) + std::string(kHexDigits, '0') + "\"," +
                      data::json_text(rest, {.indent = kIndent}).substr(1) + "\n";
   text.replace(kSelfKey.size(), kHexDigits, self_hash(text));

@@ -54,6 +54,25 @@ std::vector<data::SafetensorsTensor> tensors_of(const ShardView& shard,
   return tensors;
 }
 
+struct Hashes {
+  std::vector<std::string> tensors;
+  std::string first;  // of the first few of them, one after the other
+};
+
+// (The first tensor of a model is mostly nearly all of its parameters: it is hashed once for both.)
+Hashes hashes_of(std::span<const data::SafetensorsTensor> tensors, std::size_t first) {
+  Hashes hashes;
+  data::Sha256 together;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto bytes = std::as_bytes(tensors[i].values);
+    if (i < first) together.update(bytes);
+    hashes.tensors.push_back(i == 0 && first != 0 ? together.hex_so_far()
+                                                  : data::sha256_hex(bytes));
+  }
+  hashes.first = together.hex();
+  return hashes;
+}
+
 // What the ps said of their files must be one checkpoint before it may be called that.
 void check_shards(std::span<const ShardFile> files, const math::ParameterLayout& layout,
                   const Path& directory) {
@@ -225,8 +244,13 @@ SavedCheckpoint CheckpointStore::save(std::uint64_t attempt, const TrainingState
     shard.optimizer.push_back({.name = tensor.name, .values = tensor.values.span()});
   }
   try {
-    const ShardFile file = write_shard(id, 0, 1, shard, layout, Until::kItIsDurable);
-    return commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
+    std::string weights_sha256;
+    const ShardFile file =
+        write_shard(id, 0, 1, shard, layout, Until::kItIsDurable, &weights_sha256);
+    SavedCheckpoint saved =
+        commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
+    saved.weights_sha256 = std::move(weights_sha256);
+    return saved;
   } catch (...) {
     discard_shards(id);
     throw;
@@ -236,12 +260,12 @@ SavedCheckpoint CheckpointStore::save(std::uint64_t attempt, const TrainingState
 ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
                                        const ShardView& shard,
                                        const math::ParameterLayout& layout) const {
-  return write_shard(id, ps, ps_count, shard, layout, Until::kItsNameIsDurable);
+  return write_shard(id, ps, ps_count, shard, layout, Until::kItsNameIsDurable, nullptr);
 }
 
 ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
                                        const ShardView& shard, const math::ParameterLayout& layout,
-                                       Until until) const {
+                                       Until until, std::string* weights_sha256) const {
   assert(shard.range.end <= layout.size());
   assert(shard.parameters.size() == shard.range.size());
   // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
@@ -263,8 +287,10 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
   file.header_sha256 = data::sha256_hex(std::as_bytes(std::span(header)));
   for (const data::SafetensorsTensor& tensor : tensors) {
     file.size_bytes += tensor.values.size_bytes();
-    file.sha256.push_back(data::sha256_hex(std::as_bytes(tensor.values)));
   }
+  Hashes hashes = hashes_of(tensors, weights_sha256 != nullptr ? layout.variables().size() : 0);
+  file.sha256 = std::move(hashes.tensors);
+  if (weights_sha256 != nullptr) *weights_sha256 = std::move(hashes.first);
   // Where the same process commits it, it syncs the directory then.
   const auto write = until == Until::kItsNameIsDurable ? data::write_durably : data::write_synced;
   write(*files_, directory / file.name, data::safetensors_parts(header, tensors));

@@ -82,6 +82,8 @@ struct LoadedCheckpoint {
 struct SavedCheckpoint {
   std::string name;              // of its directory
   std::uint64_t size_bytes = 0;  // of all files but the index
+  // Of the parameters, as weights_hash(); empty where several ps have written them.
+  std::string weights_sha256 = {};
 };
 
 class CheckpointStore {
@@ -135,9 +137,10 @@ class CheckpointStore {
   using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
 
   enum class Until : std::uint8_t { kItsNameIsDurable, kItIsDurable };
+  // `weights_sha256`: nullptr, it is not wanted.
   ShardFile write_shard(const SaveId& id, std::size_t ps, std::size_t ps_count,
-                        const ShardView& shard, const math::ParameterLayout& layout,
-                        Until until) const;
+                        const ShardView& shard, const math::ParameterLayout& layout, Until until,
+                        std::string* weights_sha256) const;
   void remove_old(const CheckpointName& saved, std::uint64_t attempt, std::size_t keep);
   bool looks_whole(const CheckpointName& name);
 

@@ -26,7 +26,18 @@ SnapshotOrder SnapshotCoordinator::begin(const SnapshotRequest& request) {
   files_.clear();
   failure_.reset();
   has_files_ = false;
-  return connect(0);
+  if (request_.now) {  // who has the state now is to be found out
+    disconnect();
+  }
+  return begin_with(0);
+}
+
+SnapshotOrder SnapshotCoordinator::begin_with(std::size_t ps) {
+  if (!is_connected_[ps]) {
+    return connect(ps);
+  }
+  ps_ = ps;
+  return FindSnapshot{.ps = ps_, .fetch = !options_.sharded};
 }
 
 SnapshotOrder SnapshotCoordinator::connect(std::size_t ps) {
@@ -55,14 +66,19 @@ SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoi
 }
 
 SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, TimePoint now) {
+  if (!step && is_connected_[ps_]) {  // it may have closed the channel, or be the primary no more
+    is_connected_[ps_] = false;
+    return connect(ps_);
+  }
   if (!step || (ps_ > 0 && *step != step_ && options_.same_step)) {
     return not_now(now);
   }
+  is_connected_[ps_] = true;
   if (ps_ == 0) {
     step_ = *step;
   }
   if (ps_ + 1 < options_.ps.size()) {
-    return connect(ps_ + 1);
+    return begin_with(ps_ + 1);
   }
   id_ = {.step = step_, .attempt = engine_()};
   if (!options_.sharded) {
@@ -127,6 +143,7 @@ SnapshotOrder SnapshotCoordinator::discarded(TimePoint now) {
 }
 
 SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
+  disconnect();
   if (request_.now && request_.again && now + kAskAgain < request_.deadline) {
     return PauseSnapshot{now + kAskAgain};
   }
@@ -136,6 +153,7 @@ SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
 SnapshotOrder SnapshotCoordinator::paused() { return begin(request_); }
 
 SnapshotOrder SnapshotCoordinator::fail(const std::string& sentence) {
+  disconnect();
   return SnapshotDone{.is_done = true, .why_not = sentence};
 }
 

@@ -44,7 +44,7 @@ struct ConnectToHost {
   std::uint8_t replica = 0;
 };
 // Ask the ps, over its channel, whether it has the snapshot, or makes it now; then found(). Fetch:
-// its values, too, into their places; then close the channel.
+// its values, too, into their places.
 struct FindSnapshot {
   std::size_t ps = 0;
   bool fetch = false;
@@ -77,7 +77,7 @@ struct DiscardShards {
 struct PauseSnapshot {
   SnapshotRequest::TimePoint until;
 };
-// Close what is open.
+// Close what is open; but where it was stored the channels are for the next snapshot, too.
 struct SnapshotDone {
   // False: some ps has lost it or moved on. The next one will do.
   bool is_done = false;
@@ -120,7 +120,7 @@ class SnapshotCoordinator {
 
   // `seed` of the saves' numbers: another one in each process.
   SnapshotCoordinator(Options options, std::uint64_t seed)
-      : options_(std::move(options)), engine_(seed) {}
+      : options_(std::move(options)), engine_(seed), is_connected_(options_.ps.size()) {}
 
   SnapshotOrder begin(const SnapshotRequest& request);
   SnapshotOrder connected(const HostContact& contact, TimePoint now);
@@ -140,13 +140,16 @@ class SnapshotCoordinator {
     bool is_lost = false;
     std::string sentence;
   };
+  SnapshotOrder begin_with(std::size_t ps);
   SnapshotOrder connect(std::size_t ps);
+  void disconnect() { is_connected_.assign(options_.ps.size(), false); }
   SnapshotOrder await_next();
   SnapshotOrder not_now(TimePoint now);
   SnapshotOrder fail(const std::string& sentence);
 
   const Options options_;
   std::mt19937_64 engine_;
+  std::vector<bool> is_connected_;  // by ps: it has had a snapshot, and its channel was not closed
   SnapshotRequest request_;
   std::size_t ps_ = 0;  // that the last order is about
   std::uint8_t replica_ = 0;

@@ -18,7 +18,6 @@
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/chief/shell/snapshot_link.h"
-#include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/meters.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
@@ -34,6 +33,8 @@ using std::chrono::milliseconds;
 
 // Between two looks at a store that is away.
 constexpr milliseconds kStorePause{1000};
+// A state of so many bytes is kept for the memory that it lies in when it is no more the newest.
+constexpr std::size_t kKeptBytes = std::size_t{64} << 20U;
 
 SnapshotCoordinator::Options coordinator_options(const Task& task, const CheckpointOptions& options,
                                                  const RunConfig& config) {
@@ -65,6 +66,7 @@ class Checkpointer::Impl {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }
+    state_bytes_ = (1 + tensor_names_.size()) * layout_.size() * sizeof(float);
     if (task.meters != nullptr && !options.train_dir.empty()) {
       meters_ = &task.meters->checkpoints();
     }
@@ -231,9 +233,11 @@ class Checkpointer::Impl {
         order = coordinator_.failed(failure_of(std::current_exception()).what());
       }
     }
-    links_.clear();
-    collected_ = {};
     const auto& done = std::get<SnapshotDone>(order);
+    if (!done.step) {
+      links_.clear();
+      collected_ = {};
+    }
     measure(done, net::Clock::now() - began);
     if (!done.why_not.empty()) {
       log_warning("no checkpoint was saved: " + done.why_not);
@@ -243,7 +247,7 @@ class Checkpointer::Impl {
                  .name = std::move(saved_.name),
                  .bytes = saved_.size_bytes,
                  .seconds = took.count(),
-                 .weights_sha256 = std::exchange(hash_, {})});
+                 .weights_sha256 = std::move(saved_.weights_sha256)});
       log_info(fmt::format("Saved checkpoint at global step {} in {} ({:.3f} s)", *done.step,
                            options_.train_dir.string(), took.count()));
     }
@@ -257,24 +261,28 @@ class Checkpointer::Impl {
     if (!done.why_not.empty()) {
       meters_->failed();
     } else if (done.step) {
-      meters_->saved((1 + tensor_names_.size()) * layout_.size() * sizeof(float), time);
+      meters_->saved(state_bytes_, time);
     }
   }
 
   // Each does what it is told, and tells the coordinator what came of it.
   SnapshotOrder carry_out(const SnapshotRequest& request, const ConnectToHost& order) {
-    const auto link = links_.try_emplace(order.ps, task_, order.ps, interrupt_).first;
+    const std::size_t bytes =
+        options_.sharded ? 0
+                         : (1 + tensor_names_.size()) * range_of(order.ps).size() * sizeof(float);
+    const auto link = links_.try_emplace(order.ps, task_, order.ps, bytes, interrupt_).first;
     return coordinator_.connected(link->second.connect(request, order.replica), net::Clock::now());
   }
 
   SnapshotOrder carry_out(const SnapshotRequest& request, const FindSnapshot& order) {
-    SnapshotLink& link = links_.at(order.ps);
+    const auto found = links_.find(order.ps);
+    if (found == links_.end()) {
+      return coordinator_.found(std::nullopt, net::Clock::now());
+    }
+    SnapshotLink& link = found->second;
     std::uint64_t step = 0;
     const std::error_code error =
         order.fetch ? fetch(link, request, order.ps, step) : link.find(request, step);
-    if (order.fetch) {
-      links_.erase(order.ps);
-    }
     return coordinator_.found(error ? std::nullopt : std::optional(step), net::Clock::now());
   }
 
@@ -293,15 +301,18 @@ class Checkpointer::Impl {
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const KeepState& order) {
     collected_.step = order.step;
     collected_.early_end = early_end();
-    const auto shared = std::make_shared<const TrainingState>(std::move(collected_));
+    const auto state = std::make_shared<TrainingState>(std::move(collected_));
+    collected_ = {};
     {
       const std::scoped_lock lock(mutex_);
-      newest_ = shared;
+      const auto before = std::exchange(newest_, state);
+      if (before && state_bytes_ <= kKeptBytes) {  // nobody else has it: newest() copies it here
+        collected_ = std::move(*before);
+      }
     }
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
-      saved_ = store_.save(order.attempt, *shared, layout_, config_json_, options_.max_to_keep);
-      hash_ = weights_hash(layout_, shared->parameters.span());
+      saved_ = store_.save(order.attempt, *state, layout_, config_json_, options_.max_to_keep);
     }
     return coordinator_.stored();
   }
@@ -334,17 +345,26 @@ class Checkpointer::Impl {
     return std::move(order);
   }
 
+  [[nodiscard]] math::Range range_of(std::size_t ps) const {
+    return math::shard_range(layout_.size(), ps, task_.cluster.ps.size());
+  }
+
+  // For all that is fetched.
+  void make_room() {
+    TrainingState room;
+    room.parameters = math::AlignedVector(layout_.size());
+    for (const std::string& name : tensor_names_) {
+      room.optimizer.push_back({.name = name, .values = math::AlignedVector(layout_.size())});
+    }
+    collected_ = std::move(room);
+  }
+
   std::error_code fetch(SnapshotLink& link, const SnapshotRequest& request, std::size_t ps,
                         std::uint64_t& step) {
-    if (ps == 0) {
-      collected_ = {};
-      collected_.parameters = math::AlignedVector(layout_.size());
-      for (const std::string& name : tensor_names_) {
-        collected_.optimizer.push_back(
-            {.name = name, .values = math::AlignedVector(layout_.size())});
-      }
+    if (collected_.parameters.size() == 0) {
+      make_room();
     }
-    const math::Range range = math::shard_range(layout_.size(), ps, task_.cluster.ps.size());
+    const math::Range range = range_of(ps);
     std::vector<std::span<float>> places = {
         collected_.parameters.span().subspan(range.begin, range.size())};
     for (TrainingState::Tensor& tensor : collected_.optimizer) {
@@ -363,15 +383,15 @@ class Checkpointer::Impl {
   Storage disk_;
   CheckpointStore store_;                  // under directory_mutex_, where it is changed or read
   std::vector<std::string> tensor_names_;  // of the optimizer's state
+  std::size_t state_bytes_ = 0;            // of all of it
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
   SnapshotSchedule schedule_;
   // Of whichever of the others has a job.
   SnapshotCoordinator coordinator_;
   std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
-  TrainingState collected_;                    // so far
+  TrainingState collected_;                    // so far; or room for it, or nothing
   SavedCheckpoint saved_;                      // the last one
-  std::string hash_;                           // of the weights that were saved; empty: not known
   // Shared by all threads.
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -379,7 +399,7 @@ class Checkpointer::Impl {
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
   EarlyEnd early_end_;
-  std::shared_ptr<const TrainingState> newest_;
+  std::shared_ptr<TrainingState> newest_;  // changed by nobody
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
   std::mutex directory_mutex_;
 

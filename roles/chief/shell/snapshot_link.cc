@@ -8,6 +8,7 @@
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
 #include "roles/process/ps_channel.h"
+#include "roles/process/tensor_memory.h"
 
 namespace disttf::roles {
 namespace {
@@ -29,21 +30,34 @@ HostContact contact_of(const net::OpenedChannel& opened) {
 
 }  // namespace
 
-SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt)
+SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, std::size_t state_bytes,
+                           const net::Interrupt& interrupt)
     : task_(task),
       interrupt_(interrupt),
       ps_{.job = net::Job::kPs, .index = ps_index},
-      name_(describe(task.cluster, ps_)) {}
+      name_(describe(task.cluster, ps_)),
+      state_bytes_(state_bytes),
+      memory_(make_cut_reader(task, state_bytes)) {}
 
 net::Deadline SnapshotLink::deadline_for(std::size_t bytes, net::Deadline latest) const {
   return std::min(latest, transfer_deadline(task_, bytes));
 }
 
 HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t replica) {
-  auto opened =
-      open_state_channel(task_, ps_.index, replica, interrupt_, deadline_for(0, request.deadline));
+  const auto deadline = deadline_for(0, request.deadline);
+  auto opened = open_state_channel(task_, ps_.index, replica, interrupt_, deadline);
   channel_ = std::move(opened.channel);
-  return contact_of(opened);
+  const HostContact contact = contact_of(opened);
+  if (channel_ && memory_) {
+    channel_ = memory_->carry(std::move(channel_), /*number=*/std::nullopt);
+    if (channel_->agree(most_of_cut(state_bytes_), deadline)) {
+      return {.kind = HostContact::Kind::kUnreachable};
+    }
+    if (channel_->is_in_place()) {
+      log_debug(describe_way_of_cuts(name_));
+    }
+  }
+  return contact;
 }
 
 std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request,

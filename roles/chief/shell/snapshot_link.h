@@ -1,5 +1,6 @@
-// The chief's channel to one ps for its part of a snapshot, which ps and frames call a cut: opened
-// for one save, closed after it.
+// The chief's channel to one ps for its part of a snapshot, which ps and frames call a cut, and for
+// those of the next ones: a ps closes it when it has not been asked for anything for a while. Where
+// the two share a machine the ps leaves the values in memory.
 //
 // Not thread-safe: the thread that saves owns it.
 #pragma once
@@ -13,6 +14,7 @@
 #include <variant>
 
 #include "net/transport/channel.h"
+#include "net/transport/gradient_memory.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
@@ -26,11 +28,12 @@ namespace disttf::roles {
 // any of them the link is closed.
 class SnapshotLink {
  public:
-  // All must outlive the link.
-  SnapshotLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
+  // All must outlive the link. `state_bytes`: of what is to be fetched; 0: nothing is.
+  SnapshotLink(const Task& task, std::size_t ps_index, std::size_t state_bytes,
+               const net::Interrupt& interrupt);
 
-  // To this host of the ps's range. Throws Failure where it is this process's own limits that keep
-  // it from connecting.
+  // To this host of the ps's range, anew. Throws Failure where it is this process's own limits that
+  // keep it from connecting.
   [[nodiscard]] HostContact connect(const SnapshotRequest& request, std::uint8_t replica);
   // The step that the snapshot is of, or is made of now.
   [[nodiscard]] std::error_code find(const SnapshotRequest& request, std::uint64_t& step);
@@ -57,6 +60,8 @@ class SnapshotLink {
   const net::Interrupt& interrupt_;
   const net::TaskId ps_;
   const std::string name_;  // "ps 1 (10.0.0.7:2222)"
+  const std::size_t state_bytes_;
+  std::unique_ptr<net::GradientMemory> memory_;  // for channel_ to agree on another; may be null
   std::unique_ptr<net::Channel> channel_;
 };
 

@@ -143,18 +143,25 @@ std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
   return std::nullopt;
 }
 
-std::shared_ptr<const Cut> RangeState::make_cut(const net::CutRequest& request) {
+std::optional<CutName> RangeState::find_cut(const net::CutRequest& request) {
   if (request.now && is_restored_) {
     shard_->cut_now(request.name);
   }
-  return kept_cut(request.name, request.generation);
+  return keeps_cut(request.name, request.generation) ? shard_->cut_name() : std::nullopt;
+}
+
+std::shared_ptr<const Cut> RangeState::make_cut(const net::CutRequest& request) {
+  return find_cut(request) ? shard_->cut() : nullptr;
 }
 
 std::shared_ptr<const Cut> RangeState::kept_cut(std::uint64_t name,
                                                 net::Generation generation) const {
-  const std::shared_ptr<const Cut> cut = shard_ ? shard_->cut() : nullptr;
-  const bool is_it = cut && generation == generation_ && name == cut->sequence;
-  return is_it ? cut : nullptr;
+  return keeps_cut(name, generation) ? shard_->cut() : nullptr;
+}
+
+bool RangeState::keeps_cut(std::uint64_t name, net::Generation generation) const {
+  const std::optional<CutName> cut = shard_ ? shard_->cut_name() : std::nullopt;
+  return cut && generation == generation_ && name == cut->sequence;
 }
 
 }  // namespace disttf::roles

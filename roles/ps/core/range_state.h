@@ -111,13 +111,18 @@ class RangeState {
   [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header,
                                                           bool is_in_place) const;
 
-  // The cut that a request of the chief's is about, if there is one; made first, where it asks for
-  // the state as it is now.
+  // The cut that a request of the chief's is about, if there is one; begun first, where it asks for
+  // the state as it is now. It need not have been copied yet: that is done whenever nobody waits.
+  [[nodiscard]] std::optional<CutName> find_cut(const net::CutRequest& request);
+  // At most so many floats of it. False: all has been.
+  bool copy_cut(std::size_t floats) { return shard_ && shard_->copy_cut(floats); }
+  // The same cut, whole.
   [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::CutRequest& request);
   [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
                                                     net::Generation generation) const;
 
  private:
+  [[nodiscard]] bool keeps_cut(std::uint64_t name, net::Generation generation) const;
   void drop_shard() noexcept;
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   [[nodiscard]] std::size_t trainers() const { return task_.cluster.trainer_count(); }

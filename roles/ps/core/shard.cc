@@ -75,6 +75,7 @@ void Shard::lay_out(std::span<float> arena) {
 }
 
 std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
+  finish_cut();
   optimizer_.reset();
   if (strict_) {
     newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
@@ -217,7 +218,7 @@ Admission Shard::admit(const PushId& push) {
   if (late) {
     drop(trainer, push.step);
     if (push.wants_cut) {
-      make_cut(push.sequence);
+      begin_cut(push.sequence);
     }
   } else if (!repeat && is_too_late()) {
     drop(trainer, step_);
@@ -329,7 +330,7 @@ void Shard::commit_sync(const PushId& push) {
   if (push.step < step_) {
     drop(trainer, push.step);  // backup workers: overtaken while the body was on its way
     if (push.wants_cut) {
-      make_cut(push.sequence);
+      begin_cut(push.sequence);
     }
     return;
   }
@@ -395,6 +396,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
   if (on_update_) {
     on_update_({.push = push, .gradient = gradient_sum, .trainers = used_});
   }
+  finish_cut();
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
                    step_ + 1, math::rate_factor(config_.rate_schedule(), step_), last);
@@ -411,7 +413,7 @@ void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
     }
   }
   if (cut_wanted_) {
-    make_cut(*cut_wanted_);
+    begin_cut(*cut_wanted_);
   }
 }
 

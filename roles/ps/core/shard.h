@@ -245,10 +245,15 @@ class Shard {
   [[nodiscard]] bool is_concluded() const noexcept { return is_concluded_; }
   // Strict: that was said, of parameters that are not those of the last step of all.
   [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
-  // Makes a cut of the state as it is.
-  void cut_now(std::uint64_t sequence) { make_cut(sequence); }
-  // The newest cut, if one was asked for since the last restore.
-  [[nodiscard]] const std::shared_ptr<const Cut>& cut() const noexcept { return cut_; }
+  // Begins a cut of the state as it is. Nobody waits while it is copied: copy_cut() does that bit
+  // by bit, and what is left is copied before the state changes, or when the cut is asked for.
+  void cut_now(std::uint64_t sequence) { begin_cut(sequence); }
+  // Copies at most so many floats of a cut that is not whole yet. False: there is none.
+  bool copy_cut(std::size_t floats);
+  // The newest cut, if one was asked for since the last restore; and what may be known of it
+  // without having it copied: its sequence and its step.
+  [[nodiscard]] std::shared_ptr<const Cut> cut();
+  [[nodiscard]] std::optional<CutName> cut_name() const noexcept;
   // How a gradient lies in a push's body. Where that is not as raw floats, its bytes are received
   // into packed_inbox() first and unpacked from there.
   [[nodiscard]] const WireFormat& wire() const noexcept { return wire_; }
@@ -328,7 +333,8 @@ class Shard {
   [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
   void lay_out(std::span<float> arena);
-  void make_cut(std::uint64_t sequence);
+  void begin_cut(std::uint64_t sequence);
+  void finish_cut() { copy_cut(SIZE_MAX); }
   void keep_result();
   void copy_out(std::span<const float> from, std::span<float> to) const noexcept;
   void begin_step() noexcept;
@@ -359,9 +365,10 @@ class Shard {
   bool is_concluded_ = false;
   math::Optimizer optimizer_;
   std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
-  std::shared_ptr<const Cut> cut_;
-  std::vector<Slot> slots_;        // by rank; elastic: by micro-batch
-  std::vector<Trainer> trainers_;  // by rank
+  std::shared_ptr<Cut> cut_;                 // constant for whoever else has it
+  std::size_t cut_copied_ = 0;               // floats of it
+  std::vector<Slot> slots_;                  // by rank; elastic: by micro-batch
+  std::vector<Trainer> trainers_;            // by rank
   StalenessClocks clocks_;
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots

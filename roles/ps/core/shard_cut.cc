@@ -3,33 +3,65 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "roles/ps/core/shard.h"
 
 namespace disttf::roles {
 
-void Shard::make_cut(std::uint64_t sequence) {
+// The memory of the cut before, unless somebody still reads that: its pages are there.
+void Shard::begin_cut(std::uint64_t sequence) {
   cut_wanted_.reset();
-  auto cut = std::make_shared<Cut>();
-  cut->sequence = sequence;
-  cut->step = step_;
-  try {
-    cut->values = math::AlignedVector(state_size());
-  } catch (const std::bad_alloc&) {
-    return;  // training goes on; whoever asks for this cut is told that there is none
+  if (!cut_ || cut_.use_count() > 1) {
+    try {
+      auto cut = std::make_shared<Cut>();
+      cut->values = math::AlignedVector(state_size());
+      cut_ = std::move(cut);
+    } catch (const std::bad_alloc&) {
+      return;  // training goes on; whoever asks for this cut is told that there is none
+    }
   }
-  const std::span<const float> parameters = newest();
-  float* to = std::copy(parameters.begin(), parameters.end(), cut->values.data());
+  cut_->sequence = sequence;
+  cut_->step = step_;
+  cut_copied_ = 0;
+}
+
+bool Shard::copy_cut(std::size_t floats) {
+  if (!cut_ || cut_copied_ == cut_->values.size()) {
+    return false;
+  }
+  const std::size_t end = cut_copied_ + std::min(floats, cut_->values.size() - cut_copied_);
+  std::size_t begin = 0;  // of the tensor, in the cut
+  const auto copy = [&](std::span<const float> tensor) {
+    const std::size_t until = std::min(end, begin + tensor.size());
+    if (cut_copied_ < until) {
+      std::copy(tensor.data() + (cut_copied_ - begin), tensor.data() + (until - begin),
+                cut_->values.data() + cut_copied_);
+      cut_copied_ = until;
+    }
+    begin += tensor.size();
+  };
+  copy(newest());
   for (const math::StateTensor& tensor : optimizer_.state()) {
-    to = std::copy(tensor.values.begin(), tensor.values.end(), to);
+    copy(tensor.values);
   }
-  cut_ = std::move(cut);
+  return true;
+}
+
+std::shared_ptr<const Cut> Shard::cut() {
+  finish_cut();
+  return cut_;
+}
+
+std::optional<CutName> Shard::cut_name() const noexcept {
+  return cut_ ? std::optional(CutName{.sequence = cut_->sequence, .step = cut_->step})
+              : std::nullopt;
 }
 
 void Shard::want_cut(std::uint64_t sequence, std::uint64_t step) {
   if (step <= step_) {
-    make_cut(sequence);
+    begin_cut(sequence);
   } else {
     cut_wanted_ = sequence;
   }

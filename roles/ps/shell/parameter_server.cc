@@ -86,7 +86,7 @@ void ParameterServer::loop() {
     const bool has_come = proceed() ||
                           (is_eager_ && core_.expects_gradient() && look(for_gradients_)) ||
                           (core_.expects_ack() && look(for_acks_));
-    if (!has_come) {
+    if (!has_come && !copy_cuts()) {
       sleep();
     }
   }
@@ -100,6 +100,10 @@ bool ParameterServer::proceed() {
   }
   note_arrivals(handlers);
   return handlers > 0 || context_.stopped();
+}
+
+bool ParameterServer::copy_cuts() {
+  return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_cut(); });
 }
 
 void ParameterServer::note_arrivals(std::size_t handlers) {

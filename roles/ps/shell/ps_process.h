@@ -70,6 +70,8 @@ class ParameterServer {
   bool proceed();
   // The same again and again for a moment.
   bool look(net::Eagerness& eagerness);
+  // What can wait until nobody waits for this ps. False: there is nothing.
+  bool copy_cuts();
   // Until something comes.
   void sleep();
   void note_arrivals(std::size_t handlers);

@@ -44,6 +44,8 @@ class RangeServer {
   // Whether what trainers leave in memory is looked at; and a look, as net::ParameterMemory's.
   void set_asleep(bool asleep) noexcept;
   bool look() noexcept { return memory_ && memory_->look(); }
+  // Copies a piece of a cut that is not whole yet. False: there is none.
+  bool copy_cut();
 
   [[nodiscard]] RangeMeter& meter() noexcept { return meter_; }
 
@@ -65,6 +67,10 @@ class RangeServer {
   BodyPlan body_came(ConnectionId id);
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
+  // nullptr: it has been lost, or was never made.
+  asio::awaitable<std::shared_ptr<const Cut>> whole_cut(std::uint64_t name,
+                                                        net::Generation generation);
+  [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
   // Reaches the other host, and fills it, for as long as this one is the primary.
   asio::awaitable<void> keep_backup();

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 #include <atomic>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +12,7 @@
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
 #include "roles/process/log.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
 
 namespace disttf::roles {
@@ -18,12 +22,28 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
+// 64 KiB: a push that comes meanwhile waits for some 10 us.
+constexpr std::size_t kCutPieceFloats = std::size_t{1} << 14U;
+
 // Of a whole cut, to a chief that keeps taking some of it.
 constexpr std::chrono::hours kLongestTransfer{1};
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
+}
+
+// A cut as the body of `reply`: left in the memory that the chief reads, where there is such.
+void send_cut(net::ServerConnection& connection, const FrameHeader& reply,
+              const std::shared_ptr<net::ParameterMemory>& memory, std::shared_ptr<const Cut> cut) {
+  const auto bytes = std::as_bytes(cut->values.span());
+  if (memory && bytes.size() <= memory->parameters().size()) {
+    const auto place = memory->parameters().first(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), place.begin());
+    connection.send_borrowed(reply, place, memory);
+  } else {
+    connection.send_borrowed(reply, bytes, std::move(cut));
+  }
 }
 
 // What the connection's coroutine waits for while the other thread writes.
@@ -36,8 +56,17 @@ struct Writing {
 
 }  // namespace
 
+bool RangeServer::copy_cut() { return core_.state().copy_cut(kCutPieceFloats); }
+
 // The chief's second thread collects a cut here, or has it written, while the first one trains.
 asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
+  // Of this connection alone: a chief that is frozen may read a cut there much later, and nothing
+  // else is ever written there unless it asks.
+  std::shared_ptr<net::ParameterMemory> memory;
+  connection->answer_offers([this, &memory] {
+    memory = make_cut_memory(task_, state_bytes());
+    return net::InPlaceTerms{.memory = memory, .most = most_of_cut_reader()};
+  });
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, task_.timeouts.silence)) {
@@ -54,27 +83,45 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       refuse(connection, header, kError, "a state channel asks for cuts only");
       break;
     }
-    const std::shared_ptr<const Cut> cut = core_.state().make_cut(request);
-    if (!cut) {
+    const std::optional<CutName> name = core_.state().find_cut(request);
+    std::shared_ptr<const Cut> cut;
+    if (name && request.with_tensors) {
+      cut = co_await whole_cut(name->sequence, request.generation);
+    }
+    if (!name || (request.with_tensors && !cut)) {
       connection->send(net::Ack{header.request_id}.to_header());
       continue;
     }
     const FrameHeader reply = net::CutReply{.request_id = header.request_id,
-                                            .step = cut->step,
-                                            .name = cut->sequence,
+                                            .step = name->step,
+                                            .name = name->sequence,
                                             .range_begin = core_.state().shard()->range().begin,
-                                            .generation = core_.state().generation()}
+                                            .generation = request.generation}
                                   .to_header();
-    if (!request.with_tensors) {
+    if (!cut) {
       connection->send(reply);
       continue;
     }
-    connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
+    send_cut(*connection, reply, memory, std::move(cut));
     // A peer that takes nothing is closed by the connection itself.
     if (!co_await connection->drained(kLongestTransfer)) {
       connection->close();
     }
   }
+}
+
+// Steps are made between two pieces of a cut; and may be so many that another is kept by then.
+asio::awaitable<std::shared_ptr<const Cut>> RangeServer::whole_cut(std::uint64_t name,
+                                                                   net::Generation generation) {
+  while (copy_cut()) {
+    co_await asio::post(process_.context(), asio::use_awaitable);
+  }
+  co_return core_.state().kept_cut(name, generation);
+}
+
+std::size_t RangeServer::state_bytes() const {
+  const std::shared_ptr<Shard>& shard = core_.state().shard();
+  return shard ? shard->state_size() * sizeof(float) : 0;
 }
 
 asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
@@ -97,7 +144,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     co_return refuse(connection, header, kError,
                      describe(task_.cluster, task_.self) + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut = core_.state().kept_cut(request.name, request.generation);
+  std::shared_ptr<const Cut> cut = co_await whole_cut(request.name, request.generation);
   if (!cut) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
