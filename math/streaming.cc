@@ -22,6 +22,29 @@ std::size_t floats_before_line(const float* at) noexcept {
   return within == 0 ? 0 : kLineFloats - within;
 }
 
+// The four stores of a line are put together before it leaves the processor: wider registers are
+// no faster.
+template <typename One, typename Vector>
+void stream_vectors(float* to, std::size_t count, const One& one, const Vector& vector) noexcept {
+  std::size_t i = 0;
+  for (const std::size_t head = std::min(count, floats_before_line(to)); i < head; ++i) {
+    to[i] = one(i);
+  }
+  for (; i + kLineFloats <= count; i += kLineFloats) {
+    const __m128 a = vector(i);
+    const __m128 b = vector(i + kVectorFloats);
+    const __m128 c = vector(i + 2 * kVectorFloats);
+    const __m128 d = vector(i + 3 * kVectorFloats);
+    _mm_stream_ps(to + i, a);
+    _mm_stream_ps(to + i + kVectorFloats, b);
+    _mm_stream_ps(to + i + 2 * kVectorFloats, c);
+    _mm_stream_ps(to + i + 3 * kVectorFloats, d);
+  }
+  for (; i < count; ++i) {
+    to[i] = one(i);
+  }
+}
+
 }  // namespace
 
 bool streaming_helps() noexcept {
@@ -29,23 +52,16 @@ bool streaming_helps() noexcept {
   return __builtin_cpu_is("amd") != 0;
 }
 
-// The four stores of a line are put together before it leaves the processor: wider registers are
-// no faster.
 void stream(const float* from, float* to, std::size_t count) noexcept {
-  const std::size_t head = std::min(count, floats_before_line(to));
-  std::copy_n(from, head, to);
-  std::size_t i = head;
-  for (; i + kLineFloats <= count; i += kLineFloats) {
-    const __m128 a = _mm_loadu_ps(from + i);
-    const __m128 b = _mm_loadu_ps(from + i + kVectorFloats);
-    const __m128 c = _mm_loadu_ps(from + i + 2 * kVectorFloats);
-    const __m128 d = _mm_loadu_ps(from + i + 3 * kVectorFloats);
-    _mm_stream_ps(to + i, a);
-    _mm_stream_ps(to + i + kVectorFloats, b);
-    _mm_stream_ps(to + i + 2 * kVectorFloats, c);
-    _mm_stream_ps(to + i + 3 * kVectorFloats, d);
-  }
-  std::copy_n(from + i, count - i, to + i);
+  stream_vectors(
+      to, count, [from](std::size_t i) { return from[i]; },
+      [from](std::size_t i) { return _mm_loadu_ps(from + i); });
+}
+
+void stream_sum(const float* a, const float* b, float* to, std::size_t count) noexcept {
+  stream_vectors(
+      to, count, [a, b](std::size_t i) { return a[i] + b[i]; },
+      [a, b](std::size_t i) { return _mm_add_ps(_mm_loadu_ps(a + i), _mm_loadu_ps(b + i)); });
 }
 
 void end_streaming() noexcept { _mm_sfence(); }
@@ -56,6 +72,12 @@ bool streaming_helps() noexcept { return false; }
 
 void stream(const float* from, float* to, std::size_t count) noexcept {
   std::copy_n(from, count, to);
+}
+
+void stream_sum(const float* a, const float* b, float* to, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    to[i] = a[i] + b[i];
+  }
 }
 
 void end_streaming() noexcept {}

@@ -21,6 +21,8 @@ namespace disttf::math {
 // ordinary ones. Fastest where both begin on a boundary of 64 bytes. They do not overlap.
 // end_streaming() is to follow before another thread is told that the numbers are there.
 void stream(const float* from, float* to, std::size_t count) noexcept;
+// The same of to[i] = a[i] + b[i].
+void stream_sum(const float* a, const float* b, float* to, std::size_t count) noexcept;
 // What this thread has streamed is seen before what it stores from here on.
 void end_streaming() noexcept;
 

@@ -1,6 +1,8 @@
 #include "net/transport/body_slots.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -49,19 +51,51 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
   return SharedOffer{.token = theirs.token, .size = memory_->bytes().size()};
 }
 
+std::size_t BodySlots::place_of(const Slot& slot) const noexcept {
+  return static_cast<std::size_t>(&slot - slots_.data()) * whole_pages(bytes_);
+}
+
+BodySlots::Slot* BodySlots::find_place(std::size_t bytes) noexcept {
+  const auto slot = std::ranges::find(slots_, false, &Slot::is_taken);
+  const bool has_room = has_agreed() && slot != slots_.end() && bytes <= bytes_ && bytes != 0;
+  return has_room ? &*slot : nullptr;
+}
+
+BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept {
+  if (!memory_ || !lies_in(rest, memory_->bytes())) {
+    return nullptr;
+  }
+  const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
+  return &slots_[offset / whole_pages(bytes_)];
+}
+
+std::span<std::byte> BodySlots::keep(std::size_t head, std::size_t rest) {
+  Slot* const slot = find_place(head + rest);
+  if (slot == nullptr) {
+    return {};
+  }
+  *slot = {.is_taken = true, .request_id = UINT64_MAX};
+  return memory_->bytes().subspan(place_of(*slot) + head, rest);
+}
+
 bool BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
                       std::span<const std::byte> rest) {
   const std::size_t size = head.size() + rest.size();
-  const auto slot = std::ranges::find(slots_, false, &Slot::is_taken);
-  if (!has_agreed() || slot == slots_.end() || size > bytes_ || size == 0) {
+  Slot* const kept = find_kept(rest);
+  Slot* const slot = kept != nullptr ? kept : find_place(size);
+  if (slot == nullptr) {
     return false;
   }
   *slot = {.is_taken = true, .request_id = header.request_id};
-  const std::size_t place = static_cast<std::size_t>(slot - slots_.begin()) * whole_pages(bytes_);
-  const auto at = std::copy(head.begin(), head.end(), memory_->bytes().subspan(place).begin());
-  std::copy(rest.begin(), rest.end(), at);
+  const auto body = memory_->bytes().subspan(place_of(*slot), size);
+  std::copy(head.begin(), head.end(), body.begin());
+  const auto behind = body.subspan(head.size());
+  assert(kept == nullptr || behind.data() == rest.data());
+  if (kept == nullptr) {
+    std::copy(rest.begin(), rest.end(), behind.begin());
+  }
   header.flags |= kFlagInPlace;
-  header.place = place;
+  header.place = place_of(*slot);
   header.body_size = size;
   return true;
 }

@@ -38,8 +38,12 @@ class BodySlots {
   [[nodiscard]] std::optional<SharedOffer> answered(std::span<const std::byte> body);
   [[nodiscard]] bool has_agreed() const noexcept { return state_ == State::kAgreed; }
 
-  // Copies a body, `head` and behind it `rest`, into a free slot; the header says where, and is to
-  // be sent alone. False: they have not agreed, or no slot is free, or none is that large.
+  // A free slot, kept for a body of which so many bytes lie behind a head of so many: where these
+  // lie there. They are to be written, and left, or the connection closed. Nothing: as leave().
+  [[nodiscard]] std::span<std::byte> keep(std::size_t head, std::size_t rest);
+  // Copies a body, `head` and behind it `rest`, into a free slot, or only `head`, where `rest` has
+  // been written in one that was kept; the header says where, and is to be sent alone. False: they
+  // have not agreed, or no slot is free, or none is that large.
   [[nodiscard]] bool leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
   // The other end is done with the frames of this request_id, and of lower ones.
@@ -52,6 +56,10 @@ class BodySlots {
     std::uint64_t request_id = 0;  // of the frame whose body lies there
   };
 
+  [[nodiscard]] std::size_t place_of(const Slot& slot) const noexcept;
+  // nullptr: nowhere.
+  [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;
+  [[nodiscard]] Slot* find_kept(std::span<const std::byte> rest) noexcept;
   BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, std::size_t bytes,
             std::size_t count);
 

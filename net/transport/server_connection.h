@@ -93,6 +93,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
                      std::shared_ptr<const void> owner);
   // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there.
   void offer(std::unique_ptr<BodySlots> slots);
+  // Where the rest of a body, behind a head of so many bytes, may be written for the next
+  // send_acknowledged(). Nothing: in memory of one's own.
+  [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
   // As send(), of a frame that the peer acknowledges: by an ACK of this request_id, or of a higher
   // one, when it is done with the body, which is `head` and then `rest`, a copy of it. Returns
   // whether that is sent, and not left in memory.

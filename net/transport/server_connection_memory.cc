@@ -87,6 +87,10 @@ void ServerConnection::offer(std::unique_ptr<BodySlots> slots) {
   send(ShareFrame{}.to_header(), encode(slots_->offer()));
 }
 
+std::span<std::byte> ServerConnection::place_for(std::size_t head, std::size_t rest) {
+  return slots_ && state_ == State::kOpen ? slots_->keep(head, rest) : std::span<std::byte>();
+}
+
 bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                                          std::span<const std::byte> rest) {
   const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, head, rest);

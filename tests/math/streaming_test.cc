@@ -100,5 +100,26 @@ TEST_P(StreamedUpdates, MayBeInPlace) {
   EXPECT_EQ(bits_of(streamed.span()), bits_of(stored.span()));
 }
 
+TEST(Streaming, AddsWhatItIsToldAndNothingElse) {
+  constexpr std::size_t kRoom = 128;
+  constexpr float kUntouched = -7.0F;
+  const AlignedVector a = made_up_numbers(kRoom, 1);
+  const AlignedVector b = made_up_numbers(kRoom, 2);
+  for (std::size_t begin = 0; begin <= 17; ++begin) {
+    for (const std::size_t count : {0UL, 1UL, 15UL, 16UL, 31UL, 48UL, 77UL}) {
+      AlignedVector to(kRoom);
+      std::ranges::fill(to.span(), kUntouched);
+      stream_sum(a.data() + 3, b.data() + 5, to.data() + begin, count);
+      end_streaming();
+      for (std::size_t i = 0; i < kRoom; ++i) {
+        const bool is_sum = i >= begin && i < begin + count;
+        const std::size_t k = i - begin;
+        ASSERT_EQ(to.data()[i], is_sum ? a.data()[3 + k] + b.data()[5 + k] : kUntouched)
+            << i << " of " << count << " from " << begin;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace disttf::math

@@ -118,6 +118,30 @@ TEST_F(BodySlotsTest, BodiesAreLeftOnceTheyHaveAgreed) {
   }
 }
 
+TEST_F(BodySlotsTest, ABodyMayBeWrittenInItsSlot) {
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "there are no slots";
+    co_await agree(backup);
+    EXPECT_TRUE(backup.place_for(1, kBody).empty()) << "there is no room";
+    for (const std::uint64_t entry : {3U, 4U}) {
+      const std::span<std::byte> place = backup.place_for(1, kBody - 1);
+      EXPECT_EQ(place.size(), kBody - 1);
+      EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "it is kept for one";
+      const std::vector<std::byte> body = body_of(entry, kBody);
+      std::ranges::copy(std::span(body).subspan(1), place.begin());
+      EXPECT_FALSE(backup.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
+                                            {body.front()}, place));
+      EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "the backup may not have read it";
+      co_await await_ack(backup, entry);
+    }
+    EXPECT_FALSE(update(backup, 5)) << "the slot is free for another one";
+    co_await await_ack(backup, 5);
+  });
+  for (const char* what : {"3 in place", "4 in place", "5 in place"}) {
+    EXPECT_TRUE(happened_.wait_for(what)) << what;
+  }
+}
+
 TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
   run([this](ServerConnection& backup) -> asio::awaitable<void> {
     co_await agree(backup);

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tests/roles/shard_pushes.h"
@@ -18,11 +21,11 @@ PushId id(std::size_t trainer, std::uint64_t step, std::uint64_t sequence) {
 
 class ShardCopy : public ::testing::Test {
  protected:
-  void make(RunConfig config) {
+  void make(RunConfig config, Arena arena = {}) {
     config.optimizer.kind = math::OptimizerKind::kAdam;
     config.optimizer.average_decay = 0.5F;  // one more tensor
     config.ps_replicas = 2;
-    shard_.emplace(config, kCopied);
+    shard_.emplace(config, kCopied, /*threads=*/1, std::move(arena));
     copy_.emplace(config, kCopied);
     restore(*shard_, {1, 2, 3}, 0);
   }
@@ -37,6 +40,7 @@ class ShardCopy : public ::testing::Test {
     }
     copy_->finish_fill(shard_->identity(), with_previous);
     shard_->on_update([this](const ShardUpdate& update) {
+      told_ = update.gradient;
       std::ranges::copy(update.gradient, copy_->update_inbox().begin());
       copy_->take_update(
           {.push = update.push, .gradient = copy_->update_inbox(), .trainers = update.trainers});
@@ -67,6 +71,7 @@ class ShardCopy : public ::testing::Test {
 
   std::optional<Shard> shard_;
   std::optional<Shard> copy_;
+  std::span<const float> told_;
 };
 
 TEST_F(ShardCopy, AsyncMakesTheSameUpdatesInTheSameOrder) {
@@ -105,6 +110,33 @@ TEST_F(ShardCopy, SyncMakesTheSameSteps) {
   make_step();
   make_step();
   expect_same_bits();
+}
+
+// Of one gradient, and of two; and every other time there is none.
+TEST_F(ShardCopy, AnUpdateIsWrittenWhereThereIsAPlaceForIt) {
+  for (const bool is_sync : {true, false}) {
+    for (const bool streams : {false, true}) {
+      Values place(kCopied.size());
+      bool has_place = true;
+      Arena arena;
+      arena.streams = streams;
+      arena.place_of_update = [&] {
+        return has_place ? std::span<float>(place) : std::span<float>();
+      };
+      make(is_sync ? sgd_config(kTwoTrainers) : async_config(kTwoTrainers), std::move(arena));
+      fill();
+      for (std::uint64_t round = 1; round <= 4; ++round) {
+        has_place = round % 2 == 1;
+        if (is_sync) {
+          make_step();
+        } else {
+          push_async(round % kTwoTrainers, round);
+        }
+        EXPECT_EQ(told_.data() == place.data(), has_place);
+        expect_same_bits();
+      }
+    }
+  }
 }
 
 // The two may have different gradients of the step that is being made: those were not answered.

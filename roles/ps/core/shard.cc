@@ -47,7 +47,8 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
       trainers_(config_.trainers),
       clocks_(config_.trainers, config_.max_staleness),
       sum_(config_.sync_replicas ? config_.slots() : 0, range.size(), config_.isa),
-      used_(net::rank_set_size(config_.trainers)) {
+      used_(net::rank_set_size(config_.trainers)),
+      place_of_update_(std::move(arena.place_of_update)) {
   if (arena.floats.empty()) {
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
     arena.floats = own_arena_.span();
@@ -182,7 +183,7 @@ void Shard::take_update(const ShardUpdate& update) {
     count_async(update.push);
   }
   optimizer_.stream_updates(false);  // no trainer reads a copy: the next update does
-  apply(update.push, update.gradient, {}, count);
+  apply(update.push, {.sum = update.gradient, .last = {}}, count);
   optimizer_.stream_updates(streams_);
   for (Trainer& trainer : trainers_) {
     trainer.settled = step_;
@@ -359,12 +360,7 @@ void Shard::apply_if_whole(const PushId& push) {
       use(each);
     }
   }
-  if (on_update_) {  // a copy is told the sum
-    apply(push, sum_.whole(), {}, arrived_);
-  } else {
-    const math::TreeSum::Halves halves = sum_.halves();
-    apply(push, halves.sum, halves.last, arrived_);  // the update itself adds the two
-  }
+  apply(push, sum_.halves(), arrived_);
 }
 
 void Shard::use(std::size_t rank) noexcept { used_[rank / 64] |= net::in_set(rank); }
@@ -377,7 +373,7 @@ void Shard::commit_async(const PushId& push) {
   count_async(push);
   std::ranges::fill(used_, 0);
   use(push.trainer);
-  apply(push, slots_[push.trainer].gradient, {}, 1);
+  apply(push, {.sum = slots_[push.trainer].gradient, .last = {}}, 1);
 }
 
 void Shard::count_async(const PushId& push) {
@@ -391,15 +387,16 @@ void Shard::count_async(const PushId& push) {
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
 }
 
-void Shard::apply(const PushId& push, std::span<const float> gradient_sum,
-                  std::span<const float> last, std::size_t count) {
+// The update itself adds the two halves; whoever keeps a copy is told their sum.
+void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count) {
   if (on_update_) {
-    on_update_({.push = push, .gradient = gradient_sum, .trainers = used_});
+    const std::span<const float> sum = whole(gradient);
+    on_update_({.push = push, .gradient = sum, .trainers = used_});
   }
   finish_cut();
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
-  optimizer_.apply(newest(), buffers_[next], gradient_sum, 1.0F / static_cast<float>(count),
-                   step_ + 1, math::rate_factor(config_.rate_schedule(), step_), last);
+  optimizer_.apply(newest(), buffers_[next], gradient.sum, 1.0F / static_cast<float>(count),
+                   step_ + 1, math::rate_factor(config_.rate_schedule(), step_), gradient.last);
   newest_ = next;
   rounded_[next].is_current = false;
   has_previous_ = strict_;

@@ -144,6 +144,9 @@ struct Arena {
   // What trainers are to read is streamed there (math/streaming.h): they read it on other
   // processors before this one does.
   bool streams = false;
+  // Where whoever is told of updates (Shard::on_update) may read the next one's gradient; asked for
+  // each. Empty, or nothing: it reads it where it lies.
+  std::function<std::span<float>()> place_of_update = {};
 };
 
 class Shard {
@@ -325,10 +328,10 @@ class Shard {
   // A gradient has been added: if it was the last that was missing, the step is made.
   void apply_if_whole(const PushId& push);
   void commit_async(const PushId& push);
-  // `last`: the sum of those of the `count` gradients that `gradient_sum` lacks; empty: none.
-  // Of the trainers in `used_`.
-  void apply(const PushId& push, std::span<const float> gradient_sum, std::span<const float> last,
-             std::size_t count);
+  // The sum of `count` gradients, of the trainers in `used_`.
+  void apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count);
+  // What on_update_ is told is the gradient.
+  [[nodiscard]] std::span<const float> whole(math::TreeSum::Halves& gradient);
   void use(std::size_t rank) noexcept;
   [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
@@ -376,6 +379,7 @@ class Shard {
   net::RankSet used_;        // whose gradients the update under way is made of; not elastic
   ShardCounters counters_;
   std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
+  std::function<std::span<float>()> place_of_update_;  // Arena's
 };
 
 }  // namespace disttf::roles

@@ -119,7 +119,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
         const ConnectionId id = process_.add(dialed.connection);
         process_.core().reached(core_.replica(), id, Clock::now());
         process_.do_effects();
-        offer_memory(*dialed.connection);
+        offer_memory(dialed.connection);
         co_await serve_frames(id, dialed.connection);
         process_.core().closed(id, Clock::now());
         process_.do_effects();
@@ -144,12 +144,25 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
   }
   memory_.reset();  // it is needed for the new one
   memory_ = make_parameter_memory(task_, floats, trainers);
-  if (!memory_) {
+  Arena arena;
+  arena.place_of_update = [this] { return place_of_update(); };
+  if (memory_) {
+    arena.floats = {reinterpret_cast<float*>(memory_->parameters().data()), floats};
+    arena.owner = memory_;
+    arena.streams = math::streaming_helps() && tasks_here(task_).trainers > 0;
+  }
+  return arena;
+}
+
+std::span<float> RangeServer::place_of_update() const {
+  const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
+  const Shard* const shard = core_.state().shard().get();
+  if (!backup || shard == nullptr) {
     return {};
   }
-  return {.floats = {reinterpret_cast<float*>(memory_->parameters().data()), floats},
-          .owner = memory_,
-          .streams = math::streaming_helps() && tasks_here(task_).trainers > 0};
+  const auto place = backup->place_for(net::padded_update_head_bytes(shard->config().trainers),
+                                       shard->range().size() * sizeof(float));
+  return {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)};
 }
 
 void RangeServer::set_asleep(bool asleep) noexcept {
@@ -180,13 +193,14 @@ net::InPlaceTerms RangeServer::terms_of_primary() const {
 }
 
 // To the backup, which has been told by now what run it is.
-void RangeServer::offer_memory(net::ServerConnection& backup) {
+void RangeServer::offer_memory(const ConnectionPtr& backup) {
   const Shard* const shard = core_.state().shard().get();
   if (shard == nullptr) {
     return;
   }
   if (auto slots = make_update_slots(task_, shard->config(), shard->range().size())) {
-    backup.offer(std::move(slots));
+    backup->offer(std::move(slots));
+    backup_ = backup;
     has_told_way_ = false;
   }
 }

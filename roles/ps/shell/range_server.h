@@ -78,7 +78,8 @@ class RangeServer {
   // Memory.
   [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
   [[nodiscard]] net::InPlaceTerms terms_of_primary() const;
-  void offer_memory(net::ServerConnection& backup);
+  void offer_memory(const ConnectionPtr& backup);
+  [[nodiscard]] std::span<float> place_of_update() const;  // see Arena
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,
@@ -92,7 +93,8 @@ class RangeServer {
   ShardWriter writer_;  // posts to the process's context
   // Of the core's newest shard; null: it has taken some of its own.
   std::shared_ptr<net::ParameterMemory> memory_;
-  bool has_told_way_ = false;  // of the updates to the backup that is filled
+  std::weak_ptr<net::ServerConnection> backup_;  // that was offered memory last
+  bool has_told_way_ = false;                    // of the updates to the backup that is filled
 };
 
 }  // namespace disttf::roles
