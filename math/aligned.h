@@ -1,5 +1,5 @@
-// A fixed-size float buffer on a 64-byte boundary, zeroed: what kernels read with aligned loads
-// and what the wire sends from and receives into.
+// A fixed-size float buffer on a 64-byte boundary, zeroed if nothing else is asked for: what
+// kernels read with aligned loads and what the wire sends from and receives into.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,16 @@ class AlignedVector {
   static constexpr std::size_t kAlignmentBytes = 64;
 
   AlignedVector() = default;
-  explicit AlignedVector(std::size_t size)
-      : values_(size == 0 ? nullptr : static_cast<float*>(allocate(size))), size_(size) {}
+  explicit AlignedVector(std::size_t size) : AlignedVector(for_overwrite(size)) {
+    std::uninitialized_fill_n(values_.get(), size, 0.0F);
+  }
+  // Not zeroed: for whoever writes all of it before any of it is read.
+  [[nodiscard]] static AlignedVector for_overwrite(std::size_t size) {
+    AlignedVector vector;
+    vector.values_.reset(size == 0 ? nullptr : static_cast<float*>(allocate(size)));
+    vector.size_ = size;
+    return vector;
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] float* data() noexcept { return values_.get(); }
@@ -31,10 +39,7 @@ class AlignedVector {
   };
   // Throws std::bad_alloc.
   static void* allocate(std::size_t size) {
-    auto* values = static_cast<float*>(
-        ::operator new[](size * sizeof(float), std::align_val_t{kAlignmentBytes}));
-    std::uninitialized_fill_n(values, size, 0.0F);
-    return values;
+    return ::operator new[](size * sizeof(float), std::align_val_t{kAlignmentBytes});
   }
 
   std::unique_ptr<float[], Free> values_;

@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace disttf::net {
+namespace {
+
+// No frame has it: it is not known yet which one.
+constexpr std::uint64_t kKept = UINT64_MAX;
+
+}  // namespace
 
 std::unique_ptr<BodySlots> BodySlots::create(std::size_t bytes, std::size_t count) {
   std::error_code error;  // whatever it is, frames will do
@@ -66,7 +72,8 @@ BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept 
     return nullptr;
   }
   const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
-  return &slots_[offset / whole_pages(bytes_)];
+  Slot& slot = slots_[offset / whole_pages(bytes_)];
+  return slot.is_taken && slot.request_id == kKept ? &slot : nullptr;
 }
 
 std::span<std::byte> BodySlots::keep(std::size_t head, std::size_t rest) {
@@ -74,7 +81,7 @@ std::span<std::byte> BodySlots::keep(std::size_t head, std::size_t rest) {
   if (slot == nullptr) {
     return {};
   }
-  *slot = {.is_taken = true, .request_id = UINT64_MAX};
+  *slot = {.is_taken = true, .request_id = kKept};
   return memory_->bytes().subspan(place_of(*slot) + head, rest);
 }
 

@@ -61,18 +61,22 @@ PendingHandover::PendingHandover(Descriptor peer, const SharedOffer& theirs, con
       trainer_(terms.trainer),
       most_(terms.most) {}
 
-std::unique_ptr<PendingHandover> PendingHandover::begin(const SharedOffer& offer,
-                                                        const InPlaceTerms& terms,
-                                                        std::vector<std::byte>& answer) {
+std::unique_ptr<PendingHandover> PendingHandover::begin(
+    const SharedOffer& offer, const std::function<InPlaceTerms()>& ask_for_terms,
+    std::vector<std::byte>& answer) {
   answer.clear();
-  const std::optional<std::uint64_t> token = draw_token();
-  if (!terms.memory || offer.size < terms.least || offer.size > terms.most || !token) {
-    return nullptr;
-  }
   std::error_code error;  // whatever it is, frames will do
   Descriptor peer = meet(offer.rendezvous, error);
+  const std::optional<std::uint64_t> token = draw_token();
+  if (error || !token) {
+    return nullptr;
+  }
+  const InPlaceTerms terms = ask_for_terms();
+  if (!terms.memory || offer.size < terms.least || offer.size > terms.most) {
+    return nullptr;
+  }
   const SharedMemory& memory = *terms.memory->memory_;
-  if (error || hand_over(peer, offer.token, memory.descriptor())) {
+  if (hand_over(peer, offer.token, memory.descriptor())) {
     return nullptr;
   }
   const SharedOffer own = {

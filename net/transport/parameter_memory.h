@@ -1,6 +1,7 @@
 // Memory in which a ps has its parameters, for trainers on its machine to read answers there; and
 // what a ps's connection does with it: gradients are read where the trainer has computed them
-// (net/transport/gradient_memory.h), answers are left where they lie.
+// (net/transport/gradient_memory.h), answers are left where they lie. And memory for cuts, which a
+// chief reads: it takes a trainer's place, as a primary does, and has no slot.
 //
 // Behind the parameters each trainer has a slot in which headers of its answers appear, and behind
 // all of them lies the word that says whether the ps sleeps: see net/transport/header_slot.h.
@@ -78,11 +79,11 @@ struct InPlaceTerms {
 // A ps has handed its memory over to a trainer that has offered its own, and is to be handed that.
 class PendingHandover {
  public:
-  // nullptr: it declines, or nobody of this machine and this user is where the offer says. `answer`
-  // is the body of SHARED either way.
-  [[nodiscard]] static std::unique_ptr<PendingHandover> begin(const SharedOffer& offer,
-                                                              const InPlaceTerms& terms,
-                                                              std::vector<std::byte>& answer);
+  // nullptr: it declines, or nobody of this machine and this user is where the offer says; only
+  // where somebody is, `ask_for_terms` is called. `answer` is the body of SHARED either way.
+  [[nodiscard]] static std::unique_ptr<PendingHandover> begin(
+      const SharedOffer& offer, const std::function<InPlaceTerms()>& ask_for_terms,
+      std::vector<std::byte>& answer);
   // Once the trainer has said that its memory is handed over. nullptr: it is not, or is other
   // memory than the offer said. `answer` as above.
   [[nodiscard]] std::unique_ptr<InPlaceBodies> finish(std::vector<std::byte>& answer) const;

@@ -71,10 +71,12 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
                                                 std::chrono::milliseconds timeout);
 
-  // From now on the peer, a trainer or a primary, may offer memory in which it has its gradients or
-  // updates: it is answered by what `terms` says then, and bodies may be read where they lie from
-  // then on, by both sides.
+  // From now on the peer, a trainer, a primary or a chief, may offer memory in which it has its
+  // gradients or updates, or nothing: it is answered by what `terms` says then, which is asked only
+  // of a peer on this machine, and bodies may be read where they lie from then on, by both sides.
   void answer_offers(std::function<InPlaceTerms()> terms) { terms_ = std::move(terms); }
+  // The two have agreed on such memory.
+  [[nodiscard]] bool shares_memory() const noexcept { return in_place_ != nullptr; }
   // The last header's body, if it need not be read: read_body() and discard_body() take it from
   // there, too.
   [[nodiscard]] const BodyInPlace& body_in_place() const noexcept { return body_in_place_; }
@@ -88,7 +90,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // connection is closed (a ps's parameters between two steps). After close() nothing reads it.
   // `owner` is kept until then: a refused connection, say, goes on to send what is queued, and its
   // owner may be done with it. A body that the peer may read in place is not sent at all: it must
-  // stay unchanged until the peer's next gradient. Returns whether it is sent.
+  // stay unchanged until the peer's next gradient, or request of another kind. Returns whether it
+  // is sent.
   bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
   // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there.
@@ -97,8 +100,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // send_acknowledged(). Nothing: in memory of one's own.
   [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
   // As send(), of a frame that the peer acknowledges: by an ACK of this request_id, or of a higher
-  // one, when it is done with the body, which is `head` and then `rest`, a copy of it. Returns
-  // whether that is sent, and not left in memory.
+  // one, when it is done with the body, which is `head` and then `rest`: a copy of it, or what has
+  // been written where place_for() said. Returns whether that is sent, and not left in memory.
   bool send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                          std::span<const std::byte> rest);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the

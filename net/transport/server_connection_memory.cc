@@ -39,7 +39,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   in_place_.reset();
   const std::unique_ptr<PendingHandover> before = std::move(handover_);
   if (offer.rendezvous != 0) {
-    handover_ = PendingHandover::begin(offer, terms_(), answer);
+    handover_ = PendingHandover::begin(offer, terms_, answer);
   } else if (before && offer.size != 0) {
     in_place_ = before->finish(answer);
     if (in_place_) in_place_->on_request([this] { return wake_reader(); });

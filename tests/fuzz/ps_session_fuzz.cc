@@ -36,6 +36,7 @@ namespace {
 using disttf::fuzz::Input;
 using disttf::fuzz::require;
 using disttf::net::ChannelPurpose;
+using disttf::net::CutRequest;
 using disttf::net::FrameHeader;
 using disttf::net::FrameKind;
 using disttf::roles::BodyPlan;
@@ -218,11 +219,14 @@ class Host {
   void cut(const Peer& peer) {
     auto& range = core_.range(peer.hello.replica);
     const std::uint8_t how = input_.byte();
-    const auto made = range.state().make_cut(
-        {.name = how % 8U,
-         .now = (how & 8U) != 0,
-         .generation = range.state().generation() + (how >= 0xF0 ? 1U : 0U)});
-    if (made) require(made->sequence == how % 8U && how < 0xF0);
+    const CutRequest request{.name = how % 8U,
+                             .now = (how & 8U) != 0,
+                             .generation = range.state().generation() + (how >= 0xF0 ? 1U : 0U)};
+    const auto found = range.state().find_cut(request);
+    range.state().copy_cut(how % 4U);
+    const auto made = range.state().kept_cut(request.name, request.generation);
+    require(found.has_value() == (made != nullptr));
+    if (made) require(made->sequence == how % 8U && made->step == found->step && how < 0xF0);
   }
 
   // Whatever fits into a header; its body is then body_, as far as it goes.

@@ -1,4 +1,5 @@
 // How tensors travel changes nothing but the speed.
+#include "data/file.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -60,16 +61,23 @@ TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
   EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
 }
 
-TEST_F(Transport, SnapshotsStayInSharedMemory) {
-  const Words saving = {"--save_steps=30", "--train_dir=" + (scratch() / "saved").string()};
-  Process& shared = launch(saving + Words{"--transport=shm"});
-  ASSERT_TRUE(exits(shared, kExitDone));
+TEST_F(Transport, SnapshotsInSharedMemoryAreThoseThatAreSent) {
+  const auto saving = [this](const std::string& transport) {
+    return Words{"--save_steps=30", "--transport=" + transport,
+                 "--train_dir=" + (scratch() / transport).string()};
+  };
+  Process& shared = launch(saving("shm"));
+  Process& tcp = launch(saving("tcp"));
+  ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 0"), 1U);
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 1"), 1U);
-  Process& tcp = launch({"--transport=tcp", "--save_steps=30"});
-  ASSERT_TRUE(exits(tcp, kExitDone));
   EXPECT_EQ(count_of(tcp.standard_error(), "shares memory"), 0U);
-  EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
+  const auto state = [this](const std::string& transport) {
+    return data::read_file(
+        scratch() / transport / "checkpoint-00000150" / "model-00001-of-00001.safetensors",
+        std::size_t{1} << 24U);
+  };
+  EXPECT_EQ(state("shm"), state("tcp"));
 }
 
 TEST_F(Transport, AsyncTakesSharedMemoryToo) {

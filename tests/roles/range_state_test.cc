@@ -148,8 +148,10 @@ TEST_F(RangeStateTest, SaysWhichTensorIsNotItsRange) {
 TEST_F(RangeStateTest, ACutIsGivenToWhoeverNamesItAndItsState) {
   begin();
   restore();
-  EXPECT_FALSE(state_.make_cut({.name = 9, .now = false, .generation = kSomeGeneration}));
-  EXPECT_TRUE(state_.make_cut({.name = 9, .now = true, .generation = kSomeGeneration}));
+  EXPECT_FALSE(state_.find_cut({.name = 9, .now = false, .generation = kSomeGeneration}));
+  EXPECT_FALSE(state_.find_cut({.name = 9, .now = true, .generation = kSomeGeneration - 1}));
+  EXPECT_FALSE(state_.kept_cut(9, kSomeGeneration)) << "it is made for those of this state alone";
+  EXPECT_TRUE(state_.find_cut({.name = 9, .now = true, .generation = kSomeGeneration}));
   EXPECT_TRUE(state_.kept_cut(9, kSomeGeneration));
   EXPECT_FALSE(state_.kept_cut(8, kSomeGeneration));
   EXPECT_FALSE(state_.kept_cut(9, kSomeGeneration - 1));

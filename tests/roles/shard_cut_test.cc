@@ -130,6 +130,17 @@ TEST(ShardCutOf, ARestoreForgetsIt) {
   EXPECT_FALSE(shard.cut()) << "it is of a state that is no more";
 }
 
+TEST(ShardCutOf, OneThatIsHalfCopiedIsWholeWhileTheStateIsReplaced) {
+  Shard shard(sgd_config(kTwoTrainers), {.begin = 0, .end = kSize});
+  make_step(shard, 0, /*wants_cut=*/true);
+  const Values before = values_of(shard.parameters());
+  shard.copy_cut(1);
+  for (const std::span<float> place : shard.begin_restore(/*parameters_only=*/false)) {
+    std::ranges::fill(place, 7.0F);
+  }
+  EXPECT_EQ(values_of(shard.cut()->values.span().first(kSize)), before);
+}
+
 TEST(ShardCutOf, ALateGradientOfABackupWorkerIsTheStateAsItIs) {
   Shard shard(backup_config(2, 1), {.begin = 0, .end = kSize});
   push(shard, id(1, 0), three_values(1, 0));

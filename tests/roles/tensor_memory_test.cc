@@ -52,7 +52,8 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
                                 .most = most_of_primary(config_, range.floats)};
   // What the two say to each other.
   std::vector<std::byte> answer;
-  const auto handover = net::PendingHandover::begin(slots->offer(), terms, answer);
+  const auto handover = net::PendingHandover::begin(
+      slots->offer(), [&terms] { return terms; }, answer);
   ASSERT_NE(handover, nullptr);
   ASSERT_TRUE(slots->answered(answer));
   const std::unique_ptr<net::InPlaceBodies> bodies = handover->finish(answer);

@@ -95,6 +95,8 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
     Hosted& range = hosted_[served.hello.replica];
     range.is_torn = true;
   }
+  // A ps copies a cut while it has nothing else to do: here a float of it between two frames.
+  core_->range(served.hello.replica).state().copy_cut(1);
   const std::span<const std::byte> in_place = frame.in_place.bytes;
   served.plan = core_->header(id, frame.header, now(), frame.in_place);
   if (!in_place.empty() && served.plan.is_body()) {  // all of it is there

@@ -34,7 +34,9 @@ void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const Fr
     world_.violate(ps_.name() + " was asked for a cut in a way that it refuses");
     return;
   }
-  const std::shared_ptr<const roles::Cut> cut = range.state().make_cut(request);
+  const bool is_there = range.state().find_cut(request).has_value();
+  const std::shared_ptr<const roles::Cut> cut =
+      is_there ? range.state().kept_cut(request.name, request.generation) : nullptr;
   if (!cut) {
     answer(id, FrameKind::kAck, header);
     return;

@@ -82,7 +82,7 @@ struct LoadedCheckpoint {
 struct SavedCheckpoint {
   std::string name;              // of its directory
   std::uint64_t size_bytes = 0;  // of all files but the index
-  // Of the parameters, as weights_hash(); empty where several ps have written them.
+  // Of the parameters, as weights_hash(); empty where the ps have written them.
   std::string weights_sha256 = {};
 };
 

@@ -352,9 +352,10 @@ class Checkpointer::Impl {
   // For all that is fetched.
   void make_room() {
     TrainingState room;
-    room.parameters = math::AlignedVector(layout_.size());
+    room.parameters = math::AlignedVector::for_overwrite(layout_.size());
     for (const std::string& name : tensor_names_) {
-      room.optimizer.push_back({.name = name, .values = math::AlignedVector(layout_.size())});
+      room.optimizer.push_back(
+          {.name = name, .values = math::AlignedVector::for_overwrite(layout_.size())});
     }
     collected_ = std::move(room);
   }
@@ -389,6 +390,7 @@ class Checkpointer::Impl {
   SnapshotSchedule schedule_;
   // Of whichever of the others has a job.
   SnapshotCoordinator coordinator_;
+  net::Interrupt interrupt_;                   // set by any thread
   std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
   TrainingState collected_;                    // so far; or room for it, or nothing
   SavedCheckpoint saved_;                      // the last one
@@ -399,11 +401,10 @@ class Checkpointer::Impl {
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
   EarlyEnd early_end_;
-  std::shared_ptr<TrainingState> newest_;  // changed by nobody
+  std::shared_ptr<TrainingState> newest_;  // constant while it is that
   // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
   std::mutex directory_mutex_;
 
-  net::Interrupt interrupt_;
   std::thread thread_;
   std::thread urgent_thread_;
 };

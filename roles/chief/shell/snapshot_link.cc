@@ -28,6 +28,11 @@ HostContact contact_of(const net::OpenedChannel& opened) {
   return {.kind = is_turned_away ? Kind::kTurnedAway : Kind::kUnreachable};
 }
 
+// The coordinator decides; but who will not is not to take memory for it.
+bool may_serve(const HostContact& contact) {
+  return contact.standing != net::Standing::kBackup && contact.state != net::ShardState::kEmpty;
+}
+
 }  // namespace
 
 SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, std::size_t state_bytes,
@@ -48,7 +53,7 @@ HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t r
   auto opened = open_state_channel(task_, ps_.index, replica, interrupt_, deadline);
   channel_ = std::move(opened.channel);
   const HostContact contact = contact_of(opened);
-  if (channel_ && memory_) {
+  if (channel_ && memory_ && may_serve(contact)) {
     channel_ = memory_->carry(std::move(channel_), /*number=*/std::nullopt);
     if (channel_->agree(most_of_cut(state_bytes_), deadline)) {
       return {.kind = HostContact::Kind::kUnreachable};

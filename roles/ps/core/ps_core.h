@@ -88,7 +88,7 @@ class PsCore {
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello,
                                                                  Clock::time_point now);
   // It has been welcomed; `peer`: how messages call it. What is to be read from it: nothing, and
-  // this core does not know it; frames; or requests for cuts, which its range answers (make_cut(),
+  // this core does not know it; frames; or requests for cuts, which its range answers (find_cut(),
   // kept_cut()).
   enum class Reads : std::uint8_t { kNothing, kFrames, kCuts };
   [[nodiscard]] Reads connected(ConnectionId id, const net::Hello& hello, const std::string& peer,

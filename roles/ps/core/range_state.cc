@@ -144,14 +144,10 @@ std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
 }
 
 std::optional<CutName> RangeState::find_cut(const net::CutRequest& request) {
-  if (request.now && is_restored_) {
+  if (request.now && is_of(request.generation)) {
     shard_->cut_now(request.name);
   }
   return keeps_cut(request.name, request.generation) ? shard_->cut_name() : std::nullopt;
-}
-
-std::shared_ptr<const Cut> RangeState::make_cut(const net::CutRequest& request) {
-  return find_cut(request) ? shard_->cut() : nullptr;
 }
 
 std::shared_ptr<const Cut> RangeState::kept_cut(std::uint64_t name,

@@ -116,8 +116,7 @@ class RangeState {
   [[nodiscard]] std::optional<CutName> find_cut(const net::CutRequest& request);
   // At most so many floats of it. False: all has been.
   bool copy_cut(std::size_t floats) { return shard_ && shard_->copy_cut(floats); }
-  // The same cut, whole.
-  [[nodiscard]] std::shared_ptr<const Cut> make_cut(const net::CutRequest& request);
+  // The one of that name, whole.
   [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
                                                     net::Generation generation) const;
 

@@ -16,7 +16,7 @@ void Shard::begin_cut(std::uint64_t sequence) {
   if (!cut_ || cut_.use_count() > 1) {
     try {
       auto cut = std::make_shared<Cut>();
-      cut->values = math::AlignedVector(state_size());
+      cut->values = math::AlignedVector::for_overwrite(state_size());
       cut_ = std::move(cut);
     } catch (const std::bad_alloc&) {
       return;  // training goes on; whoever asks for this cut is told that there is none

@@ -83,10 +83,10 @@ int ParameterServer::run() {
 void ParameterServer::loop() {
   set_asleep(false);
   while (!context_.stopped()) {
-    const bool has_come = proceed() ||
+    const bool has_come = proceed() || copy_cuts() ||
                           (is_eager_ && core_.expects_gradient() && look(for_gradients_)) ||
                           (core_.expects_ack() && look(for_acks_));
-    if (!has_come && !copy_cuts()) {
+    if (!has_come) {
       sleep();
     }
   }

@@ -70,6 +70,9 @@ class RangeServer {
   // nullptr: it has been lost, or was never made.
   asio::awaitable<std::shared_ptr<const Cut>> whole_cut(std::uint64_t name,
                                                         net::Generation generation);
+  // Copied there; steps are made between two pieces, too. REQUIRES: there is room for it.
+  asio::awaitable<std::span<const std::byte>> left_in(const net::ParameterMemory& memory,
+                                                      const Cut& cut);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
   // Reaches the other host, and fills it, for as long as this one is the primary.

@@ -22,8 +22,13 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// 64 KiB: a push that comes meanwhile waits for some 10 us.
-constexpr std::size_t kCutPieceFloats = std::size_t{1} << 14U;
+// 16 KiB, some 2 us. Handlers run between two looks for what trainers have left in memory, up to 16
+// (parameter_server.cc): a push waits for no more than so many pieces.
+constexpr std::size_t kCutPieceFloats = std::size_t{1} << 12U;
+
+// Between two cuts that the chief asks for: its channel is kept for the next one. A chief that is
+// replaced is known otherwise.
+constexpr std::chrono::minutes kLongestPause{5};
 
 // Of a whole cut, to a chief that keeps taking some of it.
 constexpr std::chrono::hours kLongestTransfer{1};
@@ -33,23 +38,11 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// A cut as the body of `reply`: left in the memory that the chief reads, where there is such.
-void send_cut(net::ServerConnection& connection, const FrameHeader& reply,
-              const std::shared_ptr<net::ParameterMemory>& memory, std::shared_ptr<const Cut> cut) {
-  const auto bytes = std::as_bytes(cut->values.span());
-  if (memory && bytes.size() <= memory->parameters().size()) {
-    const auto place = memory->parameters().first(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), place.begin());
-    connection.send_borrowed(reply, place, memory);
-  } else {
-    connection.send_borrowed(reply, bytes, std::move(cut));
-  }
-}
-
 // What the connection's coroutine waits for while the other thread writes.
 struct Writing {
   explicit Writing(asio::io_context& context) : done(context) {}
   asio::steady_timer done;  // cancelled when there is a result, if there is the memory to say so
+  std::shared_ptr<const Cut> cut;  // so that the ps's thread is the last one to have it
   ShardWriter::Result result;
   std::atomic<bool> has_result = false;  // `result` is no longer the writing thread's
 };
@@ -69,8 +62,11 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
   });
   while (connection->is_open()) {
     FrameHeader header;
-    if (co_await connection->read_header(header, task_.timeouts.silence)) {
+    if (co_await connection->read_header(header, kLongestPause)) {
       break;
+    }
+    if (!connection->shares_memory()) {
+      memory.reset();
     }
     if (header.kind == FrameKind::kWriteCut) {
       if (!co_await write_cut(connection, header)) {
@@ -93,7 +89,7 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       continue;
     }
     const FrameHeader reply = net::CutReply{.request_id = header.request_id,
-                                            .step = name->step,
+                                            .step = cut ? cut->step : name->step,
                                             .name = name->sequence,
                                             .range_begin = core_.state().shard()->range().begin,
                                             .generation = request.generation}
@@ -102,7 +98,12 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       connection->send(reply);
       continue;
     }
-    send_cut(*connection, reply, memory, std::move(cut));
+    if (memory && cut->values.span().size_bytes() <= memory->parameters().size()) {
+      const std::span<const std::byte> body = co_await left_in(*memory, *cut);
+      connection->send_borrowed(reply, body, memory);
+    } else {
+      connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
+    }
     // A peer that takes nothing is closed by the connection itself.
     if (!co_await connection->drained(kLongestTransfer)) {
       connection->close();
@@ -117,6 +118,19 @@ asio::awaitable<std::shared_ptr<const Cut>> RangeServer::whole_cut(std::uint64_t
     co_await asio::post(process_.context(), asio::use_awaitable);
   }
   co_return core_.state().kept_cut(name, generation);
+}
+
+asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::ParameterMemory& memory,
+                                                                 const Cut& cut) {
+  const std::span<const std::byte> from = std::as_bytes(cut.values.span());
+  const std::span<std::byte> to = memory.parameters().first(from.size());
+  constexpr std::size_t kPiece = kCutPieceFloats * sizeof(float);
+  for (std::size_t begin = 0; begin < from.size(); begin += kPiece) {
+    const auto piece = from.subspan(begin, std::min(kPiece, from.size() - begin));
+    std::copy(piece.begin(), piece.end(), to.subspan(begin).begin());
+    co_await asio::post(process_.context(), asio::use_awaitable);
+  }
+  co_return to;
 }
 
 std::size_t RangeServer::state_bytes() const {
@@ -150,6 +164,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     co_return true;
   }
   auto writing = std::make_shared<Writing>(process_.context());
+  writing->cut = cut;
   auto why_not = writer_.start(
       {.id = {.step = request.step, .attempt = order.attempt},
        .shard = order.shard,
