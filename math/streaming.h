@@ -14,7 +14,8 @@
 
 namespace disttf::math {
 
-// Whether this processor is one of those for which it has been measured that it helps: AMD's.
+// Whether this processor is one of those for which it has been measured that it helps: AMD's. (On
+// an Intel Emerald Rapids it does not: docs/performance.md.)
 [[nodiscard]] bool streaming_helps() noexcept;
 
 // to[i] = from[i]; whole cache lines of `to` by streaming stores, what is left at either end by

@@ -90,11 +90,15 @@ TEST_F(Transport, MayDifferFromTaskToTask) {
   Tasks tasks;
   tasks.ps = {&run_task(cluster, Job::kPs, 0, {"--transport=tcp"}),
               &run_task(cluster, Job::kPs, 1)};
-  tasks.trainers = {&run_task(cluster, Job::kWorker, 0, kRun),
+  const std::string saved = "--train_dir=" + (scratch() / "saved").string();
+  tasks.trainers = {&run_task(cluster, Job::kWorker, 0, kRun + Words{saved}),
                     &run_task(cluster, Job::kWorker, 1, kRun + Words{"--transport=tcp"}),
                     &run_task(cluster, Job::kWorker, 2, kRun)};
   ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
   EXPECT_TRUE(says(*tasks.trainers[0], "shares memory with 1 of 2 ps"));
+  EXPECT_TRUE(says(*tasks.trainers[0], "shares memory for snapshots with ps 1"));
+  EXPECT_EQ(count_of(tasks.trainers[0]->standard_error(), "shares memory for snapshots with ps 0"),
+            0U);
   Process& undisturbed = launch({});
   ASSERT_TRUE(exits(undisturbed, kExitDone));
   for (Process* trainer : tasks.trainers) {
