@@ -9,7 +9,7 @@
 // either end which user it is, and another one than this process's own gets nothing and gives
 // nothing.
 //
-// A primary is in the trainer's place, its backup in the ps's: net/transport/body_slots.h.
+// A primary, or a chief, is in the trainer's place, its backup in the ps's: body_slots.h.
 //
 // The name is abstract: in no file system, of the network namespace. Tasks in containers that share
 // no network do not find each other, and that is all that happens.

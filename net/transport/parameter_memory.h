@@ -66,10 +66,12 @@ class ParameterMemory {
   std::vector<InPlaceBodies*> requests_;
 };
 
-// What a ps agrees to when a trainer, or the primary of a range that it backs, offers memory.
+// What a ps agrees to when a trainer, the primary of a range that it backs, or a chief offers
+// memory.
 struct InPlaceTerms {
   std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
-  // Which of those that it was made for. nullopt: a primary, which is answered by frames.
+  // Which of those that it was made for. nullopt: a primary or a chief, which is answered by
+  // frames.
   std::optional<std::size_t> trainer = {};
   // Bytes of the trainer's: without so many it is of no use; more are not mapped.
   std::size_t least = 0;

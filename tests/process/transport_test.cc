@@ -1,4 +1,6 @@
 // How tensors travel changes nothing but the speed.
+#include <filesystem>
+
 #include "data/file.h"
 #include "tests/process/process_test.h"
 
@@ -72,12 +74,19 @@ TEST_F(Transport, SnapshotsInSharedMemoryAreThoseThatAreSent) {
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 0"), 1U);
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 1"), 1U);
   EXPECT_EQ(count_of(tcp.standard_error(), "shares memory"), 0U);
-  const auto state = [this](const std::string& transport) {
-    return data::read_file(
-        scratch() / transport / "checkpoint-00000150" / "model-00001-of-00001.safetensors",
-        std::size_t{1} << 24U);
-  };
-  EXPECT_EQ(state("shm"), state("tcp"));
+  // Which of the steps were saved, besides the last, is up to the machine.
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch() / "shm")) {
+    const auto file = entry.path().filename() / "model-00001-of-00001.safetensors";
+    if (std::filesystem::exists(scratch() / "tcp" / file)) {
+      constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
+      EXPECT_EQ(data::read_file(scratch() / "shm" / file, kMostBytes),
+                data::read_file(scratch() / "tcp" / file, kMostBytes))
+          << file;
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 1U);
 }
 
 TEST_F(Transport, AsyncTakesSharedMemoryToo) {

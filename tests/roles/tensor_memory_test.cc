@@ -39,6 +39,21 @@ class UpdateMemory : public testing::TestWithParam<Range> {
   RunConfig config_ = base_config();
 };
 
+TEST(TensorMemory, IsTakenForNobodyWhoIsNotOnThisMachine) {
+  bool has_asked = false;
+  std::vector<std::byte> answer;
+  const auto handover = net::PendingHandover::begin(
+      {.rendezvous = 0x0123'4567'89AB'CDEF, .token = 1, .size = 64},
+      [&has_asked] {
+        has_asked = true;
+        return net::InPlaceTerms{.memory = net::ParameterMemory::create(4096, 0), .most = 4096};
+      },
+      answer);
+  EXPECT_EQ(handover, nullptr);
+  EXPECT_TRUE(answer.empty());
+  EXPECT_FALSE(has_asked) << "there is nobody to hand it to";
+}
+
 TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   const Range& range = GetParam();
   const std::unique_ptr<net::BodySlots> slots = make_update_slots({}, config_, range.floats);

@@ -29,9 +29,7 @@ HostContact contact_of(const net::OpenedChannel& opened) {
 }
 
 // The coordinator decides; but who will not is not to take memory for it.
-bool may_serve(const HostContact& contact) {
-  return contact.standing != net::Standing::kBackup && contact.state != net::ShardState::kEmpty;
-}
+bool may_serve(const HostContact& contact) { return contact.standing != net::Standing::kBackup; }
 
 }  // namespace
 
@@ -74,8 +72,8 @@ std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request
                                                          .generation = request.generation}
                                              .to_header(),
                                          {}, deadline);
-  if (!error) {
-    error = channel_->receive_header(reply, deadline);
+  if (!error) {  // a ps that has much to do may take its time to leave them in memory
+    error = channel_->receive_header(reply, deadline_for(body_bytes, request.deadline));
   }
   net::CutReply cut;
   if (!error && (cut.from_header(reply) || reply.body_size != body_bytes)) {

@@ -70,7 +70,8 @@ class ParameterServer {
   bool proceed();
   // The same again and again for a moment.
   bool look(net::Eagerness& eagerness);
-  // What can wait until nobody waits for this ps. False: there is nothing.
+  // A piece of what can wait: not long, so that what comes is dealt with first. False: there is
+  // nothing.
   bool copy_cuts();
   // Until something comes.
   void sleep();

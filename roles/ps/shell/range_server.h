@@ -67,11 +67,14 @@ class RangeServer {
   BodyPlan body_came(ConnectionId id);
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
-  // nullptr: it has been lost, or was never made.
-  asio::awaitable<std::shared_ptr<const Cut>> whole_cut(std::uint64_t name,
+  // nullptr: it has been lost, or was never made; or `asker` is closed.
+  asio::awaitable<std::shared_ptr<const Cut>> whole_cut(const net::ServerConnection& asker,
+                                                        std::uint64_t name,
                                                         net::Generation generation);
-  // Copied there; steps are made between two pieces, too. REQUIRES: there is room for it.
+  // Copied there, if `asker` stays open; steps are made between two pieces, too. REQUIRES: there is
+  // room for it.
   asio::awaitable<std::span<const std::byte>> left_in(const net::ParameterMemory& memory,
+                                                      const net::ServerConnection& asker,
                                                       const Cut& cut);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);

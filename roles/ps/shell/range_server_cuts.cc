@@ -25,6 +25,8 @@ using std::chrono::milliseconds;
 // 16 KiB, some 2 us. Handlers run between two looks for what trainers have left in memory, up to 16
 // (parameter_server.cc): a push waits for no more than so many pieces.
 constexpr std::size_t kCutPieceFloats = std::size_t{1} << 12U;
+// Where each turn of the others may be an update, a cut must not take too many of them.
+constexpr std::size_t kMostTurns = 256;
 
 // Between two cuts that the chief asks for: its channel is kept for the next one. A chief that is
 // replaced is known otherwise.
@@ -60,11 +62,13 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     memory = make_cut_memory(task_, state_bytes());
     return net::InPlaceTerms{.memory = memory, .most = most_of_cut_reader()};
   });
+  milliseconds pause = task_.timeouts.silence;  // until it has asked for something
   while (connection->is_open()) {
     FrameHeader header;
-    if (co_await connection->read_header(header, kLongestPause)) {
+    if (co_await connection->read_header(header, pause)) {
       break;
     }
+    pause = kLongestPause;
     if (!connection->shares_memory()) {
       memory.reset();
     }
@@ -82,7 +86,7 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     const std::optional<CutName> name = core_.state().find_cut(request);
     std::shared_ptr<const Cut> cut;
     if (name && request.with_tensors) {
-      cut = co_await whole_cut(name->sequence, request.generation);
+      cut = co_await whole_cut(*connection, name->sequence, request.generation);
     }
     if (!name || (request.with_tensors && !cut)) {
       connection->send(net::Ack{header.request_id}.to_header());
@@ -99,7 +103,7 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
       continue;
     }
     if (memory && cut->values.span().size_bytes() <= memory->parameters().size()) {
-      const std::span<const std::byte> body = co_await left_in(*memory, *cut);
+      const std::span<const std::byte> body = co_await left_in(*memory, *connection, *cut);
       connection->send_borrowed(reply, body, memory);
     } else {
       connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
@@ -112,21 +116,22 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
 }
 
 // Steps are made between two pieces of a cut; and may be so many that another is kept by then.
-asio::awaitable<std::shared_ptr<const Cut>> RangeServer::whole_cut(std::uint64_t name,
-                                                                   net::Generation generation) {
-  while (copy_cut()) {
+asio::awaitable<std::shared_ptr<const Cut>> RangeServer::whole_cut(
+    const net::ServerConnection& asker, std::uint64_t name, net::Generation generation) {
+  while (asker.is_open() && copy_cut()) {
     co_await asio::post(process_.context(), asio::use_awaitable);
   }
-  co_return core_.state().kept_cut(name, generation);
+  co_return asker.is_open() ? core_.state().kept_cut(name, generation) : nullptr;
 }
 
 asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::ParameterMemory& memory,
+                                                                 const net::ServerConnection& asker,
                                                                  const Cut& cut) {
   const std::span<const std::byte> from = std::as_bytes(cut.values.span());
   const std::span<std::byte> to = memory.parameters().first(from.size());
-  constexpr std::size_t kPiece = kCutPieceFloats * sizeof(float);
-  for (std::size_t begin = 0; begin < from.size(); begin += kPiece) {
-    const auto piece = from.subspan(begin, std::min(kPiece, from.size() - begin));
+  const std::size_t most = std::max(kCutPieceFloats * sizeof(float), from.size() / kMostTurns);
+  for (std::size_t begin = 0; begin < from.size() && asker.is_open(); begin += most) {
+    const auto piece = from.subspan(begin, std::min(most, from.size() - begin));
     std::copy(piece.begin(), piece.end(), to.subspan(begin).begin());
     co_await asio::post(process_.context(), asio::use_awaitable);
   }
@@ -158,7 +163,8 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     co_return refuse(connection, header, kError,
                      describe(task_.cluster, task_.self) + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut = co_await whole_cut(request.name, request.generation);
+  std::shared_ptr<const Cut> cut =
+      co_await whole_cut(*connection, request.name, request.generation);
   if (!cut) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
