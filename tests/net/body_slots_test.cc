@@ -126,6 +126,7 @@ TEST_F(BodySlotsTest, ABodyMayBeWrittenInItsSlot) {
     for (const std::uint64_t entry : {3U, 4U}) {
       const std::span<std::byte> place = backup.place_for(1, kBody - 1);
       EXPECT_EQ(place.size(), kBody - 1);
+      if (place.empty()) co_return;
       EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "it is kept for one";
       const std::vector<std::byte> body = body_of(entry, kBody);
       std::ranges::copy(std::span(body).subspan(1), place.begin());
