@@ -19,7 +19,7 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 constexpr net::GradientMemory::Shape kNoGradients{.bytes = net::kLineBytes};
 
 bool may_leave_cuts(const Task& task, std::size_t bytes) {
-  return task.transport != Transport::kTcp && bytes != 0 && bytes <= kSmallBytes;
+  return task.transport != Transport::kTcp && bytes != 0 && bytes <= kSmallStateBytes;
 }
 
 std::size_t gradient_bytes(const RunConfig& config) {

@@ -38,9 +38,11 @@ namespace disttf::roles {
 // The most that a backup has a use for of these, in bytes; and the least.
 [[nodiscard]] std::size_t most_of_primary(const RunConfig& config, std::size_t floats);
 [[nodiscard]] std::size_t least_of_primary(const RunConfig& config, std::size_t floats);
+// A state of at most so many bytes may be held once more than it must be, where that saves time.
+inline constexpr std::size_t kSmallStateBytes = std::size_t{64} << 20U;
 // A ps's, for cuts of so many bytes that somebody asks for over one connection; and that one's, who
-// offers it to be offered the ps's, and has nothing to say in it. nullptr, of more than 64 MiB,
-// too: they are sent.
+// offers it to be offered the ps's, and has nothing to say in it. nullptr, of a larger state, too:
+// they are sent.
 [[nodiscard]] std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task,
                                                                     std::size_t bytes);
 [[nodiscard]] std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task,

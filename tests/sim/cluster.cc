@@ -1,4 +1,5 @@
-// The simulated cluster: its processes, whoever starts them again, and the faults.
+// The simulated cluster: its processes, whoever starts them again, and the faults. One class, and
+// so one file: nearly each fault asks which processes there are, and what was done to them before.
 #include <algorithm>
 #include <array>
 #include <csignal>

@@ -22,6 +22,7 @@
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/run/outcome.h"
 #include "roles/store/shell/storage.h"
 #include "roles/trainer/shell/trainer.h"
@@ -33,8 +34,6 @@ using std::chrono::milliseconds;
 
 // Between two looks at a store that is away.
 constexpr milliseconds kStorePause{1000};
-// A state of so many bytes is kept for the memory that it lies in when it is no more the newest.
-constexpr std::size_t kKeptBytes = std::size_t{64} << 20U;
 
 SnapshotCoordinator::Options coordinator_options(const Task& task, const CheckpointOptions& options,
                                                  const RunConfig& config) {
@@ -66,7 +65,6 @@ class Checkpointer::Impl {
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }
-    state_bytes_ = (1 + tensor_names_.size()) * layout_.size() * sizeof(float);
     if (task.meters != nullptr && !options.train_dir.empty()) {
       meters_ = &task.meters->checkpoints();
     }
@@ -261,15 +259,13 @@ class Checkpointer::Impl {
     if (!done.why_not.empty()) {
       meters_->failed();
     } else if (done.step) {
-      meters_->saved(state_bytes_, time);
+      meters_->saved(bytes_of(layout_.size()), time);
     }
   }
 
   // Each does what it is told, and tells the coordinator what came of it.
   SnapshotOrder carry_out(const SnapshotRequest& request, const ConnectToHost& order) {
-    const std::size_t bytes =
-        options_.sharded ? 0
-                         : (1 + tensor_names_.size()) * range_of(order.ps).size() * sizeof(float);
+    const std::size_t bytes = options_.sharded ? 0 : bytes_of(range_of(order.ps).size());
     const auto link = links_.try_emplace(order.ps, task_, order.ps, bytes, interrupt_).first;
     return coordinator_.connected(link->second.connect(request, order.replica), net::Clock::now());
   }
@@ -306,8 +302,8 @@ class Checkpointer::Impl {
     {
       const std::scoped_lock lock(mutex_);
       const auto before = std::exchange(newest_, state);
-      if (before && state_bytes_ <= kKeptBytes) {  // nobody else has it: newest() copies it here
-        collected_ = std::move(*before);
+      if (before && bytes_of(layout_.size()) <= kSmallStateBytes) {
+        collected_ = std::move(*before);  // nobody else has it: newest() copies under this lock
       }
     }
     if (!options_.train_dir.empty()) {
@@ -349,6 +345,11 @@ class Checkpointer::Impl {
     return math::shard_range(layout_.size(), ps, task_.cluster.ps.size());
   }
 
+  // Of the state of so many parameters.
+  [[nodiscard]] std::size_t bytes_of(std::size_t parameters) const {
+    return (1 + tensor_names_.size()) * parameters * sizeof(float);
+  }
+
   // For all that is fetched.
   void make_room() {
     TrainingState room;
@@ -384,7 +385,6 @@ class Checkpointer::Impl {
   Storage disk_;
   CheckpointStore store_;                  // under directory_mutex_, where it is changed or read
   std::vector<std::string> tensor_names_;  // of the optimizer's state
-  std::size_t state_bytes_ = 0;            // of all of it
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
   SnapshotSchedule schedule_;

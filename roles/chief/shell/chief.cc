@@ -1,11 +1,9 @@
 #include "roles/chief/shell/chief.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +16,7 @@
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
+#include "roles/chief/shell/chief_page.h"
 #include "roles/chief/shell/failover_thread.h"
 #include "roles/chief/shell/record_pictures.h"
 #include "roles/chief/shell/run_monitor.h"
@@ -464,33 +463,6 @@ class Leading {
   std::optional<Failure> failure_;
   std::chrono::nanoseconds time_of_evaluation_{0};  // of the result
 };
-
-// From now on, also while there is nothing to show yet. nullptr: none is asked for.
-std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal& stop) {
-  if (!options.page) {
-    return nullptr;
-  }
-  PageThread::Changes changes{.trace =
-                                  [&stop] {
-                                    stop.ask_to_trace(StopSignal::kUsualTrace);
-                                    return fmt::format("a timeline of {} steps is collected",
-                                                       StopSignal::kUsualTrace);
-                                  },
-                              .stop =
-                                  [] {
-                                    kill(getpid(), SIGTERM);
-                                    return std::string("the run ends now");
-                                  }};
-  if (!options.checkpoint.train_dir.empty()) {
-    changes.save = [&stop] {
-      stop.ask_to_save();
-      return std::string("the next step is saved");
-    };
-  }
-  auto page = std::make_unique<PageThread>(*options.page, std::move(changes));
-  log_info("The run's page is " + page->link());
-  return page;
-}
 
 }  // namespace
 

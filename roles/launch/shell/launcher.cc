@@ -268,10 +268,8 @@ JobStatus Launcher::status() const {
 }
 
 LocalTask& Launcher::task_of(const net::TaskId& id) const {
-  for (const auto& task : processes_.tasks()) {
-    if (task->id == id) {
-      return *task;
-    }
+  if (LocalTask* const task = processes_.find(id)) {
+    return *task;
   }
   throw UnknownTask("there is no task " + task_name(id) + " in this launch");
 }

@@ -5,6 +5,7 @@
 // Everything runs on the one thread that runs the io_context.
 #pragma once
 
+#include <algorithm>
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
@@ -73,6 +74,11 @@ class TaskProcesses {
 
   // In the order in which they came: first ps, chief, workers.
   [[nodiscard]] const LocalTasks& tasks() const { return tasks_; }
+  // nullptr: there is none of that name.
+  [[nodiscard]] LocalTask* find(const net::TaskId& id) const {
+    const auto task = std::ranges::find(tasks_, id, [](const auto& each) { return each->id; });
+    return task == tasks_.end() ? nullptr : task->get();
+  }
   [[nodiscard]] const SupervisedTask& state_of(const LocalTask& task) const {
     return supervisor_.tasks()[task.number];
   }

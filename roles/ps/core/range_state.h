@@ -114,7 +114,7 @@ class RangeState {
   // The cut that a request of the chief's is about, if there is one; begun first, where it asks for
   // the state as it is now. It need not have been copied yet: that is done whenever nobody waits.
   [[nodiscard]] std::optional<CutName> find_cut(const net::CutRequest& request);
-  // At most so many floats of it. False: all has been.
+  // Copies at most so many floats of it. False: there was nothing left to copy.
   bool copy_cut(std::size_t floats) { return shard_ && shard_->copy_cut(floats); }
   // The one of that name, whole.
   [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
