@@ -1,4 +1,5 @@
-// Products whose first operand is pixels: the bits of the products of floats.
+// Products whose first operand is pixels: the bits of the products of floats, most pixels being 0
+// or not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "math/denormals.h"
 #include "math/kernels_table.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
@@ -32,6 +34,21 @@ class PixelProducts : public IsaTest {
     }
     return pixels;
   }
+  // Four fifths are 0, in runs; here and there all of an example are, or none, and so of a place.
+  static std::vector<std::uint8_t> digits(std::size_t examples, std::size_t inputs) {
+    std::vector<std::uint8_t> pixels = made_up_pixels(examples * inputs);
+    for (std::size_t i = 0; i < examples; ++i) {
+      for (std::size_t j = 0; j < inputs; ++j) {
+        const std::size_t run = (i * 31 + j) / 5;
+        const bool is_empty = i % 23 == 7 || j % 60 >= 50;
+        const bool is_full = i % 29 == 11 || j % 90 == 40;
+        const bool is_zero = is_empty || (!is_full && run * 2654435761U >> 8U & 7U);
+        std::uint8_t& pixel = pixels[i * inputs + j];
+        pixel = is_zero ? 0 : pixel | 1U;
+      }
+    }
+    return pixels;
+  }
   static AlignedVector floats_of(const std::vector<std::uint8_t>& pixels) {
     AlignedVector floats(pixels.size());
     table().pixels_to_floats(pixels.data(), floats.data(), pixels.size());
@@ -43,9 +60,16 @@ class PixelProducts : public IsaTest {
   }
 
   static void expect_same_bits(ProductShape shape, bool has_start = true) {
-    const auto pixels = made_up_pixels(shape.rows * shape.depth);
-    const AlignedVector floats = floats_of(pixels);
     const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+    expect_same_bits(shape, made_up_pixels(shape.rows * shape.depth), b, has_start);
+    // The same matrix as A^T of a product whose depth is as long as the rows were.
+    const ProductShape other{.rows = shape.depth, .columns = shape.columns, .depth = shape.rows};
+    expect_same_bits_transposed(other, made_up_pixels(shape.rows * shape.depth));
+  }
+
+  static void expect_same_bits(ProductShape shape, const std::vector<std::uint8_t>& pixels,
+                               const AlignedVector& b, bool has_start = true) {
+    const AlignedVector floats = floats_of(pixels);
     const AlignedVector start = made_up_numbers(shape.columns, 4);
     const float* from = has_start ? start.data() : nullptr;
     AlignedVector expected(shape.rows * shape.columns);
@@ -57,16 +81,19 @@ class PixelProducts : public IsaTest {
     table().f32.product_of_pixels(pixels.data(), b.data(), c.data(), shape, from, scratch.data());
     EXPECT_EQ(bits_of(c.span()), bits_of(expected.span()))
         << shape.rows << "x" << shape.depth << "x" << shape.columns;
-    // The same matrix as A^T of a product whose depth is as long as the rows were.
-    const ProductShape other{.rows = shape.depth, .columns = shape.columns, .depth = shape.rows};
-    expect_same_bits_transposed(other, pixels, floats);
   }
 
   // A lies as [depth, a_stride or rows].
   static void expect_same_bits_transposed(ProductShape shape,
                                           const std::vector<std::uint8_t>& pixels,
-                                          const AlignedVector& floats, std::size_t first = 0) {
-    const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
+                                          std::size_t first = 0) {
+    expect_same_bits_transposed(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2),
+                                first);
+  }
+  static void expect_same_bits_transposed(ProductShape shape,
+                                          const std::vector<std::uint8_t>& pixels,
+                                          const AlignedVector& b, std::size_t first = 0) {
+    const AlignedVector floats = floats_of(pixels);
     AlignedVector expected(shape.rows * shape.columns);
     AlignedVector c(shape.rows * shape.columns);
     AlignedVector scratch(kProductScratchFloats);
@@ -106,12 +133,87 @@ TEST_P(PixelProducts, MayStartFromNothing) {
 TEST_P(PixelProducts, MayComputeSomeRowsOfATransposedMatrix) {
   const std::size_t inputs = 784;
   const std::size_t batch = 100;
-  const auto pixels = made_up_pixels(inputs * batch);
-  const AlignedVector floats = floats_of(pixels);
-  for (const std::size_t first : {0U, 52U, 392U}) {
-    expect_same_bits_transposed({.rows = 100, .columns = 100, .depth = batch, .a_stride = inputs},
-                                pixels, floats, first);
+  for (const auto& pixels : {made_up_pixels(inputs * batch), digits(batch, inputs)}) {
+    for (const std::size_t first : {0U, 52U, 392U}) {
+      expect_same_bits_transposed({.rows = 100, .columns = 100, .depth = batch, .a_stride = inputs},
+                                  pixels, first);
+    }
   }
+}
+
+// Where most pixels are 0 the products pass over them.
+
+TEST_P(PixelProducts, HaveTheBitsOfFloatsWhereMostPixelsAreZero) {
+  for (const std::size_t rows : {15U, 16U, 17U, 47U, 100U, 129U}) {
+    for (const std::size_t columns : {1U, 10U, 17U, 33U, 49U, 100U, 113U}) {
+      for (const std::size_t depth : {16U, 49U, 63U, 64U, 65U, 128U, 129U, 300U}) {
+        const auto pixels = digits(rows, depth);
+        const AlignedVector b = made_up_numbers(depth * columns, 2);
+        ASSERT_NO_FATAL_FAILURE(
+            expect_same_bits({.rows = rows, .columns = columns, .depth = depth}, pixels, b));
+        ASSERT_NO_FATAL_FAILURE(expect_same_bits_transposed(
+            {.rows = depth, .columns = columns, .depth = rows}, pixels));
+      }
+    }
+  }
+}
+
+TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
+  for (const ProductShape shape : {ProductShape{.rows = 1030, .columns = 20, .depth = 130},
+                                   ProductShape{.rows = 131, .columns = 256, .depth = 784},
+                                   ProductShape{.rows = 130, .columns = 1100, .depth = 150}}) {
+    const auto pixels = digits(shape.rows, shape.depth);
+    expect_same_bits(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2));
+    expect_same_bits_transposed(
+        {.rows = shape.depth, .columns = shape.columns, .depth = shape.rows}, pixels);
+  }
+}
+
+// 0 times an infinity is no number, and 0 times what is none neither.
+TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
+  constexpr std::size_t kRows = 100;
+  constexpr std::size_t kDepth = 300;
+  constexpr std::size_t kColumns = 130;  // two strips or more
+  const auto pixels = digits(kRows, kDepth);
+  for (const float odd :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    for (const std::size_t at : {std::size_t{0}, 70 * kColumns + 129, (kRows - 1) * kColumns}) {
+      SCOPED_TRACE(at);
+      AlignedVector b = made_up_numbers(kDepth * kColumns, 2);
+      b.data()[at] = odd;
+      expect_same_bits({.rows = kRows, .columns = kColumns, .depth = kDepth}, pixels, b);
+      AlignedVector delta = made_up_numbers(kRows * kColumns, 2);
+      delta.data()[at] = odd;
+      expect_same_bits_transposed({.rows = kDepth, .columns = kColumns, .depth = kRows}, pixels,
+                                  delta);
+    }
+  }
+}
+
+// -0 and 0 are different bits. To -0 nothing is added where a step is passed over, and 0 or -0
+// where it is made.
+TEST_P(PixelProducts, MakeZeroOfMinusZero) {
+  const FlushedDenormals flushed;
+  constexpr std::size_t kRows = 100;
+  constexpr std::size_t kDepth = 200;
+  const auto pixels = digits(kRows, kDepth);
+  AlignedVector b(kDepth * 20);
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    b.data()[i] = i % 3 == 0 ? 1e-38F : -1e-38F;  // times a pixel: 0, of either sign
+  }
+  AlignedVector c(kRows * 20);
+  AlignedVector scratch(kProductScratchFloats);
+  AlignedVector start(20);
+  std::ranges::fill(start.span(), -0.0F);
+  const ProductShape shape{.rows = kRows, .columns = 20, .depth = kDepth};
+  table().f32.product_of_pixels(pixels.data(), b.data(), c.data(), shape, start.data(),
+                                scratch.data());
+  EXPECT_EQ(bits_of(c.span()), std::vector<std::uint32_t>(c.size(), 0));
+  expect_same_bits(shape, pixels, b, /*has_start=*/false);
+  table().f32.product(floats_of(pixels).data(), b.data(), c.data(), shape, start.data(),
+                      scratch.data());
+  EXPECT_EQ(bits_of(c.span()), std::vector<std::uint32_t>(c.size(), 0));
 }
 
 }  // namespace
