@@ -4,6 +4,7 @@
 //   products/MODEL                  the matrix products of one step of 100 images, one core
 //   products_bf16/MODEL             the same, operands bfloat16        floor: products
 //   gradient/MODEL                  Model::gradient                    floor: products
+//   gradient_of_digits/MODEL        the same of images most of whose pixels are 0  floor: products
 //   gradient_bf16/MODEL             the same, operands bfloat16        floor: products_bf16
 //   optimizer/KIND                  one update of the 784-100-10 model floor: memcpy
 //   raw_echo/BYTES                  loopback round trip between two processes, blocking sockets

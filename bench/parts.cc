@@ -2,10 +2,12 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/benchmarks.h"
+#include "data/digits_draw.h"
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/optimizer.h"
@@ -13,7 +15,9 @@
 namespace disttf::bench {
 namespace {
 
-void gradient(benchmark::State& state, const std::string& model_name, math::ComputeDtype dtype) {
+// Of images that have hardly a pixel that is 0, or of the built-in digits, of which most are.
+void gradient(benchmark::State& state, const std::string& model_name, math::ComputeDtype dtype,
+              bool of_digits) {
   math::Model model(bench_model(model_name), kBatch, math::supported_isas().front(), dtype);
   math::AlignedVector parameters(model.layout().size());
   math::AlignedVector out(model.layout().size());
@@ -24,6 +28,10 @@ void gradient(benchmark::State& state, const std::string& model_name, math::Comp
   std::vector<std::uint8_t> labels(kRows);
   for (std::size_t row = 0; row < kRows; ++row) {
     labels[row] = static_cast<std::uint8_t>(row % 10);
+    if (of_digits) {
+      data::draw_digit(labels[row], row,
+                       std::span(images).subspan(row * 784).first<data::kDigitPixels>());
+    }
   }
   std::vector<std::uint32_t> rows(kBatch);
   std::iota(rows.begin(), rows.end(), 0U);
@@ -95,11 +103,14 @@ void optimizer(benchmark::State& state, math::OptimizerKind kind) {
 void register_parts() {
   for (const char* model : kBenchModels) {
     benchmark::RegisterBenchmark((std::string("gradient/") + model).c_str(), &gradient, model,
-                                 math::ComputeDtype::kF32)
+                                 math::ComputeDtype::kF32, /*of_digits=*/false)
+        ->UseRealTime();
+    benchmark::RegisterBenchmark((std::string("gradient_of_digits/") + model).c_str(), &gradient,
+                                 model, math::ComputeDtype::kF32, /*of_digits=*/true)
         ->UseRealTime();
     if (math::can_multiply(math::supported_isas().front(), math::ComputeDtype::kBf16)) {
       benchmark::RegisterBenchmark((std::string("gradient_bf16/") + model).c_str(), &gradient,
-                                   model, math::ComputeDtype::kBf16)
+                                   model, math::ComputeDtype::kBf16, /*of_digits=*/false)
           ->UseRealTime();
     }
   }
