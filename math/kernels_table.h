@@ -6,10 +6,10 @@
 // call overlap. Sizes may be zero.
 //
 // A product's bits on AVX2, on AVX-512 and on NEON are the same: each element is one chain of fused
-// multiply-adds. The generic set has no such instruction and adds in another order, so it differs
-// from them in the last bits. Everything else here is written element by element from + - * /
-// sqrt, each rounded once: the same bits on every set, however the compiler vectorises it and
-// wherever the caller cuts the vector.
+// multiply-adds, and where that comes to -0, it is 0. The generic set has no such instruction and
+// adds in another order, so it differs from them in the last bits. Everything else here is written
+// element by element from + - * / sqrt, each rounded once: the same bits on every set, however the
+// compiler vectorises it and wherever the caller cuts the vector.
 //
 // Products of bfloat16: A and B are rounded to it, to nearest even as in math/bf16.h; everything
 // else is float32. The depth is cut into pieces of kBf16Chain steps. Each piece is one chain of
@@ -122,8 +122,9 @@ struct Products {
   // C = A B^T; B lies as [columns, depth].
   void (*product_bt)(const float* a, const float* b, float* c, ProductShape shape,
                      float* scratch) noexcept;
-  // The first two where A is what pixels_to_floats() makes of `a`: the same bits. REQUIRES: the
-  // depth is not 0. Null where that is not quicker than to keep the floats.
+  // The first two where A is what pixels_to_floats() makes of `a`: the same bits, and where most
+  // pixels are 0 in half the time. REQUIRES: the depth is not 0. Null where that is not quicker
+  // than to keep the floats.
   void (*product_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,
                             const float* start, float* scratch) noexcept = nullptr;
   void (*product_at_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,

@@ -1,7 +1,8 @@
 // The matrix products of one training step and nothing else: the floor that a benchmark holds
 // Model::gradient against. Same shapes, same order; no gather, bias, relu, softmax. A convolution
 // counts as the product of the matrix that has a row for each position of its output. The batch is
-// floats: where a Model multiplies pixels, to make numbers of them is not in the floor.
+// floats, few of them 0: where a Model multiplies pixels, to make numbers of them is not in the
+// floor, nor is that it passes over those that are 0.
 #pragma once
 
 #include <cstddef>
