@@ -123,7 +123,7 @@ struct Products {
   void (*product_bt)(const float* a, const float* b, float* c, ProductShape shape,
                      float* scratch) noexcept;
   // The first two where A is what pixels_to_floats() makes of `a`: the same bits, and where most
-  // pixels are 0 in half the time. REQUIRES: the depth is not 0. Null where that is not quicker
+  // pixels are 0 in less time. REQUIRES: the depth is not 0. Null where that is not quicker
   // than to keep the floats.
   void (*product_of_pixels)(const std::uint8_t* a, const float* b, float* c, ProductShape shape,
                             const float* start, float* scratch) noexcept = nullptr;

@@ -171,14 +171,16 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
 
 // 0 times an infinity is no number, and 0 times what is none neither.
 TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
-  constexpr std::size_t kRows = 100;
-  constexpr std::size_t kDepth = 300;
-  constexpr std::size_t kColumns = 130;  // two strips or more
+  // Two pieces of the depth, either way, whose rows of B are not whole groups of four; two strips.
+  constexpr std::size_t kRows = 133;
+  constexpr std::size_t kDepth = 301;
+  constexpr std::size_t kColumns = 130;
   const auto pixels = digits(kRows, kDepth);
   for (const float odd :
        {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
         std::numeric_limits<float>::quiet_NaN()}) {
-    for (const std::size_t at : {std::size_t{0}, 70 * kColumns + 129, (kRows - 1) * kColumns}) {
+    for (const std::size_t at :
+         {std::size_t{0}, 70 * kColumns + 129, 130 * kColumns, (kRows - 1) * kColumns}) {
       SCOPED_TRACE(at);
       AlignedVector b = made_up_numbers(kDepth * kColumns, 2);
       b.data()[at] = odd;
@@ -191,6 +193,21 @@ TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
   }
 }
 
+TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFiniteInALaterGroupOfStrips) {
+  constexpr ProductShape kShape{.rows = 300, .columns = 1100, .depth = 100};
+  AlignedVector delta = made_up_numbers(kShape.depth * kShape.columns, 2);
+  delta.data()[50 * kShape.columns + 1050] = std::numeric_limits<float>::infinity();
+  expect_same_bits_transposed(kShape, digits(kShape.depth, kShape.rows), delta);
+}
+
+TEST_P(PixelProducts, MayHaveNoColumns) {
+  const auto pixels = digits(100, 100);
+  const AlignedVector nothing(0);
+  const ProductShape shape{.rows = 100, .columns = 0, .depth = 100};
+  expect_same_bits(shape, pixels, nothing);
+  expect_same_bits_transposed(shape, pixels, nothing);
+}
+
 // -0 and 0 are different bits. A sum that is -0 becomes 0 at a step that adds 0, and stays what it
 // is where that step is passed over.
 TEST_P(PixelProducts, MakeZeroOfMinusZero) {
@@ -201,7 +218,7 @@ TEST_P(PixelProducts, MakeZeroOfMinusZero) {
   auto pixels = digits(kRows, kDepth);
   AlignedVector b(kDepth * kColumns);
   for (std::size_t k = 0; k < kDepth; ++k) {
-    const bool is_blank = k % 10 == 9;
+    const bool is_blank = k % 10 == 0;  // not the last one, after which a sum would be 0 by itself
     for (std::size_t i = 0; i < kRows; ++i) {
       std::uint8_t& pixel = pixels[i * kDepth + k];
       pixel = is_blank ? 0 : std::min<std::uint8_t>(pixel, 200);
