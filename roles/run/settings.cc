@@ -150,7 +150,8 @@ std::vector<Setting> make_settings() {
                        math::kComputeDtypeNames},
        .about = "what the operands of products and convolutions are rounded to, sums stay "
                 "float32; `bf16`: [up to twice as fast](performance.md#products-of-bfloat16) where the "
-                "CPU has AMX, but not for images that are mostly 0; slower where it has nothing for it",
+                "CPU has AMX, but not for images whose pixels are mostly 0; slower where it has nothing "
+                "for it",
        .argument = "NAME"},
       {.name = "batch_size",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.batch_size; },
