@@ -36,9 +36,9 @@ inline constexpr std::array<std::string_view, 2> kComputeDtypeNames = {"f32", "b
 // Whether a set can multiply so: bfloat16 takes fused multiply-adds, which the generic set lacks.
 [[nodiscard]] bool can_multiply(Isa isa, ComputeDtype dtype) noexcept;
 
-// What makes the products of bfloat16: always the same bits (math/kernels_table.h). The tile unit
-// takes half as long as float32 and less; pairs, VDPBF16PS, are for AMD's CPUs; rounded operands as
-// floats, where a CPU has neither, take one and a half times as long as float32 and more.
+// What makes products of bfloat16: always the same bits (math/kernels_table.h). The tile unit takes
+// half as long as float32's that pass over nothing, or less; pairs, VDPBF16PS, are for AMD's CPUs;
+// rounded operands as floats, where a CPU has neither, take one and a half times as long, or more.
 enum class Bf16Multiplier : std::uint8_t { kRoundedFloats, kPairs, kTileUnit };
 // The best that the CPU has, where `isa` is AVX-512, or the default. The first time, it asks Linux
 // for the tile unit. REQUIRES: can_multiply(isa, kBf16).

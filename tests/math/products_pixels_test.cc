@@ -171,7 +171,8 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
 
 // 0 times an infinity is no number, and 0 times what is none neither.
 TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
-  // Two pieces of the depth, either way, whose rows of B are not whole groups of four; two strips.
+  // Several pieces of the depth, either way, the last with rows of B that are no whole groups of
+  // four; two strips or more.
   constexpr std::size_t kRows = 133;
   constexpr std::size_t kDepth = 301;
   constexpr std::size_t kColumns = 130;

@@ -1,5 +1,6 @@
-// --compute_dtype bf16: faster products, everything else as without it. The weights depend neither
-// on the transport, nor on the number of ps and threads, nor on the instructions that multiply.
+// --compute_dtype bf16: products of rounded operands, everything else as without it. The weights
+// depend neither on the transport, nor on the number of ps and threads, nor on the instructions
+// that multiply.
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
