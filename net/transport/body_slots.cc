@@ -6,31 +6,56 @@
 #include <system_error>
 #include <utility>
 
+#include "net/wire/bare_message.h"
+#include "net/wire/messages.h"
+
 namespace disttf::net {
 namespace {
 
 // No frame has it: it is not known yet which one.
 constexpr std::uint64_t kKept = UINT64_MAX;
+// Nor this: no acknowledgement says that the other end has read a frame of this kind.
+constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 
 }  // namespace
 
-std::unique_ptr<BodySlots> BodySlots::create(std::size_t bytes, std::size_t count) {
+std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape, std::size_t most) {
+  assert(shape.count <= kHeadersInSlot);
   std::error_code error;  // whatever it is, frames will do
   const std::optional<std::uint64_t> token = draw_token();
   auto rendezvous = Rendezvous::open(error);
-  return rendezvous && token ? std::unique_ptr<BodySlots>(
-                                   new BodySlots(std::move(rendezvous), *token, bytes, count))
-                             : nullptr;
+  return rendezvous && token
+             ? std::unique_ptr<BodySlots>(new BodySlots(std::move(rendezvous), *token, shape, most))
+             : nullptr;
 }
 
-BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, std::size_t bytes,
-                     std::size_t count)
-    : rendezvous_(std::move(rendezvous)), token_(token), bytes_(bytes), slots_(count) {}
+BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token,
+                     const Shape& shape, std::size_t most)
+    : rendezvous_(std::move(rendezvous)),
+      token_(token),
+      shape_(shape),
+      most_(most),
+      slots_(shape.count) {}
+
+std::size_t BodySlots::sleep_word_of(const Shape& shape) noexcept {
+  return shape.count * whole_pages(shape.bytes);
+}
+
+// On a line of its own: the other end reads the word whenever it has acknowledged something.
+std::size_t BodySlots::headers_of(const Shape& shape) noexcept {
+  return sleep_word_of(shape) + kLineBytes;
+}
+
+std::size_t BodySlots::largest(const Shape& shape) noexcept {
+  return headers_of(shape) + kHeaderSlotBytes;
+}
 
 SharedOffer BodySlots::offer() const noexcept {
   return {.rendezvous = rendezvous_ ? rendezvous_->name() : 0,
           .token = token_,
-          .size = largest(bytes_, slots_.size())};
+          .size = largest(shape_),
+          .slot = headers_of(shape_),
+          .sleep_word = sleep_word_of(shape_)};
 }
 
 std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) {
@@ -42,28 +67,50 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
     state_ = State::kAgreed;
     return std::nullopt;
   }
+  acks_at_ = 0;
   if (before != State::kOffered || declines) {
     memory_.reset();
     return std::nullopt;
   }
   std::error_code error;  // whatever it is, frames will do
-  const std::optional<HandedOver> handed = rendezvous->admit(token_);
-  memory_ = handed ? SharedMemory::create(largest(bytes_, slots_.size()), error) : nullptr;
+  std::optional<HandedOver> handed = rendezvous->admit(token_);
+  memory_ = handed && adopt(std::move(handed->what), theirs)
+                ? SharedMemory::create(largest(shape_), error)
+                : nullptr;
   if (!memory_ || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
     memory_.reset();
+    acks_at_ = 0;
     return SharedOffer{};  // which is declined
   }
   state_ = State::kHandedOver;
-  return SharedOffer{.token = theirs.token, .size = memory_->bytes().size()};
+  unread_.reset();  // what was sent before it has been read when the second SHARE is answered
+  SharedOffer own = offer();
+  own.token = theirs.token;
+  return own;
+}
+
+bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
+  std::error_code error;
+  view_ = SharedView::map(std::move(memory), theirs, most_, error);
+  if (!view_) {
+    return false;
+  }
+  const std::size_t size = view_->bytes().size();
+  acks_at_ = slot_within(size, theirs.slot);
+  their_sleep_word_ = sleep_word_within(size, theirs.sleep_word);
+  if (acks_at_ != 0) {
+    heard_.skip(acks());
+  }
+  return acks_at_ == theirs.slot;  // otherwise acknowledgements would be left where nobody can look
 }
 
 std::size_t BodySlots::place_of(const Slot& slot) const noexcept {
-  return static_cast<std::size_t>(&slot - slots_.data()) * whole_pages(bytes_);
+  return static_cast<std::size_t>(&slot - slots_.data()) * whole_pages(shape_.bytes);
 }
 
 BodySlots::Slot* BodySlots::find_place(std::size_t bytes) noexcept {
   const auto slot = std::ranges::find(slots_, false, &Slot::is_taken);
-  const bool has_room = has_agreed() && slot != slots_.end() && bytes <= bytes_ && bytes != 0;
+  const bool has_room = has_agreed() && slot != slots_.end() && bytes <= shape_.bytes && bytes != 0;
   return has_room ? &*slot : nullptr;
 }
 
@@ -72,7 +119,7 @@ BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept 
     return nullptr;
   }
   const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
-  Slot& slot = slots_[offset / whole_pages(bytes_)];
+  Slot& slot = slots_[offset / whole_pages(shape_.bytes)];
   return slot.is_taken && slot.request_id == kKept ? &slot : nullptr;
 }
 
@@ -85,13 +132,13 @@ std::span<std::byte> BodySlots::keep(std::size_t head, std::size_t rest) {
   return memory_->bytes().subspan(place_of(*slot) + head, rest);
 }
 
-bool BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
+Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
                       std::span<const std::byte> rest) {
   const std::size_t size = head.size() + rest.size();
   Slot* const kept = find_kept(rest);
   Slot* const slot = kept != nullptr ? kept : find_place(size);
   if (slot == nullptr) {
-    return false;
+    return Left::kNot;
   }
   *slot = {.is_taken = true, .request_id = header.request_id};
   const auto body = memory_->bytes().subspan(place_of(*slot), size);
@@ -104,12 +151,39 @@ bool BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   header.flags |= kFlagInPlace;
   header.place = place_of(*slot);
   header.body_size = size;
-  return true;
+  if (acks_at_ == 0 || their_sleep_word_ == 0 || unread_ || is_asleep(their_sleep_word())) {
+    return Left::kBody;
+  }
+  const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderSlotBytes);
+  return leave_header(HeaderSlot(headers), header, their_sleep_word());
+}
+
+// A HEARTBEAT may be overtaken; the agreement sees to its own frames.
+void BodySlots::sends(const FrameHeader& header) noexcept {
+  if (is_bodiless<Heartbeat>(header) || header.kind == FrameKind::kShare) {
+    return;
+  }
+  unread_ = header.kind == FrameKind::kUpdate ? header.request_id : kUnnumbered;
 }
 
 void BodySlots::done(std::uint64_t request_id) noexcept {
   for (Slot& slot : slots_) {
     slot.is_taken = slot.is_taken && slot.request_id > request_id;
+  }
+  if (unread_ && *unread_ <= request_id) {
+    unread_.reset();
+  }
+}
+
+std::error_code BodySlots::take_ack(FrameHeader& header) noexcept {
+  const std::error_code error = heard_.take(acks(), header);
+  return error || is_bodiless<Ack>(header) ? error : WireError::kUnexpected;
+}
+
+void BodySlots::set_asleep(bool asleep) noexcept {
+  if (memory_) {
+    const auto word = memory_->bytes().subspan(sleep_word_of(shape_), kSleepWordBytes);
+    net::set_asleep(SleepWord(word), asleep);
   }
 }
 

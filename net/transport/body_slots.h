@@ -3,7 +3,9 @@
 // it is done with that frame. A ps has such memory for the updates that it tells its backup.
 //
 // The two agree as a trainer and a ps do (net/transport/gradient_memory.h): who offers is in the
-// trainer's place, and has no use for the memory that it is offered in return.
+// trainer's place. The headers of such frames, too, are left there, and their acknowledgements in
+// the other end's memory (net/transport/header_slot.h), where neither overtakes a frame that the
+// other end may not have read, and that end is awake.
 //
 // Not thread-safe.
 #pragma once
@@ -13,9 +15,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <vector>
 
 #include "net/transport/handover.h"
+#include "net/transport/header_slot.h"
 #include "net/transport/shared_memory.h"
 #include "net/wire/frame.h"
 
@@ -23,13 +27,16 @@ namespace disttf::net {
 
 class BodySlots {
  public:
-  // `count` slots for so many bytes each, which are taken when the other end has come for them:
-  // mostly it is on another machine. nullptr where the system has no way to hand memory over.
-  [[nodiscard]] static std::unique_ptr<BodySlots> create(std::size_t bytes, std::size_t count);
+  struct Shape {
+    std::size_t bytes = 0;  // of a body
+    std::size_t count = 1;  // of slots, kHeadersInSlot at most
+  };
+  // The memory is taken when the other end has come for it: mostly it is on another machine.
+  // `most`: bytes of that one's, which are mapped. nullptr where the system has no way to hand
+  // memory over.
+  [[nodiscard]] static std::unique_ptr<BodySlots> create(const Shape& shape, std::size_t most);
   // Of all of it: the most that the other end has a use for.
-  [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t count) noexcept {
-    return count * whole_pages(bytes);
-  }
+  [[nodiscard]] static std::size_t largest(const Shape& shape) noexcept;
 
   // The body of the first SHARE.
   [[nodiscard]] SharedOffer offer() const noexcept;
@@ -42,12 +49,24 @@ class BodySlots {
   // lie there. They are to be written, and left, or the connection closed. Nothing: as leave().
   [[nodiscard]] std::span<std::byte> keep(std::size_t head, std::size_t rest);
   // Copies a body, `head` and behind it `rest`, into a free slot, or only `head`, where `rest` has
-  // been written in one that was kept; the header says where, and is to be sent alone. False: they
-  // have not agreed, or no slot is free, or none is that large.
-  [[nodiscard]] bool leave(FrameHeader& header, std::span<const std::byte> head,
+  // been written in one that was kept; the header says where. kNot: they have not agreed, or no
+  // slot is free, or none is that large.
+  [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
+  // A frame goes over the connection. Until the other end acknowledges one that is sent with a body
+  // for a slot, or behind it, no header is left.
+  void sends(const FrameHeader& header) noexcept;
   // The other end is done with the frames of this request_id, and of lower ones.
   void done(std::uint64_t request_id) noexcept;
+
+  // Whether an acknowledgement lies in the other end's memory. It came before whatever came over
+  // the connection since.
+  [[nodiscard]] bool has_ack() const noexcept { return acks_at_ != 0 && heard_.sees(acks()); }
+  // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES: has_ack().
+  [[nodiscard]] std::error_code take_ack(FrameHeader& header) noexcept;
+  // Whether this end sleeps: then it is sent a frame behind an acknowledgement that was left. One
+  // that is awake looks for these, and does so once more between set_asleep(true) and its sleep.
+  void set_asleep(bool asleep) noexcept;
 
  private:
   enum class State : std::uint8_t { kOffered, kHandedOver, kAgreed, kDeclined };
@@ -56,19 +75,39 @@ class BodySlots {
     std::uint64_t request_id = 0;  // of the frame whose body lies there
   };
 
+  // Where the word lies that says whether this end sleeps, and the slot of headers behind it.
+  [[nodiscard]] static std::size_t sleep_word_of(const Shape& shape) noexcept;
+  [[nodiscard]] static std::size_t headers_of(const Shape& shape) noexcept;
+  // The other end's memory is as it says: this one reads acknowledgements there.
+  [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& theirs);
+  // REQUIRES: there are some.
+  [[nodiscard]] HeaderSlotView acks() const noexcept {
+    return HeaderSlotView(view_->bytes().subspan(acks_at_, kHeaderSlotBytes));
+  }
+  [[nodiscard]] SleepWordView their_sleep_word() const noexcept {
+    return SleepWordView(view_->bytes().subspan(their_sleep_word_, kSleepWordBytes));
+  }
   [[nodiscard]] std::size_t place_of(const Slot& slot) const noexcept;
   // nullptr: nowhere.
   [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;
   [[nodiscard]] Slot* find_kept(std::span<const std::byte> rest) noexcept;
-  BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, std::size_t bytes,
-            std::size_t count);
+  BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, const Shape& shape,
+            std::size_t most);
 
   std::unique_ptr<Rendezvous> rendezvous_;  // until the first SHARED
   std::unique_ptr<SharedMemory> memory_;    // once it is to be handed over
   const std::uint64_t token_;
-  const std::size_t bytes_;  // of a slot
+  const Shape shape_;
+  const std::size_t most_;
   std::vector<Slot> slots_;
   State state_ = State::kOffered;
+  std::shared_ptr<const SharedView> view_;  // the other end's, once it has handed it over
+  // Where in it they lie. 0: they are frames; and this end sends its headers.
+  std::size_t acks_at_ = 0;
+  std::size_t their_sleep_word_ = 0;
+  HeaderSlotReader heard_;  // of the acknowledgements
+  // The frame by whose acknowledgement all that were sent have been read; nullopt: they have been.
+  std::optional<std::uint64_t> unread_;
 };
 
 }  // namespace disttf::net

@@ -75,4 +75,9 @@ bool is_asleep(SleepWordView word) noexcept {
   return __atomic_load_n(value, __ATOMIC_SEQ_CST) != 0;
 }
 
+Left leave_header(HeaderSlot slot, const FrameHeader& header, SleepWordView readers) noexcept {
+  leave_header(slot, header);
+  return is_asleep(readers) ? Left::kAndRing : Left::kHeader;
+}
+
 }  // namespace disttf::net

@@ -1,7 +1,8 @@
 // Headers without a frame, between tasks that share memory (net/transport/shared_memory.h): one
 // leaves headers in its own memory, in a slot that the other one looks at, and rings, with a
 // HEARTBEAT, only where that one sleeps. A word in that one's memory says whether it does. So a ps
-// answers trainers, and trainers push to a ps that is awake, and pull.
+// answers trainers, and trainers push to a ps that is awake, and pull; and so a primary tells its
+// backup of updates, which that one acknowledges.
 //
 // Who leaves a header does so, then reads the word. Who waits for one sets the word, then looks
 // once more, then sleeps. All four are sequentially consistent, so at least one of the two sees
@@ -58,12 +59,14 @@ class HeaderSlotReader {
   std::uint64_t taken_ = 0;
 };
 
-// Whether a trainer may leave that: a push whose body lies in memory, or a pull.
+// Whether a trainer may leave that: a push whose body lies in memory, or a pull; or a primary: an
+// update whose body lies there.
 [[nodiscard]] constexpr bool is_left_request(const FrameHeader& header) noexcept {
   const bool is_in_place = (header.flags & kFlagInPlace) != 0;
   return header.kind == FrameKind::kPull ? !is_in_place && header.body_size == 0
                                          : is_in_place && (header.kind == FrameKind::kPushPull ||
-                                                           header.kind == FrameKind::kPush);
+                                                           header.kind == FrameKind::kPush ||
+                                                           header.kind == FrameKind::kUpdate);
 }
 
 // Where a slot, or a sleep word, lies in memory of so many bytes, if somebody says that it lies
@@ -78,5 +81,16 @@ using SleepWordView = std::span<const std::byte, kSleepWordBytes>;
 
 void set_asleep(SleepWord word, bool asleep) noexcept;
 [[nodiscard]] bool is_asleep(SleepWordView word) noexcept;
+
+// What has become of a frame that may stay in memory, whole or in part.
+enum class Left : std::uint8_t {
+  kNot,      // its body lies elsewhere: it is to be sent as ever
+  kBody,     // the body stays where it is; the header, which says so now, is to be sent
+  kHeader,   // the header was left, too: nothing is to be sent
+  kAndRing,  // the same, and whoever is to read it sleeps: any frame wakes it up
+};
+// Leaves the header, then reads the word: kHeader or kAndRing.
+[[nodiscard]] Left leave_header(HeaderSlot slot, const FrameHeader& header,
+                                SleepWordView readers) noexcept;
 
 }  // namespace disttf::net

@@ -10,8 +10,8 @@ namespace disttf::net {
 // ------------------------------------------------------------------------------------- the memory
 
 ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
-                                 std::size_t trainers)
-    : memory_(std::move(memory)), bytes_(bytes), requests_(trainers) {
+                                 std::size_t slots)
+    : memory_(std::move(memory)), bytes_(bytes), requests_(slots) {
   set_asleep(true);
 }
 
@@ -20,20 +20,20 @@ ParameterMemory::~ParameterMemory() {
   look();
 }
 
-std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t trainers) {
+std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t slots) {
   std::error_code error;  // whatever it is, frames will do
-  auto memory = SharedMemory::create(largest(bytes, trainers), error);
+  auto memory = SharedMemory::create(largest(bytes, slots), error);
   return memory ? std::shared_ptr<ParameterMemory>(
-                      new ParameterMemory(std::move(memory), bytes, trainers))
+                      new ParameterMemory(std::move(memory), bytes, slots))
                 : nullptr;
 }
 
-std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t trainers) noexcept {
-  return bytes + trainers * kHeaderSlotBytes + kLineBytes;
+std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t slots) noexcept {
+  return bytes + slots * kHeaderSlotBytes + kLineBytes;
 }
 
-std::size_t ParameterMemory::slot_of(std::size_t trainer) const noexcept {
-  return bytes_ + trainer * kHeaderSlotBytes;
+std::size_t ParameterMemory::place_of(std::size_t slot) const noexcept {
+  return bytes_ + slot * kHeaderSlotBytes;
 }
 
 void ParameterMemory::set_asleep(bool asleep) noexcept {
@@ -58,7 +58,7 @@ PendingHandover::PendingHandover(Descriptor peer, const SharedOffer& theirs, con
       theirs_(theirs),
       own_(own),
       parameters_(terms.memory),
-      trainer_(terms.trainer),
+      slot_(terms.slot),
       most_(terms.most) {}
 
 std::unique_ptr<PendingHandover> PendingHandover::begin(
@@ -82,10 +82,10 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
   const SharedOffer own = {
       .token = *token,
       .size = memory.bytes().size(),
-      .slot = terms.trainer && sleep_word_within(offer.size, offer.sleep_word) != 0
-                  ? terms.memory->slot_of(*terms.trainer)
+      .slot = terms.slot && sleep_word_within(offer.size, offer.sleep_word) != 0
+                  ? terms.memory->place_of(*terms.slot)
                   : 0,
-      .sleep_word = terms.trainer ? terms.memory->sleep_word() : 0};
+      .sleep_word = terms.slot ? terms.memory->sleep_word() : 0};
   answer = encode(own);
   return std::unique_ptr<PendingHandover>(new PendingHandover(std::move(peer), offer, own, terms));
 }
@@ -104,24 +104,24 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
   }
   answer = encode(own_);
   return std::unique_ptr<InPlaceBodies>(
-      new InPlaceBodies(std::move(gradient), parameters, trainer_, theirs_));
+      new InPlaceBodies(std::move(gradient), parameters, slot_, theirs_));
 }
 
-// The trainer agrees over one connection at a time: whoever looked for its requests does so no
+// The peer agrees over one connection at a time: whoever looked for its requests does so no
 // more, as they are those of this one now.
 InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                              const std::shared_ptr<ParameterMemory>& parameters,
-                             std::optional<std::size_t> trainer, const SharedOffer& theirs)
+                             std::optional<std::size_t> slot, const SharedOffer& theirs)
     : gradient_(std::move(gradient)),
       parameters_(parameters),
-      trainer_(trainer),
-      sleep_word_(trainer ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
-      requests_at_(trainer ? slot_within(theirs.size, theirs.slot) : 0) {
+      slot_(slot),
+      sleep_word_(slot ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
+      requests_at_(slot ? slot_within(theirs.size, theirs.slot) : 0) {
   if (!takes_requests()) {
     return;
   }
   taken_.skip(requests());
-  if (InPlaceBodies* const before = std::exchange(parameters->requests_[*trainer], this)) {
+  if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
   }
 }
@@ -129,7 +129,7 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
 InPlaceBodies::~InPlaceBodies() {
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (takes_requests() && parameters) {
-    parameters->requests_[*trainer_] = nullptr;
+    parameters->requests_[*slot_] = nullptr;
   }
 }
 
@@ -139,7 +139,14 @@ bool InPlaceBodies::has_request() const noexcept {
 
 std::error_code InPlaceBodies::take_request(FrameHeader& header) noexcept {
   const std::error_code error = taken_.take(requests(), header);
-  return error || is_left_request(header) ? error : WireError::kUnexpected;
+  if (error || !is_left_request(header)) {
+    return error ? error : WireError::kUnexpected;
+  }
+  taken_update_.reset();
+  if (header.kind == FrameKind::kUpdate) {
+    taken_update_ = header.request_id;
+  }
+  return {};
 }
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
@@ -150,7 +157,7 @@ std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const 
   return BodyInPlace{.bytes = bytes.subspan(header.place, header.body_size), .owner = gradient_};
 }
 
-InPlaceBodies::Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) {
+Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) {
   const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
   if (!memory || !lies_in(body, memory->parameters())) {
     return Left::kNot;
@@ -158,14 +165,19 @@ InPlaceBodies::Left InPlaceBodies::leave(FrameHeader& header, std::span<const st
   header.flags |= kFlagInPlace;
   header.place = static_cast<std::uint64_t>(body.data() - memory->parameters().data());
   header.body_size = body.size();
-  if (sleep_word_ == 0) {
-    return Left::kBody;
-  }
-  const std::span<std::byte> slot =
-      memory->memory_->bytes().subspan(memory->slot_of(*trainer_), kHeaderSlotBytes);
-  leave_header(HeaderSlot(slot), header);
+  return sleep_word_ == 0 ? Left::kBody : leave_header(*memory, header);
+}
+
+Left InPlaceBodies::leave_ack(const FrameHeader& header) {
+  const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
+  const bool is_awaited = std::exchange(taken_update_, std::nullopt) == header.request_id;
+  return memory && is_awaited && sleep_word_ != 0 ? leave_header(*memory, header) : Left::kNot;
+}
+
+Left InPlaceBodies::leave_header(const ParameterMemory& memory, const FrameHeader& header) const {
+  const auto slot = memory.memory_->bytes().subspan(memory.place_of(*slot_), kHeaderSlotBytes);
   const auto word = gradient_->bytes().subspan(sleep_word_, kSleepWordBytes);
-  return is_asleep(SleepWordView(word)) ? Left::kAndRing : Left::kAnswer;
+  return net::leave_header(HeaderSlot(slot), header, SleepWordView(word));
 }
 
 }  // namespace disttf::net

@@ -3,8 +3,9 @@
 // (net/transport/gradient_memory.h), answers are left where they lie. And memory for cuts, which a
 // chief reads: it takes a trainer's place, as a primary does, and has no slot.
 //
-// Behind the parameters each trainer has a slot in which headers of its answers appear, and behind
-// all of them lies the word that says whether the ps sleeps: see net/transport/header_slot.h.
+// Behind the parameters each trainer has a slot in which headers of its answers appear, and so has
+// the primary of the range, for those of its acknowledgements; behind all of them lies the word
+// that says whether the ps sleeps: see net/transport/header_slot.h.
 //
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
@@ -29,12 +30,12 @@ class InPlaceBodies;
 
 class ParameterMemory {
  public:
-  // For so many bytes of parameters, a multiple of 64, and so many trainers; zeroed. nullptr where
+  // For so many bytes of parameters, a multiple of 64, with so many slots; zeroed. nullptr where
   // the system has no memory to share.
   [[nodiscard]] static std::shared_ptr<ParameterMemory> create(std::size_t bytes,
-                                                               std::size_t trainers);
+                                                               std::size_t slots);
   // The most that a ps has a use for.
-  [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t trainers) noexcept;
+  [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t slots) noexcept;
 
   // Says that the ps sleeps, so that no trainer leaves a request where nobody looks any more.
   ~ParameterMemory();
@@ -46,23 +47,23 @@ class ParameterMemory {
     return memory_->bytes().first(bytes_);
   }
 
-  // Whether the ps sleeps, as it does at first: then trainers send it frames. One that is awake
-  // look()s, and does so once more between set_asleep(true) and its sleep.
+  // Whether the ps sleeps, as it does at first: then it is sent frames. One that is awake look()s,
+  // and does so once more between set_asleep(true) and its sleep.
   void set_asleep(bool asleep) noexcept;
-  // Wakes each connection that waits for a frame, and whose trainer has left a request in memory.
+  // Wakes each connection that waits for a frame, and whose peer has left a request in memory.
   // True: there is one, which will read it when its event loop goes on.
   bool look() noexcept;
 
  private:
   friend class InPlaceBodies;
   friend class PendingHandover;
-  ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t trainers);
-  [[nodiscard]] std::size_t slot_of(std::size_t trainer) const noexcept;
-  [[nodiscard]] std::size_t sleep_word() const noexcept { return slot_of(requests_.size()); }
+  ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t slots);
+  [[nodiscard]] std::size_t place_of(std::size_t slot) const noexcept;
+  [[nodiscard]] std::size_t sleep_word() const noexcept { return place_of(requests_.size()); }
 
   const std::unique_ptr<SharedMemory> memory_;
   const std::size_t bytes_;
-  // By trainer: who looks for its requests. nullptr: nobody.
+  // By slot: who looks for the requests of the one that is answered there. nullptr: nobody.
   std::vector<InPlaceBodies*> requests_;
 };
 
@@ -70,9 +71,9 @@ class ParameterMemory {
 // memory.
 struct InPlaceTerms {
   std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
-  // Which of those that it was made for. nullopt: a primary or a chief, which is answered by
-  // frames.
-  std::optional<std::size_t> trainer = {};
+  // Where in it answers are left: each trainer has a slot of its own, and the primary another one.
+  // nullopt: it, a chief, is answered by frames.
+  std::optional<std::size_t> slot = {};
   // Bytes of the trainer's: without so many it is of no use; more are not mapped.
   std::size_t least = 0;
   std::size_t most = 0;
@@ -99,31 +100,28 @@ class PendingHandover {
   const SharedOffer own_;
   // Not kept: a ps that is given another configuration needs the memory for other parameters.
   const std::weak_ptr<ParameterMemory> parameters_;
-  const std::optional<std::size_t> trainer_;
+  const std::optional<std::size_t> slot_;
   const std::size_t most_;
 };
 
-// How bodies travel over one connection between a trainer and a ps that have agreed.
+// How bodies travel over one connection between a trainer, or a primary, and a ps that have agreed.
 class InPlaceBodies {
  public:
   ~InPlaceBodies();
   InPlaceBodies(const InPlaceBodies&) = delete;
   InPlaceBodies& operator=(const InPlaceBodies&) = delete;
 
-  // The trainer's body that a header with kFlagInPlace is about; nothing where none lies there.
+  // The peer's body that a header with kFlagInPlace is about; nothing where none lies there.
   [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const;
 
-  enum class Left : std::uint8_t {
-    kNot,      // it lies elsewhere: to be sent as ever
-    kBody,     // it stays where it is; the header, which says so now, is to be sent
-    kAnswer,   // the header was left, too: nothing is to be sent
-    kAndRing,  // the same, and the trainer sleeps: any frame wakes it up
-  };
   // An answer whose body may lie in the ps's memory, unchanged for as long as the trainer may read
   // it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
+  // An ACK. It is left where the update was that it acknowledges, the last that came: of these
+  // fewer are on their way than a slot has headers (net/transport/body_slots.h).
+  [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
-  // Whether the trainer leaves requests in memory.
+  // Whether the peer leaves requests in memory.
   [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
   // Whether there is one. It came before whatever came over the connection since; an end of that
   // drops it.
@@ -138,20 +136,24 @@ class InPlaceBodies {
   friend class ParameterMemory;
   friend class PendingHandover;
   InPlaceBodies(std::shared_ptr<const SharedView> gradient,
-                const std::shared_ptr<ParameterMemory>& parameters,
-                std::optional<std::size_t> trainer, const SharedOffer& theirs);
+                const std::shared_ptr<ParameterMemory>& parameters, std::optional<std::size_t> slot,
+                const SharedOffer& theirs);
   // REQUIRES: takes_requests().
   [[nodiscard]] HeaderSlotView requests() const noexcept {
     return HeaderSlotView(gradient_->bytes().subspan(requests_at_, kHeaderSlotBytes));
   }
 
+  // REQUIRES: there is a sleep word. `memory`: the ps's.
+  [[nodiscard]] Left leave_header(const ParameterMemory& memory, const FrameHeader& header) const;
+
   const std::shared_ptr<const SharedView> gradient_;
   const std::weak_ptr<ParameterMemory> parameters_;
-  const std::optional<std::size_t> trainer_;
-  // Where in the trainer's memory they lie; 0: nowhere.
+  const std::optional<std::size_t> slot_;
+  // Where in the peer's memory they lie; 0: nowhere.
   const std::size_t sleep_word_;
   std::size_t requests_at_;
-  HeaderSlotReader taken_;  // of the requests
+  HeaderSlotReader taken_;                     // of the requests
+  std::optional<std::uint64_t> taken_update_;  // the request_id of the last, if it was one
   std::function<bool()> on_request_;
 };
 

@@ -169,14 +169,14 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
   for (bool is_own = true; is_own;) {
     body_in_place_ = {};
     // After a header from memory the others have a turn first, as they have where a read waits.
-    if (std::exchange(was_in_memory_, false) && in_place_ && in_place_->has_request()) {
+    if (std::exchange(was_in_memory_, false) && has_left_header()) {
       co_await asio::post(socket_.get_executor(), asio::use_awaitable);
       if (state_ != State::kOpen) co_return read_failed({});
     }
-    if (in_place_ && in_place_->has_request()) {
+    if (has_left_header()) {
       is_excused_ = false;
       was_in_memory_ = true;
-      if (const auto error = in_place_->take_request(header)) co_return read_failed(error);
+      if (const auto error = take_left_header(header)) co_return read_failed(error);
       break;
     }
     if (kept_) {
@@ -185,7 +185,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
       const auto error = co_await read_frame_header(header, timeout);
       if (error == asio::error::interrupted) continue;
       if (error) co_return error;
-      if (in_place_ && in_place_->has_request()) {
+      if (has_left_header()) {
         kept_ = header;
         continue;
       }
@@ -212,7 +212,7 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
   std::array<std::byte, kHeaderBytes> bytes{};
   // Between two requests there is mostly nothing to read yet: straight to waiting.
   std::size_t received = 0;
-  is_interruptible_ = in_place_ != nullptr;
+  is_interruptible_ = in_place_ || slots_;
   const auto failed = co_await read_some(bytes, received, timeout);
   is_interruptible_ = false;
   if (failed) co_return failed;
@@ -309,6 +309,7 @@ void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
 void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (state_ != State::kOpen) return;
   if ((header.flags & kFlagInPlace) == 0) header.body_size = frame.body().size();
+  if (slots_) slots_->sends(header);
   encode_header(header, frame.header);
   if (queue_.empty()) {
     if (write_now(frame)) {

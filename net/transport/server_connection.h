@@ -29,6 +29,7 @@
 #include "net/transport/tls_stream.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
+#include "net/wire/messages.h"
 
 namespace disttf::net {
 
@@ -94,8 +95,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // is sent.
   bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
-  // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there.
+  // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there, and
+  // frames' headers while the peer is awake; and finds acknowledgements in the peer's.
   void offer(std::unique_ptr<BodySlots> slots);
+  // Wakes the read that waits for a frame, if the peer has left an acknowledgement. Returns whether
+  // there is one, which will be read when the event loop goes on. While this end is awake it is to
+  // look; and once more between set_asleep(true) and its sleep.
+  bool look();
+  void set_asleep(bool asleep) noexcept;
   // Where the rest of a body, behind a head of so many bytes, may be written for the next
   // send_acknowledged(). Nothing: in memory of one's own.
   [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
@@ -104,6 +111,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // been written where place_for() said. Returns whether that is sent, and not left in memory.
   bool send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                          std::span<const std::byte> rest);
+  // As send(). One that answers the header that was read last may be left in memory, if that was.
+  // Returns whether it is sent.
+  bool acknowledge(const Ack& ack);
   // True once every queued frame was handed to the kernel; false when `timeout` passed or the
   // connection closed first.
   asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
@@ -171,8 +181,13 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // with, or `error` set.
   asio::awaitable<bool> take_own(const FrameHeader& header, std::chrono::milliseconds timeout,
                                  std::error_code& error);
-  // A request lies in memory. Returns whether it will be read now.
+  // A header lies in memory. Returns whether it will be read now.
   bool wake_reader();
+  // Whether one does; and takes it, which REQUIRES that.
+  [[nodiscard]] bool has_left_header() const noexcept;
+  [[nodiscard]] std::error_code take_left_header(FrameHeader& header) noexcept;
+  // Where what was left is for one that sleeps.
+  void ring(Left left);
   asio::awaitable<std::error_code> shake_hands();
   // Until TLS may go on; what it waits for to be read is in its hands then.
   asio::awaitable<std::error_code> await_tls();
@@ -206,7 +221,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
   std::unique_ptr<BodySlots> slots_;           // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
-  std::optional<FrameHeader> kept_;            // came over the socket behind a request in memory
+  std::optional<FrameHeader> kept_;            // came over the socket behind a header in memory
   bool is_interruptible_ = false;              // the read under way is of a header's first byte
   bool is_interrupted_ = false;                // and is to end without one
   bool was_in_memory_ = false;                 // the last header

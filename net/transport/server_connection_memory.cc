@@ -65,12 +65,10 @@ asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader heade
 
 bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::byte> body,
                                      std::shared_ptr<const void> owner) {
-  using Left = InPlaceBodies::Left;
   const bool may_be_left = in_place_ && state_ == State::kOpen;
   const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
-  if (left == Left::kAnswer) return false;
-  if (left == Left::kAndRing) {
-    send(Heartbeat{}.to_header());
+  if (left == Left::kHeader || left == Left::kAndRing) {
+    ring(left);
     return false;
   }
   Queued frame;
@@ -93,14 +91,49 @@ std::span<std::byte> ServerConnection::place_for(std::size_t head, std::size_t r
 
 bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                                          std::span<const std::byte> rest) {
-  const bool is_left = slots_ && state_ == State::kOpen && slots_->leave(header, head, rest);
-  if (is_left) {
+  const bool may_be_left = slots_ && state_ == State::kOpen;
+  const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
+  if (left == Left::kHeader || left == Left::kAndRing) {
+    ring(left);
+    return false;
+  }
+  if (left == Left::kBody) {
     head.clear();
   } else {
     head.insert(head.end(), rest.begin(), rest.end());
   }
   send(header, std::move(head));
-  return !is_left;
+  return left == Left::kNot;
+}
+
+bool ServerConnection::acknowledge(const Ack& ack) {
+  const FrameHeader header = ack.to_header();
+  const bool may_be_left = in_place_ && state_ == State::kOpen;
+  const Left left = may_be_left ? in_place_->leave_ack(header) : Left::kNot;
+  if (left == Left::kNot) send(header);
+  ring(left);
+  return left == Left::kNot;
+}
+
+void ServerConnection::ring(Left left) {
+  if (left == Left::kAndRing) send(Heartbeat{}.to_header());
+}
+
+// ------------------------------------------------------------------ headers that come from there
+
+bool ServerConnection::has_left_header() const noexcept {
+  return (in_place_ && in_place_->has_request()) || (slots_ && slots_->has_ack());
+}
+
+std::error_code ServerConnection::take_left_header(FrameHeader& header) noexcept {
+  return in_place_ && in_place_->has_request() ? in_place_->take_request(header)
+                                               : slots_->take_ack(header);
+}
+
+bool ServerConnection::look() { return slots_ && slots_->has_ack() && wake_reader(); }
+
+void ServerConnection::set_asleep(bool asleep) noexcept {
+  if (slots_) slots_->set_asleep(asleep);
 }
 
 }  // namespace disttf::net

@@ -30,11 +30,17 @@ std::size_t update_bytes(const RunConfig& config, std::size_t floats) {
   return net::padded_update_head_bytes(config.trainers) + floats * sizeof(float);
 }
 
-std::size_t updates_in_memory(const RunConfig& config, std::size_t floats) {
+net::BodySlots::Shape updates_in_memory(const RunConfig& config, std::size_t floats) {
   const std::size_t wanted = config.sync_replicas ? 2 : std::min<std::size_t>(config.trainers, 4);
   const std::size_t bytes = update_bytes(config, floats);
-  return bytes > kMostBytes ? 0 : wanted * bytes > kSmallBytes ? 1 : wanted;
+  return {.bytes = bytes,
+          .count = bytes > kMostBytes             ? 0U
+                   : wanted * bytes > kSmallBytes ? 1U
+                                                  : wanted};
 }
+
+// Of a ps's memory: each trainer's, and behind them the primary's.
+std::size_t slots_of_ps(std::size_t trainers) { return trainers + 1; }
 
 }  // namespace
 
@@ -61,19 +67,21 @@ std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, st
                                                             std::size_t trainers) {
   return task.transport == Transport::kTcp
              ? nullptr
-             : net::ParameterMemory::create(floats * sizeof(float), trainers);
+             : net::ParameterMemory::create(floats * sizeof(float), slots_of_ps(trainers));
 }
+
+std::size_t slot_of_primary(std::size_t trainers) noexcept { return trainers; }
 
 std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const RunConfig& config,
                                                   std::size_t floats) {
-  const std::size_t count = updates_in_memory(config, floats);
-  return task.transport == Transport::kTcp || count == 0
+  const net::BodySlots::Shape updates = updates_in_memory(config, floats);
+  return task.transport == Transport::kTcp || updates.count == 0
              ? nullptr
-             : net::BodySlots::create(update_bytes(config, floats), count);
+             : net::BodySlots::create(updates, most_of_ps(floats, config.trainers));
 }
 
 std::size_t most_of_primary(const RunConfig& config, std::size_t floats) {
-  return net::BodySlots::largest(update_bytes(config, floats), updates_in_memory(config, floats));
+  return net::BodySlots::largest(updates_in_memory(config, floats));
 }
 
 std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
@@ -82,7 +90,7 @@ std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
 
 std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task, std::size_t bytes) {
   return may_leave_cuts(task, bytes)
-             ? net::ParameterMemory::create(net::whole_pages(bytes), /*trainers=*/0)
+             ? net::ParameterMemory::create(net::whole_pages(bytes), /*slots=*/0)
              : nullptr;
 }
 
@@ -91,7 +99,7 @@ std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task, std::size
 }
 
 std::size_t most_of_cut(std::size_t bytes) noexcept {
-  return net::whole_pages(net::ParameterMemory::largest(net::whole_pages(bytes), /*trainers=*/0));
+  return net::whole_pages(net::ParameterMemory::largest(net::whole_pages(bytes), /*slots=*/0));
 }
 
 std::size_t most_of_cut_reader() noexcept { return net::GradientMemory::largest(kNoGradients); }
@@ -104,7 +112,7 @@ std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
 // Its range as often as it may need it: two times, and once for each trainer besides.
 std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
   return net::ParameterMemory::largest((2 + trainers) * net::whole_pages(floats * sizeof(float)),
-                                       trainers);
+                                       slots_of_ps(trainers));
 }
 
 void check_way_to(const Task& task, const std::string& ps, bool is_in_place) {

@@ -29,6 +29,8 @@ namespace disttf::roles {
 [[nodiscard]] std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task,
                                                                           std::size_t floats,
                                                                           std::size_t trainers);
+// Which of its slots is that of the range's primary; those before it are the trainers', by rank.
+[[nodiscard]] std::size_t slot_of_primary(std::size_t trainers) noexcept;
 // A primary's, for the updates of a range of so many floats that its backup has yet to make: two of
 // a step of all trainers, of which there is one at a time; async one for each trainer, up to four.
 // Of more than 64 MiB in all one, which may take 256. nullptr: they are sent.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
+#include <asio/this_coro.hpp>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "net/transport/dial.h"
+#include "net/wire/bare_message.h"
 #include "net/wire/messages.h"
 #include "tests/net/test_server.h"
 
@@ -22,13 +25,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kBody = 10'000;  // bytes
+constexpr std::size_t kMostOfBackup = 1U << 20U;
 
 class BodySlotsTest : public ::testing::Test {
  protected:
-  BodySlotsTest() : slots_(BodySlots::create(kBody, 1)) {
+  BodySlotsTest() : slots_(BodySlots::create({.bytes = kBody}, kMostOfBackup)) {
     terms_ = {.memory = ParameterMemory::create(kPageBytes, 1),
               .least = kBody,
-              .most = BodySlots::largest(kBody, 1)};
+              .most = BodySlots::largest({.bytes = kBody})};
   }
 
   // The backup: says how each body came, and acknowledges it.
@@ -43,14 +47,26 @@ class BodySlotsTest : public ::testing::Test {
       EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
       EXPECT_EQ(body, body_of(header.request_id, body.size()));
       happened_.add(std::to_string(header.request_id) + (is_in_place ? " in place" : " sent"));
-      connection->send(Ack{header.request_id}.to_header());
+      if (header.kind == FrameKind::kHeartbeat) continue;
+      if (header.kind == FrameKind::kBest) {
+        leave_nonsense(*connection);
+        continue;
+      }
+      const bool is_sent = connection->acknowledge(Ack{header.request_id});
+      happened_.add("ACK " + std::to_string(header.request_id) + (is_sent ? " sent" : " left"));
     }
     happened_.add("refused: " + connection->refused_with());
   }
 
+  // What no ps leaves for a primary, in the place of an ACK.
+  void leave_nonsense(ServerConnection& connection) const {
+    connection.send_borrowed({.kind = FrameKind::kParameters}, terms_.memory->parameters(),
+                             terms_.memory);
+  }
+
   static std::vector<std::byte> body_of(std::uint64_t entry, std::size_t bytes) {
     std::vector<std::byte> body(bytes, static_cast<std::byte>(entry));
-    body.back() = static_cast<std::byte>(entry + 1);
+    if (bytes != 0) body.back() = static_cast<std::byte>(entry + 1);
     return body;
   }
 
@@ -97,6 +113,28 @@ class BodySlotsTest : public ::testing::Test {
       EXPECT_TRUE(update(with, entry)) << "they have not agreed yet";
       co_await await_ack(with, entry);
     }
+  }
+
+  // The two have agreed, and the backup is awake; it looks where it is told to.
+  using AwakePrimary = std::function<asio::awaitable<void>(ServerConnection&, TestServer&)>;
+  void run_awake(const AwakePrimary& primary) {
+    terms_.slot = 0;
+    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
+    run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
+      co_await agree(backup);
+      server.ask([this](Listener&) {
+        terms_.memory->set_asleep(false);
+        return 0;
+      });
+      co_await primary(backup, server);
+    });
+  }
+  // Whether the backup finds a header in memory.
+  bool look(TestServer& server) {
+    return server.ask([this](Listener&) { return terms_.memory->look(); });
+  }
+  bool is_acknowledged(std::uint64_t entry, const std::string& how) {
+    return happened_.wait_for("ACK " + std::to_string(entry) + " " + how);
   }
 
   std::unique_ptr<BodySlots> slots_;
@@ -162,8 +200,8 @@ TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
 
 // Three of them, which the backup reads when all have been left.
 TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
-  slots_ = BodySlots::create(kBody, 3);
-  terms_.most = BodySlots::largest(kBody, 3);
+  slots_ = BodySlots::create({.bytes = kBody, .count = 3}, kMostOfBackup);
+  terms_.most = BodySlots::largest({.bytes = kBody, .count = 3});
   run([this](ServerConnection& backup) -> asio::awaitable<void> {
     co_await agree(backup);
     may_read_ = false;
@@ -184,6 +222,111 @@ TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
   for (const char* what : {"3 in place", "4 in place", "5 in place", "6 sent", "7 in place"}) {
     EXPECT_TRUE(happened_.wait_for(what)) << what;
   }
+}
+
+// Neither an update nor its acknowledgement crosses the socket.
+TEST_F(BodySlotsTest, HeadersAreLeftForABackupThatIsAwake) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    for (std::uint64_t entry = 3; entry <= 20; ++entry) {
+      EXPECT_FALSE(update(backup, entry));
+      EXPECT_TRUE(look(server)) << entry;
+      EXPECT_TRUE(is_acknowledged(entry, "left"));
+      EXPECT_FALSE(look(server)) << "it is taken once";
+      co_await await_ack(backup, entry);
+    }
+  });
+  EXPECT_EQ(happened_.count("in place"), 18);
+}
+
+TEST_F(BodySlotsTest, ABackupThatSleepsIsSentHeaders) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([this](Listener&) {
+      terms_.memory->set_asleep(true);
+      return 0;
+    });
+    EXPECT_FALSE(update(backup, 3));
+    EXPECT_TRUE(is_acknowledged(3, "sent")) << "as the update was";
+    EXPECT_FALSE(look(server));
+    co_await await_ack(backup, 3);
+  });
+  EXPECT_TRUE(happened_.wait_for("3 in place"));
+}
+
+TEST_F(BodySlotsTest, ABackupWithoutASlotIsSentHeaders) {
+  TestServer server([this](Connection connection) { return serve(std::move(connection)); });
+  run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    server.ask([this](Listener&) {
+      terms_.memory->set_asleep(false);
+      return 0;
+    });
+    EXPECT_FALSE(update(backup, 3));
+    EXPECT_TRUE(is_acknowledged(3, "sent"));
+    co_await await_ack(backup, 3);
+  });
+}
+
+// A read that waits ends when the primary has looked; one who sleeps is sent a frame behind the
+// acknowledgement.
+TEST_F(BodySlotsTest, APrimaryIsWokenByItsLookOrByARing) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    EXPECT_FALSE(backup.look()) << "there is none";
+    EXPECT_FALSE(update(backup, 3));
+    const auto executor = co_await asio::this_coro::executor;
+    asio::post(executor, [&] {
+      EXPECT_TRUE(look(server));
+      EXPECT_TRUE(is_acknowledged(3, "left"));
+      EXPECT_TRUE(backup.look());
+    });
+    co_await await_ack(backup, 3);
+    EXPECT_FALSE(backup.look()) << "it is taken once";
+
+    backup.set_asleep(true);
+    EXPECT_FALSE(update(backup, 4));
+    asio::post(executor, [&] { EXPECT_TRUE(look(server)); });
+    co_await await_ack(backup, 4);
+    EXPECT_TRUE(is_acknowledged(4, "left"));
+    FrameHeader header;
+    EXPECT_FALSE(co_await backup.read_header(header, 30s));
+    EXPECT_TRUE(is_bodiless<Heartbeat>(header));
+  });
+}
+
+TEST_F(BodySlotsTest, AnUpdateDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    backup.send({.kind = FrameKind::kComplete, .request_id = 3});
+    EXPECT_FALSE(update(backup, 4));
+    co_await await_ack(backup, 3);
+    co_await await_ack(backup, 4);
+    EXPECT_TRUE(is_acknowledged(4, "sent")) << "as the update was, behind the frame";
+    backup.send(Heartbeat{}.to_header());
+    EXPECT_FALSE(update(backup, 5));
+    EXPECT_TRUE(is_acknowledged(5, "left")) << "a heartbeat may be overtaken";
+    co_await await_ack(backup, 5);
+    EXPECT_FALSE(look(server));
+  });
+}
+
+// What was left is read first: the frame was sent behind it.
+TEST_F(BodySlotsTest, AFrameDoesNotOvertakeAnUpdate) {
+  run_awake([this](ServerConnection& backup, TestServer&) -> asio::awaitable<void> {
+    EXPECT_FALSE(update(backup, 3));
+    backup.send({.kind = FrameKind::kConclude, .request_id = 4});
+    co_await await_ack(backup, 3);
+    co_await await_ack(backup, 4);
+  });
+  EXPECT_TRUE(happened_.wait_for("ACK 3 left"));
+  EXPECT_TRUE(happened_.wait_for("ACK 4 sent"));
+}
+
+TEST_F(BodySlotsTest, AHeaderInMemoryThatIsNoAckEndsTheConnection) {
+  run_awake([](ServerConnection& backup, TestServer&) -> asio::awaitable<void> {
+    backup.set_asleep(true);  // so that it is rung
+    backup.send({.kind = FrameKind::kBest});
+    FrameHeader header;
+    EXPECT_EQ(co_await backup.read_header(header, 30s), WireError::kUnexpected);
+    EXPECT_FALSE(backup.is_open());
+  });
 }
 
 TEST_F(BodySlotsTest, ABodyThatIsLargerThanASlotIsSent) {
@@ -239,7 +382,7 @@ TEST_F(BodySlotsTest, WhoDoesNotComeForTheMemoryIsSentAll) {
     EXPECT_TRUE(update(backup, 3));
     co_await await_ack(backup, 3);
   });
-  EXPECT_TRUE(happened_.wait_for("offered 12288 bytes"));
+  EXPECT_TRUE(happened_.wait_for("offered 12864 bytes"));
   EXPECT_TRUE(happened_.wait_for("offered 0 bytes"));
 }
 

@@ -31,7 +31,7 @@ class InPlaceTest : public ::testing::Test {
   void SetUp() override {
     gradient_ = GradientMemory::create({.bytes = kGradient});
     terms_ = {.memory = ParameterMemory::create(kParameters, 2),
-              .trainer = 1,
+              .slot = 1,
               .least = kGradient,
               .most = GradientMemory::largest({.bytes = kGradient})};
     ASSERT_TRUE(gradient_);

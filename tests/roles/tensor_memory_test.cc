@@ -62,7 +62,9 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
     return;
   }
   ASSERT_NE(slots, nullptr);
-  const net::InPlaceTerms terms{.memory = net::ParameterMemory::create(4096, 1),
+  const std::size_t whole_pages = net::whole_pages(range.floats * sizeof(float)) / sizeof(float);
+  const net::InPlaceTerms terms{.memory = make_parameter_memory({}, whole_pages, range.trainers),
+                                .slot = slot_of_primary(range.trainers),
                                 .least = least_of_primary(config_, range.floats),
                                 .most = most_of_primary(config_, range.floats)};
   // What the two say to each other.
@@ -76,18 +78,24 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   ASSERT_FALSE(slots->answered(answer));
   ASSERT_TRUE(slots->has_agreed());
 
-  // The largest body that there is fits into each slot, and the backup sees all of them.
+  // The largest body that there is fits into each slot, and the backup, which is awake, sees all of
+  // them, and their headers.
+  terms.memory->set_asleep(false);
   const std::vector<std::byte> body(net::padded_update_head_bytes(range.trainers) +
                                     range.floats * sizeof(float));
   for (std::size_t update = 1; update <= range.updates; ++update) {
     net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
-    ASSERT_TRUE(slots->leave(header, body, {})) << update;
+    ASSERT_EQ(slots->leave(header, body, {}), net::Left::kHeader) << update;
+    net::FrameHeader taken;
+    ASSERT_TRUE(bodies->has_request());
+    ASSERT_FALSE(bodies->take_request(taken));
+    EXPECT_EQ(taken, header);
     const auto found = bodies->find(header);
     ASSERT_TRUE(found) << update;
     EXPECT_EQ(found->bytes.size(), body.size());
   }
   net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = range.updates + 1};
-  EXPECT_FALSE(slots->leave(header, body, {})) << "there are more than documented";
+  EXPECT_EQ(slots->leave(header, body, {}), net::Left::kNot) << "there are more than documented";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -169,6 +169,16 @@ void RangeServer::set_asleep(bool asleep) noexcept {
   if (memory_) {
     memory_->set_asleep(asleep);
   }
+  if (const std::shared_ptr<net::ServerConnection> backup = backup_.lock()) {
+    backup->set_asleep(asleep);
+  }
+}
+
+bool RangeServer::look() {
+  const bool has_request = memory_ && memory_->look();
+  const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
+  const bool has_ack = backup && backup->look();
+  return has_request || has_ack;
 }
 
 net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
@@ -177,7 +187,7 @@ net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
     return {};
   }
   return {.memory = memory_,
-          .trainer = rank,
+          .slot = rank,
           .least = shard->range().end * sizeof(float),
           .most = most_of_trainer(shard->config(), task_.cluster.ps.size())};
 }
@@ -188,6 +198,7 @@ net::InPlaceTerms RangeServer::terms_of_primary() const {
     return {};
   }
   return {.memory = memory_,
+          .slot = slot_of_primary(shard->config().trainers),
           .least = least_of_primary(shard->config(), shard->range().size()),
           .most = most_of_primary(shard->config(), shard->range().size())};
 }
@@ -224,6 +235,9 @@ void RangeServer::apply(SendFrame& effect) {
     if (!is_sent && !std::exchange(has_told_way_, true)) {
       log_info(describe_way_to_backup(core_.state().index()));
     }
+  } else if (net::Ack ack; effect.body.empty() && !ack.from_header(effect.header)) {
+    const bool is_sent = to->acknowledge(ack);
+    meter_.sent(effect.header, 0, !is_sent);
   } else {
     meter_.sent(effect.header, effect.body.size(), false);
     to->send(effect.header, std::move(effect.body));

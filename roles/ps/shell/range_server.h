@@ -41,9 +41,10 @@ class RangeServer {
   // Memory for the core's shard.
   [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
 
-  // Whether what trainers leave in memory is looked at; and a look, as net::ParameterMemory's.
+  // Whether what trainers and the range's other host leave in memory is looked at; and a look, as
+  // net::ParameterMemory's.
   void set_asleep(bool asleep) noexcept;
-  bool look() noexcept { return memory_ && memory_->look(); }
+  bool look();
   // Copies a piece of a cut that is not whole yet. False: there is none.
   bool copy_cut();
 
