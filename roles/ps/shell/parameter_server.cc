@@ -24,14 +24,6 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// Whether a ps that is awake while a trainer computes takes no processor from it: all other
-// trainers wait then.
-bool may_stay_awake(const Task& task) {
-  const TasksHere here = tasks_here(task);
-  const std::size_t waiting = here.trainers > 1 ? 1 : 0;  // of them at least so many
-  return here.ps + here.trainers <= processors() + waiting;
-}
-
 // Between two looks into memory at most so many handlers of others run.
 constexpr std::size_t kHandlersPerLook = 16;
 
@@ -46,9 +38,7 @@ ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
             return range(replica).make_arena(floats, trainers);
           },
           Clock::now()),
-      watch_timer_(context_),
-      is_eager_(may_stay_awake(task_)),
-      giving_way_(is_eager_, Clock::now()) {}
+      watch_timer_(context_) {}
 
 int ParameterServer::run() {
   const StopSignal stop([this](int number) {
@@ -79,12 +69,13 @@ int ParameterServer::run() {
 // step a wake-up; and the kernel, which puts whom a trainer wakes on that trainer's processor,
 // takes it away from no trainer that could load its next batch meanwhile. When a step has been made
 // and the other host of the range does not have it yet, all trainers wait, and have processors to
-// spare.
+// spare. (Where the host has more tasks than processors a look may take one from a trainer that
+// computes; it gives way, and net::Eagerness sees when that takes long.)
 void ParameterServer::loop() {
   set_asleep(false);
   while (!context_.stopped()) {
     const bool has_come = proceed() || copy_cuts() ||
-                          (is_eager_ && core_.expects_gradient() && look(for_gradients_)) ||
+                          (core_.expects_gradient() && look(for_gradients_)) ||
                           (core_.expects_ack() && look(for_acks_));
     if (!has_come) {
       sleep();
@@ -98,18 +89,11 @@ bool ParameterServer::proceed() {
   while (handlers < kHandlersPerLook && context_.poll_one() > 0) {
     ++handlers;
   }
-  note_arrivals(handlers);
   return handlers > 0 || context_.stopped();
 }
 
 bool ParameterServer::copy_cuts() {
   return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_cut(); });
-}
-
-void ParameterServer::note_arrivals(std::size_t handlers) {
-  if (handlers > 0) {
-    giving_way_.came(handlers, Clock::now());
-  }
 }
 
 bool ParameterServer::look(net::Eagerness& eagerness) {
@@ -137,7 +121,7 @@ void ParameterServer::sleep() {
   }
   set_asleep(true);
   if (!look_into_memory()) {
-    note_arrivals(context_.run_one());
+    context_.run_one();
   }
   set_asleep(false);
 }

@@ -75,8 +75,8 @@ class ParameterServer {
   bool copy_cuts();
   // Until something comes.
   void sleep();
-  void note_arrivals(std::size_t handlers);
-  // What trainers have left in memory; as net::ParameterMemory's, of all ranges.
+  // What trainers, and other hosts of the ranges, have left in memory; as net::ParameterMemory's,
+  // of all ranges.
   bool look_into_memory();
   void set_asleep(bool asleep);
 
@@ -100,7 +100,6 @@ class ParameterServer {
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<RangeServer>> ranges_;  // as the core has them
-  const bool is_eager_;  // to be awake while trainers compute takes a processor from nobody
   net::Eagerness for_gradients_;
   net::Eagerness for_acks_;
   GivingWay giving_way_;                               // before it sleeps
