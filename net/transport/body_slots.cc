@@ -19,23 +19,19 @@ constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 
 }  // namespace
 
-std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape, std::size_t most) {
+std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape) {
   assert(shape.count <= kHeadersInSlot);
   std::error_code error;  // whatever it is, frames will do
   const std::optional<std::uint64_t> token = draw_token();
   auto rendezvous = Rendezvous::open(error);
   return rendezvous && token
-             ? std::unique_ptr<BodySlots>(new BodySlots(std::move(rendezvous), *token, shape, most))
+             ? std::unique_ptr<BodySlots>(new BodySlots(std::move(rendezvous), *token, shape))
              : nullptr;
 }
 
 BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token,
-                     const Shape& shape, std::size_t most)
-    : rendezvous_(std::move(rendezvous)),
-      token_(token),
-      shape_(shape),
-      most_(most),
-      slots_(shape.count) {}
+                     const Shape& shape)
+    : rendezvous_(std::move(rendezvous)), token_(token), shape_(shape), slots_(shape.count) {}
 
 std::size_t BodySlots::sleep_word_of(const Shape& shape) noexcept {
   return shape.count * whole_pages(shape.bytes);
@@ -67,9 +63,8 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
     state_ = State::kAgreed;
     return std::nullopt;
   }
-  acks_at_ = 0;
   if (before != State::kOffered || declines) {
-    memory_.reset();
+    forget();
     return std::nullopt;
   }
   std::error_code error;  // whatever it is, frames will do
@@ -78,8 +73,7 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
                 ? SharedMemory::create(largest(shape_), error)
                 : nullptr;
   if (!memory_ || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
-    memory_.reset();
-    acks_at_ = 0;
+    forget();
     return SharedOffer{};  // which is declined
   }
   state_ = State::kHandedOver;
@@ -89,19 +83,34 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
   return own;
 }
 
+void BodySlots::forget() noexcept {
+  memory_.reset();
+  view_.reset();
+}
+
+// Of the other end's memory, which may be as large as four times its range, its headers' slot and
+// sleep word alone: they lie side by side.
 bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
+  if (theirs.slot == 0 && theirs.sleep_word == 0) {
+    return true;
+  }
+  if (slot_within(theirs.size, theirs.slot) == 0 ||
+      sleep_word_within(theirs.size, theirs.sleep_word) == 0) {
+    return false;  // acknowledgements would be left where nobody can look
+  }
+  constexpr std::size_t kMost = 4 * kPageBytes;
+  const std::uint64_t begin = std::min(theirs.slot, theirs.sleep_word) / kPageBytes * kPageBytes;
+  const std::uint64_t end =
+      std::max(theirs.slot + kHeaderSlotBytes, theirs.sleep_word + kSleepWordBytes);
   std::error_code error;
-  view_ = SharedView::map(std::move(memory), theirs, most_, error);
+  view_ = SharedView::map_part(std::move(memory), theirs, begin, end - begin, kMost, error);
   if (!view_) {
     return false;
   }
-  const std::size_t size = view_->bytes().size();
-  acks_at_ = slot_within(size, theirs.slot);
-  their_sleep_word_ = sleep_word_within(size, theirs.sleep_word);
-  if (acks_at_ != 0) {
-    heard_.skip(acks());
-  }
-  return acks_at_ == theirs.slot;  // otherwise acknowledgements would be left where nobody can look
+  acks_at_ = theirs.slot - begin;
+  their_sleep_word_ = theirs.sleep_word - begin;
+  heard_.skip(acks());
+  return true;
 }
 
 std::size_t BodySlots::place_of(const Slot& slot) const noexcept {
@@ -151,7 +160,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   header.flags |= kFlagInPlace;
   header.place = place_of(*slot);
   header.body_size = size;
-  if (acks_at_ == 0 || their_sleep_word_ == 0 || unread_ || is_asleep(their_sleep_word())) {
+  if (!view_ || unread_ || is_asleep(their_sleep_word())) {
     return Left::kBody;
   }
   const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderSlotBytes);

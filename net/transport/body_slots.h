@@ -32,9 +32,8 @@ class BodySlots {
     std::size_t count = 1;  // of slots, kHeadersInSlot at most
   };
   // The memory is taken when the other end has come for it: mostly it is on another machine.
-  // `most`: bytes of that one's, which are mapped. nullptr where the system has no way to hand
-  // memory over.
-  [[nodiscard]] static std::unique_ptr<BodySlots> create(const Shape& shape, std::size_t most);
+  // nullptr where the system has no way to hand memory over.
+  [[nodiscard]] static std::unique_ptr<BodySlots> create(const Shape& shape);
   // Of all of it: the most that the other end has a use for.
   [[nodiscard]] static std::size_t largest(const Shape& shape) noexcept;
 
@@ -61,7 +60,7 @@ class BodySlots {
 
   // Whether an acknowledgement lies in the other end's memory. It came before whatever came over
   // the connection since.
-  [[nodiscard]] bool has_ack() const noexcept { return acks_at_ != 0 && heard_.sees(acks()); }
+  [[nodiscard]] bool has_ack() const noexcept { return view_ && heard_.sees(acks()); }
   // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES: has_ack().
   [[nodiscard]] std::error_code take_ack(FrameHeader& header) noexcept;
   // Whether this end sleeps: then it is sent a frame behind an acknowledgement that was left. One
@@ -78,8 +77,11 @@ class BodySlots {
   // Where the word lies that says whether this end sleeps, and the slot of headers behind it.
   [[nodiscard]] static std::size_t sleep_word_of(const Shape& shape) noexcept;
   [[nodiscard]] static std::size_t headers_of(const Shape& shape) noexcept;
-  // The other end's memory is as it says: this one reads acknowledgements there.
+  // The other end's memory is as it says: this one reads acknowledgements there, if that one has a
+  // slot for them.
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& theirs);
+  // Nothing is shared any more.
+  void forget() noexcept;
   // REQUIRES: there are some.
   [[nodiscard]] HeaderSlotView acks() const noexcept {
     return HeaderSlotView(view_->bytes().subspan(acks_at_, kHeaderSlotBytes));
@@ -91,18 +93,18 @@ class BodySlots {
   // nullptr: nowhere.
   [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;
   [[nodiscard]] Slot* find_kept(std::span<const std::byte> rest) noexcept;
-  BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, const Shape& shape,
-            std::size_t most);
+  BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, const Shape& shape);
 
   std::unique_ptr<Rendezvous> rendezvous_;  // until the first SHARED
   std::unique_ptr<SharedMemory> memory_;    // once it is to be handed over
   const std::uint64_t token_;
   const Shape shape_;
-  const std::size_t most_;
   std::vector<Slot> slots_;
   State state_ = State::kOffered;
-  std::shared_ptr<const SharedView> view_;  // the other end's, once it has handed it over
-  // Where in it they lie. 0: they are frames; and this end sends its headers.
+  // The pages of the other end's where these lie, once it has handed it over.
+  std::shared_ptr<const SharedView> view_;
+  // Where in them, in bytes. REQUIRES: there is a view; without it acknowledgements are frames, and
+  // this end sends its headers.
   std::size_t acks_at_ = 0;
   std::size_t their_sleep_word_ = 0;
   HeaderSlotReader heard_;  // of the acknowledgements

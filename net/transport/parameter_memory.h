@@ -1,7 +1,7 @@
 // Memory in which a ps has its parameters, for trainers on its machine to read answers there; and
 // what a ps's connection does with it: gradients are read where the trainer has computed them
 // (net/transport/gradient_memory.h), answers are left where they lie. And memory for cuts, which a
-// chief reads: it takes a trainer's place, as a primary does, and has no slot.
+// chief reads: it takes a trainer's place, as a primary does, but has no slot.
 //
 // Behind the parameters each trainer has a slot in which headers of its answers appear, and so has
 // the primary of the range, for those of its acknowledgements; behind all of them lies the word

@@ -121,13 +121,14 @@ void ServerConnection::ring(Left left) {
 
 // ------------------------------------------------------------------ headers that come from there
 
+// Who has offered memory is offered none. (What the peer says may change between two looks, so
+// which it is follows from what there is here.)
 bool ServerConnection::has_left_header() const noexcept {
-  return (in_place_ && in_place_->has_request()) || (slots_ && slots_->has_ack());
+  return slots_ ? slots_->has_ack() : in_place_ && in_place_->has_request();
 }
 
 std::error_code ServerConnection::take_left_header(FrameHeader& header) noexcept {
-  return in_place_ && in_place_->has_request() ? in_place_->take_request(header)
-                                               : slots_->take_ack(header);
+  return slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
 }
 
 bool ServerConnection::look() { return slots_ && slots_->has_ack() && wake_reader(); }

@@ -21,8 +21,10 @@ namespace {
 
 // Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to
 // stumble over each of them.
-std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_code& error) {
-  void* address = mmap(nullptr, size, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_code& error,
+                         std::uint64_t offset = 0) {
+  void* address =
+      mmap(nullptr, size, protection, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(offset));
   if (address == MAP_FAILED) {
     error = last_error();
     return {};
@@ -117,8 +119,17 @@ SharedView::~SharedView() { munmap(bytes_.data(), bytes_.size()); }
 
 std::shared_ptr<const SharedView> SharedView::map(Descriptor descriptor, const SharedOffer& offer,
                                                   std::size_t most, std::error_code& error) {
+  return map_part(std::move(descriptor), offer, 0, offer.size, most, error);
+}
+
+std::shared_ptr<const SharedView> SharedView::map_part(Descriptor descriptor,
+                                                       const SharedOffer& offer,
+                                                       std::uint64_t offset, std::uint64_t size,
+                                                       std::size_t most, std::error_code& error) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
-  if (offer.size == 0 || offer.size > std::min<std::uint64_t>(most, kMost)) {
+  const bool is_part = size != 0 && size <= offer.size && offset <= offer.size - size;
+  const std::uint64_t before = offset % kPageBytes;  // on the first page
+  if (!is_part || offer.size > kMost || size + before > most) {
     error = std::make_error_code(std::errc::invalid_argument);
     return nullptr;
   }
@@ -126,7 +137,8 @@ std::shared_ptr<const SharedView> SharedView::map(Descriptor descriptor, const S
     error = std::make_error_code(std::errc::permission_denied);
     return nullptr;
   }
-  const std::span<std::byte> mapped = net::map(descriptor.number(), offer.size, PROT_READ, error);
+  const std::span<std::byte> mapped =
+      net::map(descriptor.number(), size + before, PROT_READ, error, offset - before);
   if (mapped.empty()) {
     return nullptr;
   }

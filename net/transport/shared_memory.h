@@ -33,7 +33,8 @@ struct SharedOffer {
   std::uint64_t token = 0;  // what the other one is to say who hands over its own
   std::uint64_t size = 0;   // usable bytes
   // Where in them, in bytes, headers are left without a frame (net/transport/header_slot.h): of the
-  // trainer's its pushes over this connection, of the ps's the trainer's answers. 0: nowhere.
+  // trainer's its pushes over this connection, of the ps's the trainer's answers; of a primary's
+  // its updates, of its backup's the acknowledgements. 0: nowhere.
   std::uint64_t slot = 0;
   // Where the word lies that says whether whoever offers sleeps. 0: nowhere, and it is sent frames.
   std::uint64_t sleep_word = 0;
@@ -82,6 +83,11 @@ class SharedView {
                                                              const SharedOffer& offer,
                                                              std::size_t most,
                                                              std::error_code& error);
+  // The same of the pages alone that so many bytes from `offset` on lie on, of which there may be
+  // as many as `most` bytes. bytes() begins with the first of these pages, and ends with the part.
+  [[nodiscard]] static std::shared_ptr<const SharedView> map_part(
+      Descriptor descriptor, const SharedOffer& offer, std::uint64_t offset, std::uint64_t size,
+      std::size_t most, std::error_code& error);
   ~SharedView();
   SharedView(const SharedView&) = delete;
   SharedView& operator=(const SharedView&) = delete;

@@ -75,9 +75,8 @@ std::size_t slot_of_primary(std::size_t trainers) noexcept { return trainers; }
 std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const RunConfig& config,
                                                   std::size_t floats) {
   const net::BodySlots::Shape updates = updates_in_memory(config, floats);
-  return task.transport == Transport::kTcp || updates.count == 0
-             ? nullptr
-             : net::BodySlots::create(updates, most_of_ps(floats, config.trainers));
+  return task.transport == Transport::kTcp || updates.count == 0 ? nullptr
+                                                                 : net::BodySlots::create(updates);
 }
 
 std::size_t most_of_primary(const RunConfig& config, std::size_t floats) {
@@ -109,9 +108,11 @@ std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
       {.bytes = gradient_bytes(config), .count = gradients_in_memory(config), .channels = ps});
 }
 
-// Its range as often as it may need it: two times, and once for each trainer besides.
+// Its range as often as it may need it (Shard::arena_size()): four times, or once, and once for
+// each trainer besides.
 std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
-  return net::ParameterMemory::largest((2 + trainers) * net::whole_pages(floats * sizeof(float)),
+  const std::size_t parts = std::max<std::size_t>(4, 1 + trainers);
+  return net::ParameterMemory::largest(parts * net::whole_pages(floats * sizeof(float)),
                                        slots_of_ps(trainers));
 }
 

@@ -11,6 +11,7 @@
 
 #include "net/wire/messages.h"
 #include "net/wire/replication.h"
+#include "roles/ps/core/shard.h"
 #include "tests/roles/run_configs.h"
 
 namespace disttf::roles {
@@ -108,6 +109,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Range{.sync = false, .trainers = 3, .floats = 1000, .updates = 3},
                     Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 4}),
     name_of);
+
+// With averages, too, and whoever is answered from a copy of its own.
+TEST(TensorMemory, ATrainerMapsAllThatAPsOfItsRunMayHave) {
+  const math::Range range{.begin = 0, .end = 79'510};
+  for (const bool sync : {true, false}) {
+    for (const float average_decay : {0.0F, 0.9F}) {
+      for (const std::size_t trainers : {1U, 2U, 3U, 64U}) {
+        RunConfig config = base_config();
+        config.sync_replicas = sync;
+        config.optimizer.average_decay = average_decay;
+        config.trainers = trainers;
+        const std::size_t bytes = Shard::arena_size(config, range) * sizeof(float);
+        EXPECT_LE(net::ParameterMemory::largest(bytes, slot_of_primary(trainers) + 1),
+                  most_of_ps(range.size(), trainers))
+            << sync << " " << average_decay << " " << trainers;
+      }
+    }
+  }
+}
 
 TEST(UpdateMemory, OverTcpAloneThereIsNone) {
   Task task;
