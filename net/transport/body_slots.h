@@ -52,8 +52,8 @@ class BodySlots {
   // slot is free, or none is that large.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
-  // A frame goes over the connection. Until the other end acknowledges one that is sent with a body
-  // for a slot, or behind it, no header is left.
+  // A frame goes over the connection. No header is left before the other end has acknowledged it,
+  // if it is an UPDATE, or else an UPDATE behind it.
   void sends(const FrameHeader& header) noexcept;
   // The other end is done with the frames of this request_id, and of lower ones.
   void done(std::uint64_t request_id) noexcept;

@@ -74,8 +74,11 @@ class InPlaceChannel final : public Channel {
   }
   // Whether the ps finds a request that is left in memory. REQUIRES: is_in_place().
   [[nodiscard]] bool is_ps_awake() const noexcept {
-    return sleep_word_ != 0 &&
-           !net::is_asleep(SleepWordView(view_->bytes().subspan(sleep_word_, kSleepWordBytes)));
+    return sleep_word_ != 0 && !net::is_asleep(ps_sleep_word());
+  }
+  // REQUIRES: sleep_word_ != 0.
+  [[nodiscard]] SleepWordView ps_sleep_word() const noexcept {
+    return SleepWordView(view_->bytes().subspan(sleep_word_, kSleepWordBytes));
   }
   void all_read() noexcept {
     unanswered_.reset();
@@ -89,7 +92,7 @@ class InPlaceChannel final : public Channel {
   }
   // The ps reads this memory, and not one from before.
   [[nodiscard]] bool is_settled() const noexcept { return view_ && renewals_ == memory_.renewals_; }
-  // Leaves the request in memory, and rings where the ps sleeps by now.
+  // Leaves the request in memory, and rings where the ps sleeps by now. REQUIRES: may_leave().
   [[nodiscard]] std::error_code leave(const FrameHeader& header, Deadline deadline);
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
   // The header that answers a question: not what a ps may say of itself, too late.
@@ -159,8 +162,9 @@ std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadli
     left_when_asked_ = left_;
   }
   const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderSlotBytes);
-  leave_header(HeaderSlot(slot), header);
-  return is_ps_awake() ? std::error_code{} : channel_->send(Heartbeat{}.to_header(), {}, deadline);
+  return leave_header(HeaderSlot(slot), header, ps_sleep_word()) == Left::kAndRing
+             ? channel_->send(Heartbeat{}.to_header(), {}, deadline)
+             : std::error_code{};
 }
 
 // Whichever request it is the answer to: whoever asked is to see where the two ends disagree.

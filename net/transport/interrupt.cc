@@ -20,10 +20,8 @@ namespace {
 
 // How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
 constexpr std::chrono::microseconds kEagerness{2000};
+// Times that are slept through at once.
 constexpr unsigned kMostAsleep = 63;
-// Longer than a task of the run needs the processor for an answer to whoever gives way to it; less
-// than a turn of a program that always has something to compute, three milliseconds or more.
-constexpr std::chrono::microseconds kLongTurn{1000};
 // Far more than a busy machine delays a thread that is awake by, far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
@@ -98,9 +96,21 @@ Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
   return missed;
 }
 
+bool TimesAsleep::begins() noexcept {
+  if (left_ == 0) {
+    return false;
+  }
+  --left_;
+  return true;
+}
+
+void TimesAsleep::was_in_vain() noexcept {
+  penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
+  left_ = penalty_;
+}
+
 bool Eagerness::begin(Deadline deadline, Deadline now) noexcept {
-  if (asleep_ > 0) {
-    --asleep_;
+  if (asleep_.begins()) {
     return false;
   }
   gave_way_ = false;
@@ -118,18 +128,13 @@ bool Eagerness::goes_on(Deadline now) noexcept {
   turn_ = now - std::exchange(looked_, now);
   gave_way_ = true;
   if (turn_ < kLongTurn && now < until_) return true;
-  was_in_vain();
+  asleep_.was_in_vain();
   return false;
 }
 
 // What was there at once says nothing of how long a look takes.
 void Eagerness::helped() noexcept {
-  if (gave_way_) penalty_ = 0;
-}
-
-void Eagerness::was_in_vain() noexcept {
-  penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
-  asleep_ = penalty_;
+  if (gave_way_) asleep_.forget();
 }
 
 }  // namespace disttf::net

@@ -67,11 +67,32 @@ class FreezeWatch {
   Deadline expected_;
 };
 
+// Longer than a thread that shares a processor needs to answer, or for the gradient of a small
+// model; less than the turn of a program that always has something to compute, three milliseconds
+// or more.
+inline constexpr std::chrono::milliseconds kLongTurn{1};
+
+// Times that are slept through because one was in vain: 1 of them, then 3, 7, up to 63.
+//
+// Not thread-safe.
+class TimesAsleep {
+ public:
+  // Whether this one is.
+  [[nodiscard]] bool begins() noexcept;
+  void was_in_vain() noexcept;
+  // The next one in vain is as if it were the first.
+  void forget() noexcept { penalty_ = 0; }
+
+ private:
+  unsigned left_ = 0;     // that are still slept through
+  unsigned penalty_ = 0;  // as many as those were after the last one in vain
+};
+
 // How long to look for something before sleeping until it comes: to wake a processor from its sleep
 // takes longer than something that is about to come. Where looking did not help, because it took
-// longer than that, the next times are slept through: 1 of them, then 3, 7, up to 63. So they are
-// where others have the processor for long when they are given way: who is awake waits for their
-// turn to end, and who is woken takes the processor from them.
+// longer than that, the next times are slept through. So they are where others have the processor
+// for long when they are given way: who is awake waits for their turn to end, and who is woken
+// takes the processor from them.
 //
 // Not thread-safe.
 class Eagerness {
@@ -90,14 +111,11 @@ class Eagerness {
   [[nodiscard]] Clock::duration last_turn() const noexcept { return turn_; }
 
  private:
-  void was_in_vain() noexcept;
-
   Deadline until_{};   // the look under way ends
   Deadline looked_{};  // last
   Clock::duration turn_{};
   bool gave_way_ = false;  // in this look
-  unsigned asleep_ = 0;    // times that are still slept through
-  unsigned penalty_ = 0;   // as many as those will be, where the next look does not help
+  TimesAsleep asleep_;
 };
 
 // For so long the reader of a frame that has begun to come, or is awaited next, looks for its rest

@@ -72,7 +72,7 @@ class ParameterMemory {
 struct InPlaceTerms {
   std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
   // Where in it answers are left: each trainer has a slot of its own, and the primary another one.
-  // nullopt: it, a chief, is answered by frames.
+  // nullopt: a chief has none, and is answered by frames.
   std::optional<std::size_t> slot = {};
   // Bytes of the trainer's: without so many it is of no use; more are not mapped.
   std::size_t least = 0;
@@ -117,8 +117,9 @@ class InPlaceBodies {
   // An answer whose body may lie in the ps's memory, unchanged for as long as the trainer may read
   // it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
-  // An ACK. It is left where the update was that it acknowledges, the last that came: of these
-  // fewer are on their way than a slot has headers (net/transport/body_slots.h).
+  // An ACK. It is left if the last header that came was left, too, and is that of the update that
+  // it acknowledges: of these fewer are on their way than a slot has headers
+  // (net/transport/body_slots.h).
   [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
   // Whether the peer leaves requests in memory.

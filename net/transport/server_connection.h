@@ -186,8 +186,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Whether one does; and takes it, which REQUIRES that.
   [[nodiscard]] bool has_left_header() const noexcept;
   [[nodiscard]] std::error_code take_left_header(FrameHeader& header) noexcept;
-  // Where what was left is for one that sleeps.
-  void ring(Left left);
+  // Whether the header was left, too, so that nothing is to be sent; a peer that sleeps is rung.
+  bool is_all_left(Left left);
   asio::awaitable<std::error_code> shake_hands();
   // Until TLS may go on; what it waits for to be read is in its hands then.
   asio::awaitable<std::error_code> await_tls();

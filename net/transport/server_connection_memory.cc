@@ -67,10 +67,7 @@ bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::by
                                      std::shared_ptr<const void> owner) {
   const bool may_be_left = in_place_ && state_ == State::kOpen;
   const Left left = may_be_left ? in_place_->leave(header, body) : Left::kNot;
-  if (left == Left::kHeader || left == Left::kAndRing) {
-    ring(left);
-    return false;
-  }
+  if (is_all_left(left)) return false;
   Queued frame;
   if (left == Left::kNot) {
     frame.borrowed = body;
@@ -93,10 +90,7 @@ bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::by
                                          std::span<const std::byte> rest) {
   const bool may_be_left = slots_ && state_ == State::kOpen;
   const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
-  if (left == Left::kHeader || left == Left::kAndRing) {
-    ring(left);
-    return false;
-  }
+  if (is_all_left(left)) return false;
   if (left == Left::kBody) {
     head.clear();
   } else {
@@ -110,13 +104,14 @@ bool ServerConnection::acknowledge(const Ack& ack) {
   const FrameHeader header = ack.to_header();
   const bool may_be_left = in_place_ && state_ == State::kOpen;
   const Left left = may_be_left ? in_place_->leave_ack(header) : Left::kNot;
-  if (left == Left::kNot) send(header);
-  ring(left);
-  return left == Left::kNot;
+  if (is_all_left(left)) return false;
+  send(header);
+  return true;
 }
 
-void ServerConnection::ring(Left left) {
+bool ServerConnection::is_all_left(Left left) {
   if (left == Left::kAndRing) send(Heartbeat{}.to_header());
+  return left == Left::kHeader || left == Left::kAndRing;
 }
 
 // ------------------------------------------------------------------ headers that come from there

@@ -114,6 +114,16 @@ class BodySlotsTest : public ::testing::Test {
     }
   }
 
+  // With a backup that has agreed on nothing in the end.
+  void expect_all_is_sent() {
+    run([this](ServerConnection& backup) -> asio::awaitable<void> {
+      co_await agree(backup);
+      EXPECT_TRUE(update(backup, 3));
+      co_await await_ack(backup, 3);
+    });
+    EXPECT_TRUE(happened_.wait_for("3 sent"));
+  }
+
   // The two have agreed, and the backup is awake; it looks where it is told to.
   using AwakePrimary = std::function<asio::awaitable<void>(ServerConnection&, TestServer&)>;
   void run_awake(const AwakePrimary& primary) {
@@ -333,12 +343,7 @@ TEST_F(BodySlotsTest, HeadersThatAreLeftBehindEachOtherAreReadInTheirOrder) {
 // Where its own slot would be is nothing.
 TEST_F(BodySlotsTest, ABackupWhoseSlotLiesNowhereIsSentAll) {
   terms_.slot = 8;
-  run([this](ServerConnection& backup) -> asio::awaitable<void> {
-    co_await agree(backup);
-    EXPECT_TRUE(update(backup, 3));
-    co_await await_ack(backup, 3);
-  });
-  EXPECT_TRUE(happened_.wait_for("3 sent"));
+  expect_all_is_sent();
 }
 
 // What was left is read first: the frame was sent behind it.
@@ -376,21 +381,12 @@ TEST_F(BodySlotsTest, ABodyThatIsLargerThanASlotIsSent) {
 
 TEST_F(BodySlotsTest, ABackupThatDeclinesIsSentAll) {
   terms_.memory = nullptr;
-  run([this](ServerConnection& backup) -> asio::awaitable<void> {
-    co_await agree(backup);
-    EXPECT_TRUE(update(backup, 3));
-    co_await await_ack(backup, 3);
-  });
-  EXPECT_TRUE(happened_.wait_for("3 sent"));
+  expect_all_is_sent();
 }
 
 TEST_F(BodySlotsTest, MoreThanTheBackupHasAUseForIsNotMapped) {
   terms_.most = kBody;
-  run([this](ServerConnection& backup) -> asio::awaitable<void> {
-    co_await agree(backup);
-    EXPECT_TRUE(update(backup, 3));
-    co_await await_ack(backup, 3);
-  });
+  expect_all_is_sent();
 }
 
 // A backup that says it was there, and was not: nothing is handed to anybody.

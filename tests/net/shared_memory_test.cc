@@ -117,6 +117,29 @@ TEST_F(SharedMemoryTest, MoreThanTheReaderNeedsIsRefusedBeforeItIsMapped) {
       << "and it was for nothing else";
 }
 
+TEST_F(SharedMemoryTest, APartIsMappedInWholePages) {
+  memory_->bytes()[5000] = std::byte{7};
+  const auto map = [this](std::uint64_t offset, std::uint64_t size, std::size_t most) {
+    std::error_code error;
+    auto view = SharedView::map_part(copy_of(memory_->descriptor()), {.size = kSize}, offset, size,
+                                     most, error);
+    EXPECT_NE(view != nullptr, static_cast<bool>(error));
+    return view;
+  };
+  const auto view = map(5000, 100, kPageBytes);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->bytes().size(), 5000 - kPageBytes + 100) << "from the page on";
+  EXPECT_EQ(view->bytes()[5000 - kPageBytes], std::byte{7});
+  memory_->bytes()[5000] = std::byte{8};
+  EXPECT_EQ(view->bytes()[5000 - kPageBytes], std::byte{8});
+  EXPECT_TRUE(map(kSize - 1, 1, kPageBytes));
+  EXPECT_FALSE(map(kSize - 1, 2, kPageBytes)) << "there is no such byte";
+  EXPECT_FALSE(map(kSize + 1, 1, kPageBytes));
+  EXPECT_FALSE(map(UINT64_MAX, 2, kPageBytes));
+  EXPECT_FALSE(map(5000, 0, kPageBytes)) << "nothing";
+  EXPECT_FALSE(map(0, kPageBytes + 1, kPageBytes)) << "more than it may be";
+}
+
 TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
   const std::string path = testing::TempDir() + "disttf_shared_memory_test";
   const Descriptor file(open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600));

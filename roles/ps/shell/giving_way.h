@@ -3,8 +3,8 @@
 //
 // So it does also where there are more tasks than processors. But whoever always has something to
 // compute, or much of it, has the processor for a millisecond or more each time, and who is woken
-// would have taken it back: after a turn of that length the next times are slept through, 1 of
-// them, then 3, 7, up to 63.
+// would have taken it back: after a turn of that length the next times are slept through
+// (net::TimesAsleep).
 //
 // Not thread-safe.
 #pragma once
@@ -16,14 +16,13 @@ namespace disttf::roles {
 class GivingWay {
  public:
   // Whether to give way now; then took() follows.
-  [[nodiscard]] bool begins() noexcept;
+  [[nodiscard]] bool begins() noexcept { return !asleep_.begins(); }
   // So long others had the processor.
   void took(net::Clock::duration turn) noexcept;
 
  private:
-  int short_turns_ = 0;   // since the last long one
-  unsigned asleep_ = 0;   // times that are still slept through
-  unsigned penalty_ = 0;  // as many as those will be after the last long turn
+  int short_turns_ = 0;  // since the last long one
+  net::TimesAsleep asleep_;
 };
 
 }  // namespace disttf::roles

@@ -174,6 +174,7 @@ void RangeServer::set_asleep(bool asleep) noexcept {
   }
 }
 
+// Both, as each wakes a reader of its own.
 bool RangeServer::look() {
   const bool has_request = memory_ && memory_->look();
   const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
