@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <asio/bind_cancellation_slot.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
@@ -39,6 +38,7 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
       slot_(std::move(slot)),
       endpoint_text_(peer_endpoint_text(socket_.native_handle())),
       peer_text_(endpoint_text_),
+      either_(socket_.get_executor(), asio::steady_timer::time_point::max()),
       timer_(socket_.get_executor()) {
   std::error_code ignored;  // these fail only when the peer has gone: the first read tells
   socket_.non_blocking(true, ignored);
@@ -68,35 +68,33 @@ std::error_code ServerConnection::read_failed(std::error_code error) noexcept {
   return error;
 }
 
-asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte> buffer,
-                                                             std::size_t& received,
-                                                             std::chrono::milliseconds timeout) {
-  received = 0;
-  if (state_ != State::kOpen) co_return read_failed({});
+void ServerConnection::begin_read(std::chrono::milliseconds timeout) {
   read_deadline_ = handshake_deadline_;
   read_timeout_ = timeout;
   if (timeout > std::chrono::milliseconds::zero()) {
     read_deadline_ = std::min(read_deadline_, std::chrono::steady_clock::now() + timeout);
   }
   watch(read_deadline_);
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte> buffer,
+                                                             std::size_t& received,
+                                                             std::chrono::milliseconds timeout) {
+  received = 0;
+  if (state_ != State::kOpen) co_return read_failed({});
+  begin_read(timeout);
   std::error_code error;
   if (tls_) {
     received = tls_->read_some(buffer, error);
-    while (error == asio::error::would_block && state_ == State::kOpen && !is_interrupted_) {
+    while (error == asio::error::would_block && state_ == State::kOpen) {
       error = co_await await_tls();
       if (!error && state_ == State::kOpen) received = tls_->read_some(buffer, error);
     }
   } else {
     std::tie(error, received) =
-        co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()),
-                                         asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
+        co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
   }
   read_deadline_ = kNever;
-  const bool has_nothing =
-      error == asio::error::operation_aborted || error == asio::error::would_block;
-  if (std::exchange(is_interrupted_, false) && has_nothing && state_ == State::kOpen) {
-    co_return asio::error::interrupted;
-  }
   // Bytes that came after refuse() belong to nobody.
   if (error || state_ != State::kOpen) co_return read_failed(error);
   is_excused_ = false;
@@ -105,14 +103,12 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
 
 asio::awaitable<std::error_code> ServerConnection::await_tls() {
   if (tls_->waits_for() == POLLOUT) {
-    const auto [error] = co_await socket_.async_wait(
-        tcp::socket::wait_write, asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
+    const auto [error] = co_await socket_.async_wait(tcp::socket::wait_write, kAsTuple);
     co_return error;
   }
   const auto inbox = tls_->inbox();
   const auto [error, count] =
-      co_await socket_.async_read_some(asio::buffer(inbox.data(), inbox.size()),
-                                       asio::bind_cancellation_slot(interrupt_.slot(), kAsTuple));
+      co_await socket_.async_read_some(asio::buffer(inbox.data(), inbox.size()), kAsTuple);
   tls_->received(count);
   co_return error == asio::error::eof ? make_error_code(TlsError::kCut) : error;
 }
@@ -212,9 +208,8 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
   std::array<std::byte, kHeaderBytes> bytes{};
   // Between two requests there is mostly nothing to read yet: straight to waiting.
   std::size_t received = 0;
-  is_interruptible_ = in_place_ || slots_;
-  const auto failed = co_await read_some(bytes, received, timeout);
-  is_interruptible_ = false;
+  const auto failed = in_place_ || slots_ ? co_await read_unless_left(bytes, received, timeout)
+                                          : co_await read_some(bytes, received, timeout);
   if (failed) co_return failed;
   const auto rest = std::span(bytes).subspan(received);
   if (const auto error = co_await read_body(rest, timeout)) co_return error;
@@ -222,10 +217,45 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
   co_return error ? read_failed(error) : error;
 }
 
+asio::awaitable<std::error_code> ServerConnection::read_unless_left(
+    std::span<std::byte> buffer, std::size_t& received, std::chrono::milliseconds timeout) {
+  begin_read(timeout);
+  std::error_code error = asio::error::would_block;
+  while (error == asio::error::would_block && state_ == State::kOpen) {
+    if (!std::exchange(may_have_bytes_, false)) co_await await_either();
+    if (state_ != State::kOpen || has_left_header()) break;
+    received = read_now(buffer, error);
+  }
+  read_deadline_ = kNever;
+  if (state_ == State::kOpen && has_left_header() && received == 0)
+    co_return asio::error::interrupted;
+  if (error || state_ != State::kOpen) co_return read_failed(error);
+  may_have_bytes_ = tls_ != nullptr;
+  is_excused_ = false;
+  co_return std::error_code{};
+}
+
+// A wait for the socket that a header from memory ends would be begun anew behind each of these,
+// for some microseconds of system calls and of OpenSSL. So it goes on meanwhile.
+asio::awaitable<void> ServerConnection::await_either() {
+  if (!std::exchange(awaits_socket_, true)) {
+    socket_.async_wait(tcp::socket::wait_read, [weak = weak_from_this()](std::error_code) {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->awaits_socket_ = false;  // whatever it is, the read that follows tells
+      self->either_.cancel();
+    });
+  }
+  is_interruptible_ = true;
+  while (awaits_socket_ && is_interruptible_) {
+    co_await either_.async_wait(kAsTuple);
+  }
+  is_interruptible_ = false;
+}
+
 bool ServerConnection::wake_reader() {
   if (!std::exchange(is_interruptible_, false)) return false;
-  is_interrupted_ = true;
-  interrupt_.emit(asio::cancellation_type::terminal);
+  either_.cancel();
   return true;
 }
 

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <asio/awaitable.hpp>
-#include <asio/cancellation_signal.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
@@ -173,8 +172,15 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
                                              std::chrono::milliseconds timeout);
-  // A header that comes over the socket; asio::error::interrupted: none has begun to, and one lies
-  // in memory.
+  // The time that the peer has for what is read begins.
+  void begin_read(std::chrono::milliseconds timeout);
+  // Like read_some(); asio::error::interrupted: nothing has come, and a header lies in memory.
+  asio::awaitable<std::error_code> read_unless_left(std::span<std::byte> buffer,
+                                                    std::size_t& received,
+                                                    std::chrono::milliseconds timeout);
+  // Until something comes over the socket, or a header lies in memory.
+  asio::awaitable<void> await_either();
+  // A header that comes over the socket; asio::error::interrupted as above.
   asio::awaitable<std::error_code> read_frame_header(FrameHeader& header,
                                                      std::chrono::milliseconds timeout);
   // Whether the frame is the transport's own, and not for whoever reads frames: then it is dealt
@@ -222,10 +228,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::unique_ptr<BodySlots> slots_;           // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
   std::optional<FrameHeader> kept_;            // came over the socket behind a header in memory
-  bool is_interruptible_ = false;              // the read under way is of a header's first byte
-  bool is_interrupted_ = false;                // and is to end without one
+  bool is_interruptible_ = false;              // the reader waits for either, and for no header yet
+  bool awaits_socket_ = false;                 // a wait for its bytes is under way
+  bool may_have_bytes_ = false;                // that have come with the last ones: TLS
   bool was_in_memory_ = false;                 // the last header
-  asio::cancellation_signal interrupt_;
+  asio::steady_timer either_;                  // never due: cancelled when there is one
   std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;
