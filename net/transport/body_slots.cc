@@ -20,7 +20,6 @@ constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 }  // namespace
 
 std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape) {
-  assert(shape.count <= kHeadersInSlot);
   std::error_code error;  // whatever it is, frames will do
   const std::optional<std::uint64_t> token = draw_token();
   auto rendezvous = Rendezvous::open(error);
@@ -31,10 +30,20 @@ std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape) {
 
 BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token,
                      const Shape& shape)
-    : rendezvous_(std::move(rendezvous)), token_(token), shape_(shape), slots_(shape.count) {}
+    : rendezvous_(std::move(rendezvous)), token_(token), shape_(shape), slots_(count_of(shape)) {}
+
+std::size_t BodySlots::count_of(const Shape& shape) noexcept {
+  return shape.count + (shape.whole_bytes != 0 ? 2 : 0);
+}
+
+// Those with the whole state are behind the others.
+std::size_t BodySlots::place_of(const Shape& shape, std::size_t slot) noexcept {
+  const std::size_t others = std::min(slot, shape.count);
+  return others * whole_pages(shape.bytes) + (slot - others) * whole_pages(shape.whole_bytes);
+}
 
 std::size_t BodySlots::sleep_word_of(const Shape& shape) noexcept {
-  return shape.count * whole_pages(shape.bytes);
+  return place_of(shape, count_of(shape));
 }
 
 // On a line of its own: the other end reads the word whenever it has acknowledged something.
@@ -113,14 +122,14 @@ bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
   return true;
 }
 
-std::size_t BodySlots::place_of(const Slot& slot) const noexcept {
-  return static_cast<std::size_t>(&slot - slots_.data()) * whole_pages(shape_.bytes);
-}
-
 BodySlots::Slot* BodySlots::find_place(std::size_t bytes) noexcept {
-  const auto slot = std::ranges::find(slots_, false, &Slot::is_taken);
-  const bool has_room = has_agreed() && slot != slots_.end() && bytes <= shape_.bytes && bytes != 0;
-  return has_room ? &*slot : nullptr;
+  const bool is_small = bytes <= shape_.bytes;
+  if (!has_agreed() || bytes == 0 || (!is_small && bytes > shape_.whole_bytes)) {
+    return nullptr;
+  }
+  const auto slot = std::ranges::find_if(
+      slots_, [&](const Slot& each) { return !each.is_taken && is_whole(each) != is_small; });
+  return slot != slots_.end() ? &*slot : nullptr;
 }
 
 BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept {
@@ -128,7 +137,10 @@ BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept 
     return nullptr;
   }
   const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
-  Slot& slot = slots_[offset / whole_pages(shape_.bytes)];
+  const auto behind =
+      std::ranges::find_if(slots_, [&](const Slot& each) { return place_of(each) > offset; });
+  assert(behind != slots_.begin());
+  Slot& slot = *(behind - 1);
   return slot.is_taken && slot.request_id == kKept ? &slot : nullptr;
 }
 
@@ -160,7 +172,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   header.flags |= kFlagInPlace;
   header.place = place_of(*slot);
   header.body_size = size;
-  if (!view_ || unread_ || is_asleep(their_sleep_word())) {
+  if (!view_ || unread_ || !may_leave_header() || is_asleep(their_sleep_word())) {
     return Left::kBody;
   }
   const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderSlotBytes);
@@ -175,13 +187,33 @@ void BodySlots::sends(const FrameHeader& header) noexcept {
   unread_ = header.kind == FrameKind::kUpdate ? header.request_id : kUnnumbered;
 }
 
+// The newest of those with the whole state that is acknowledged: what came before it is free.
 void BodySlots::done(std::uint64_t request_id) noexcept {
+  acknowledged_ = std::max(acknowledged_, request_id);
+  std::uint64_t first_needed = acknowledged_ + 1;
+  std::uint64_t newest = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.is_taken && is_whole(slot) && slot.request_id <= acknowledged_) {
+      newest = std::max(newest, slot.request_id);
+    }
+  }
+  if (newest != 0) {
+    first_needed = newest;
+  }
   for (Slot& slot : slots_) {
-    slot.is_taken = slot.is_taken && slot.request_id > request_id;
+    slot.is_taken = slot.is_taken && slot.request_id >= first_needed;
   }
   if (unread_ && *unread_ <= request_id) {
     unread_.reset();
   }
+}
+
+// What is not acknowledged may not have been read.
+bool BodySlots::may_leave_header() const noexcept {
+  const auto is_unread = [this](const Slot& slot) {
+    return slot.is_taken && slot.request_id != kKept && slot.request_id > acknowledged_;
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(slots_, is_unread)) <= kHeadersInSlot;
 }
 
 std::error_code BodySlots::take_ack(FrameHeader& header) noexcept {

@@ -1,6 +1,7 @@
 // Memory in which one end of a connection leaves bodies of frames for the other one, on its
 // machine, instead of sending them: copies, each in a slot of its own until the other end says that
-// it is done with that frame. A ps has such memory for the updates that it tells its backup.
+// it is done with that frame; or, where there are bodies with the whole state, that it has the next
+// one of these. A ps has such memory for the updates that it tells its backup.
 //
 // The two agree as a trainer and a ps do (net/transport/gradient_memory.h): who offers is in the
 // trainer's place. The headers of such frames, too, are left there, and their acknowledgements in
@@ -29,7 +30,10 @@ class BodySlots {
  public:
   struct Shape {
     std::size_t bytes = 0;  // of a body
-    std::size_t count = 1;  // of slots, kHeadersInSlot at most
+    std::size_t count = 1;  // of slots
+    // Of a body that has all in it that those before it were needed for; 0: there are none. Two
+    // more slots are theirs. Once one is acknowledged, those before it are free, and only then.
+    std::size_t whole_bytes = 0;
   };
   // The memory is taken when the other end has come for it: mostly it is on another machine.
   // nullptr where the system has no way to hand memory over.
@@ -55,7 +59,7 @@ class BodySlots {
   // A frame goes over the connection. No header is left before the other end has acknowledged it,
   // if it is an UPDATE, or else an UPDATE behind it.
   void sends(const FrameHeader& header) noexcept;
-  // The other end is done with the frames of this request_id, and of lower ones.
+  // The other end acknowledges the frames of this request_id, and of lower ones.
   void done(std::uint64_t request_id) noexcept;
 
   // Whether an acknowledgement lies in the other end's memory. It came before whatever came over
@@ -89,7 +93,16 @@ class BodySlots {
   [[nodiscard]] SleepWordView their_sleep_word() const noexcept {
     return SleepWordView(view_->bytes().subspan(their_sleep_word_, kSleepWordBytes));
   }
-  [[nodiscard]] std::size_t place_of(const Slot& slot) const noexcept;
+  [[nodiscard]] static std::size_t count_of(const Shape& shape) noexcept;  // of slots
+  [[nodiscard]] static std::size_t place_of(const Shape& shape, std::size_t slot) noexcept;
+  [[nodiscard]] std::size_t place_of(const Slot& slot) const noexcept {
+    return place_of(shape_, static_cast<std::size_t>(&slot - slots_.data()));
+  }
+  [[nodiscard]] bool is_whole(const Slot& slot) const noexcept {
+    return static_cast<std::size_t>(&slot - slots_.data()) >= shape_.count;
+  }
+  // Of the other end's headers there is room for one more.
+  [[nodiscard]] bool may_leave_header() const noexcept;
   // nullptr: nowhere.
   [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;
   [[nodiscard]] Slot* find_kept(std::span<const std::byte> rest) noexcept;
@@ -100,6 +113,7 @@ class BodySlots {
   const std::uint64_t token_;
   const Shape shape_;
   std::vector<Slot> slots_;
+  std::uint64_t acknowledged_ = 0;  // the highest request_id
   State state_ = State::kOffered;
   // The pages of the other end's where these lie, once it has handed it over.
   std::shared_ptr<const SharedView> view_;

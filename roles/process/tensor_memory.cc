@@ -26,17 +26,27 @@ std::size_t gradient_bytes(const RunConfig& config) {
   return math::layout_of(config.model).size() * sizeof(float);
 }
 
-std::size_t update_bytes(const RunConfig& config, std::size_t floats) {
-  return net::padded_update_head_bytes(config.trainers) + floats * sizeof(float);
+std::size_t update_bytes(const UpdateShape& shape, std::size_t floats) {
+  return net::padded_update_head_bytes(shape.trainers) + floats * sizeof(float);
 }
 
-net::BodySlots::Shape updates_in_memory(const RunConfig& config, std::size_t floats) {
-  const std::size_t wanted = config.sync_replicas ? 2 : std::min<std::size_t>(config.trainers, 4);
-  const std::size_t bytes = update_bytes(config, floats);
-  return {.bytes = bytes,
-          .count = bytes > kMostBytes             ? 0U
-                   : wanted * bytes > kSmallBytes ? 1U
-                                                  : wanted};
+// Copying a state takes what three updates of a backup do, with adam, and saves it all of these.
+// A failover has them to make.
+constexpr std::size_t kUpdatesPerState = 8;
+
+net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
+  const std::size_t bytes = update_bytes(shape, shape.plain);
+  if (bytes > kMostBytes) {
+    return {.bytes = 0, .count = 0};
+  }
+  const std::size_t on_their_way = shape.is_sync ? 2 : std::min<std::size_t>(shape.trainers, 4);
+  const net::BodySlots::Shape with_states{.bytes = bytes,
+                                          .count = on_their_way + kUpdatesPerState - 1,
+                                          .whole_bytes = update_bytes(shape, shape.with_state)};
+  if (net::BodySlots::largest(with_states) <= kSmallBytes) {
+    return with_states;
+  }
+  return {.bytes = bytes, .count = on_their_way * bytes > kSmallBytes ? 1U : on_their_way};
 }
 
 // Of a ps's memory: each trainer's, and behind them the primary's.
@@ -72,20 +82,21 @@ std::shared_ptr<net::ParameterMemory> make_parameter_memory(const Task& task, st
 
 std::size_t slot_of_primary(std::size_t trainers) noexcept { return trainers; }
 
-std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const RunConfig& config,
-                                                  std::size_t floats) {
-  const net::BodySlots::Shape updates = updates_in_memory(config, floats);
+std::size_t updates_per_state(const UpdateShape& shape) {
+  return updates_in_memory(shape).whole_bytes != 0 ? kUpdatesPerState : 1;
+}
+
+std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const UpdateShape& shape) {
+  const net::BodySlots::Shape updates = updates_in_memory(shape);
   return task.transport == Transport::kTcp || updates.count == 0 ? nullptr
                                                                  : net::BodySlots::create(updates);
 }
 
-std::size_t most_of_primary(const RunConfig& config, std::size_t floats) {
-  return net::BodySlots::largest(updates_in_memory(config, floats));
+std::size_t most_of_primary(const UpdateShape& shape) {
+  return net::BodySlots::largest(updates_in_memory(shape));
 }
 
-std::size_t least_of_primary(const RunConfig& config, std::size_t floats) {
-  return update_bytes(config, floats);
-}
+std::size_t least_of_primary(const UpdateShape& shape) { return update_bytes(shape, shape.plain); }
 
 std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task, std::size_t bytes) {
   return may_leave_cuts(task, bytes)

@@ -31,15 +31,27 @@ namespace disttf::roles {
                                                                           std::size_t trainers);
 // Which of its slots is that of the range's primary; those before it are the trainers', by rank.
 [[nodiscard]] std::size_t slot_of_primary(std::size_t trainers) noexcept;
-// A primary's, for the updates of a range of so many floats that its backup has yet to make: two of
-// a step of all trainers, of which there is one at a time; async one for each trainer, up to four.
-// Of more than 64 MiB in all one, which may take 256. nullptr: they are sent.
+// The updates of a range that a primary has told its backup, in its memory.
+struct UpdateShape {
+  std::size_t trainers = 0;
+  bool is_sync = true;
+  // In floats: of a gradient; and of one with the state that its update is made from.
+  std::size_t plain = 0;
+  std::size_t with_state = 0;
+};
+// How many updates one with a state is there for: itself and those behind it, which the backup
+// makes only where it loses its primary. 1: there is no room for so many, and it makes each at
+// once.
+[[nodiscard]] std::size_t updates_per_state(const UpdateShape& shape);
+// A primary's, for those that its backup has yet to acknowledge: two of a step of all trainers, of
+// which there is one at a time; async one for each trainer, up to four. And for a state, the one
+// before it, and the updates since, if all takes no more than 64 MiB. Of more than that in updates
+// alone one, which may take 256. nullptr: they are sent.
 [[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
-                                                                const RunConfig& config,
-                                                                std::size_t floats);
+                                                                const UpdateShape& shape);
 // The most that a backup has a use for of these, in bytes; and the least.
-[[nodiscard]] std::size_t most_of_primary(const RunConfig& config, std::size_t floats);
-[[nodiscard]] std::size_t least_of_primary(const RunConfig& config, std::size_t floats);
+[[nodiscard]] std::size_t most_of_primary(const UpdateShape& shape);
+[[nodiscard]] std::size_t least_of_primary(const UpdateShape& shape);
 // A state of at most so many bytes may be held once more than it must be, where that saves time.
 inline constexpr std::size_t kSmallStateBytes = std::size_t{64} << 20U;
 // A ps's, for cuts of so many bytes that somebody asks for over one connection; and that one's, who

@@ -233,6 +233,62 @@ TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
   }
 }
 
+// The next body with the whole state is there before what it takes the place of is written over.
+TEST_F(BodySlotsTest, WhatAWholeStateIsNeededForStaysUntilTheNextOneIsAcknowledged) {
+  const BodySlots::Shape shape{.bytes = kBody, .count = 3, .whole_bytes = 3 * kBody};
+  slots_ = BodySlots::create(shape);
+  terms_.most = BodySlots::largest(shape);
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    co_await agree(backup);
+    EXPECT_FALSE(update(backup, 3)) << "there is no state yet";
+    co_await await_ack(backup, 3);
+    EXPECT_FALSE(update(backup, 4, 3 * kBody));
+    co_await await_ack(backup, 4);
+    for (const std::uint64_t entry : {5U, 6U, 7U}) {
+      EXPECT_FALSE(update(backup, entry));
+      co_await await_ack(backup, entry);
+    }
+    EXPECT_TRUE(update(backup, 8)) << "all of them are needed, with the fourth";
+    co_await await_ack(backup, 8);
+    EXPECT_FALSE(update(backup, 9, 3 * kBody));
+    EXPECT_TRUE(update(backup, 10)) << "the backup may not have the ninth";
+    EXPECT_TRUE(update(backup, 11, 3 * kBody)) << "the fourth is needed until it has";
+    co_await await_ack(backup, 9);
+    for (const std::uint64_t entry : {12U, 13U, 14U}) {
+      EXPECT_FALSE(update(backup, entry));
+    }
+    EXPECT_FALSE(update(backup, 15, 2 * kBody)) << "the fourth is free";
+    for (const std::uint64_t entry : {10U, 11U, 12U, 13U, 14U, 15U}) {
+      co_await await_ack(backup, entry);
+    }
+  });
+  for (const char* what : {"3 in place", "4 in place", "7 in place", "8 sent", "9 in place",
+                           "10 sent", "11 sent", "14 in place", "15 in place"}) {
+    EXPECT_TRUE(happened_.wait_for(what)) << what;
+  }
+}
+
+// There is room for seven in the slot of the headers.
+TEST_F(BodySlotsTest, HeadersThatHaveNoRoomAreSent) {
+  slots_ = BodySlots::create({.bytes = kBody, .count = 9});
+  terms_.most = BodySlots::largest({.bytes = kBody, .count = 9});
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    may_read_ = false;
+    for (std::uint64_t entry = 3; entry <= 11; ++entry) {
+      EXPECT_FALSE(update(backup, entry)) << "there is room for the body";
+    }
+    may_read_ = true;
+    for (std::uint64_t entry = 3; entry <= 11; ++entry) {
+      static_cast<void>(look(server));  // unless the frames lead it there
+      co_await await_ack(backup, entry);
+    }
+  });
+  for (std::uint64_t entry = 3; entry <= 11; ++entry) {
+    EXPECT_TRUE(is_acknowledged(entry, entry <= 9 ? "left" : "sent")) << entry;
+  }
+  EXPECT_EQ(happened_.count("in place"), 9);
+}
+
 // Neither an update nor its acknowledgement crosses the socket.
 TEST_F(BodySlotsTest, HeadersAreLeftForABackupThatIsAwake) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {

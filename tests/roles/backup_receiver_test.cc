@@ -56,6 +56,10 @@ class BackupReceiverTest : public testing::Test {
     }
     return outcome;
   }
+  static net::BodyInPlace in_memory(const Bytes& body) {
+    const auto memory = std::make_shared<const Bytes>(body);
+    return {.bytes = *memory, .owner = memory};
+  }
   static FrameHeader fill_header() {
     return {.kind = FrameKind::kFill,
             .request_id = 1,
@@ -186,13 +190,36 @@ TEST_F(BackupReceiverTest, AnUpdateInMemoryIsReadThere) {
   FrameHeader header = update_header(2);
   const Bytes body = sum({2, 4});
   header.body_size = body.size();
-  ASSERT_TRUE(std::holds_alternative<Updated>(receiver_.update(header, shard_, body)));
+  ASSERT_TRUE(std::holds_alternative<Updated>(receiver_.update(header, shard_, in_memory(body))));
   EXPECT_EQ(shard_->step(), 3U);
   EXPECT_EQ(values_of(shard_->parameters()), (Values{0, 0}));
   header.step = 3;
   EXPECT_TRUE(std::holds_alternative<Refused>(
-      receiver_.update(header, shard_, sum({2, 4}, /*trainers=*/0b101))));
+      receiver_.update(header, shard_, in_memory(sum({2, 4}, /*trainers=*/0b101)))));
   EXPECT_EQ(shard_->step(), 3U);
+}
+
+// It is not made before somebody needs it: what lies there may have been written over by then,
+// which the primary does not do.
+TEST_F(BackupReceiverTest, AnUpdateInMemoryMayHaveTheStateThatItIsMadeFrom) {
+  fill();
+  FrameHeader header = update_header(2);
+  Bytes body = sum({2, 4});
+  Values tensors(shard_->update_size_with_state());
+  tensors[shard_->padded_size()] = 10;
+  tensors[shard_->padded_size() + 1] = 20;
+  body.resize(net::padded_update_head_bytes(2));
+  append(body, std::as_bytes(std::span(tensors)));
+  header.body_size = body.size();
+  net::BodyInPlace place = in_memory(body);
+  ASSERT_TRUE(std::holds_alternative<Updated>(receiver_.update(header, shard_, place)));
+  EXPECT_EQ(shard_->step(), 3U);
+  EXPECT_GT(place.owner.use_count(), 1) << "it keeps the memory";
+  const std::vector<std::span<const float>> caught_up = shard_->tensors();
+  EXPECT_EQ(values_of(caught_up.front()), (Values{10, 20}));
+  EXPECT_EQ(place.owner.use_count(), 1);
+
+  EXPECT_EQ(refusal(update_header(3), body), "an update of another state") << "it is not in memory";
 }
 
 TEST_F(BackupReceiverTest, RefusesAHeadWithAnythingButZerosBehindIt) {

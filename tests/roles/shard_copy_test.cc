@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -136,6 +137,116 @@ TEST_F(ShardCopy, AnUpdateIsWrittenWhereThereIsAPlaceForIt) {
         expect_same_bits();
       }
     }
+  }
+}
+
+// ---- updates that are put off, in memory that the primary keeps
+
+class ShardCopyInMemory : public ShardCopy {
+ protected:
+  // Every `per_state`th update has a state, the first among them, and each a place of its own.
+  void make_and_fill(const RunConfig& config, std::size_t per_state) {
+    Arena arena;
+    arena.place_of_update = [this, per_state] {
+      const bool has_state = told_updates_++ % per_state == 0;
+      place_ =
+          std::make_shared<Values>(has_state ? shard_->update_size_with_state() : kCopied.size());
+      if (has_state) {
+        first_.reset();
+      }
+      return std::span<float>(*place_);
+    };
+    make(config, std::move(arena));
+    fill();
+    shard_->on_update([this](const ShardUpdate& update) {
+      ShardUpdate told = update;
+      told.memory = place_;
+      copy_->take_update(told);
+      if (first_.expired()) {
+        first_ = place_;
+      }
+      place_.reset();
+    });
+  }
+  // Whether the newest update with a state has not been made.
+  [[nodiscard]] bool is_put_off() const { return !first_.expired(); }
+
+  std::size_t told_updates_ = 0;
+  std::shared_ptr<Values> place_;
+  std::weak_ptr<Values> first_;  // of these since a state
+};
+
+TEST_F(ShardCopyInMemory, SameBitsHoweverManyAreMadeAtOnce) {
+  for (const bool is_sync : {true, false}) {
+    for (std::uint64_t updates = 1; updates <= 9; ++updates) {
+      told_updates_ = 0;
+      make_and_fill(is_sync ? sgd_config(kTwoTrainers) : async_config(kTwoTrainers), 4);
+      for (std::uint64_t each = 1; each <= updates; ++each) {
+        is_sync ? make_step() : push_async(each % kTwoTrainers, each);
+        EXPECT_EQ(copy_->step(), shard_->step());
+        EXPECT_TRUE(is_put_off());
+      }
+      expect_same_bits();
+      EXPECT_FALSE(is_put_off()) << "nothing keeps the memory any more";
+      if (is_sync) {
+        EXPECT_EQ(bits_of(copy_->previous()->parameters), bits_of(shard_->previous()->parameters));
+      }
+      // And what follows, though no state has come since.
+      is_sync ? make_step() : push_async(0, updates + 1);
+      expect_same_bits();
+    }
+  }
+}
+
+TEST_F(ShardCopyInMemory, KnowsRepeatsBeforeItHasMadeTheUpdates) {
+  make_and_fill(async_config(kTwoTrainers), 4);
+  push_async(0, 1);
+  push_async(1, 1);
+  ASSERT_TRUE(is_put_off());
+  EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(copy_->admit(id(1, 0, 1)).verdict, Verdict::kDiscard);
+  EXPECT_EQ(copy_->admit(id(1, 0, 2)).verdict, Verdict::kReceive);
+}
+
+// It comes over a socket, say, as there was no room.
+TEST_F(ShardCopyInMemory, AnUpdateWithoutMemoryIsMadeBehindThoseThatWerePutOff) {
+  make_and_fill(sgd_config(kTwoTrainers), 4);
+  make_step();
+  make_step();
+  const auto in_memory = [this](const ShardUpdate& update) { copy_->take_update(update); };
+  shard_->on_update(in_memory);  // with none that it may keep
+  make_step();
+  EXPECT_FALSE(is_put_off());
+  expect_same_bits();
+}
+
+TEST_F(ShardCopyInMemory, AStateThatItIsFilledWithMakesThemNeedless) {
+  make_and_fill(sgd_config(kTwoTrainers), 4);
+  make_step();
+  ASSERT_TRUE(is_put_off());
+  fill();
+  EXPECT_FALSE(is_put_off());
+  expect_same_bits();
+}
+
+// The result, which is averages, is that of the last step, or of the one that is here.
+TEST_F(ShardCopyInMemory, TheResultHasAllThatWasPutOff) {
+  for (const bool ends_early : {false, true}) {
+    told_updates_ = 0;
+    make_and_fill(sgd_config(kTwoTrainers), 100);
+    for (std::uint64_t step = 0; step < (ends_early ? 2 : shard_->config().train_steps); ++step) {
+      make_step();
+    }
+    if (ends_early) {
+      shard_->conclude();
+      copy_->conclude();
+    }
+    copy_->catch_up();
+    const Answer result = copy_->answer(0);
+    EXPECT_TRUE(result.finished);
+    EXPECT_EQ(bits_of(result.parameters), bits_of(shard_->answer(0).parameters));
+    EXPECT_EQ(bits_of(result.parameters), bits_of(shard_->tensors().at(3)))
+        << "the averages, behind the parameters and the two of adam";
   }
 }
 

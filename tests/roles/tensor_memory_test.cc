@@ -22,6 +22,7 @@ struct Range {
   std::size_t trainers = 2;
   std::size_t floats = 0;
   std::size_t updates = 0;  // that lie in memory at once
+  bool has_states = false;  // so do two with a state
 };
 
 std::string name_of(const testing::TestParamInfo<Range>& info) {
@@ -32,12 +33,37 @@ std::string name_of(const testing::TestParamInfo<Range>& info) {
 
 class UpdateMemory : public testing::TestWithParam<Range> {
  protected:
-  UpdateMemory() {
-    config_.trainers = GetParam().trainers;
-    config_.sync_replicas = GetParam().sync;
+  // With three tensors of state behind a gradient.
+  static UpdateShape shape() {
+    const Range& range = GetParam();
+    return {.trainers = range.trainers,
+            .is_sync = range.sync,
+            .plain = range.floats,
+            .with_state = 4 * range.floats};
+  }
+  static std::vector<std::byte> body_of(std::size_t floats) {
+    return std::vector<std::byte>(net::padded_update_head_bytes(GetParam().trainers) +
+                                  floats * sizeof(float));
+  }
+  // The primary tells an update; the backup, which is awake, sees all of it, and its header unless
+  // that is `sent`.
+  void leave(std::uint64_t update, const std::vector<std::byte>& body, bool sent) {
+    SCOPED_TRACE(update);
+    net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
+    ASSERT_EQ(slots_->leave(header, body, {}), sent ? net::Left::kBody : net::Left::kHeader);
+    if (!sent) {
+      net::FrameHeader taken;
+      ASSERT_TRUE(bodies_->has_request());
+      ASSERT_FALSE(bodies_->take_request(taken));
+      EXPECT_EQ(taken, header);
+    }
+    const auto found = bodies_->find(header);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->bytes.size(), body.size());
   }
 
-  RunConfig config_ = base_config();
+  std::unique_ptr<net::BodySlots> slots_;
+  std::unique_ptr<net::InPlaceBodies> bodies_;
 };
 
 TEST(TensorMemory, IsTakenForNobodyWhoIsNotOnThisMachine) {
@@ -57,57 +83,58 @@ TEST(TensorMemory, IsTakenForNobodyWhoIsNotOnThisMachine) {
 
 TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   const Range& range = GetParam();
-  const std::unique_ptr<net::BodySlots> slots = make_update_slots({}, config_, range.floats);
+  slots_ = make_update_slots({}, shape());
   if (range.updates == 0) {
-    EXPECT_EQ(slots, nullptr);
+    EXPECT_EQ(slots_, nullptr);
     return;
   }
-  ASSERT_NE(slots, nullptr);
+  ASSERT_NE(slots_, nullptr);
   const std::size_t whole_pages = net::whole_pages(range.floats * sizeof(float)) / sizeof(float);
   const net::InPlaceTerms terms{.memory = make_parameter_memory({}, whole_pages, range.trainers),
                                 .slot = slot_of_primary(range.trainers),
-                                .least = least_of_primary(config_, range.floats),
-                                .most = most_of_primary(config_, range.floats)};
+                                .least = least_of_primary(shape()),
+                                .most = most_of_primary(shape())};
   // What the two say to each other.
   std::vector<std::byte> answer;
   const auto handover = net::PendingHandover::begin(
-      slots->offer(), [&terms] { return terms; }, answer);
+      slots_->offer(), [&terms] { return terms; }, answer);
   ASSERT_NE(handover, nullptr);
-  ASSERT_TRUE(slots->answered(answer));
-  const std::unique_ptr<net::InPlaceBodies> bodies = handover->finish(answer);
-  ASSERT_NE(bodies, nullptr);
-  ASSERT_FALSE(slots->answered(answer));
-  ASSERT_TRUE(slots->has_agreed());
+  ASSERT_TRUE(slots_->answered(answer));
+  bodies_ = handover->finish(answer);
+  ASSERT_NE(bodies_, nullptr);
+  ASSERT_FALSE(slots_->answered(answer));
+  ASSERT_TRUE(slots_->has_agreed());
 
-  // The largest body that there is fits into each slot, and the backup, which is awake, sees all of
-  // them, and their headers.
+  // Each slot has room for the largest body, and there is one header for each of the first seven.
   terms.memory->set_asleep(false);
-  const std::vector<std::byte> body(net::padded_update_head_bytes(range.trainers) +
-                                    range.floats * sizeof(float));
-  for (std::size_t update = 1; update <= range.updates; ++update) {
-    net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
-    ASSERT_EQ(slots->leave(header, body, {}), net::Left::kHeader) << update;
-    net::FrameHeader taken;
-    ASSERT_TRUE(bodies->has_request());
-    ASSERT_FALSE(bodies->take_request(taken));
-    EXPECT_EQ(taken, header);
-    const auto found = bodies->find(header);
-    ASSERT_TRUE(found) << update;
-    EXPECT_EQ(found->bytes.size(), body.size());
+  std::uint64_t update = 1;
+  for (; update <= range.updates; ++update) {
+    leave(update, body_of(range.floats), /*sent=*/update > net::kHeadersInSlot);
   }
-  net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = range.updates + 1};
-  EXPECT_EQ(slots->leave(header, body, {}), net::Left::kNot) << "there are more than documented";
+  net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
+  EXPECT_EQ(slots_->leave(header, body_of(range.floats), {}), net::Left::kNot)
+      << "there are more than documented";
+  const bool has_states = updates_per_state(shape()) > 1;
+  EXPECT_EQ(has_states, range.has_states);
+  for (const std::uint64_t state : {update, update + 1}) {
+    if (has_states && range.floats != 0) {
+      leave(state, body_of(4 * range.floats), /*sent=*/state > net::kHeadersInSlot);
+    }
+  }
+  EXPECT_EQ(slots_->leave(header, body_of(4 * range.floats), {}), net::Left::kNot);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Ranges, UpdateMemory,
-    testing::Values(Range{.sync = true, .trainers = 2, .floats = 0, .updates = 2},
-                    Range{.sync = true, .trainers = 65, .floats = 79'510, .updates = 2},
-                    Range{.sync = true, .trainers = 2, .floats = 10'000'000, .updates = 1},
-                    Range{.sync = true, .trainers = 2, .floats = 70'000'000, .updates = 0},
-                    Range{.sync = false, .trainers = 1, .floats = 1000, .updates = 1},
-                    Range{.sync = false, .trainers = 3, .floats = 1000, .updates = 3},
-                    Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 4}),
+    testing::Values(
+        Range{.sync = true, .trainers = 2, .floats = 0, .updates = 9, .has_states = true},
+        Range{.sync = true, .trainers = 65, .floats = 79'510, .updates = 9, .has_states = true},
+        Range{.sync = true, .trainers = 2, .floats = 2'000'000, .updates = 2},
+        Range{.sync = true, .trainers = 2, .floats = 10'000'000, .updates = 1},
+        Range{.sync = true, .trainers = 2, .floats = 70'000'000, .updates = 0},
+        Range{.sync = false, .trainers = 1, .floats = 1000, .updates = 8, .has_states = true},
+        Range{.sync = false, .trainers = 3, .floats = 1000, .updates = 10, .has_states = true},
+        Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 11, .has_states = true}),
     name_of);
 
 // With averages, too, and whoever is answered from a copy of its own.
@@ -132,7 +159,7 @@ TEST(TensorMemory, ATrainerMapsAllThatAPsOfItsRunMayHave) {
 TEST(UpdateMemory, OverTcpAloneThereIsNone) {
   Task task;
   task.transport = Transport::kTcp;
-  EXPECT_EQ(make_update_slots(task, base_config(), 1000), nullptr);
+  EXPECT_EQ(make_update_slots(task, {.trainers = 2, .plain = 1000, .with_state = 4000}), nullptr);
 }
 
 }  // namespace

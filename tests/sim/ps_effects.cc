@@ -57,7 +57,13 @@ void PsProcess::look(std::size_t replica) {
       world_.mark(Mark::kPair);
     }
   }
-  if (holds && (range.step != shard->step() || range.generation != core.state().generation())) {
+  const bool was_behind = std::exchange(range.is_behind, holds && shard->is_behind());
+  const bool has_caught_up = holds && was_behind && !range.is_behind && range.step == shard->step();
+  if (has_caught_up && standing == net::Standing::kPrimary) {
+    world_.mark(Mark::kCaughtUp);
+  }
+  if (holds && (range.step != shard->step() || has_caught_up ||
+                range.generation != core.state().generation())) {
     range.step = shard->step();
     if (range.generation != core.state().generation()) {
       check_nobody_waits(core);
@@ -68,10 +74,10 @@ void PsProcess::look(std::size_t replica) {
       checks_.witnesses().has_seen(task_.incarnation, core.state().index(),
                                    {core.state().lineage(), range.generation}, range.step);
     }
-    if (!range.is_torn || !is_replaced()) {
+    if (!range.is_behind && (!range.is_torn || !is_replaced())) {
       checks_.host_made_step(name(), core.state().index(),
                              {core.state().lineage(), range.generation}, range.view, range.step,
-                             shard->parameters(), standing == net::Standing::kBackup);
+                             shard->parameters(), standing == net::Standing::kBackup || was_behind);
     }
     if (standing != net::Standing::kBackup) {
       // (Who was a copy meanwhile may have lost a step that nobody was told of.)

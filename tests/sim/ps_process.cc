@@ -35,8 +35,24 @@ PsProcess::PsProcess(World& world, Network& network, Checks& checks, SimulatedDi
 
 void PsProcess::start() {
   awake_ = net::FreezeWatch(now());
-  core_ = std::make_unique<PsCore>(task_, 1, PsCore::MakeArena(), now());
+  const auto make_arena = [this](std::uint8_t replica, std::size_t, std::size_t) {
+    roles::Arena arena;
+    if (task_.transport == roles::Transport::kSharedMemory) {
+      arena.place_of_update = [this, replica] { return place_of_update(replica); };
+    }
+    return arena;
+  };
+  core_ = std::make_unique<PsCore>(task_, 1, make_arena, now());
   schedule(now() + roles::kWatchInterval, kWatch);
+}
+
+// One in three has a state: the backup puts it off, and those behind it.
+std::span<float> PsProcess::place_of_update(std::size_t replica) {
+  Hosted& range = hosted_[replica];
+  roles::Shard& shard = *core_->range(replica).state().shard();
+  range.place.assign(
+      range.updates++ % 3 == 0 ? shard.update_size_with_state() : shard.range().size(), 0.0F);
+  return range.place;
 }
 
 void PsProcess::bury() {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,10 @@ class PsProcess final : public Process {
     // What it holds was made of a gradient that is: the trainer was replaced by another process. So
     // must this one have been; and whoever is told what it holds.
     bool is_torn = false;
+    bool is_behind = false;  // as last seen: a copy that has put updates off
+    // Where the next update is told, and how many have been.
+    std::vector<float> place;
+    std::uint64_t updates = 0;
   };
   struct Served {
     net::Hello hello;
@@ -72,6 +77,7 @@ class PsProcess final : public Process {
 
   void do_effects();
   void look(std::size_t replica);
+  std::span<float> place_of_update(std::size_t replica);  // see roles::Arena
   void greeted(ConnectionId id, const Frame& frame);
   void end_connection(ConnectionId id);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);

@@ -63,6 +63,7 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "gradient read in place",
                                                                         "micro-batch read in place",
                                                                         "update read in place",
+                                                                        "made what was put off",
                                                                         "host's sum pushed",
                                                                         "pushed without the leader",
                                                                         "secret changed",

@@ -94,6 +94,7 @@ enum class Mark : std::uint8_t {
   kInPlace,
   kElasticInPlace,
   kUpdateInPlace,
+  kCaughtUp,
   kSummed,
   kPushedWithoutLeader,
   kSecretChanged,

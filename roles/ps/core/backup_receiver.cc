@@ -156,27 +156,34 @@ BackupReceiver::Outcome BackupReceiver::filled() {
 
 BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
                                                std::shared_ptr<Shard> shard,
-                                               std::span<const std::byte> in_place) {
+                                               const net::BodyInPlace& in_place) {
   net::Update update;
   if (const auto error = update.from_header(header)) {
     return refused(error.message());
   }
   const std::size_t head_bytes = net::padded_update_head_bytes(shard->config().trainers);
+  const std::size_t gradient_bytes = shard->range().size() * sizeof(float);
+  const bool has_state =
+      !in_place.bytes.empty() &&
+      header.body_size == head_bytes + shard->update_size_with_state() * sizeof(float);
   if (!is_filled() || update.generation != generation_ ||
       update.range_begin != shard->range().begin ||
-      header.body_size != head_bytes + shard->range().size() * sizeof(float)) {
+      (header.body_size != head_bytes + gradient_bytes && !has_state)) {
     return refused("an update of another state");
   }
   shard_ = std::move(shard);
   header_ = header;
-  if (in_place.empty()) {
+  if (in_place.bytes.empty()) {
     return into_bytes(Part::kUpdateHead, head_bytes);
   }
-  if (auto nonsense = read_head(in_place.first(head_bytes))) {
+  if (auto nonsense = read_head(in_place.bytes.first(head_bytes))) {
     return *std::move(nonsense);
   }
-  const std::span<const std::byte> gradient = in_place.subspan(head_bytes);
-  return updated({reinterpret_cast<const float*>(gradient.data()), shard_->range().size()});
+  const std::span<const std::byte> tensors = in_place.bytes.subspan(head_bytes);
+  const std::span floats(reinterpret_cast<const float*>(tensors.data()),
+                         tensors.size() / sizeof(float));
+  const std::size_t behind = has_state ? shard_->padded_size() : floats.size();
+  return updated(floats.first(shard_->range().size()), floats.subspan(behind), in_place.owner);
 }
 
 std::optional<BackupReceiver::Refused> BackupReceiver::read_head(std::span<const std::byte> head) {
@@ -199,7 +206,9 @@ BackupReceiver::Outcome BackupReceiver::update_head() {
   return Read{.places = places_};
 }
 
-BackupReceiver::Outcome BackupReceiver::updated(std::span<const float> gradient) {
+BackupReceiver::Outcome BackupReceiver::updated(std::span<const float> gradient,
+                                                std::span<const float> state,
+                                                std::shared_ptr<const void> memory) {
   const std::size_t trainer = first_of(update_.trainers);
   std::exchange(shard_, nullptr)
       ->take_update({.push = {.trainer = trainer,
@@ -207,7 +216,9 @@ BackupReceiver::Outcome BackupReceiver::updated(std::span<const float> gradient)
                               .step = header_.step,
                               .sequence = header_.sequence},
                      .gradient = gradient,
-                     .trainers = update_.trainers});
+                     .trainers = update_.trainers,
+                     .state = state,
+                     .memory = std::move(memory)});
   return Updated{.trainer = trainer, .incarnation = update_.incarnation};
 }
 

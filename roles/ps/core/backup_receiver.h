@@ -10,7 +10,8 @@
 // the shard's run, of its range, of the state that it was filled with, or no next step, is refused
 // before it is applied. The body is three parts of a FILL (its head, the trainers, the tensors),
 // two of an UPDATE (its head, the sum of gradients); the last one lands in the shard itself. That
-// of an UPDATE which lies in memory is read there.
+// of an UPDATE which lies in memory is read there, and may have a state behind it; such an update
+// need not be made at once (Shard::take_update()).
 //
 // One of these reads one primary's connection, for as long as that is the primary. Not thread-safe:
 // the ps's one thread owns it.
@@ -25,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/wire/frame.h"
 #include "net/wire/log_messages.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/shard.h"
@@ -44,7 +46,7 @@ class BackupReceiver {
     std::uint64_t lineage = 0;
     std::vector<std::uint64_t> incarnations;  // async: the newest that has pushed, by rank, or 0
   };
-  // The update has been made.
+  // The update has been made, or put off: it is here.
   struct Updated {
     std::size_t trainer = 0;        // async: whose gradient it was
     std::uint64_t incarnation = 0;  // of that trainer's process; sync: 0
@@ -58,9 +60,11 @@ class BackupReceiver {
   // REQUIRES of both: no part of another frame is awaited. `shard`: the copy, kept until the frame
   // has come whole.
   [[nodiscard]] Outcome fill(const net::FrameHeader& header, std::shared_ptr<Shard> shard);
-  // `in_place`: where the body lies, if it need not be read; then the outcome is no Read.
+  // `in_place`: where the body lies, if it need not be read; then the outcome is no Read. There it
+  // stays as it is until the update is acknowledged; and where updates with a state have come,
+  // until the next one of these is.
   [[nodiscard]] Outcome update(const net::FrameHeader& header, std::shared_ptr<Shard> shard,
-                               std::span<const std::byte> in_place);
+                               const net::BodyInPlace& in_place);
   [[nodiscard]] Outcome part();
   // The primary says that all is here (COMPLETE). False: it is not, of that generation.
   [[nodiscard]] bool complete(net::Generation generation) noexcept;
@@ -82,7 +86,8 @@ class BackupReceiver {
   // Refused: no update that follows the last one. nullopt: it does.
   std::optional<Refused> read_head(std::span<const std::byte> head);
   Outcome update_head();
-  Outcome updated(std::span<const float> gradient);
+  Outcome updated(std::span<const float> gradient, std::span<const float> state = {},
+                  std::shared_ptr<const void> memory = {});
 
   State state_ = State::kNothing;
   net::Generation generation_ = 0;  // of the state that it was filled with

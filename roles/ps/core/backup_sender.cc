@@ -79,6 +79,9 @@ void BackupSender::forward(const ShardUpdate& update) {
       net::UpdateHead{.incarnation = shard.config().sync_replicas ? 0 : update.push.incarnation,
                       .trainers = {update.trainers.begin(), update.trainers.end()}});
   head.resize(net::padded_update_head_bytes(shard.config().trainers));
+  const float* const begin = update.gradient.data();
+  const float* const end = update.state.empty() ? begin + update.gradient.size()
+                                                : update.state.data() + update.state.size();
   out_.add(SendFrame{.to = connection_,
                      .header = net::Update{.entry = entry,
                                            .step = update.push.step,
@@ -87,7 +90,7 @@ void BackupSender::forward(const ShardUpdate& update) {
                                            .generation = state_.generation()}
                                    .to_header(),
                      .body = std::move(head),
-                     .borrowed = std::as_bytes(update.gradient)});
+                     .borrowed = std::as_bytes(std::span(begin, end))});
 }
 
 void BackupSender::conclude() {

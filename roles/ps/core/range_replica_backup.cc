@@ -26,7 +26,7 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
     case FrameKind::kFill:
       return received(from, copy_->fill(header, state_.shard()));
     case FrameKind::kUpdate:
-      return received(from, copy_->update(header, state_.shard(), in_place.bytes));
+      return received(from, copy_->update(header, state_.shard(), in_place));
     default:
       break;
   }

@@ -63,7 +63,10 @@ class RangeState {
   // What the primary has copied into the shard is of that state.
   void took_copy(net::Generation generation, std::uint64_t lineage) noexcept;
   // The copy is the state from now on.
-  void serve_copy() noexcept { is_restored_ = true; }
+  void serve_copy() {
+    shard_->catch_up();
+    is_restored_ = true;
+  }
   // What is here is nobody's: the run is over, and its result of this generation. That is kept, for
   // a chief that comes late and tells the others.
   void drop_for(net::Generation result) noexcept;

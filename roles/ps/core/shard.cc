@@ -76,6 +76,7 @@ void Shard::lay_out(std::span<float> arena) {
 }
 
 std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
+  drop_put_off();
   finish_cut();
   optimizer_.reset();
   if (strict_) {
@@ -123,71 +124,6 @@ std::vector<std::string> Shard::state_names() {
     names.emplace_back(tensor.name);
   }
   return names;
-}
-
-ShardIdentity Shard::identity() const {
-  ShardIdentity identity{.step = step_, .counters = counters_, .trainers = {}};
-  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
-    const Trainer& trainer = trainers_[rank];
-    identity.trainers.push_back({.incarnation = trainer.incarnation,
-                                 .last_sequence = trainer.last_sequence,
-                                 .clock = clocks_.clock(rank),
-                                 .used = trainer.used});
-  }
-  return identity;
-}
-
-std::vector<std::span<const float>> Shard::tensors() {
-  std::vector<std::span<const float>> tensors{newest()};
-  for (const math::StateTensor& tensor : optimizer_.state()) {
-    tensors.emplace_back(tensor.values);
-  }
-  if (has_previous_) {
-    tensors.emplace_back(buffers_[1 - newest_]);
-  }
-  return tensors;
-}
-
-std::vector<std::span<float>> Shard::begin_fill(bool with_previous) {
-  assert(!with_previous || strict_);
-  std::vector<std::span<float>> places = begin_restore(/*parameters_only=*/false);
-  if (with_previous) {
-    places.push_back(buffers_[1 - newest_]);
-  }
-  return places;
-}
-
-void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
-  finish_restore(identity.step);
-  has_previous_ = with_previous;
-  counters_ = identity.counters;
-  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
-    Trainer& trainer = trainers_[rank];
-    trainer.last_step = 0;  // whoever still waits for an answer says for which
-    trainer.incarnation = identity.trainers[rank].incarnation;
-    trainer.last_sequence = identity.trainers[rank].last_sequence;
-    clocks_.set(rank, identity.trainers[rank].clock);
-    trainer.used = identity.trainers[rank].used;
-  }
-}
-
-void Shard::take_update(const ShardUpdate& update) {
-  assert(update.gradient.size() == range_.size() && update.trainers.size() == used_.size());
-  std::size_t count = 0;
-  for (const std::uint64_t ranks : update.trainers) {
-    count += static_cast<std::size_t>(std::popcount(ranks));
-  }
-  std::copy(update.trainers.begin(), update.trainers.end(), used_.begin());
-  counters_.pushes += count;
-  if (!config_.sync_replicas) {
-    count_async(update.push);
-  }
-  optimizer_.stream_updates(false);  // no trainer reads a copy: the next update does
-  apply(update.push, {.sum = update.gradient, .last = {}}, count);
-  optimizer_.stream_updates(streams_);
-  for (Trainer& trainer : trainers_) {
-    trainer.settled = step_;
-  }
 }
 
 Admission Shard::admit(const PushId& push) {
@@ -389,17 +325,25 @@ void Shard::count_async(const PushId& push) {
 
 // The update itself adds the two halves; whoever keeps a copy is told their sum.
 void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count) {
+  assert(!is_behind());
   if (on_update_) {
-    const std::span<const float> sum = whole(gradient);
-    on_update_({.push = push, .gradient = sum, .trainers = used_});
+    tell(push, gradient);
   }
   finish_cut();
+  make(gradient, count, step_);
+  made(count);
+}
+
+void Shard::make(const math::TreeSum::Halves& gradient, std::size_t count, std::uint64_t step) {
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient.sum, 1.0F / static_cast<float>(count),
-                   step_ + 1, math::rate_factor(config_.rate_schedule(), step_), gradient.last);
+                   step + 1, math::rate_factor(config_.rate_schedule(), step), gradient.last);
   newest_ = next;
   rounded_[next].is_current = false;
   has_previous_ = strict_;
+}
+
+void Shard::made(std::size_t count) {
   counters_.applied += count;
   ++step_;
   keep_result();
@@ -427,12 +371,14 @@ void Shard::begin_step() noexcept {
 // Strict: the average may be set to another while replies with the result are still leaving.
 void Shard::keep_result() {
   if (strict_ && finished() && optimizer_.averages()) {
+    catch_up();
     const std::span<const float> average = optimizer_.average();
     std::copy(average.begin(), average.end(), results_[result_].begin());
   }
 }
 
 std::optional<Answer> Shard::previous() const {
+  assert(!is_behind());
   if (!has_previous_) {
     return std::nullopt;
   }
@@ -451,6 +397,7 @@ bool Shard::answerable(std::size_t trainer) const {
 }
 
 Answer Shard::answer(std::size_t trainer, bool is_result) {
+  assert(!is_behind());
   Trainer& asking = trainers_[trainer];
   Answer answer{
       .parameters = newest(), .step = step_, .finished = finished(), .dropped = asking.dropped};

@@ -34,8 +34,10 @@
 // beside the newest: a trainer that was lost between its pushes to two ps finds them at different
 // steps, one apart, and needs the older parameters everywhere to make its gradient again.
 //
-// With --ps_replicas 2 another ps keeps a copy: it is filled once, then makes the same updates in
-// the same order, from on_update's. So it has the same bits, and knows the same repeats.
+// With --ps_replicas 2 another ps keeps a copy (shard_copy.cc): it is filled once, then makes the
+// same updates in the same order, from on_update's. So it has the same bits, and knows the same
+// repeats. Where the primary's memory keeps updates, and a state that the first of them is made
+// from, it makes none of them before it needs to: catch_up().
 //
 // Not thread-safe: the ps's one thread owns it.
 #pragma once
@@ -120,6 +122,11 @@ struct ShardUpdate {
   PushId push;                      // async: that it applies; sync: the one that completed the step
   std::span<const float> gradient;  // the sum of the gradients of these:
   std::span<const std::uint64_t> trainers;  // a net::RankSet
+  // What the update is made from, where there was room for that: the tensors, as in a state, behind
+  // `gradient`, each on a boundary of kTensorAlignment. Empty: whoever keeps a copy has it.
+  std::span<const float> state = {};
+  // Of an update that need not be made at once: keeps both, unchanged. See Shard::take_update().
+  std::shared_ptr<const void> memory = {};
 };
 
 // What a copy of a shard needs besides the tensors.
@@ -145,7 +152,8 @@ struct Arena {
   // processors before this one does.
   bool streams = false;
   // Where whoever is told of updates (Shard::on_update) may read the next one's gradient; asked for
-  // each. Empty, or nothing: it reads it where it lies.
+  // each. Empty, or nothing: it reads it where it lies. Of Shard::update_size_with_state(): the
+  // state that it is made from is copied there, too.
   std::function<std::span<float>()> place_of_update = {};
 };
 
@@ -155,6 +163,8 @@ class Shard {
   // of a page, so that a trainer may map it alone.
   [[nodiscard]] static std::size_t arena_size(const RunConfig& config, math::Range range);
   static constexpr std::size_t kArenaAlignment = 4096 / sizeof(float);
+  // Of the tensors behind a gradient, in floats: 64 bytes.
+  static constexpr std::size_t kTensorAlignment = 64 / sizeof(float);
 
   // `range`: this ps's part of the vector. `threads`: how many may compute an update. `arena`: of
   // arena_size(); without one the shard takes memory of its own. Throws std::bad_alloc.
@@ -181,8 +191,18 @@ class Shard {
   [[nodiscard]] std::vector<std::span<float>> begin_fill(bool with_previous);
   void finish_fill(const ShardIdentity& identity, bool with_previous);
   // An update, as the other one's hook told it. Its gradient may be received into the inbox.
+  // One with a state is put off, and so are those behind it that come with `memory`, until another
+  // one comes with a state, which makes those before it needless; or one without memory, or
+  // somebody asks for a tensor.
   [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
   void take_update(const ShardUpdate& update);
+  // Makes what was put off. Whoever serves the copy does so first: until then its parameters are
+  // of an older step than it says.
+  void catch_up();
+  [[nodiscard]] bool is_behind() const noexcept { return !put_off_.empty(); }
+  // In floats: a gradient up to the next boundary; and with the state behind it.
+  [[nodiscard]] std::size_t padded_size() const noexcept;
+  [[nodiscard]] std::size_t update_size_with_state();
 
   [[nodiscard]] Admission admit(const PushId& push);
   // What is bad about the gradient of the admitted push, if anything is; counted. nullopt, too, of
@@ -330,8 +350,17 @@ class Shard {
   void commit_async(const PushId& push);
   // The sum of `count` gradients, of the trainers in `used_`.
   void apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count);
-  // What on_update_ is told is the gradient.
-  [[nodiscard]] std::span<const float> whole(math::TreeSum::Halves& gradient);
+  // Tells on_update_.
+  void tell(const PushId& push, math::TreeSum::Halves& gradient);
+  // The gradient that it is told, there if there is a place.
+  [[nodiscard]] std::span<const float> whole(math::TreeSum::Halves& gradient,
+                                             std::span<float> place);
+  void copy_state(std::span<float> to);
+  // The parameters that follow those of `step`; and that they have been made, or put off.
+  void make(const math::TreeSum::Halves& gradient, std::size_t count, std::uint64_t step);
+  void make_as_copy(std::span<const float> gradient, std::size_t count, std::uint64_t step);
+  void drop_put_off() noexcept;
+  void made(std::size_t count);
   void use(std::size_t rank) noexcept;
   [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
@@ -378,6 +407,15 @@ class Shard {
   math::TreeSum sum_;        // sync: of the filled slots' gradients
   net::RankSet used_;        // whose gradients the update under way is made of; not elastic
   ShardCounters counters_;
+  // Of a copy: what it has not made yet, and what the first of these is made from.
+  struct PutOff {
+    std::span<const float> gradient;
+    std::size_t count = 0;   // of trainers
+    std::uint64_t step = 0;  // of the parameters that it is made from
+    std::shared_ptr<const void> memory;
+  };
+  std::vector<PutOff> put_off_;
+  std::span<const float> put_off_from_;
   std::function<void(const ShardUpdate&)> on_update_;  // empty: nobody keeps a copy
   std::function<std::span<float>()> place_of_update_;  // Arena's
 };

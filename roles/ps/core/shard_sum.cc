@@ -1,9 +1,6 @@
-// Sums of gradients: those that come as the sum of a host's trainers, and what whoever keeps a copy
-// is told of a step.
-#include <cassert>
+// The part of a shard that has to do with gradients which come as the sum of a host's trainers.
 #include <utility>
 
-#include "math/streaming.h"
 #include "roles/ps/core/shard.h"
 
 namespace disttf::roles {
@@ -36,28 +33,6 @@ void Shard::fill(std::size_t trainer) noexcept {
   slots_[trainer].filled = true;
   trainers_[trainer].dropped = false;
   trainers_[trainer].settled = step_ + 1;
-}
-
-// There, if there is a place: then it is added where it is to be read, and the update goes on with
-// the halves, which have just been read.
-std::span<const float> Shard::whole(math::TreeSum::Halves& gradient) {
-  const std::span<float> place = place_of_update_ ? place_of_update_() : std::span<float>();
-  if (place.empty()) {
-    if (!gradient.last.empty()) {
-      gradient = {.sum = sum_.whole(), .last = {}};
-    }
-    return gradient.sum;
-  }
-  assert(place.size() == range_.size());
-  if (gradient.last.empty()) {
-    copy_out(gradient.sum, place);
-  } else if (streams_) {
-    math::stream_sum(gradient.sum.data(), gradient.last.data(), place.data(), place.size());
-    math::end_streaming();
-  } else {
-    math::add(place, gradient.sum, gradient.last, config_.isa);
-  }
-  return place;
 }
 
 }  // namespace disttf::roles

@@ -143,6 +143,7 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
     memory_->look();
   }
   memory_.reset();  // it is needed for the new one
+  backup_.reset();  // it was told of the shard before
   memory_ = make_parameter_memory(task_, floats, trainers);
   Arena arena;
   arena.place_of_update = [this] { return place_of_update(); };
@@ -154,15 +155,33 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
   return arena;
 }
 
-std::span<float> RangeServer::place_of_update() const {
+std::span<float> RangeServer::place_of_update() {
   const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
-  const Shard* const shard = core_.state().shard().get();
-  if (!backup || shard == nullptr) {
+  if (!backup || updates_.plain == 0) {
     return {};
   }
-  const auto place = backup->place_for(net::padded_update_head_bytes(shard->config().trainers),
-                                       shard->range().size() * sizeof(float));
-  return {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)};
+  const UpdateShape& shape = updates_;
+  const auto place_of = [&](std::size_t floats) {
+    const auto place =
+        backup->place_for(net::padded_update_head_bytes(shape.trainers), floats * sizeof(float));
+    return std::span(reinterpret_cast<float*>(place.data()), place.size() / sizeof(float));
+  };
+  ++updates_since_state_;
+  if (updates_since_state_ >= updates_per_state(shape)) {
+    if (const std::span<float> place = place_of(shape.with_state); !place.empty()) {
+      updates_since_state_ = 0;
+      return place;
+    }
+  }
+  return place_of(shape.plain);
+}
+
+UpdateShape RangeServer::update_shape() const {
+  Shard& shard = *core_.state().shard();
+  return {.trainers = shard.config().trainers,
+          .is_sync = shard.config().sync_replicas,
+          .plain = shard.range().size(),
+          .with_state = shard.update_size_with_state()};
 }
 
 void RangeServer::set_asleep(bool asleep) noexcept {
@@ -194,25 +213,26 @@ net::InPlaceTerms RangeServer::terms_of(std::size_t rank) const {
 }
 
 net::InPlaceTerms RangeServer::terms_of_primary() const {
-  const Shard* const shard = core_.state().shard().get();
-  if (shard == nullptr) {
+  if (!core_.state().shard()) {
     return {};
   }
+  const UpdateShape shape = update_shape();
   return {.memory = memory_,
-          .slot = slot_of_primary(shard->config().trainers),
-          .least = least_of_primary(shard->config(), shard->range().size()),
-          .most = most_of_primary(shard->config(), shard->range().size())};
+          .slot = slot_of_primary(shape.trainers),
+          .least = least_of_primary(shape),
+          .most = most_of_primary(shape)};
 }
 
 // To the backup, which has been told by now what run it is.
 void RangeServer::offer_memory(const ConnectionPtr& backup) {
-  const Shard* const shard = core_.state().shard().get();
-  if (shard == nullptr) {
+  if (!core_.state().shard()) {
     return;
   }
-  if (auto slots = make_update_slots(task_, shard->config(), shard->range().size())) {
+  updates_ = update_shape();
+  if (auto slots = make_update_slots(task_, updates_)) {
     backup->offer(std::move(slots));
     backup_ = backup;
+    updates_since_state_ = updates_per_state(updates_);  // the first is to have one
     has_told_way_ = false;
   }
 }

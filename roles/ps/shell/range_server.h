@@ -20,6 +20,7 @@
 #include "net/transport/server.h"
 #include "roles/checkpoint/shell/shard_writer.h"
 #include "roles/process/log.h"
+#include "roles/process/tensor_memory.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/shell/range_meter.h"
 #include "roles/run/task.h"
@@ -86,7 +87,8 @@ class RangeServer {
   [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
   [[nodiscard]] net::InPlaceTerms terms_of_primary() const;
   void offer_memory(const ConnectionPtr& backup);
-  [[nodiscard]] std::span<float> place_of_update() const;  // see Arena
+  [[nodiscard]] std::span<float> place_of_update();  // see Arena
+  [[nodiscard]] UpdateShape update_shape() const;    // REQUIRES: there is a shard
 
   // Always false, so that handlers can `return refuse(...)`.
   bool refuse(const ConnectionPtr& connection, const net::FrameHeader& header, ExitCode code,
@@ -101,6 +103,8 @@ class RangeServer {
   // Of the core's newest shard; null: it has taken some of its own.
   std::shared_ptr<net::ParameterMemory> memory_;
   std::weak_ptr<net::ServerConnection> backup_;  // that was offered memory last
+  UpdateShape updates_;                          // that it is told
+  std::size_t updates_since_state_ = 0;          // of these
   bool has_told_way_ = false;                    // of the updates to the backup that is filled
 };
 

@@ -1,0 +1,185 @@
+// The part of a shard that has to do with copies of it, for --ps_replicas 2: what a copy is filled
+// with, what whoever keeps one is told of an update, and how the copy takes that.
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "math/streaming.h"
+#include "roles/ps/core/shard.h"
+
+namespace disttf::roles {
+
+// ------------------------------------------------------------------------------- the whole state
+
+ShardIdentity Shard::identity() const {
+  ShardIdentity identity{.step = step_, .counters = counters_, .trainers = {}};
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    const Trainer& trainer = trainers_[rank];
+    identity.trainers.push_back({.incarnation = trainer.incarnation,
+                                 .last_sequence = trainer.last_sequence,
+                                 .clock = clocks_.clock(rank),
+                                 .used = trainer.used});
+  }
+  return identity;
+}
+
+std::vector<std::span<const float>> Shard::tensors() {
+  catch_up();
+  std::vector<std::span<const float>> tensors{newest()};
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    tensors.emplace_back(tensor.values);
+  }
+  if (has_previous_) {
+    tensors.emplace_back(buffers_[1 - newest_]);
+  }
+  return tensors;
+}
+
+std::vector<std::span<float>> Shard::begin_fill(bool with_previous) {
+  assert(!with_previous || strict_);
+  std::vector<std::span<float>> places = begin_restore(/*parameters_only=*/false);
+  if (with_previous) {
+    places.push_back(buffers_[1 - newest_]);
+  }
+  return places;
+}
+
+void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
+  finish_restore(identity.step);
+  has_previous_ = with_previous;
+  counters_ = identity.counters;
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    Trainer& trainer = trainers_[rank];
+    trainer.last_step = 0;  // whoever still waits for an answer says for which
+    trainer.incarnation = identity.trainers[rank].incarnation;
+    trainer.last_sequence = identity.trainers[rank].last_sequence;
+    clocks_.set(rank, identity.trainers[rank].clock);
+    trainer.used = identity.trainers[rank].used;
+  }
+}
+
+// ------------------------------------------------------------------------- an update, as it is
+// told
+
+std::size_t Shard::padded_size() const noexcept {
+  return (range_.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+std::size_t Shard::update_size_with_state() {
+  return (2 + optimizer_.state().size()) * padded_size();
+}
+
+void Shard::tell(const PushId& push, math::TreeSum::Halves& gradient) {
+  const std::span<float> place = place_of_update_ ? place_of_update_() : std::span<float>();
+  std::span<float> state;
+  if (place.size() > range_.size()) {
+    assert(place.size() == update_size_with_state());
+    state = place.subspan(padded_size());
+    copy_state(state);
+  }
+  const std::span<const float> sum =
+      whole(gradient, place.first(std::min(place.size(), range_.size())));
+  on_update_({.push = push, .gradient = sum, .trainers = used_, .state = state});
+}
+
+// Nobody reads it there but for a failover: streamed, it takes no cache line from anybody. The
+// update that follows finds what was read here near.
+void Shard::copy_state(std::span<float> to) {
+  const auto copy = [&](std::span<const float> tensor) {
+    math::stream(tensor.data(), to.data(), tensor.size());
+    to = to.subspan(padded_size());
+  };
+  copy(newest());
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    copy(tensor.values);
+  }
+  math::end_streaming();
+}
+
+// There, if there is a place: then it is added where it is to be read, and the update goes on with
+// the halves, which have just been read.
+std::span<const float> Shard::whole(math::TreeSum::Halves& gradient, std::span<float> place) {
+  if (place.empty()) {
+    if (!gradient.last.empty()) {
+      gradient = {.sum = sum_.whole(), .last = {}};
+    }
+    return gradient.sum;
+  }
+  if (gradient.last.empty()) {
+    copy_out(gradient.sum, place);
+  } else if (streams_) {
+    math::stream_sum(gradient.sum.data(), gradient.last.data(), place.data(), place.size());
+    math::end_streaming();
+  } else {
+    math::add(place, gradient.sum, gradient.last, config_.isa);
+  }
+  return place;
+}
+
+// --------------------------------------------------------------------------- an update, in the
+// copy
+
+void Shard::take_update(const ShardUpdate& update) {
+  assert(update.gradient.size() == range_.size() && update.trainers.size() == used_.size());
+  assert(update.state.empty() ||
+         (update.memory && update.state.size() == update_size_with_state() - padded_size()));
+  std::size_t count = 0;
+  for (const std::uint64_t ranks : update.trainers) {
+    count += static_cast<std::size_t>(std::popcount(ranks));
+  }
+  std::copy(update.trainers.begin(), update.trainers.end(), used_.begin());
+  counters_.pushes += count;
+  if (!config_.sync_replicas) {
+    count_async(update.push);
+  }
+  if (!update.state.empty()) {
+    drop_put_off();  // what it leads to is in the state
+    put_off_from_ = update.state;
+  }
+  const bool is_put_off = update.memory && !put_off_from_.empty();
+  if (is_put_off) {
+    put_off_.push_back(
+        {.gradient = update.gradient, .count = count, .step = step_, .memory = update.memory});
+  } else {
+    catch_up();
+    make_as_copy(update.gradient, count, step_);
+  }
+  made(count);
+  for (Trainer& trainer : trainers_) {
+    trainer.settled = step_;
+  }
+}
+
+void Shard::catch_up() {
+  if (!is_behind()) {
+    return;
+  }
+  std::span<const float> from = put_off_from_;
+  const auto take = [&](std::span<float> tensor) {
+    std::copy_n(from.begin(), tensor.size(), tensor.begin());
+    from = from.subspan(padded_size());
+  };
+  take(newest());
+  for (const math::StateTensor& tensor : optimizer_.state()) {
+    take(tensor.values);
+  }
+  for (const PutOff& each : put_off_) {
+    make_as_copy(each.gradient, each.count, each.step);
+  }
+  drop_put_off();
+}
+
+void Shard::drop_put_off() noexcept {
+  put_off_.clear();
+  put_off_from_ = {};
+}
+
+// No trainer reads a copy: the next update does.
+void Shard::make_as_copy(std::span<const float> gradient, std::size_t count, std::uint64_t step) {
+  optimizer_.stream_updates(false);
+  make({.sum = gradient, .last = {}}, count, step);
+  optimizer_.stream_updates(streams_);
+}
+
+}  // namespace disttf::roles
