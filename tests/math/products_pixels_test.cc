@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "math/aligned.h"
@@ -135,8 +136,10 @@ TEST_P(PixelProducts, MayComputeSomeRowsOfATransposedMatrix) {
   const std::size_t batch = 100;
   for (const auto& pixels : {made_up_pixels(inputs * batch), digits(batch, inputs)}) {
     for (const std::size_t first : {0U, 52U, 392U}) {
-      expect_same_bits_transposed({.rows = 100, .columns = 100, .depth = batch, .a_stride = inputs},
-                                  pixels, first);
+      for (const std::size_t columns : {10U, 100U}) {
+        expect_same_bits_transposed(
+            {.rows = 100, .columns = columns, .depth = batch, .a_stride = inputs}, pixels, first);
+      }
     }
   }
 }
@@ -169,26 +172,44 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
   }
 }
 
+// Whose rows lie in the lanes of vectors: all that there are, and one more; and up to a depth.
+TEST_P(PixelProducts, HaveTheBitsOfFloatsHoweverFewColumnsThereAre) {
+  for (std::size_t columns = 1; columns <= 18; ++columns) {
+    const auto pixels = digits(50, 160);
+    expect_same_bits({.rows = 50, .columns = columns, .depth = 160}, pixels,
+                     made_up_numbers(160 * columns, 2), /*has_start=*/columns % 2 == 0);
+    expect_same_bits_transposed({.rows = 160, .columns = columns, .depth = 50}, pixels);
+  }
+  for (const std::size_t depth : {4096U, 4112U}) {
+    const auto pixels = digits(17, depth);
+    expect_same_bits({.rows = 17, .columns = 10, .depth = depth}, pixels,
+                     made_up_numbers(depth * 10, 2));
+    expect_same_bits_transposed({.rows = 17, .columns = 10, .depth = depth}, digits(depth, 17));
+  }
+}
+
 // 0 times an infinity is no number, and 0 times what is none neither.
 TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
   // Several pieces of the depth, either way, the last with rows of B that are no whole groups of
   // four; two strips or more.
   constexpr std::size_t kRows = 133;
-  constexpr std::size_t kDepth = 301;
-  constexpr std::size_t kColumns = 130;
+  constexpr std::size_t kDepth = 304;
   const auto pixels = digits(kRows, kDepth);
-  for (const float odd :
-       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-        std::numeric_limits<float>::quiet_NaN()}) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [columns, odd] :
+       {std::pair(std::size_t{130}, kInfinity), std::pair(std::size_t{130}, -kInfinity),
+        std::pair(std::size_t{130}, kNone), std::pair(std::size_t{9}, kInfinity),
+        std::pair(std::size_t{9}, -kInfinity), std::pair(std::size_t{9}, kNone)}) {
     for (const std::size_t at :
-         {std::size_t{0}, 70 * kColumns + 129, 130 * kColumns, (kRows - 1) * kColumns}) {
+         {std::size_t{0}, 71 * columns - 1, 130 * columns, (kRows - 1) * columns}) {
       SCOPED_TRACE(at);
-      AlignedVector b = made_up_numbers(kDepth * kColumns, 2);
+      AlignedVector b = made_up_numbers(kDepth * columns, 2);
       b.data()[at] = odd;
-      expect_same_bits({.rows = kRows, .columns = kColumns, .depth = kDepth}, pixels, b);
-      AlignedVector delta = made_up_numbers(kRows * kColumns, 2);
+      expect_same_bits({.rows = kRows, .columns = columns, .depth = kDepth}, pixels, b);
+      AlignedVector delta = made_up_numbers(kRows * columns, 2);
       delta.data()[at] = odd;
-      expect_same_bits_transposed({.rows = kDepth, .columns = kColumns, .depth = kRows}, pixels,
+      expect_same_bits_transposed({.rows = kDepth, .columns = columns, .depth = kRows}, pixels,
                                   delta);
     }
   }
@@ -211,13 +232,18 @@ TEST_P(PixelProducts, MayHaveNoColumns) {
 
 // -0 and 0 are different bits. A sum that is -0 becomes 0 at a step that adds 0, and stays what it
 // is where that step is passed over.
-TEST_P(PixelProducts, MakeZeroOfMinusZero) {
-  const FlushedDenormals flushed;
+class PixelProductsOfMinusZero : public PixelProducts {
+ protected:
+  static void expect_zeros(std::size_t columns);
+};
+INSTANTIATE_TEST_SUITE_P(Isas, PixelProductsOfMinusZero, testing::ValuesIn(kEveryIsa),
+                         isa_test_name);
+
+void PixelProductsOfMinusZero::expect_zeros(std::size_t columns) {
   constexpr std::size_t kRows = 100;
-  constexpr std::size_t kColumns = 20;
-  constexpr std::size_t kDepth = 200;
+  constexpr std::size_t kDepth = 208;
   auto pixels = digits(kRows, kDepth);
-  AlignedVector b(kDepth * kColumns);
+  AlignedVector b(kDepth * columns);
   for (std::size_t k = 0; k < kDepth; ++k) {
     const bool is_blank = k % 10 == 0;  // not the last one, after which a sum would be 0 by itself
     for (std::size_t i = 0; i < kRows; ++i) {
@@ -225,12 +251,12 @@ TEST_P(PixelProducts, MakeZeroOfMinusZero) {
       pixel = is_blank ? 0 : std::min<std::uint8_t>(pixel, 200);
     }
     // Times a number below 1 it is a denormal one: -0.
-    std::ranges::fill(b.span().subspan(k * kColumns, kColumns), is_blank ? 1.0F : -1.2e-38F);
+    std::ranges::fill(b.span().subspan(k * columns, columns), is_blank ? 1.0F : -1.2e-38F);
   }
-  const ProductShape shape{.rows = kRows, .columns = kColumns, .depth = kDepth};
-  AlignedVector start(kColumns);
+  const ProductShape shape{.rows = kRows, .columns = columns, .depth = kDepth};
+  AlignedVector start(columns);
   std::ranges::fill(start.span(), -0.0F);
-  AlignedVector c(kRows * kColumns);
+  AlignedVector c(kRows * columns);
   AlignedVector scratch(kProductScratchFloats);
   const std::vector<std::uint32_t> zeros(c.size(), 0);
   table().f32.product_of_pixels(pixels.data(), b.data(), c.data(), shape, start.data(),
@@ -239,6 +265,12 @@ TEST_P(PixelProducts, MakeZeroOfMinusZero) {
   table().f32.product(floats_of(pixels).data(), b.data(), c.data(), shape, start.data(),
                       scratch.data());
   EXPECT_EQ(bits_of(c.span()), zeros);
+}
+
+TEST_P(PixelProductsOfMinusZero, AreZero) {
+  const FlushedDenormals flushed;
+  expect_zeros(/*columns=*/20);
+  expect_zeros(/*columns=*/10);
 }
 
 }  // namespace
