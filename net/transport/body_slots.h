@@ -101,7 +101,7 @@ class BodySlots {
   [[nodiscard]] bool is_whole(const Slot& slot) const noexcept {
     return static_cast<std::size_t>(&slot - slots_.data()) >= shape_.count;
   }
-  // Of the other end's headers there is room for one more.
+  // The slot has room for the header of the body that has just been left, too.
   [[nodiscard]] bool may_leave_header() const noexcept;
   // nullptr: nowhere.
   [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;

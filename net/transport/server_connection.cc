@@ -97,6 +97,7 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
   read_deadline_ = kNever;
   // Bytes that came after refuse() belong to nobody.
   if (error || state_ != State::kOpen) co_return read_failed(error);
+  may_have_bytes_ = tls_ != nullptr;
   is_excused_ = false;
   co_return std::error_code{};
 }
@@ -219,18 +220,20 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
 
 asio::awaitable<std::error_code> ServerConnection::read_unless_left(
     std::span<std::byte> buffer, std::size_t& received, std::chrono::milliseconds timeout) {
+  if (state_ != State::kOpen) co_return read_failed({});
   begin_read(timeout);
   std::error_code error = asio::error::would_block;
   while (error == asio::error::would_block && state_ == State::kOpen) {
-    if (!std::exchange(may_have_bytes_, false)) co_await await_either();
+    if (!may_have_bytes_) co_await await_either();
     if (state_ != State::kOpen || has_left_header()) break;
     received = read_now(buffer, error);
+    may_have_bytes_ = tls_ && !error;
   }
   read_deadline_ = kNever;
-  if (state_ == State::kOpen && has_left_header() && received == 0)
+  if (state_ == State::kOpen && error == asio::error::would_block) {
     co_return asio::error::interrupted;
+  }
   if (error || state_ != State::kOpen) co_return read_failed(error);
-  may_have_bytes_ = tls_ != nullptr;
   is_excused_ = false;
   co_return std::error_code{};
 }

@@ -230,7 +230,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::optional<FrameHeader> kept_;            // came over the socket behind a header in memory
   bool is_interruptible_ = false;              // the reader waits for either, and for no header yet
   bool awaits_socket_ = false;                 // a wait for its bytes is under way
-  bool may_have_bytes_ = false;                // that have come with the last ones: TLS
+  bool may_have_bytes_ = false;                // TLS: that have come with the last ones
   bool was_in_memory_ = false;                 // the last header
   asio::steady_timer either_;                  // never due: cancelled when there is one
   std::string refused_with_;

@@ -31,7 +31,7 @@ namespace disttf::roles {
                                                                           std::size_t trainers);
 // Which of its slots is that of the range's primary; those before it are the trainers', by rank.
 [[nodiscard]] std::size_t slot_of_primary(std::size_t trainers) noexcept;
-// The updates of a range that a primary has told its backup, in its memory.
+// How large the updates of a range are that a primary leaves in its memory for its backup.
 struct UpdateShape {
   std::size_t trainers = 0;
   bool is_sync = true;
@@ -45,8 +45,8 @@ struct UpdateShape {
 [[nodiscard]] std::size_t updates_per_state(const UpdateShape& shape);
 // A primary's, for those that its backup has yet to acknowledge: two of a step of all trainers, of
 // which there is one at a time; async one for each trainer, up to four. And for a state, the one
-// before it, and the updates since, if all takes no more than 64 MiB. Of more than that in updates
-// alone one, which may take 256. nullptr: they are sent.
+// before it, and the updates since, if all takes no more than 64 MiB. Where even those without a
+// state would take more, there is room for one, of at most 256 MiB. nullptr: they are sent.
 [[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
                                                                 const UpdateShape& shape);
 // The most that a backup has a use for of these, in bytes; and the least.

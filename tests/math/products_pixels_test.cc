@@ -172,7 +172,8 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
   }
 }
 
-// Whose rows lie in the lanes of vectors: all that there are, and one more; and up to a depth.
+// With so few columns the rows lie in the lanes of vectors, up to a depth of 4096: with more of
+// either they do not.
 TEST_P(PixelProducts, HaveTheBitsOfFloatsHoweverFewColumnsThereAre) {
   for (std::size_t columns = 1; columns <= 18; ++columns) {
     const auto pixels = digits(50, 160);

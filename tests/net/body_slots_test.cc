@@ -8,6 +8,7 @@
 #include <asio/this_coro.hpp>
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "net/transport/dial.h"
+#include "net/transport/secrets.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/messages.h"
 #include "tests/net/test_server.h"
@@ -75,13 +77,13 @@ class BodySlotsTest : public ::testing::Test {
     TestServer server([this](Connection connection) { return serve(std::move(connection)); });
     run_with(server, primary);
   }
-  void run_with(TestServer& server, const Primary& primary) {
+  void run_with(TestServer& server, const Primary& primary, Secrets* secrets = nullptr) {
     server.start();
     asio::io_context context{1};
     const auto coroutine = [&]() -> asio::awaitable<void> {
       NameLookup lookup;
       const Dialed dialed =
-          co_await dial(context, server.address(), hello_of_worker_1(), {}, 30s, lookup);
+          co_await dial(context, server.address(), hello_of_worker_1(), {}, 30s, lookup, secrets);
       EXPECT_TRUE(dialed.connection) << dialed.error.message();
       if (!dialed.connection) co_return;
       co_await primary(*dialed.connection);
@@ -266,6 +268,39 @@ TEST_F(BodySlotsTest, WhatAWholeStateIsNeededForStaysUntilTheNextOneIsAcknowledg
                            "10 sent", "11 sent", "14 in place", "15 in place"}) {
     EXPECT_TRUE(happened_.wait_for(what)) << what;
   }
+}
+
+// TLS takes what has come with the frame by which they agree out of the socket as well.
+TEST_F(BodySlotsTest, AnUpdateRightBehindTheAgreementIsRead) {
+  Secrets secrets{std::string(32, '1'), "one"};
+  ServerOptions options = ps0_options();
+  options.credentials = &secrets;
+  TestServer server([this](Connection connection) { return serve(std::move(connection)); },
+                    std::move(options));
+  std::promise<void> both_are_sent;
+  std::promise<void> is_held;
+  std::thread holder;
+  run_with(
+      server,
+      [&](ServerConnection& backup) -> asio::awaitable<void> {
+        backup.offer(std::move(slots_));
+        EXPECT_TRUE(update(backup, 1));
+        EXPECT_TRUE(happened_.wait_for("ACK 1")) << "it has answered the offer before";
+        holder = std::thread([&] {
+          server.ask([&](Listener&) {
+            is_held.set_value();
+            both_are_sent.get_future().wait();
+            return 0;
+          });
+        });
+        is_held.get_future().wait();
+        co_await await_ack(backup, 1);  // and so they agree
+        EXPECT_TRUE(update(backup, 2, /*bytes=*/100));
+        both_are_sent.set_value();
+        holder.join();
+        co_await await_ack(backup, 2);
+      },
+      &secrets);
 }
 
 // There is room for seven in the slot of the headers.

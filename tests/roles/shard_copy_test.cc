@@ -213,8 +213,7 @@ TEST_F(ShardCopyInMemory, AnUpdateWithoutMemoryIsMadeBehindThoseThatWerePutOff) 
   make_and_fill(sgd_config(kTwoTrainers), 4);
   make_step();
   make_step();
-  const auto in_memory = [this](const ShardUpdate& update) { copy_->take_update(update); };
-  shard_->on_update(in_memory);  // with none that it may keep
+  shard_->on_update([this](const ShardUpdate& update) { copy_->take_update(update); });
   make_step();
   EXPECT_FALSE(is_put_off());
   expect_same_bits();

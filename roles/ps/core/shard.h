@@ -44,6 +44,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -193,7 +194,7 @@ class Shard {
   // An update, as the other one's hook told it. Its gradient may be received into the inbox.
   // One with a state is put off, and so are those behind it that come with `memory`, until another
   // one comes with a state, which makes those before it needless; or one without memory, or
-  // somebody asks for a tensor.
+  // tensors() or catch_up() is called, or the run ends with averages.
   [[nodiscard]] std::span<float> update_inbox() { return own_memory(slots_.front()); }
   void take_update(const ShardUpdate& update);
   // Makes what was put off. Whoever serves the copy does so first: until then its parameters are
@@ -253,6 +254,7 @@ class Shard {
   [[nodiscard]] std::span<float> parameters() noexcept { return newest(); }
   // What is evaluated of them: with averages these. They move on with the next update.
   [[nodiscard]] std::span<const float> evaluated() const noexcept {
+    assert(!is_behind());
     return optimizer_.averages() ? optimizer_.average() : newest();
   }
   // Strict: the parameters of the step before; nullopt when no step has been made since a restore.

@@ -135,12 +135,14 @@ void Shard::take_update(const ShardUpdate& update) {
   }
   if (!update.state.empty()) {
     drop_put_off();  // what it leads to is in the state
-    put_off_from_ = update.state;
   }
-  const bool is_put_off = update.memory && !put_off_from_.empty();
+  const bool is_put_off = update.memory && (!update.state.empty() || is_behind());
   if (is_put_off) {
     put_off_.push_back(
         {.gradient = update.gradient, .count = count, .step = step_, .memory = update.memory});
+    if (!update.state.empty()) {
+      put_off_from_ = update.state;
+    }
   } else {
     catch_up();
     make_as_copy(update.gradient, count, step_);

@@ -1,5 +1,6 @@
 // The part of a shard that keeps copies of its state, for checkpoints.
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -12,6 +13,7 @@ namespace disttf::roles {
 
 // The memory of the cut before, unless somebody still reads that: its pages are there.
 void Shard::begin_cut(std::uint64_t sequence) {
+  assert(!is_behind());
   cut_wanted_.reset();
   if (!cut_ || cut_.use_count() > 1) {
     try {
