@@ -118,8 +118,8 @@ class InPlaceBodies {
   // it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
   // An ACK. It is left if the last header that came was left, too, and is that of the update that
-  // it acknowledges: of these no more are on their way than a slot has
-  // headers (net/transport/body_slots.h).
+  // it acknowledges: of these no more are on their way than a slot has headers
+  // (net/transport/body_slots.h).
   [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
   // Whether the peer leaves requests in memory.

@@ -218,50 +218,6 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
   co_return error ? read_failed(error) : error;
 }
 
-asio::awaitable<std::error_code> ServerConnection::read_unless_left(
-    std::span<std::byte> buffer, std::size_t& received, std::chrono::milliseconds timeout) {
-  if (state_ != State::kOpen) co_return read_failed({});
-  begin_read(timeout);
-  std::error_code error = asio::error::would_block;
-  while (error == asio::error::would_block && state_ == State::kOpen) {
-    if (!may_have_bytes_) co_await await_either();
-    if (state_ != State::kOpen || has_left_header()) break;
-    received = read_now(buffer, error);
-    may_have_bytes_ = tls_ && !error;
-  }
-  read_deadline_ = kNever;
-  if (state_ == State::kOpen && error == asio::error::would_block) {
-    co_return asio::error::interrupted;
-  }
-  if (error || state_ != State::kOpen) co_return read_failed(error);
-  is_excused_ = false;
-  co_return std::error_code{};
-}
-
-// A wait for the socket that a header from memory ends would be begun anew behind each of these,
-// for some microseconds of system calls and of OpenSSL. So it goes on meanwhile.
-asio::awaitable<void> ServerConnection::await_either() {
-  if (!std::exchange(awaits_socket_, true)) {
-    socket_.async_wait(tcp::socket::wait_read, [weak = weak_from_this()](std::error_code) {
-      const auto self = weak.lock();
-      if (!self) return;
-      self->awaits_socket_ = false;  // whatever it is, the read that follows tells
-      self->either_.cancel();
-    });
-  }
-  is_interruptible_ = true;
-  while (awaits_socket_ && is_interruptible_) {
-    co_await either_.async_wait(kAsTuple);
-  }
-  is_interruptible_ = false;
-}
-
-bool ServerConnection::wake_reader() {
-  if (!std::exchange(is_interruptible_, false)) return false;
-  either_.cancel();
-  return true;
-}
-
 std::error_code ServerConnection::refuse_read(const FrameHeader& header, const char* sentence) {
   refused_with_ = sentence;
   refuse({.exit_code = kExitError, .sentence = sentence}, header.request_id);

@@ -1,6 +1,8 @@
 // What concerns memory that a connection shares with its peer: how the two agree on it, and bodies
 // that are left there rather than sent.
 #include <array>
+#include <asio/error.hpp>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/as_tuple.h"
 #include "net/transport/server_connection.h"
 #include "net/wire/messages.h"
 
@@ -124,6 +127,51 @@ bool ServerConnection::has_left_header() const noexcept {
 
 std::error_code ServerConnection::take_left_header(FrameHeader& header) noexcept {
   return slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+}
+
+asio::awaitable<std::error_code> ServerConnection::read_unless_left(
+    std::span<std::byte> buffer, std::size_t& received, std::chrono::milliseconds timeout) {
+  if (state_ != State::kOpen) co_return read_failed({});
+  begin_read(timeout);
+  std::error_code error = asio::error::would_block;
+  while (error == asio::error::would_block && state_ == State::kOpen) {
+    if (!may_have_bytes_) co_await await_either();
+    if (state_ != State::kOpen || has_left_header()) break;
+    received = read_now(buffer, error);
+    may_have_bytes_ = tls_ && !error;
+  }
+  read_deadline_ = kNever;
+  if (state_ == State::kOpen && error == asio::error::would_block) {
+    co_return asio::error::interrupted;
+  }
+  if (error || state_ != State::kOpen) co_return read_failed(error);
+  is_excused_ = false;
+  co_return std::error_code{};
+}
+
+// A wait for the socket that a header from memory ends would be begun anew behind each of these,
+// for some microseconds of system calls and of OpenSSL. So it goes on meanwhile.
+asio::awaitable<void> ServerConnection::await_either() {
+  if (!std::exchange(awaits_socket_, true)) {
+    socket_.async_wait(
+        asio::ip::tcp::socket::wait_read, [weak = weak_from_this()](std::error_code) {
+          const auto self = weak.lock();
+          if (!self) return;
+          self->awaits_socket_ = false;  // whatever it is, the read that follows tells
+          self->either_.cancel();
+        });
+  }
+  is_interruptible_ = true;
+  while (awaits_socket_ && is_interruptible_) {
+    co_await either_.async_wait(kAsTuple);
+  }
+  is_interruptible_ = false;
+}
+
+bool ServerConnection::wake_reader() {
+  if (!std::exchange(is_interruptible_, false)) return false;
+  either_.cancel();
+  return true;
 }
 
 bool ServerConnection::look() { return slots_ && slots_->has_ack() && wake_reader(); }

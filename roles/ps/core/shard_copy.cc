@@ -59,8 +59,7 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
   }
 }
 
-// ------------------------------------------------------------------------- an update, as it is
-// told
+// ------------------------------------------------------------------------- an update is told
 
 std::size_t Shard::padded_size() const noexcept {
   return (range_.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
@@ -117,8 +116,7 @@ std::span<const float> Shard::whole(math::TreeSum::Halves& gradient, std::span<f
   return place;
 }
 
-// --------------------------------------------------------------------------- an update, in the
-// copy
+// --------------------------------------------------------------------- an update, in the copy
 
 void Shard::take_update(const ShardUpdate& update) {
   assert(update.gradient.size() == range_.size() && update.trainers.size() == used_.size());

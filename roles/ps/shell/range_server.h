@@ -104,7 +104,7 @@ class RangeServer {
   std::shared_ptr<net::ParameterMemory> memory_;
   std::weak_ptr<net::ServerConnection> backup_;  // that was offered memory last
   UpdateShape updates_;                          // what it is told
-  std::size_t updates_since_state_ = 0;          // as the next is to have one: updates_per_state()
+  std::size_t updates_since_state_ = 0;          // see updates_per_state()
   bool has_told_way_ = false;                    // of the updates to the backup that is filled
 };
 
