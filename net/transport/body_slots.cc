@@ -118,6 +118,7 @@ bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
   }
   acks_at_ = theirs.slot - begin;
   their_sleep_word_ = theirs.sleep_word - begin;
+  taker_ = theirs.token;
   heard_.skip(acks());
   return true;
 }
@@ -172,7 +173,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   header.flags |= kFlagInPlace;
   header.place = place_of(*slot);
   header.body_size = size;
-  if (!view_ || unread_ || !may_leave_header() || is_asleep(their_sleep_word())) {
+  if (!view_ || unread_ || !may_leave_header()) {
     return Left::kBody;
   }
   const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderSlotBytes);

@@ -6,7 +6,7 @@
 // The two agree as a trainer and a ps do (net/transport/gradient_memory.h): who offers is in the
 // trainer's place. The headers of such frames, too, are left there, and their acknowledgements in
 // the other end's memory (net/transport/header_slot.h), where neither overtakes a frame that the
-// other end may not have read, and that end is awake.
+// other end may not have read; an end that sleeps is rung.
 //
 // Not thread-safe.
 #pragma once
@@ -56,6 +56,11 @@ class BodySlots {
   // slot is free, or none is that large.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
+  // Whether the other end takes all that has been left with its header until now, and will though
+  // this process ends, or the connection: then that need not be acknowledged to be there.
+  [[nodiscard]] bool has_taker() const noexcept {
+    return view_ && taker_ != 0 && taker_of(acks()) == taker_;
+  }
   // A frame goes over the connection. No header is left before the other end has acknowledged it,
   // if it is an UPDATE, or else an UPDATE behind it.
   void sends(const FrameHeader& header) noexcept;
@@ -121,7 +126,8 @@ class BodySlots {
   // this end sends its headers.
   std::size_t acks_at_ = 0;
   std::size_t their_sleep_word_ = 0;
-  HeaderSlotReader heard_;  // of the acknowledgements
+  HeaderSlotReader heard_;   // of the acknowledgements
+  std::uint64_t taker_ = 0;  // the other end's token of this agreement
   // The frame by whose acknowledgement all that were sent have been read; nullopt: they have been.
   std::optional<std::uint64_t> unread_;
 };

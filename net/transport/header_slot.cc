@@ -44,6 +44,16 @@ std::uint64_t header_count(HeaderSlotView slot) noexcept {
   return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
 }
 
+void set_taker(HeaderSlot slot, std::uint64_t token) noexcept {
+  auto* at = reinterpret_cast<std::uint64_t*>(slot.data()) + 1;
+  __atomic_store_n(at, as_little_endian(token), __ATOMIC_SEQ_CST);
+}
+
+std::uint64_t taker_of(HeaderSlotView slot) noexcept {
+  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data()) + 1;
+  return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
+}
+
 std::error_code read_header(HeaderSlotView slot, std::uint64_t number, FrameHeader& out) noexcept {
   std::array<std::byte, kHeaderBytes> bytes{};
   std::copy_n(slot.subspan(place_of(number)).begin(), kHeaderBytes, bytes.begin());

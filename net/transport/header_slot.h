@@ -6,7 +6,8 @@
 //
 // Who leaves a header does so, then reads the word. Who waits for one sets the word, then looks
 // once more, then sleeps. All four are sequentially consistent, so at least one of the two sees
-// what the other did, and no header waits for a sleeper who was not rung.
+// what the other did, and no header waits for a sleeper who was not rung. By the same rule a
+// primary knows that an update which it has left is its backup's, whatever comes: see set_taker().
 //
 // One writer and one reader for each slot; one writer for each word. All functions are wait-free.
 #pragma once
@@ -24,7 +25,9 @@ namespace disttf::net {
 //
 //   offset  size  field
 //        0     8  the number of headers that have been left
-//        8    56  unused
+//        8     8  the token of the agreement by which its writer takes what the other end has left,
+//                 also once that one is gone; 0: nothing any more
+//       16    48  unused
 //       64   448  seven headers, as they would cross the socket: number n, from 0 on, at n mod 7
 //
 // The writer sees to it that the reader has taken a header before the seventh behind it is left.
@@ -41,6 +44,12 @@ void leave_header(HeaderSlot slot, const FrameHeader& header) noexcept;
 // decode_header().
 [[nodiscard]] std::error_code read_header(HeaderSlotView slot, std::uint64_t number,
                                           FrameHeader& out) noexcept;
+
+// The second field. Who leaves a header and then finds the token there knows that it will be taken.
+// Who is to take no more sets it to 0, then looks once more: what is left after that has been left
+// by one who finds the 0.
+void set_taker(HeaderSlot slot, std::uint64_t token) noexcept;
+[[nodiscard]] std::uint64_t taker_of(HeaderSlotView slot) noexcept;
 
 // What a reader remembers of a slot.
 class HeaderSlotReader {

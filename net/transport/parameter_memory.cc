@@ -16,6 +16,9 @@ ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size
 }
 
 ParameterMemory::~ParameterMemory() {
+  for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
+    set_taker(header_slot(slot), 0);
+  }
   set_asleep(true);
   look();
 }
@@ -104,17 +107,19 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
   }
   answer = encode(own_);
   return std::unique_ptr<InPlaceBodies>(
-      new InPlaceBodies(std::move(gradient), parameters, slot_, theirs_));
+      new InPlaceBodies(std::move(gradient), parameters, slot_, theirs_, own_.token));
 }
 
 // The peer agrees over one connection at a time: whoever looked for its requests does so no
 // more, as they are those of this one now.
 InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                              const std::shared_ptr<ParameterMemory>& parameters,
-                             std::optional<std::size_t> slot, const SharedOffer& theirs)
+                             std::optional<std::size_t> slot, const SharedOffer& theirs,
+                             std::uint64_t token)
     : gradient_(std::move(gradient)),
       parameters_(parameters),
       slot_(slot),
+      token_(token),
       sleep_word_(slot ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
       requests_at_(slot ? slot_within(theirs.size, theirs.slot) : 0) {
   if (!takes_requests()) {
@@ -124,9 +129,11 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
   if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
   }
+  set_taker(parameters->header_slot(*slot_), token_);
 }
 
 InPlaceBodies::~InPlaceBodies() {
+  take_no_more();
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (takes_requests() && parameters) {
     parameters->requests_[*slot_] = nullptr;
@@ -135,6 +142,15 @@ InPlaceBodies::~InPlaceBodies() {
 
 bool InPlaceBodies::has_request() const noexcept {
   return takes_requests() && taken_.sees(requests());
+}
+
+// (Where the memory is gone, it has said so itself; where another connection has the slot, that
+// one's token is there.)
+void InPlaceBodies::take_no_more() noexcept {
+  const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
+  if (takes_requests() && parameters) {
+    set_taker(parameters->header_slot(*slot_), 0);
+  }
 }
 
 std::error_code InPlaceBodies::take_request(FrameHeader& header) noexcept {
@@ -175,9 +191,8 @@ Left InPlaceBodies::leave_ack(const FrameHeader& header) {
 }
 
 Left InPlaceBodies::leave_header(const ParameterMemory& memory, const FrameHeader& header) const {
-  const auto slot = memory.memory_->bytes().subspan(memory.place_of(*slot_), kHeaderSlotBytes);
   const auto word = gradient_->bytes().subspan(sleep_word_, kSleepWordBytes);
-  return net::leave_header(HeaderSlot(slot), header, SleepWordView(word));
+  return net::leave_header(memory.header_slot(*slot_), header, SleepWordView(word));
 }
 
 }  // namespace disttf::net

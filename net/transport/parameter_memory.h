@@ -37,7 +37,8 @@ class ParameterMemory {
   // The most that a ps has a use for.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t slots) noexcept;
 
-  // Says that the ps sleeps, so that no trainer leaves a request where nobody looks any more.
+  // Says that the ps sleeps, so that no trainer leaves a request where nobody looks any more, and
+  // that no primary's updates are taken.
   ~ParameterMemory();
   ParameterMemory(const ParameterMemory&) = delete;
   ParameterMemory& operator=(const ParameterMemory&) = delete;
@@ -59,6 +60,9 @@ class ParameterMemory {
   friend class PendingHandover;
   ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t slots);
   [[nodiscard]] std::size_t place_of(std::size_t slot) const noexcept;
+  [[nodiscard]] HeaderSlot header_slot(std::size_t slot) const noexcept {
+    return HeaderSlot(memory_->bytes().subspan(place_of(slot), kHeaderSlotBytes));
+  }
   [[nodiscard]] std::size_t sleep_word() const noexcept { return place_of(requests_.size()); }
 
   const std::unique_ptr<SharedMemory> memory_;
@@ -124,21 +128,24 @@ class InPlaceBodies {
 
   // Whether the peer leaves requests in memory.
   [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
-  // Whether there is one. It came before whatever came over the connection since; an end of that
-  // drops it.
+  // Whether there is one. It came before whatever came over the connection since, or its end.
   [[nodiscard]] bool has_request() const noexcept;
   // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES:
   // has_request().
   [[nodiscard]] std::error_code take_request(FrameHeader& header) noexcept;
+  // What the peer leaves from here on it cannot take for taken: see header_slot.h. What it has left
+  // before has_request() still finds.
+  void take_no_more() noexcept;
   // Called by ParameterMemory::look() where there is one. Returns whether it will be taken now.
   void on_request(std::function<bool()> hook) { on_request_ = std::move(hook); }
 
  private:
   friend class ParameterMemory;
   friend class PendingHandover;
+  // `token`: this end's, of the agreement.
   InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                 const std::shared_ptr<ParameterMemory>& parameters, std::optional<std::size_t> slot,
-                const SharedOffer& theirs);
+                const SharedOffer& theirs, std::uint64_t token);
   // REQUIRES: takes_requests().
   [[nodiscard]] HeaderSlotView requests() const noexcept {
     return HeaderSlotView(gradient_->bytes().subspan(requests_at_, kHeaderSlotBytes));
@@ -150,6 +157,7 @@ class InPlaceBodies {
   const std::shared_ptr<const SharedView> gradient_;
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::optional<std::size_t> slot_;
+  const std::uint64_t token_;
   // Where in the peer's memory they lie; 0: nowhere.
   const std::size_t sleep_word_;
   std::size_t requests_at_;

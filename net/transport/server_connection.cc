@@ -196,11 +196,9 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
   // Said over a connection that was open before, and come late: its sender, which agrees first, is
   // not to end for that. It connects again.
   if (!in_place_) co_return read_failed(WireError::kUnexpected);
-  auto body = in_place_->find(header);
-  if (!body) co_return refuse_read(header, "a gradient in memory that is not shared");
-  body_in_place_ = std::move(*body);
-  header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
-  header.place = 0;
+  if (!find_body(header)) {
+    co_return refuse_read(header, "a gradient in memory that is not shared");
+  }
   co_return std::error_code{};
 }
 
@@ -433,6 +431,7 @@ asio::awaitable<void> ServerConnection::linger() {
 void ServerConnection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  if (in_place_) in_place_->take_no_more();
   if (tls_) tls_->finish();
   std::error_code ignored;  // the descriptor is gone either way
   socket_.close(ignored);

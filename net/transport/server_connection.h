@@ -107,9 +107,19 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
   // As send(), of a frame that the peer acknowledges: by an ACK of this request_id, or of a higher
   // one, when it is done with the body, which is `head` and then `rest`: a copy of it, or what has
-  // been written where place_for() said. Returns whether that is sent, and not left in memory.
-  bool send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+  // been written where place_for() said.
+  enum class Told : std::uint8_t {
+    kSent,
+    kLeft,   // it is left in memory
+    kGiven,  // the same, and the peer has it: it takes that also if this process ends, as
+             // take_rest() does. The ACK, which comes as ever, says when it is done with the body.
+  };
+  Told send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                          std::span<const std::byte> rest);
+  // Of a connection that is closed, or will be: the next header that the peer has left in memory,
+  // as read_header() gives it, body_in_place() too. False: there is none. From the first call on
+  // the peer gives nothing any more.
+  [[nodiscard]] bool take_rest(FrameHeader& header);
   // As send(). One that answers the header that was read last may be left in memory, if that was.
   // Returns whether it is sent.
   bool acknowledge(const Ack& ack);
@@ -192,6 +202,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Whether one does; and takes it, which REQUIRES that.
   [[nodiscard]] bool has_left_header() const noexcept;
   [[nodiscard]] std::error_code take_left_header(FrameHeader& header) noexcept;
+  // Where the body lies that the header says is left, without saying so any more; false: nowhere.
+  [[nodiscard]] bool find_body(FrameHeader& header);
   // Whether the header was left, too, so that nothing is to be sent; a peer that sleeps is rung.
   bool is_all_left(Left left);
   asio::awaitable<std::error_code> shake_hands();

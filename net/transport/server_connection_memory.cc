@@ -89,18 +89,19 @@ std::span<std::byte> ServerConnection::place_for(std::size_t head, std::size_t r
   return slots_ && state_ == State::kOpen ? slots_->keep(head, rest) : std::span<std::byte>();
 }
 
-bool ServerConnection::send_acknowledged(FrameHeader header, std::vector<std::byte> head,
-                                         std::span<const std::byte> rest) {
+ServerConnection::Told ServerConnection::send_acknowledged(FrameHeader header,
+                                                           std::vector<std::byte> head,
+                                                           std::span<const std::byte> rest) {
   const bool may_be_left = slots_ && state_ == State::kOpen;
   const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
-  if (is_all_left(left)) return false;
+  if (is_all_left(left)) return slots_->has_taker() ? Told::kGiven : Told::kLeft;
   if (left == Left::kBody) {
     head.clear();
   } else {
     head.insert(head.end(), rest.begin(), rest.end());
   }
   send(header, std::move(head));
-  return left == Left::kNot;
+  return left == Left::kNot ? Told::kSent : Told::kLeft;
 }
 
 bool ServerConnection::acknowledge(const Ack& ack) {
@@ -127,6 +128,21 @@ bool ServerConnection::has_left_header() const noexcept {
 
 std::error_code ServerConnection::take_left_header(FrameHeader& header) noexcept {
   return slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+}
+
+bool ServerConnection::find_body(FrameHeader& header) {
+  auto body = in_place_->find(header);
+  if (!body) return false;
+  body_in_place_ = std::move(*body);
+  header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
+  header.place = 0;
+  return true;
+}
+
+bool ServerConnection::take_rest(FrameHeader& header) {
+  if (!in_place_) return false;
+  in_place_->take_no_more();
+  return in_place_->has_request() && !in_place_->take_request(header) && find_body(header);
 }
 
 asio::awaitable<std::error_code> ServerConnection::read_unless_left(

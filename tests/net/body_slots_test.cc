@@ -1,6 +1,4 @@
-// A primary's connection and its backup's that have agreed on memory for bodies. (Past 500 lines:
-// bodies, their headers and their acknowledgements are told apart by what one fixture's backup says
-// of them.)
+// A primary's connection and its backup's that have agreed on memory for bodies.
 #include "net/transport/body_slots.h"
 
 #include <gtest/gtest.h>
@@ -17,147 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/dial.h"
 #include "net/transport/secrets.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/messages.h"
+#include "tests/net/body_slots_fixture.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::size_t kBody = 10'000;  // bytes
-
-class BodySlotsTest : public ::testing::Test {
- protected:
-  BodySlotsTest() : slots_(BodySlots::create({.bytes = kBody})) {
-    terms_ = {.memory = ParameterMemory::create(kPageBytes, 1),
-              .least = kBody,
-              .most = BodySlots::largest({.bytes = kBody})};
-  }
-
-  // The backup: says how each body came, and acknowledges it.
-  asio::awaitable<void> serve(Connection connection) {
-    connection->answer_offers([this] { return terms_; });
-    FrameHeader header;
-    while (!co_await connection->read_header(header, 0ms)) {
-      const bool is_in_place = !connection->body_in_place().bytes.empty();
-      while (!may_read_) std::this_thread::yield();
-      std::vector<std::byte> body(header.body_size);
-      if (co_await connection->read_body(body, 1s)) co_return;
-      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
-      EXPECT_EQ(body, body_of(header.request_id, body.size()));
-      happened_.add(std::to_string(header.request_id) + (is_in_place ? " in place" : " sent"));
-      if (header.kind == FrameKind::kHeartbeat) continue;
-      if (header.kind == FrameKind::kBest) {
-        leave_nonsense(*connection);
-        continue;
-      }
-      const bool is_sent = connection->acknowledge(Ack{header.request_id});
-      happened_.add("ACK " + std::to_string(header.request_id) + (is_sent ? " sent" : " left"));
-    }
-    happened_.add("refused: " + connection->refused_with());
-  }
-
-  // What no ps leaves for a primary, in the place of an ACK.
-  void leave_nonsense(ServerConnection& connection) const {
-    connection.send_borrowed({.kind = FrameKind::kParameters}, terms_.memory->parameters(),
-                             terms_.memory);
-  }
-
-  static std::vector<std::byte> body_of(std::uint64_t entry, std::size_t bytes) {
-    std::vector<std::byte> body(bytes, static_cast<std::byte>(entry));
-    if (bytes != 0) body.back() = static_cast<std::byte>(entry + 1);
-    return body;
-  }
-
-  // The primary.
-  using Primary = std::function<asio::awaitable<void>(ServerConnection&)>;
-  void run(const Primary& primary) {
-    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
-    run_with(server, primary);
-  }
-  void run_with(TestServer& server, const Primary& primary, Secrets* secrets = nullptr) {
-    server.start();
-    asio::io_context context{1};
-    const auto coroutine = [&]() -> asio::awaitable<void> {
-      NameLookup lookup;
-      const Dialed dialed =
-          co_await dial(context, server.address(), hello_of_worker_1(), {}, 30s, lookup, secrets);
-      EXPECT_TRUE(dialed.connection) << dialed.error.message();
-      if (!dialed.connection) co_return;
-      co_await primary(*dialed.connection);
-      dialed.connection->close();
-    };
-    asio::co_spawn(context, coroutine, [&](const std::exception_ptr& failure) {
-      EXPECT_FALSE(failure);
-      context.stop();
-    });
-    context.run();
-  }
-
-  // Returns whether the body is sent.
-  static bool update(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
-    const std::vector<std::byte> body = body_of(entry, bytes);
-    return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry}, {body.front()},
-                                std::span(body).subspan(1));
-  }
-  static asio::awaitable<void> await_ack(ServerConnection& from, std::uint64_t entry) {
-    FrameHeader header;
-    EXPECT_FALSE(co_await from.read_header(header, 30s));
-    EXPECT_EQ(header, Ack{entry}.to_header());
-  }
-  // Two rounds, each of which an answer is behind: what came before it has been read.
-  asio::awaitable<void> agree(ServerConnection& with) {
-    with.offer(std::move(slots_));
-    for (const std::uint64_t entry : {1U, 2U}) {
-      EXPECT_TRUE(update(with, entry)) << "they have not agreed yet";
-      co_await await_ack(with, entry);
-    }
-  }
-
-  // With a backup that has agreed on nothing in the end.
-  void expect_all_is_sent() {
-    run([this](ServerConnection& backup) -> asio::awaitable<void> {
-      co_await agree(backup);
-      EXPECT_TRUE(update(backup, 3));
-      co_await await_ack(backup, 3);
-    });
-    EXPECT_TRUE(happened_.wait_for("3 sent"));
-  }
-
-  // The two have agreed, and the backup is awake; it looks where it is told to.
-  using AwakePrimary = std::function<asio::awaitable<void>(ServerConnection&, TestServer&)>;
-  void run_awake(const AwakePrimary& primary) {
-    terms_.slot = 0;
-    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
-    run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
-      co_await agree(backup);
-      server.ask([this](Listener&) {
-        terms_.memory->set_asleep(false);
-        return 0;
-      });
-      co_await primary(backup, server);
-    });
-  }
-  // Whether the backup finds a header in memory.
-  bool look(TestServer& server) {
-    return server.ask([this](Listener&) { return terms_.memory->look(); });
-  }
-  // The same, for one that is there; or its socket, in which nothing was left to be read, has led
-  // it there already.
-  void make_look(TestServer& server) { static_cast<void>(look(server)); }
-  bool is_acknowledged(std::uint64_t entry, const std::string& how) {
-    return happened_.wait_for("ACK " + std::to_string(entry) + " " + how);
-  }
-
-  std::unique_ptr<BodySlots> slots_;
-  InPlaceTerms terms_;
-  std::atomic<bool> may_read_ = true;  // the backup, what has come
-  Events happened_;
-};
 
 TEST_F(BodySlotsTest, BodiesAreLeftOnceTheyHaveAgreed) {
   run([this](ServerConnection& backup) -> asio::awaitable<void> {
@@ -184,8 +51,9 @@ TEST_F(BodySlotsTest, ABodyMayBeWrittenInItsSlot) {
       EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "it is kept for one";
       const std::vector<std::byte> body = body_of(entry, kBody);
       std::ranges::copy(std::span(body).subspan(1), place.begin());
-      EXPECT_FALSE(backup.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
-                                            {body.front()}, place));
+      EXPECT_EQ(backup.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
+                                         {body.front()}, place),
+                Told::kLeft);
       EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "the backup may not have read it";
       co_await await_ack(backup, entry);
     }
@@ -343,14 +211,15 @@ TEST_F(BodySlotsTest, HeadersAreLeftForABackupThatIsAwake) {
   EXPECT_EQ(happened_.count("in place"), 18);
 }
 
-TEST_F(BodySlotsTest, ABackupThatSleepsIsSentHeaders) {
+// By a frame: it looks into memory then.
+TEST_F(BodySlotsTest, ABackupThatSleepsIsRung) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     server.ask([this](Listener&) {
       terms_.memory->set_asleep(true);
       return 0;
     });
     EXPECT_FALSE(update(backup, 3));
-    EXPECT_TRUE(is_acknowledged(3, "sent")) << "as the update was";
+    EXPECT_TRUE(is_acknowledged(3, "left")) << "as the update was";
     EXPECT_FALSE(look(server));
     co_await await_ack(backup, 3);
   });

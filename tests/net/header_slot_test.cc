@@ -75,6 +75,19 @@ TEST_F(HeaderSlotTest, AReaderKnowsThatHeadersAreLost) {
   EXPECT_EQ(reader.take(slot_, found_), WireError::kUnexpected);
 }
 
+TEST_F(HeaderSlotTest, SaysByWhatAgreementItsWriterTakesHeaders) {
+  EXPECT_EQ(taker_of(slot_), 0U);
+  set_taker(slot_, 0x0102);
+  EXPECT_EQ(taker_of(slot_), 0x0102U);
+  EXPECT_EQ(slot_[8], std::byte{2});
+  EXPECT_EQ(slot_[9], std::byte{1});
+  EXPECT_EQ(header_count(slot_), 0U);
+  leave_header(slot_, kHeader);
+  EXPECT_EQ(taker_of(slot_), 0x0102U);
+  set_taker(slot_, 0);
+  EXPECT_EQ(taker_of(slot_), 0U);
+}
+
 TEST(LeftRequest, IsAPushInMemoryOrAPull) {
   EXPECT_TRUE(is_left_request({.kind = FrameKind::kPushPull, .flags = kFlagInPlace}));
   EXPECT_TRUE(is_left_request({.kind = FrameKind::kPush, .flags = kFlagInPlace, .body_size = 4}));

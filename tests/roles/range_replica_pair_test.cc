@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -154,9 +155,9 @@ TEST_F(PairedHosts, AnEarlyEndIsToldToABackupOnce) {
   }
 }
 
-TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
-  carry();
-  const auto say_update = [&](std::uint64_t trainers) {
+class UpdatesOfOthers : public PairedHosts {
+ protected:
+  BodyPlan::Next say_update(std::uint64_t trainers) {
     Bytes body = net::encode(net::UpdateHead{.trainers = {trainers}});
     body.resize(net::padded_update_head_bytes(2));
     const Bytes sum = gradient(1);
@@ -165,10 +166,89 @@ TEST_F(PairedHosts, AnUpdateOfOtherTrainersThanTheRunsIsRefused) {
     const BodyPlan plan = second_.begin(from_first_, header, body.size());
     std::ranges::copy(std::span(body).first(plan.places[0].size()), plan.places[0].begin());
     return second_.core.body(from_first_, second_.now()).next;
-  };
-  EXPECT_EQ(say_update(0b101), BodyPlan::Next::kStop) << "there is no trainer 2";
+  }
+};
+
+TEST_F(UpdatesOfOthers, AreRefusedWhereOneIsNoTrainer) {
+  carry();
+  EXPECT_EQ(say_update(0b101), BodyPlan::Next::kStop);
+}
+
+TEST_F(UpdatesOfOthers, AreRefusedWhereTheyAreTooFew) {
+  carry();
   EXPECT_EQ(say_update(0b01), BodyPlan::Next::kStop) << "every gradient counts";
+}
+
+TEST_F(UpdatesOfOthers, AreTakenWhereTheyAreTheRuns) {
+  carry();
   EXPECT_EQ(say_update(0b11), BodyPlan::Next::kInto);
+}
+
+// The primary may have answered with what it has refused.
+TEST_F(UpdatesOfOthers, LeaveNoCopyToGoOnWithWhereTheyAreRefused) {
+  become_a_pair();
+  ASSERT_EQ(say_update(0b101), BodyPlan::Next::kStop);
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
+  EXPECT_EQ(second_.core.state().shard(), nullptr);
+}
+
+// Updates that the other host takes from memory, also when this one is gone.
+class GivenUpdate : public PairedHosts {
+ protected:
+  void make_step() {
+    become_a_pair();
+    ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
+    ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
+    const auto update = first_.take(to_second_);
+    ASSERT_TRUE(update.has_value());
+    ASSERT_EQ(update->header.kind, FrameKind::kUpdate);
+    update_ = update->header;
+    body_ = std::make_shared<Bytes>(update->body);
+    update_.body_size = body_->size();
+  }
+  FrameHeader update_;
+  std::shared_ptr<Bytes> body_;
+};
+
+TEST_F(GivenUpdate, IsAnsweredBeforeItIsAcknowledged) {
+  make_step();
+  EXPECT_TRUE(first_.core.expects_ack());
+  first_.gave(to_second_ + 1, update_.request_id);
+  EXPECT_FALSE(first_.take(chief_)) << "to somebody else";
+  first_.gave(to_second_, update_.request_id);
+  EXPECT_FALSE(first_.core.expects_ack());
+  expect_parameters(first_, chief_, 1, -3);
+  expect_parameters(first_, other_, 1, -3);
+  EXPECT_TRUE(first_.say(to_second_, net::Ack{update_.request_id}.to_header()));
+}
+
+TEST_F(GivenUpdate, IsTakenBeforeThePlaceOfThePrimary) {
+  make_step();
+  std::vector<ConnectionId> asked;
+  second_.core.take_rest_with([&](ConnectionId primary) {
+    asked.push_back(primary);
+    const BodyPlan plan =
+        second_.core.header(primary, update_, second_.now(), {.bytes = *body_, .owner = body_});
+    EXPECT_EQ(plan.next, BodyPlan::Next::kHeader);
+  });
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = false});
+  EXPECT_EQ(asked, std::vector<ConnectionId>{from_first_});
+  const ConnectionId again = second_.connect(1, 8);
+  ASSERT_TRUE(second_.say(again, push(0), gradient(4)));
+  expect_parameters(second_, again, 1, -3);
+  tell(second_, {.number = {7, 4}, .primary = 1, .paired = false});
+  EXPECT_EQ(asked.size(), 1U);
+}
+
+// The shell has seen to it when the connection had ended.
+TEST_F(GivenUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
+  make_step();
+  second_.core.take_rest_with([](ConnectionId) { ADD_FAILURE(); });
+  second_.core.header(from_first_, update_, second_.now(), {.bytes = *body_, .owner = body_});
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = false});
+  EXPECT_EQ(second_.core.step(), 1U);
 }
 
 // The second host is another process than the one that the chief has chosen meanwhile, and the

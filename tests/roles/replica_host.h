@@ -126,6 +126,11 @@ class ReplicaHost {
     core.closed(id, now());
     take_effects();
   }
+  // The update of this entry lies where the other host takes it.
+  void gave(ConnectionId to, std::uint64_t entry) {
+    core.gave(to, entry, now());
+    take_effects();
+  }
   // Time passes, in steps of a second, each as a shell lets it pass.
   void pass(Seconds seconds) {
     for (Seconds each{0}; each < seconds; ++each) {

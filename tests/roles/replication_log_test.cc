@@ -49,6 +49,20 @@ TEST_F(ReplicationLogTest, NothingIsAnsweredThatACompleteBackupHasNot) {
   EXPECT_TRUE(is_step_safe());
 }
 
+// Its acknowledgement, which comes later, changes nothing.
+TEST_F(ReplicationLogTest, WhatWasGivenIsAsGoodAsAcknowledged) {
+  pair();
+  const auto first = log_.append();
+  const auto second = log_.append();
+  log_.given(first);
+  EXPECT_EQ(log_.lag(), 1U);
+  EXPECT_FALSE(is_step_safe());
+  log_.given(second);
+  EXPECT_TRUE(is_step_safe());
+  EXPECT_EQ(log_.acknowledged(first), Progress::kNone);
+  EXPECT_EQ(log_.lag(), 0U);
+}
+
 // From when it is told that it is complete, not from when it has said so.
 TEST_F(ReplicationLogTest, ABackupCountsFromWhenItMayBeChosen) {
   log_.acknowledged(log_.begin_fill());

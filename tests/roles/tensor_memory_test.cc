@@ -127,14 +127,14 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
 INSTANTIATE_TEST_SUITE_P(
     Ranges, UpdateMemory,
     testing::Values(
-        Range{.sync = true, .trainers = 2, .floats = 0, .updates = 9, .has_states = true},
-        Range{.sync = true, .trainers = 65, .floats = 79'510, .updates = 9, .has_states = true},
+        Range{.sync = true, .trainers = 2, .floats = 0, .updates = 14, .has_states = true},
+        Range{.sync = true, .trainers = 65, .floats = 79'510, .updates = 14, .has_states = true},
         Range{.sync = true, .trainers = 2, .floats = 2'000'000, .updates = 2},
         Range{.sync = true, .trainers = 2, .floats = 10'000'000, .updates = 1},
         Range{.sync = true, .trainers = 2, .floats = 70'000'000, .updates = 0},
-        Range{.sync = false, .trainers = 1, .floats = 1000, .updates = 8, .has_states = true},
-        Range{.sync = false, .trainers = 3, .floats = 1000, .updates = 10, .has_states = true},
-        Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 11, .has_states = true}),
+        Range{.sync = false, .trainers = 1, .floats = 1000, .updates = 14, .has_states = true},
+        Range{.sync = false, .trainers = 3, .floats = 1000, .updates = 14, .has_states = true},
+        Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 14, .has_states = true}),
     name_of);
 
 // With averages, too, and whoever is answered from a copy of its own.

@@ -171,6 +171,9 @@ void Network::close(ConnectionId id, const Process& from, bool finish) {
         !through.half_read) {
       through.flying[end].clear();
     }
+    if ((bits >> 32U) % 2 == 0) {  // the other end hears of the end before it looks into memory
+      std::erase_if(through.flying[end], [](const Flying& each) { return each.frame.is_left; });
+    }
     // What has left is the system's: a copy.
     for (Flying& each : through.flying[end]) {
       if (std::exchange(each.frame.sum, 0) != 0) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +36,17 @@ struct Frame {
   net::BodyInPlace in_place = {};
   // A gradient of parameters that were overwritten meanwhile, or parameters that it has gone into.
   bool is_torn = false;
+  // It lies in memory, header and all (LeftUpdates); what crosses is that somebody looks there.
+  bool is_left = false;
+};
+
+// Memory in which a primary leaves updates for its backup, over one connection. It is there for the
+// backup when the primary is not.
+struct LeftUpdates {
+  std::deque<Frame> frames;  // that have not been taken
+  bool is_taken = true;      // the backup takes what is left; once it does not, it never does again
+  // The frame by whose acknowledgement all that crossed has been read, as net::BodySlots' is.
+  std::optional<std::uint64_t> unread = std::numeric_limits<std::uint64_t>::max();
 };
 [[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;
 [[nodiscard]] std::string_view name_of(net::FrameKind kind) noexcept;
@@ -78,6 +91,10 @@ class Network final : public Actor {
   [[nodiscard]] bool is_open(ConnectionId id, const Process& from) const;
   // Somebody was there to take it.
   [[nodiscard]] bool was_accepted(ConnectionId id) const { return connections_[id]->accepted; }
+
+  // Of that connection, from a primary to its backup.
+  [[nodiscard]] LeftUpdates& left_updates(ConnectionId id) { return left_[id]; }
+  [[nodiscard]] bool has_left_updates(ConnectionId id) const { return left_.contains(id); }
 
   // The process is no more. `silently`: its machine is: nobody is told.
   void forget(const Process& process, bool silently);
@@ -139,6 +156,7 @@ class Network final : public Actor {
   // By node: those at whose end it may still be, in their order.
   std::vector<std::vector<ConnectionId>> of_node_;
   std::map<std::pair<std::size_t, std::size_t>, Time> clogs_;
+  std::map<ConnectionId, LeftUpdates> left_;
 };
 
 }  // namespace disttf::sim

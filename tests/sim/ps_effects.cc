@@ -1,6 +1,8 @@
 // What a simulated ps does with the effects of its core, and what is checked of each.
 #include <algorithm>
+#include <limits>
 
+#include "net/transport/header_slot.h"
 #include "net/wire/messages.h"
 #include "tests/sim/ps_process.h"
 
@@ -177,7 +179,34 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
       frame.owner = bytes;
     }
   }
+  const bool is_to_backup = effect.to == range.backup().connection();
+  const bool is_given = is_to_backup && leave(effect.to, frame);
+  const FrameHeader header = frame.header;
   network_.send(effect.to, *this, std::move(frame));
+  if (is_given) {
+    world_.mark(Mark::kGiven);
+    core_->gave(static_cast<std::uint8_t>(replica), effect.to, header.request_id, now());
+  }
+}
+
+bool PsProcess::leave(ConnectionId to, Frame& update) {
+  LeftUpdates& left = network_.left_updates(to);
+  const FrameHeader& header = update.header;
+  if (update.in_place.bytes.empty()) {
+    if (!net::is_bodiless<net::Heartbeat>(header)) {
+      left.unread = header.kind == FrameKind::kUpdate ? header.request_id
+                                                      : std::numeric_limits<std::uint64_t>::max();
+    }
+    return false;
+  }
+  if (left.unread || left.frames.size() >= net::kHeadersInSlot) {
+    left.unread = header.request_id;
+    return false;
+  }
+  update.is_left = true;
+  update.header.body_size = update.in_place.bytes.size();
+  left.frames.push_back(update);
+  return left.is_taken;
 }
 
 void PsProcess::apply(const roles::CloseConnection& effect) {

@@ -82,6 +82,11 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
     return;
   }
   const PsCore::Reads reads = core_->connected(id, hello, net::to_string(hello.from), now());
+  if (task_.transport == roles::Transport::kSharedMemory) {
+    core_->range(hello.replica).take_rest_with([this](ConnectionId primary) {
+      take_rest(primary);
+    });
+  }
   do_effects();
   if (reads == PsCore::Reads::kNothing) {
     network_.close(id, *this, /*finish=*/true);
@@ -92,7 +97,23 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   served.heard = now();
 }
 
+// What lies in memory is read before what has crossed.
 void PsProcess::on_header(ConnectionId id, const Frame& frame) {
+  const bool may_have_left = network_.has_left_updates(id) && served_.contains(id) &&
+                             core_->range(served_[id].hello.replica).backup().connection() != id;
+  while (may_have_left && is_alive() && served_.contains(id) &&
+         !network_.left_updates(id).frames.empty()) {
+    LeftUpdates& left = network_.left_updates(id);
+    const Frame update = std::move(left.frames.front());
+    left.frames.pop_front();
+    hear(id, update);
+  }
+  if (!frame.is_left && is_alive()) {
+    hear(id, frame);
+  }
+}
+
+void PsProcess::hear(ConnectionId id, const Frame& frame) {
   const auto found = served_.find(id);
   if (found == served_.end()) {
     greeted(id, frame);
@@ -106,6 +127,13 @@ void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   }
   if (frame.header.kind == FrameKind::kPushPull) {
     served.push = frame.header;
+  }
+  if (frame.header.kind == FrameKind::kAck &&
+      network_.has_left_updates(id)) {  // of the other host's, to its primary
+    std::optional<std::uint64_t>& unread = network_.left_updates(id).unread;
+    if (unread && *unread <= frame.header.request_id) {
+      unread.reset();
+    }
   }
   if (frame.is_torn) {
     Hosted& range = hosted_[served.hello.replica];
@@ -250,9 +278,29 @@ void PsProcess::on_closed(ConnectionId id) {
       schedule(now() + milliseconds(pause), kReach, replica);
     }
   }
+  const auto found = served_.find(id);
+  if (found != served_.end() && found->second.hello.purpose == net::ChannelPurpose::kReplica &&
+      found->second.hello.incarnation != 0) {  // not dialled here: a primary's
+    take_rest(id);
+  }
   if (served_.erase(id) != 0) {
     core_->closed(id, now());
     do_effects();
+  }
+}
+
+void PsProcess::take_rest(ConnectionId primary) {
+  LeftUpdates& left = network_.left_updates(primary);
+  left.is_taken = false;
+  while (!left.frames.empty()) {
+    const Frame update = std::move(left.frames.front());
+    left.frames.pop_front();
+    const BodyPlan plan = core_->header(primary, update.header, now(), update.in_place);
+    if (plan.next == BodyPlan::Next::kStop) {
+      left.frames.clear();
+      return;
+    }
+    world_.mark(Mark::kRestTaken);
   }
 }
 

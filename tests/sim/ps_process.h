@@ -80,7 +80,12 @@ class PsProcess final : public Process {
   std::span<float> place_of_update(std::size_t replica);  // see roles::Arena
   void greeted(ConnectionId id, const Frame& frame);
   void end_connection(ConnectionId id);
+  void hear(ConnectionId id, const Frame& frame);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
+  // Leaves the update in memory, or says that it crosses. Returns whether the backup has it.
+  bool leave(ConnectionId to, Frame& update);
+  // Of what the primary has left, from where it gives nothing any more.
+  void take_rest(ConnectionId primary);
   void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
                           net::Generation generation);
   void check_nobody_waits(const roles::RangeReplica& range);

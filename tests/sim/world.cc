@@ -64,6 +64,8 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "micro-batch read in place",
                                                                         "update read in place",
                                                                         "made what was put off",
+                                                                        "update given by memory",
+                                                                        "rest taken from memory",
                                                                         "host's sum pushed",
                                                                         "pushed without the leader",
                                                                         "secret changed",

@@ -95,6 +95,8 @@ enum class Mark : std::uint8_t {
   kElasticInPlace,
   kUpdateInPlace,
   kCaughtUp,
+  kGiven,
+  kRestTaken,
   kSummed,
   kPushedWithoutLeader,
   kSecretChanged,

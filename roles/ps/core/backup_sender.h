@@ -48,6 +48,13 @@ class BackupSender {
     kNonsense,
   };
   [[nodiscard]] Heard heard(const net::FrameHeader& header);
+  // The update of this entry was left where that host takes it also when this one is gone. (Its
+  // acknowledgement comes all the same.)
+  void gave(ConnectionId to, ReplicationLog::Index entry) noexcept {
+    if (to == connection_) {
+      log_.given(entry);
+    }
+  }
   void send_heartbeat();
   // The connection is closed, if there is one. True: it was.
   bool lose();

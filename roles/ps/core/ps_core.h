@@ -95,6 +95,12 @@ class PsCore {
                                 Clock::time_point now);
   // The other host of its range `replica` was reached, over a replica channel, after may_fill().
   void reached(std::uint8_t replica, ConnectionId id, Clock::time_point now);
+  // As RangeReplica::gave().
+  void gave(std::uint8_t replica, ConnectionId to, ReplicationLog::Index entry,
+            Clock::time_point now) {
+    ranges_[replica]->gave(to, entry, now);
+    check_ranges();
+  }
   // As RangeReplica's, of any connection from which frames are read.
   BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
                   const net::BodyInPlace& in_place = {});

@@ -88,8 +88,17 @@ class RangeReplica {
                   const net::BodyInPlace& in_place = {});
   // What the plan said has been read.
   BodyPlan body(ConnectionId id, Clock::time_point now);
-  // The connection is no more. What it was sending did not come whole.
+  // The update of this entry, that this host was to tell the other one, lies where that one takes
+  // it also when this process is gone.
+  void gave(ConnectionId to, ReplicationLog::Index entry, Clock::time_point now);
+  // The connection is no more. What it was sending did not come whole. Where it was the primary's,
+  // REQUIRES: header() has had all that this has left in memory.
   void closed(ConnectionId id, Clock::time_point now);
+  // By `take_rest` the same is seen to for a connection that this host closes itself, as it takes
+  // the primary's place: from then on the primary gives nothing any more. Without one nothing is
+  // given. (It calls header() from within another call.)
+  using TakeRest = std::function<void(ConnectionId)>;
+  void take_rest_with(TakeRest take_rest) { take_rest_ = std::move(take_rest); }
 
   // A control channel has come, beats with a trainer's generation, and has gone. hear(): why this
   // process is to leave the run, if it was replaced in it while it was silent.
@@ -256,6 +265,7 @@ class RangeReplica {
   BodyPlan primary_header(PeerConnection& from, const net::BodyInPlace& in_place);
   BodyPlan config_came(PeerConnection& from);
   BodyPlan received(PeerConnection& from, const BackupReceiver::Outcome& outcome);
+  BodyPlan refuse_primary(PeerConnection& from, const std::string& why);
   [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }
 
   // Evaluators'.
@@ -297,6 +307,7 @@ class RangeReplica {
   Clock::time_point views_lost_{};
   bool reaching_ = false;     // primary: ReachOut is under way
   ConnectionId primary_ = 0;  // backup: the other host
+  TakeRest take_rest_;
   // Backup: what the newest primary has copied here; also when that is gone.
   std::shared_ptr<BackupReceiver> copy_;
 };

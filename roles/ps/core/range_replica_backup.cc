@@ -48,11 +48,18 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
                                                        : !complete.from_header(header) &&
                                                              copy_->complete(complete.generation));
   if (!is_taken) {
-    return from.refuse(out_, kError, "no frame that a backup takes now");
+    return refuse_primary(from, "no frame that a backup takes now");
   }
   out_.send(from.id, net::Ack{header.request_id}.to_header());
   send_report();
   return {};
+}
+
+// The primary may have counted on it: so the copy does not have all any more.
+BodyPlan RangeReplica::refuse_primary(PeerConnection& from, const std::string& why) {
+  copy_.reset();
+  primary_ = 0;
+  return from.refuse(out_, kError, why);
 }
 
 // A primary that was replaced in a newer view learns so from the chief.
@@ -102,7 +109,7 @@ BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outc
     return {.next = BodyPlan::Next::kInto, .places = read->places};
   }
   if (const auto* const refused = std::get_if<BackupReceiver::Refused>(&outcome)) {
-    return from.refuse(out_, kError, refused->why);
+    return refuse_primary(from, refused->why);
   }
   if (const auto* const filled = std::get_if<BackupReceiver::Filled>(&outcome)) {
     for (std::size_t rank = 0; rank < filled->incarnations.size(); ++rank) {

@@ -47,6 +47,9 @@ void RangeReplica::take_view(const net::View& view) {
 // this process began, and has found it before the chief did.
 void RangeReplica::become_primary(bool is_next) {
   if (standing_ != net::Standing::kPrimary) {
+    if (primary_ != 0 && take_rest_) {
+      take_rest_(primary_);
+    }
     const bool goes_on = is_backup() && is_complete_copy() && is_next;
     standing_ = net::Standing::kPrimary;
     out_.close(std::exchange(primary_, 0));
@@ -181,6 +184,12 @@ BodyPlan RangeReplica::backup_header(PeerConnection& from) {
   }
   answers_.answer_waiting(now_);
   return {};
+}
+
+void RangeReplica::gave(ConnectionId to, ReplicationLog::Index entry, Clock::time_point now) {
+  now_ = now;
+  backup_.gave(to, entry);
+  answers_.answer_waiting(now_);
 }
 
 void RangeReplica::lose_backup() {

@@ -1,7 +1,8 @@
 // What the primary of a range has told its backup, and what the backup has of it: log shipping with
-// acknowledgements. Entries are counted from 1: the whole state is one (FILL), each update after it
-// is one, and so are the word that the backup has everything (COMPLETE) and the one that the run
-// ends here (CONCLUDE).
+// acknowledgements; of entries that the backup takes from memory also when the primary is gone that
+// memory is the acknowledgement. Entries are counted from 1: the whole state is one (FILL), each
+// update after it is one, and so are the word that the backup has everything (COMPLETE) and the one
+// that the run ends here (CONCLUDE).
 //
 // Once the backup may be made the primary nothing is answered that it has not: needs_acks().
 // Before, while it is being filled, answers only wait for a backlog that is too long.
@@ -57,6 +58,9 @@ class ReplicationLog {
     }
     return entry == fill_entry_ ? Progress::kFilled : Progress::kNone;
   }
+  // The backup will have this entry, and has or will have all before it, whatever becomes of this
+  // host: it is as good as acknowledged. REQUIRES: the state has been.
+  void given(Index entry) noexcept { acked_ = std::max(acked_, entry); }
   // The backup is about to be told that it has everything. From here on it may be made the primary,
   // so nothing counts that it has not. Returns the entry that says so.
   Index complete() noexcept {

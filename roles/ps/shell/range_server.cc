@@ -30,7 +30,9 @@ RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
       task_(process.task()),
       core_(core),
       meter_(task_, core),
-      writer_(process.train_dir()) {}
+      writer_(process.train_dir()) {
+  core_.take_rest_with([this](ConnectionId primary) { take_rest(primary); });
+}
 
 // ---------------------------------------------------------------------------------- connections
 
@@ -41,7 +43,24 @@ asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr
   } else if (connection->hello().purpose == net::ChannelPurpose::kReplica) {
     connection->answer_offers([this] { return terms_of_primary(); });
   }
-  return serve_frames(id, std::move(connection));
+  const bool is_primary = connection->hello().purpose == net::ChannelPurpose::kReplica;
+  co_await serve_frames(id, std::move(connection));
+  if (is_primary) {
+    take_rest(id);
+  }
+}
+
+void RangeServer::take_rest(ConnectionId primary) {
+  net::ServerConnection* const connection = process_.find(primary);
+  FrameHeader header;
+  while (connection != nullptr && connection->take_rest(header)) {
+    const net::BodyInPlace& in_place = connection->body_in_place();
+    meter_.received(header, header.body_size, !in_place.bytes.empty());
+    if (const BodyPlan plan = header_came(primary, header, in_place);
+        plan.next == BodyPlan::Next::kStop || plan.is_body()) {
+      return;
+    }
+  }
 }
 
 asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
@@ -250,11 +269,14 @@ void RangeServer::apply(SendFrame& effect) {
     meter_.sent(effect.header, bytes, !is_sent);
   } else if (effect.header.kind == FrameKind::kUpdate) {  // which the backup acknowledges
     const std::size_t bytes = effect.body.size() + effect.borrowed.size();
-    const bool is_sent =
-        to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
+    const auto told = to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
+    const bool is_sent = told == net::ServerConnection::Told::kSent;
     meter_.sent(effect.header, bytes, !is_sent);
     if (!is_sent && !std::exchange(has_told_way_, true)) {
       log_info(describe_way_to_backup(core_.state().index()));
+    }
+    if (told == net::ServerConnection::Told::kGiven) {
+      process_.core().gave(core_.replica(), effect.to, effect.header.request_id, Clock::now());
     }
   } else if (net::Ack ack; effect.body.empty() && !ack.from_header(effect.header)) {
     const bool is_sent = to->acknowledge(ack);

@@ -63,6 +63,9 @@ class RangeServer {
  private:
   // What comes over it, until it is closed.
   asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
+  // The core is told all that the primary has left in memory and that has not been read. It gives
+  // nothing from then on.
+  void take_rest(ConnectionId primary);
   // The core is told.
   BodyPlan header_came(ConnectionId id, const net::FrameHeader& header,
                        const net::BodyInPlace& in_place);

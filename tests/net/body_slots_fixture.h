@@ -1,0 +1,171 @@
+// A primary's connection and its backup's that have agreed on memory for bodies: the backup says
+// how each body came, and acknowledges it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
+#include <asio/this_coro.hpp>
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/transport/body_slots.h"
+#include "net/transport/dial.h"
+#include "net/transport/secrets.h"
+#include "net/wire/bare_message.h"
+#include "net/wire/messages.h"
+#include "tests/net/test_server.h"
+
+namespace disttf::net {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::size_t kBody = 10'000;  // bytes
+
+using Told = ServerConnection::Told;
+
+class BodySlotsTest : public ::testing::Test {
+ protected:
+  BodySlotsTest() : slots_(BodySlots::create({.bytes = kBody})) {
+    terms_ = {.memory = ParameterMemory::create(kPageBytes, 1),
+              .least = kBody,
+              .most = BodySlots::largest({.bytes = kBody})};
+  }
+
+  // The backup: says how each body came, and acknowledges it.
+  asio::awaitable<void> serve(Connection connection) {
+    at_backup_ = connection;
+    connection->answer_offers([this] { return terms_; });
+    FrameHeader header;
+    while (!co_await connection->read_header(header, 0ms)) {
+      const bool is_in_place = !connection->body_in_place().bytes.empty();
+      while (!may_read_) std::this_thread::yield();
+      std::vector<std::byte> body(header.body_size);
+      if (co_await connection->read_body(body, 1s)) co_return;
+      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
+      EXPECT_EQ(body, body_of(header.request_id, body.size()));
+      happened_.add(std::to_string(header.request_id) + (is_in_place ? " in place" : " sent"));
+      if (header.kind == FrameKind::kHeartbeat) continue;
+      if (header.kind == FrameKind::kBest) {
+        leave_nonsense(*connection);
+        continue;
+      }
+      const bool is_sent = connection->acknowledge(Ack{header.request_id});
+      happened_.add("ACK " + std::to_string(header.request_id) + (is_sent ? " sent" : " left"));
+    }
+    happened_.add("refused: " + connection->refused_with());
+  }
+
+  // What no ps leaves for a primary, in the place of an ACK.
+  void leave_nonsense(ServerConnection& connection) const {
+    connection.send_borrowed({.kind = FrameKind::kParameters}, terms_.memory->parameters(),
+                             terms_.memory);
+  }
+
+  static std::vector<std::byte> body_of(std::uint64_t entry, std::size_t bytes) {
+    std::vector<std::byte> body(bytes, static_cast<std::byte>(entry));
+    if (bytes != 0) body.back() = static_cast<std::byte>(entry + 1);
+    return body;
+  }
+
+  // The primary.
+  using Primary = std::function<asio::awaitable<void>(ServerConnection&)>;
+  void run(const Primary& primary) {
+    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
+    run_with(server, primary);
+  }
+  void run_with(TestServer& server, const Primary& primary, Secrets* secrets = nullptr) {
+    server.start();
+    connect_to(server, primary, secrets);
+  }
+  static void connect_to(TestServer& server, const Primary& primary, Secrets* secrets = nullptr) {
+    asio::io_context context{1};
+    const auto coroutine = [&]() -> asio::awaitable<void> {
+      NameLookup lookup;
+      const Dialed dialed =
+          co_await dial(context, server.address(), hello_of_worker_1(), {}, 30s, lookup, secrets);
+      EXPECT_TRUE(dialed.connection) << dialed.error.message();
+      if (!dialed.connection) co_return;
+      co_await primary(*dialed.connection);
+      dialed.connection->close();
+    };
+    asio::co_spawn(context, coroutine, [&](const std::exception_ptr& failure) {
+      EXPECT_FALSE(failure);
+      context.stop();
+    });
+    context.run();
+  }
+
+  static Told tell(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
+    const std::vector<std::byte> body = body_of(entry, bytes);
+    return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry}, {body.front()},
+                                std::span(body).subspan(1));
+  }
+  // Returns whether the body is sent.
+  static bool update(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
+    return tell(to, entry, bytes) == Told::kSent;
+  }
+  static asio::awaitable<void> await_ack(ServerConnection& from, std::uint64_t entry) {
+    FrameHeader header;
+    EXPECT_FALSE(co_await from.read_header(header, 30s));
+    EXPECT_EQ(header, Ack{entry}.to_header());
+  }
+  // Two rounds, each of which an answer is behind: what came before it has been read.
+  asio::awaitable<void> agree(ServerConnection& with) {
+    with.offer(std::move(slots_));
+    for (const std::uint64_t entry : {1U, 2U}) {
+      EXPECT_TRUE(update(with, entry)) << "they have not agreed yet";
+      co_await await_ack(with, entry);
+    }
+  }
+
+  // With a backup that has agreed on nothing in the end.
+  void expect_all_is_sent() {
+    run([this](ServerConnection& backup) -> asio::awaitable<void> {
+      co_await agree(backup);
+      EXPECT_TRUE(update(backup, 3));
+      co_await await_ack(backup, 3);
+    });
+    EXPECT_TRUE(happened_.wait_for("3 sent"));
+  }
+
+  // The two have agreed, and the backup is awake; it looks where it is told to.
+  using AwakePrimary = std::function<asio::awaitable<void>(ServerConnection&, TestServer&)>;
+  void run_awake(const AwakePrimary& primary) {
+    terms_.slot = 0;
+    TestServer server([this](Connection connection) { return serve(std::move(connection)); });
+    run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
+      co_await agree(backup);
+      server.ask([this](Listener&) {
+        terms_.memory->set_asleep(false);
+        return 0;
+      });
+      co_await primary(backup, server);
+    });
+  }
+  // Whether the backup finds a header in memory.
+  bool look(TestServer& server) {
+    return server.ask([this](Listener&) { return terms_.memory->look(); });
+  }
+  // The same, for one that is there; or its socket, in which nothing was left to be read, has led
+  // it there already.
+  void make_look(TestServer& server) { static_cast<void>(look(server)); }
+  bool is_acknowledged(std::uint64_t entry, const std::string& how) {
+    return happened_.wait_for("ACK " + std::to_string(entry) + " " + how);
+  }
+
+  std::unique_ptr<BodySlots> slots_;
+  InPlaceTerms terms_;
+  Connection at_backup_;               // the newest; the server's thread's
+  std::atomic<bool> may_read_ = true;  // the backup, what has come
+  Events happened_;
+};
+
+}  // namespace disttf::net

@@ -1,0 +1,124 @@
+// Updates that lie in memory and are the backup's from then on, whatever becomes of who has left
+// them; and those that are not, as nobody would take them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/net/body_slots_fixture.h"
+
+namespace disttf::net {
+namespace {
+
+class GivenUpdates : public BodySlotsTest {
+ protected:
+  // What is left in memory for a connection that has ended: the numbers of the updates.
+  std::vector<std::uint64_t> rest() const {
+    std::vector<std::uint64_t> entries;
+    FrameHeader header;
+    while (at_backup_->take_rest(header)) {
+      EXPECT_EQ(header.kind, FrameKind::kUpdate);
+      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
+      const std::span<const std::byte> body = at_backup_->body_in_place().bytes;
+      EXPECT_EQ(std::vector(body.begin(), body.end()), body_of(header.request_id, kBody));
+      entries.push_back(header.request_id);
+    }
+    return entries;
+  }
+};
+
+TEST_F(GivenUpdates, AnUpdateIsGivenOnceItIsLeftWithItsHeader) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    EXPECT_EQ(tell(backup, 3), Told::kGiven);
+    make_look(server);
+    EXPECT_TRUE(is_acknowledged(3, "left"));
+    co_await await_ack(backup, 3);
+    backup.send({.kind = FrameKind::kComplete, .request_id = 4});
+    EXPECT_EQ(tell(backup, 5), Told::kLeft) << "its header crosses, behind the frame";
+    co_await await_ack(backup, 4);
+    co_await await_ack(backup, 5);
+    server.ask([this](Listener&) {
+      terms_.memory->set_asleep(true);
+      return 0;
+    });
+    EXPECT_EQ(tell(backup, 6), Told::kGiven) << "and to one that sleeps, and is rung";
+    EXPECT_TRUE(is_acknowledged(6, "left"));
+    co_await await_ack(backup, 6);
+  });
+}
+
+// (The backup's thread does it all, so that none of it is read meanwhile.)
+TEST_F(GivenUpdates, WhatWasGivenIsThereWhenTheConnectionIsNot) {
+  slots_ = BodySlots::create({.bytes = kBody, .count = 4});
+  terms_.most = BodySlots::largest({.bytes = kBody, .count = 4});
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([&](Listener&) {
+      EXPECT_EQ(tell(backup, 3), Told::kGiven);
+      EXPECT_EQ(tell(backup, 4), Told::kGiven);
+      at_backup_->close();
+      EXPECT_EQ(tell(backup, 5), Told::kLeft) << "nobody has said that it will be taken";
+      EXPECT_EQ(rest(), (std::vector<std::uint64_t>{3, 4, 5})) << "but it may be";
+      EXPECT_EQ(tell(backup, 6), Told::kLeft);
+      return 0;
+    });
+    co_return;
+  });
+}
+
+// As one that takes the primary's place does: what it has not read by then it takes, and no more.
+TEST_F(GivenUpdates, NothingIsGivenToOneThatHasTakenTheRest) {
+  slots_ = BodySlots::create({.bytes = kBody, .count = 3});
+  terms_.most = BodySlots::largest({.bytes = kBody, .count = 3});
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([&](Listener&) {
+      EXPECT_EQ(tell(backup, 3), Told::kGiven);
+      EXPECT_EQ(rest(), std::vector<std::uint64_t>{3});
+      EXPECT_TRUE(at_backup_->is_open());
+      EXPECT_EQ(tell(backup, 4), Told::kLeft);
+      return 0;
+    });
+    co_return;
+  });
+}
+
+TEST_F(GivenUpdates, NothingIsGivenToOneWhoseMemoryIsAnotherRuns) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([&](Listener&) {
+      terms_.memory.reset();
+      EXPECT_EQ(tell(backup, 3), Told::kLeft);
+      return 0;
+    });
+    co_return;
+  });
+}
+
+// The primary has connected again: what it leaves over the connection before is nobody's.
+TEST_F(GivenUpdates, NothingIsGivenOverTheConnectionBefore) {
+  const Primary again = [this](ServerConnection& second) -> asio::awaitable<void> {
+    co_await agree(second);
+    EXPECT_EQ(tell(second, 3), Told::kGiven);
+  };
+  run_awake([&](ServerConnection& first, TestServer& server) -> asio::awaitable<void> {
+    const Connection at_first = server.ask([this](Listener&) { return at_backup_; });
+    slots_ = BodySlots::create({.bytes = kBody});
+    std::thread([&] { connect_to(server, again); }).join();
+    server.ask([&](Listener&) {
+      EXPECT_NE(at_first, at_backup_);
+      EXPECT_EQ(tell(first, 3), Told::kLeft);
+      return 0;
+    });
+    co_return;
+  });
+}
+
+TEST_F(GivenUpdates, NothingIsLeftForOneWhoHasNotAgreed) {
+  run([this](ServerConnection& backup) -> asio::awaitable<void> {
+    EXPECT_EQ(tell(backup, 1), Told::kSent);
+    co_await await_ack(backup, 1);
+    FrameHeader header;
+    EXPECT_FALSE(backup.take_rest(header)) << "who leaves takes nothing";
+  });
+}
+
+}  // namespace
+}  // namespace disttf::net
