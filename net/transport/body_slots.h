@@ -57,9 +57,12 @@ class BodySlots {
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
   // Whether the other end takes all that has been left with its header until now, and will though
-  // this process ends, or the connection: then that need not be acknowledged to be there.
-  [[nodiscard]] bool has_taker() const noexcept {
-    return view_ && taker_ != 0 && taker_of(acks()) == taker_;
+  // this process ends, or the connection: then that need not be acknowledged to be there. False
+  // also where there is no slot for another body yet, which would have to be sent: who waits for
+  // the acknowledgement finds one.
+  [[nodiscard]] bool is_given() noexcept {
+    return view_ && taker_ != 0 && taker_of(acks()) == taker_ &&
+           find_place(shape_.bytes) != nullptr;
   }
   // A frame goes over the connection. No header is left before the other end has acknowledged it,
   // if it is an UPDATE, or else an UPDATE behind it.

@@ -25,8 +25,8 @@ namespace disttf::net {
 //
 //   offset  size  field
 //        0     8  the number of headers that have been left
-//        8     8  the token of the agreement by which its writer takes what the other end has left,
-//                 also once that one is gone; 0: nothing any more
+//        8     8  of a backup's: the token of the agreement by which it takes the updates that the
+//                 primary has left, also once that one is gone; 0: nothing any more
 //       16    48  unused
 //       64   448  seven headers, as they would cross the socket: number n, from 0 on, at n mod 7
 //

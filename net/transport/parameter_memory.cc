@@ -16,11 +16,15 @@ ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size
 }
 
 ParameterMemory::~ParameterMemory() {
+  take_no_more();
+  set_asleep(true);
+  look();
+}
+
+void ParameterMemory::take_no_more() noexcept {
   for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
     set_taker(header_slot(slot), 0);
   }
-  set_asleep(true);
-  look();
 }
 
 std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t slots) {

@@ -48,9 +48,11 @@ class ParameterMemory {
     return memory_->bytes().first(bytes_);
   }
 
-  // Whether the ps sleeps, as it does at first: then it is sent frames. One that is awake look()s,
-  // and does so once more between set_asleep(true) and its sleep.
+  // Whether the ps sleeps, as it does at first: then it is sent frames, or rung. One that is awake
+  // look()s, and does so once more between set_asleep(true) and its sleep.
   void set_asleep(bool asleep) noexcept;
+  // No primary's updates are taken any more, whichever connection they are of.
+  void take_no_more() noexcept;
   // Wakes each connection that waits for a frame, and whose peer has left a request in memory.
   // True: there is one, which will read it when its event loop goes on.
   bool look() noexcept;
@@ -128,7 +130,8 @@ class InPlaceBodies {
 
   // Whether the peer leaves requests in memory.
   [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
-  // Whether there is one. It came before whatever came over the connection since, or its end.
+  // Whether there is one. It came before whatever came over the connection since. (An end of that
+  // drops a trainer's; a primary's are taken.)
   [[nodiscard]] bool has_request() const noexcept;
   // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES:
   // has_request().

@@ -95,7 +95,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
                      std::shared_ptr<const void> owner);
   // Offers the peer memory. Once they have agreed, send_acknowledged() leaves bodies there, and
-  // frames' headers while the peer is awake; and finds acknowledgements in the peer's.
+  // frames' headers, and rings a peer that sleeps; and finds acknowledgements in the peer's.
   void offer(std::unique_ptr<BodySlots> slots);
   // Wakes the read that waits for a frame, if the peer has left an acknowledgement. Returns whether
   // there is one, which will be read when the event loop goes on. While this end is awake it is to
@@ -117,9 +117,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Told send_acknowledged(FrameHeader header, std::vector<std::byte> head,
                          std::span<const std::byte> rest);
   // Of a connection that is closed, or will be: the next header that the peer has left in memory,
-  // as read_header() gives it, body_in_place() too. False: there is none. From the first call on
-  // the peer gives nothing any more.
-  [[nodiscard]] bool take_rest(FrameHeader& header);
+  // as read_header() gives it, body_in_place() too. From the first call on the peer gives nothing
+  // any more.
+  enum class Rest : std::uint8_t {
+    kNone,
+    kHeader,
+    kNonsense,  // what lies there, or has been read from there before, is none
+  };
+  [[nodiscard]] Rest take_rest(FrameHeader& header);
   // As send(). One that answers the header that was read last may be left in memory, if that was.
   // Returns whether it is sent.
   bool acknowledge(const Ack& ack);
@@ -201,7 +206,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool wake_reader();
   // Whether one does; and takes it, which REQUIRES that.
   [[nodiscard]] bool has_left_header() const noexcept;
-  [[nodiscard]] std::error_code take_left_header(FrameHeader& header) noexcept;
+  [[nodiscard]] std::error_code take_left_header(FrameHeader& header);
   // Where the body lies that the header says is left, without saying so any more; false: nowhere.
   [[nodiscard]] bool find_body(FrameHeader& header);
   // Whether the header was left, too, so that nothing is to be sent; a peer that sleeps is rung.
@@ -244,6 +249,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool awaits_socket_ = false;                 // a wait for its bytes is under way
   bool may_have_bytes_ = false;                // TLS: that have come with the last ones
   bool was_in_memory_ = false;                 // the last header
+  bool was_nonsense_ = false;                  // one that lay there
   asio::steady_timer either_;                  // never due: cancelled when there is one
   std::string refused_with_;
   State state_ = State::kOpen;

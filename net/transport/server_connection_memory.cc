@@ -94,7 +94,7 @@ ServerConnection::Told ServerConnection::send_acknowledged(FrameHeader header,
                                                            std::span<const std::byte> rest) {
   const bool may_be_left = slots_ && state_ == State::kOpen;
   const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
-  if (is_all_left(left)) return slots_->has_taker() ? Told::kGiven : Told::kLeft;
+  if (is_all_left(left)) return slots_->is_given() ? Told::kGiven : Told::kLeft;
   if (left == Left::kBody) {
     head.clear();
   } else {
@@ -126,12 +126,15 @@ bool ServerConnection::has_left_header() const noexcept {
   return slots_ ? slots_->has_ack() : in_place_ && in_place_->has_request();
 }
 
-std::error_code ServerConnection::take_left_header(FrameHeader& header) noexcept {
-  return slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+std::error_code ServerConnection::take_left_header(FrameHeader& header) {
+  const std::error_code error = slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+  was_nonsense_ = was_nonsense_ || error;
+  return error;
 }
 
 bool ServerConnection::find_body(FrameHeader& header) {
   auto body = in_place_->find(header);
+  was_nonsense_ = was_nonsense_ || !body;
   if (!body) return false;
   body_in_place_ = std::move(*body);
   header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
@@ -139,10 +142,12 @@ bool ServerConnection::find_body(FrameHeader& header) {
   return true;
 }
 
-bool ServerConnection::take_rest(FrameHeader& header) {
-  if (!in_place_) return false;
+ServerConnection::Rest ServerConnection::take_rest(FrameHeader& header) {
+  if (!in_place_) return Rest::kNone;
   in_place_->take_no_more();
-  return in_place_->has_request() && !in_place_->take_request(header) && find_body(header);
+  if (!was_nonsense_ && !in_place_->has_request()) return Rest::kNone;
+  const bool is_read = !was_nonsense_ && !take_left_header(header) && find_body(header);
+  return is_read ? Rest::kHeader : Rest::kNonsense;
 }
 
 asio::awaitable<std::error_code> ServerConnection::read_unless_left(

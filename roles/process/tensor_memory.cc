@@ -40,12 +40,15 @@ net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
     return {.bytes = 0, .count = 0};
   }
   const std::size_t on_their_way = shape.is_sync ? 2 : std::min<std::size_t>(shape.trainers, 4);
-  // (The primary need not wait for a backup that has not come to look.)
-  const net::BodySlots::Shape with_states{.bytes = bytes,
-                                          .count = net::kHeadersInSlot + kUpdatesPerState - 1,
-                                          .whole_bytes = update_bytes(shape, shape.with_state)};
-  if (net::BodySlots::largest(with_states) <= kSmallBytes) {
-    return with_states;
+  // With as many as there are headers for, the primary need not wait for a backup that has not come
+  // to look.
+  for (const std::size_t more : {net::kHeadersInSlot, on_their_way}) {
+    const net::BodySlots::Shape with_states{.bytes = bytes,
+                                            .count = more + kUpdatesPerState - 1,
+                                            .whole_bytes = update_bytes(shape, shape.with_state)};
+    if (net::BodySlots::largest(with_states) <= kSmallBytes) {
+      return with_states;
+    }
   }
   return {.bytes = bytes, .count = on_their_way * bytes > kSmallBytes ? 1U : on_their_way};
 }

@@ -43,10 +43,10 @@ struct UpdateShape {
 // makes only where it loses its primary. 1: there is no room for so many, and it makes each at
 // once.
 [[nodiscard]] std::size_t updates_per_state(const UpdateShape& shape);
-// A primary's, for those that its backup has yet to acknowledge: two of a step of all trainers, of
-// which there is one at a time; async one for each trainer, up to four. And for a state, the one
-// before it, and the updates since, if all takes no more than 64 MiB. Where even those without a
-// state would take more, there is room for one, of at most 256 MiB. nullptr: they are sent.
+// A primary's, for seven that its backup has yet to acknowledge, and for a state, the one before
+// it, and the updates since, if all takes no more than 64 MiB. Where it would, there are two for
+// the seven; async one for each trainer, up to four. Where it still would, these alone; and where
+// even those would take more, one, of at most 256 MiB. nullptr: they are sent.
 [[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
                                                                 const UpdateShape& shape);
 // The most that a backup has a use for of these, in bytes; and the least.

@@ -10,13 +10,20 @@
 namespace disttf::net {
 namespace {
 
+using Rest = ServerConnection::Rest;
+
 class GivenUpdates : public BodySlotsTest {
  protected:
+  GivenUpdates() { have_slots(4); }
+  void have_slots(std::size_t count) {
+    slots_ = BodySlots::create({.bytes = kBody, .count = count});
+    terms_.most = BodySlots::largest({.bytes = kBody, .count = count});
+  }
   // What is left in memory for a connection that has ended: the numbers of the updates.
   std::vector<std::uint64_t> rest() const {
     std::vector<std::uint64_t> entries;
     FrameHeader header;
-    while (at_backup_->take_rest(header)) {
+    while (at_backup_->take_rest(header) == Rest::kHeader) {
       EXPECT_EQ(header.kind, FrameKind::kUpdate);
       EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
       const std::span<const std::byte> body = at_backup_->body_in_place().bytes;
@@ -49,8 +56,6 @@ TEST_F(GivenUpdates, AnUpdateIsGivenOnceItIsLeftWithItsHeader) {
 
 // (The backup's thread does it all, so that none of it is read meanwhile.)
 TEST_F(GivenUpdates, WhatWasGivenIsThereWhenTheConnectionIsNot) {
-  slots_ = BodySlots::create({.bytes = kBody, .count = 4});
-  terms_.most = BodySlots::largest({.bytes = kBody, .count = 4});
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     server.ask([&](Listener&) {
       EXPECT_EQ(tell(backup, 3), Told::kGiven);
@@ -67,14 +72,47 @@ TEST_F(GivenUpdates, WhatWasGivenIsThereWhenTheConnectionIsNot) {
 
 // As one that takes the primary's place does: what it has not read by then it takes, and no more.
 TEST_F(GivenUpdates, NothingIsGivenToOneThatHasTakenTheRest) {
-  slots_ = BodySlots::create({.bytes = kBody, .count = 3});
-  terms_.most = BodySlots::largest({.bytes = kBody, .count = 3});
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     server.ask([&](Listener&) {
       EXPECT_EQ(tell(backup, 3), Told::kGiven);
       EXPECT_EQ(rest(), std::vector<std::uint64_t>{3});
       EXPECT_TRUE(at_backup_->is_open());
       EXPECT_EQ(tell(backup, 4), Told::kLeft);
+      return 0;
+    });
+    co_return;
+  });
+}
+
+// It would be sent.
+TEST_F(GivenUpdates, NothingIsGivenBeforeThereIsRoomForTheNextOne) {
+  have_slots(2);
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([&](Listener&) {
+      EXPECT_EQ(tell(backup, 3), Told::kGiven);
+      EXPECT_EQ(tell(backup, 4), Told::kLeft);
+      return 0;
+    });
+    make_look(server);
+    EXPECT_TRUE(is_acknowledged(3, "left"));
+    EXPECT_TRUE(is_acknowledged(4, "left"));
+    co_await await_ack(backup, 3);
+    EXPECT_EQ(tell(backup, 5), Told::kLeft);
+    co_await await_ack(backup, 4);
+  });
+}
+
+TEST_F(GivenUpdates, NonsenseAmongThemIsTold) {
+  run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
+    server.ask([&](Listener&) {
+      EXPECT_EQ(tell(backup, 3), Told::kGiven);
+      const std::vector<std::byte> body = body_of(4, kBody);
+      backup.send_acknowledged({.kind = FrameKind::kConclude, .request_id = 4}, {}, body);
+      EXPECT_EQ(tell(backup, 5), Told::kGiven);
+      EXPECT_EQ(rest(), std::vector<std::uint64_t>{3});
+      FrameHeader header;
+      EXPECT_EQ(at_backup_->take_rest(header), Rest::kNonsense);
+      EXPECT_EQ(at_backup_->take_rest(header), Rest::kNonsense) << "what was behind it, too";
       return 0;
     });
     co_return;
@@ -100,7 +138,7 @@ TEST_F(GivenUpdates, NothingIsGivenOverTheConnectionBefore) {
   };
   run_awake([&](ServerConnection& first, TestServer& server) -> asio::awaitable<void> {
     const Connection at_first = server.ask([this](Listener&) { return at_backup_; });
-    slots_ = BodySlots::create({.bytes = kBody});
+    slots_ = BodySlots::create({.bytes = kBody, .count = 4});
     std::thread([&] { connect_to(server, again); }).join();
     server.ask([&](Listener&) {
       EXPECT_NE(at_first, at_backup_);
@@ -116,7 +154,7 @@ TEST_F(GivenUpdates, NothingIsLeftForOneWhoHasNotAgreed) {
     EXPECT_EQ(tell(backup, 1), Told::kSent);
     co_await await_ack(backup, 1);
     FrameHeader header;
-    EXPECT_FALSE(backup.take_rest(header)) << "who leaves takes nothing";
+    EXPECT_EQ(backup.take_rest(header), Rest::kNone) << "who leaves takes nothing";
   });
 }
 

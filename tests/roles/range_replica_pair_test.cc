@@ -193,6 +193,17 @@ TEST_F(UpdatesOfOthers, LeaveNoCopyToGoOnWithWhereTheyAreRefused) {
   EXPECT_EQ(second_.core.state().shard(), nullptr);
 }
 
+TEST_F(PairedHosts, WhoHasHeardNonsenseOfThePrimaryHasNoCopyToGoOnWith) {
+  become_a_pair();
+  EXPECT_TRUE(second_.core.follows(from_first_));
+  EXPECT_FALSE(second_.say(from_first_, {}));
+  EXPECT_FALSE(second_.core.follows(from_first_));
+  EXPECT_FALSE(second_.last_report(views_[&second_]).holds) << "the chief is told at once";
+  second_.hang_up(from_first_);
+  tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
+  EXPECT_EQ(second_.core.state().shard(), nullptr);
+}
+
 // Updates that the other host takes from memory, also when this one is gone.
 class GivenUpdate : public PairedHosts {
  protected:

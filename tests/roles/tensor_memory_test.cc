@@ -129,6 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Range{.sync = true, .trainers = 2, .floats = 0, .updates = 14, .has_states = true},
         Range{.sync = true, .trainers = 65, .floats = 79'510, .updates = 14, .has_states = true},
+        Range{.sync = true, .trainers = 2, .floats = 850'000, .updates = 9, .has_states = true},
         Range{.sync = true, .trainers = 2, .floats = 2'000'000, .updates = 2},
         Range{.sync = true, .trainers = 2, .floats = 10'000'000, .updates = 1},
         Range{.sync = true, .trainers = 2, .floats = 70'000'000, .updates = 0},

@@ -75,7 +75,7 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
     {Metric::kPsReplicas, "disttf_ps_replicas", kGauge, "", "range", kPs,
      "With --ps_replicas 2: hosts that have all of the range, as its primary knows"},
     {Metric::kPsReplicaLag, "disttf_ps_replica_lag_updates", kGauge, "", "range", kPs,
-     "With --ps_replicas 2: entries that the copy has not acknowledged to its primary"},
+     "With --ps_replicas 2: entries that the copy has neither acknowledged nor been given"},
     {Metric::kPsView, "disttf_ps_view", kGauge, "", "range", kPs,
      "With --ps_replicas 2: number of the newest view of the range that the chief has told"},
     {Metric::kPsViewChanges, "disttf_ps_view_changes", kCounter, "", "range", kPs,

@@ -55,10 +55,11 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
   return {};
 }
 
-// The primary may have counted on it: so the copy does not have all any more.
+// The primary may have answered with what is refused: so the copy does not have all any more.
 BodyPlan RangeReplica::refuse_primary(PeerConnection& from, const std::string& why) {
   copy_.reset();
   primary_ = 0;
+  send_report();
   return from.refuse(out_, kError, why);
 }
 

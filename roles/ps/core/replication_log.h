@@ -59,7 +59,7 @@ class ReplicationLog {
     return entry == fill_entry_ ? Progress::kFilled : Progress::kNone;
   }
   // The backup will have this entry, and has or will have all before it, whatever becomes of this
-  // host: it is as good as acknowledged. REQUIRES: the state has been.
+  // host: it is as good as acknowledged. REQUIRES: the state has been acknowledged.
   void given(Index entry) noexcept { acked_ = std::max(acked_, entry); }
   // The backup is about to be told that it has everything. From here on it may be made the primary,
   // so nothing counts that it has not. Returns the entry that says so.
@@ -75,7 +75,7 @@ class ReplicationLog {
 
   // The newest entry.
   [[nodiscard]] Index head() const noexcept { return head_; }
-  // Entries that the backup has not, where there is one.
+  // Entries that the backup neither has nor has been given, where there is one.
   [[nodiscard]] Index lag() const noexcept { return has_backup_ ? head_ - acked_ : 0; }
   [[nodiscard]] bool needs_acks() const noexcept { return needs_acks_; }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
@@ -93,14 +93,15 @@ class ReplicationLog {
   // Entries that may be on their way to a host that is still being filled, the state itself among
   // them: no trainer is answered while there are more. So beside the state at most two updates, in
   // async mode two and one of each trainer, wait in memory for a host that is slow to take them,
-  // and training goes on as fast as it takes them.
+  // and training goes on as fast as it takes them. (Those that were given lie in memory of their
+  // own.)
   static constexpr Index kMaxBacklog = 2;
 
   bool has_backup_ = false;
   bool needs_acks_ = false;
   bool is_complete_ = false;
   Index head_ = 0;
-  Index acked_ = 0;  // the newest that the backup has
+  Index acked_ = 0;  // the newest that the backup has, or has been given
   Index fill_entry_ = kNone;
   Index complete_entry_ = kNone;  // once COMPLETE was sent
 };

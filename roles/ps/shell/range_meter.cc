@@ -54,13 +54,14 @@ void RangeMeter::before() noexcept {
 
 void RangeMeter::after() noexcept {
   const State now = state();
-  if (now.restores != before_.restores || now.pushes < before_.pushes) {
+  const Shard* const shard = core_.state().shard().get();
+  if (shard == nullptr || now.restores != before_.restores || now.pushes < before_.pushes) {
     first_at_.reset();  // another state: what had come for its step is forgotten
     return;
   }
   if (now.step != before_.step) {
     meters_->apply.observe(Clock::now() - began_);
-    const bool is_async = !core_.state().shard()->config().sync_replicas;
+    const bool is_async = !shard->config().sync_replicas;
     if (is_async) {
       meters_->staleness.observe(now.staleness - before_.staleness);
     } else if (!core_.is_backup()) {

@@ -50,14 +50,22 @@ asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr
   }
 }
 
+// Where nonsense lies in memory, an update may have been lost: the core hears of a frame that is
+// none, and has no copy then. (It is measured with the call that it may be part of.)
 void RangeServer::take_rest(ConnectionId primary) {
+  using Rest = net::ServerConnection::Rest;
   net::ServerConnection* const connection = process_.find(primary);
-  FrameHeader header;
-  while (connection != nullptr && connection->take_rest(header)) {
-    const net::BodyInPlace& in_place = connection->body_in_place();
+  while (connection != nullptr) {
+    FrameHeader header;
+    const Rest rest = connection->take_rest(header);
+    if (rest == Rest::kNone || !core_.follows(primary)) {
+      return;
+    }
+    const net::BodyInPlace in_place =
+        rest == Rest::kHeader ? connection->body_in_place() : net::BodyInPlace{};
     meter_.received(header, header.body_size, !in_place.bytes.empty());
-    if (const BodyPlan plan = header_came(primary, header, in_place);
-        plan.next == BodyPlan::Next::kStop || plan.is_body()) {
+    const BodyPlan plan = process_.core().header(primary, header, Clock::now(), in_place);
+    if (plan.next == BodyPlan::Next::kStop || plan.is_body()) {
       return;
     }
   }
@@ -158,6 +166,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
 
 Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
   if (memory_) {  // whoever keeps it is not to leave anything there any more
+    memory_->take_no_more();
     memory_->set_asleep(true);
     memory_->look();
   }
