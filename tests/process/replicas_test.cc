@@ -378,6 +378,30 @@ TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
   expect_undisturbed(steps);
 }
 
+// A ps is killed and comes back, so that the other one serves both ranges. Frozen then, it is given
+// updates that it does not read; when the other one is killed it has them all the same.
+TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
+  const Words steps = {"--train_steps=300", "--print_weights_hash"};
+  start(2, steps + Words{"--debug_delay_ms=20"});
+  train_steps_ = 300;
+  kill_and_restart(1);
+  Process& trainer = *tasks_.trainers[2];
+  const auto steps_made = [&] { return count_of(trainer.standard_error(), "global step: "); };
+  ASSERT_TRUE(says_times(trainer, steps_made() + 10, "global step: ")) << "updates lie in memory";
+  tasks_.ps[0]->send(SIGSTOP);
+  ASSERT_TRUE(says_times(trainer, steps_made() + 3, "global step: ")) << "nobody waits for it";
+  tasks_.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks_.ps[1], SIGKILL));
+  tasks_.ps[0]->send(SIGCONT);
+  tasks_.ps[1] = &run_task(*cluster_, Job::kPs, 1, flags_);
+  all_ps_.push_back(tasks_.ps[1]);
+  ASSERT_TRUE(is_paired_again(0));
+  ASSERT_TRUE(is_paired_again(1));
+  expect_undisturbed(steps);
+  expect_never_set_back();
+  expect_each_applied_once(3);
+}
+
 // Frozen, it is taken for dead; awake again, it learns that it was replaced, and becomes a backup.
 TEST_F(Replicas, FrozenPsIsReplacedAndFilledAgain) {
   const Words steps = {"--train_steps=200", "--print_weights_hash"};
