@@ -123,7 +123,6 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
     : gradient_(std::move(gradient)),
       parameters_(parameters),
       slot_(slot),
-      token_(token),
       sleep_word_(slot ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
       requests_at_(slot ? slot_within(theirs.size, theirs.slot) : 0) {
   if (!takes_requests()) {
@@ -133,7 +132,7 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
   if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
   }
-  set_taker(parameters->header_slot(*slot_), token_);
+  set_taker(parameters->header_slot(*slot_), token);
 }
 
 InPlaceBodies::~InPlaceBodies() {

@@ -160,7 +160,6 @@ class InPlaceBodies {
   const std::shared_ptr<const SharedView> gradient_;
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::optional<std::size_t> slot_;
-  const std::uint64_t token_;
   // Where in the peer's memory they lie; 0: nowhere.
   const std::size_t sleep_word_;
   std::size_t requests_at_;

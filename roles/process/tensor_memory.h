@@ -44,9 +44,9 @@ struct UpdateShape {
 // once.
 [[nodiscard]] std::size_t updates_per_state(const UpdateShape& shape);
 // A primary's, for seven that its backup has yet to acknowledge, and for a state, the one before
-// it, and the updates since, if all takes no more than 64 MiB. Where it would, there are two for
-// the seven; async one for each trainer, up to four. Where it still would, these alone; and where
-// even those would take more, one, of at most 256 MiB. nullptr: they are sent.
+// it, and the updates since, if all that takes no more than 64 MiB. Else for fewer than seven: two,
+// async one for each trainer, up to four. Else for these alone, without states. Else for one, of at
+// most 256 MiB. nullptr: they are sent.
 [[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
                                                                 const UpdateShape& shape);
 // The most that a backup has a use for of these, in bytes; and the least.

@@ -41,7 +41,7 @@ class BodySlotsTest : public ::testing::Test {
 
   // The backup: says how each body came, and acknowledges it.
   asio::awaitable<void> serve(Connection connection) {
-    at_backup_ = connection;
+    at_backup_ = connection.get();
     connection->answer_offers([this] { return terms_; });
     FrameHeader header;
     while (!co_await connection->read_header(header, 0ms)) {
@@ -163,8 +163,8 @@ class BodySlotsTest : public ::testing::Test {
 
   std::unique_ptr<BodySlots> slots_;
   InPlaceTerms terms_;
-  Connection at_backup_;               // the newest; the server's thread's
-  std::atomic<bool> may_read_ = true;  // the backup, what has come
+  ServerConnection* at_backup_ = nullptr;  // the newest; of the server's thread, while it serves
+  std::atomic<bool> may_read_ = true;      // the backup, what has come
   Events happened_;
 };
 

@@ -137,7 +137,7 @@ TEST_F(GivenUpdates, NothingIsGivenOverTheConnectionBefore) {
     EXPECT_EQ(tell(second, 3), Told::kGiven);
   };
   run_awake([&](ServerConnection& first, TestServer& server) -> asio::awaitable<void> {
-    const Connection at_first = server.ask([this](Listener&) { return at_backup_; });
+    const ServerConnection* const at_first = server.ask([this](Listener&) { return at_backup_; });
     slots_ = BodySlots::create({.bytes = kBody, .count = 4});
     std::thread([&] { connect_to(server, again); }).join();
     server.ask([&](Listener&) {

@@ -98,9 +98,9 @@ class RangeReplica {
   // the primary's place: from then on the primary gives nothing any more. Without one nothing is
   // given. (It calls header() from within another call.)
   using TakeRest = std::function<void(ConnectionId)>;
+  void take_rest_with(TakeRest take_rest) { take_rest_ = std::move(take_rest); }
   // It is the primary's from which this host has its copy.
   [[nodiscard]] bool follows(ConnectionId id) const noexcept { return id != 0 && id == primary_; }
-  void take_rest_with(TakeRest take_rest) { take_rest_ = std::move(take_rest); }
 
   // A control channel has come, beats with a trainer's generation, and has gone. hear(): why this
   // process is to leave the run, if it was replaced in it while it was silent.
