@@ -143,11 +143,15 @@ class BodySlotsTest : public ::testing::Test {
     TestServer server([this](Connection connection) { return serve(std::move(connection)); });
     run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
       co_await agree(backup);
-      server.ask([this](Listener&) {
-        terms_.memory->set_asleep(false);
-        return 0;
-      });
+      set_asleep(server, false);
       co_await primary(backup, server);
+    });
+  }
+  // The backup.
+  void set_asleep(TestServer& server, bool asleep) {
+    server.ask([&](Listener&) {
+      terms_.memory->set_asleep(asleep);
+      return 0;
     });
   }
   // Whether the backup finds a header in memory.

@@ -214,10 +214,7 @@ TEST_F(BodySlotsTest, HeadersAreLeftForABackupThatIsAwake) {
 // By a frame: it looks into memory then.
 TEST_F(BodySlotsTest, ABackupThatSleepsIsRung) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
-    server.ask([this](Listener&) {
-      terms_.memory->set_asleep(true);
-      return 0;
-    });
+    set_asleep(server, true);
     EXPECT_FALSE(update(backup, 3));
     EXPECT_TRUE(is_acknowledged(3, "left")) << "as the update was";
     EXPECT_FALSE(look(server));
@@ -230,10 +227,7 @@ TEST_F(BodySlotsTest, ABackupWithoutASlotIsSentHeaders) {
   TestServer server([this](Connection connection) { return serve(std::move(connection)); });
   run_with(server, [&](ServerConnection& backup) -> asio::awaitable<void> {
     co_await agree(backup);
-    server.ask([this](Listener&) {
-      terms_.memory->set_asleep(false);
-      return 0;
-    });
+    set_asleep(server, false);
     EXPECT_FALSE(update(backup, 3));
     EXPECT_TRUE(is_acknowledged(3, "sent"));
     co_await await_ack(backup, 3);

@@ -44,10 +44,7 @@ TEST_F(GivenUpdates, AnUpdateIsGivenOnceItIsLeftWithItsHeader) {
     EXPECT_EQ(tell(backup, 5), Told::kLeft) << "its header crosses, behind the frame";
     co_await await_ack(backup, 4);
     co_await await_ack(backup, 5);
-    server.ask([this](Listener&) {
-      terms_.memory->set_asleep(true);
-      return 0;
-    });
+    set_asleep(server, true);
     EXPECT_EQ(tell(backup, 6), Told::kGiven) << "and to one that sleeps, and is rung";
     EXPECT_TRUE(is_acknowledged(6, "left"));
     co_await await_ack(backup, 6);

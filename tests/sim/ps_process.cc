@@ -99,10 +99,7 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
 
 // What lies in memory is read before what has crossed.
 void PsProcess::on_header(ConnectionId id, const Frame& frame) {
-  const bool may_have_left = network_.has_left_updates(id) && served_.contains(id) &&
-                             core_->range(served_[id].hello.replica).backup().connection() != id;
-  while (may_have_left && is_alive() && served_.contains(id) &&
-         !network_.left_updates(id).frames.empty()) {
+  while (is_alive() && is_primarys(id) && !network_.left_updates(id).frames.empty()) {
     LeftUpdates& left = network_.left_updates(id);
     const Frame update = std::move(left.frames.front());
     left.frames.pop_front();
@@ -278,15 +275,20 @@ void PsProcess::on_closed(ConnectionId id) {
       schedule(now() + milliseconds(pause), kReach, replica);
     }
   }
-  const auto found = served_.find(id);
-  if (found != served_.end() && found->second.hello.purpose == net::ChannelPurpose::kReplica &&
-      found->second.hello.incarnation != 0) {  // not dialled here: a primary's
+  if (is_primarys(id)) {
     take_rest(id);
   }
   if (served_.erase(id) != 0) {
     core_->closed(id, now());
     do_effects();
   }
+}
+
+// One that was dialled here has no HELLO.
+bool PsProcess::is_primarys(ConnectionId id) {
+  const auto found = served_.find(id);
+  return found != served_.end() && found->second.hello.purpose == net::ChannelPurpose::kReplica &&
+         found->second.hello.incarnation != 0;
 }
 
 void PsProcess::take_rest(ConnectionId primary) {

@@ -82,6 +82,8 @@ class PsProcess final : public Process {
   void end_connection(ConnectionId id);
   void hear(ConnectionId id, const Frame& frame);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
+  // It leads to the primary of a range that this ps backs.
+  [[nodiscard]] bool is_primarys(ConnectionId id);
   // Leaves the update in memory, or says that it crosses. Returns whether the backup has it.
   bool leave(ConnectionId to, Frame& update);
   // Of what the primary has left, from where it gives nothing any more.

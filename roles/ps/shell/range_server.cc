@@ -37,15 +37,15 @@ RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
 // ---------------------------------------------------------------------------------- connections
 
 asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr connection) {
-  if (connection->hello().purpose == net::ChannelPurpose::kStep) {
+  const net::ChannelPurpose purpose = connection->hello().purpose;
+  if (purpose == net::ChannelPurpose::kStep) {
     connection->answer_offers(
         [this, rank = task_.cluster.rank_of(connection->hello().from)] { return terms_of(rank); });
-  } else if (connection->hello().purpose == net::ChannelPurpose::kReplica) {
+  } else if (purpose == net::ChannelPurpose::kReplica) {
     connection->answer_offers([this] { return terms_of_primary(); });
   }
-  const bool is_primary = connection->hello().purpose == net::ChannelPurpose::kReplica;
   co_await serve_frames(id, std::move(connection));
-  if (is_primary) {
+  if (purpose == net::ChannelPurpose::kReplica) {
     take_rest(id);
   }
 }
