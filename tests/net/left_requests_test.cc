@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "net/transport/header_slot.h"
 #include "net/wire/messages.h"
 #include "tests/net/in_place_fixture.h"
+#include "tests/net/write_trap.h"
 
 namespace disttf::net {
 namespace {
@@ -52,26 +54,20 @@ TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
   expect_parameters(/*in_place=*/true);
 }
 
-// Its word changes all the time, and so mostly between two reads of it, too.
+// When the trainer has seen it awake, and has not left the push yet: that is written behind the end
+// of the gradient, on its last page.
 TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
-  connect();
-  agree();
-  std::atomic<bool> is_done = false;
-  std::thread moody([&] {
-    for (bool asleep = false; !is_done; asleep = !asleep) {
-      terms_.memory->set_asleep(asleep);
-    }
-  });
-  const Deadline until = patience();
-  while (happened_.count("sent 0 bytes") == 0 && Clock::now() < until) {
-    push(gradient_->gradient());
-    look();  // for what was left and not rung for
-    await_answer();
-    expect_parameters(/*in_place=*/true);
+  connect_to_one_awake();
+  const std::span<std::byte> gradient = gradient_->gradient();
+  {
+    const WriteTrap trap({gradient.data() + gradient.size() / kPageBytes * kPageBytes, kPageBytes},
+                         [this] { terms_.memory->set_asleep(true); });
+    push(gradient);
   }
-  is_done = true;
-  moody.join();
-  EXPECT_GT(happened_.count("sent 0 bytes"), 0) << "no ring";
+  ASSERT_TRUE(happened_.wait_for("sent 0 bytes")) << "no ring";
+  ASSERT_TRUE(happened_.wait_for("in place 10000 bytes"));
+  await_answer();
+  expect_parameters(/*in_place=*/true);
 }
 
 // A trainer that waits for another ps says so, and expects that to come back.
