@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "main/flag_values.h"
 #include "main/version.h"
+#include "roles/process/machine.h"
 #include "roles/store/shell/storage.h"
 
 namespace disttf {
@@ -68,7 +68,7 @@ roles::ExportOptions export_options(const std::string& model, const Flags& flags
       .output = flags.export_output,
       .overwrite = flags.export_overwrite,
       .data = std::nullopt,
-      .threads = std::max(1U, std::thread::hardware_concurrency()),
+      .threads = roles::processors(),
       .version = std::string(kVersion)};
   if (data.own || data.dataset != nullptr) {
     options.data = std::move(data);

@@ -246,7 +246,8 @@ void add_threads(CLI::App& app, Flags& flags) {
   app.add_option(
          "--threads", flags.threads,
          "threads that compute a trainer's gradients, or a ps's updates; the bits do not depend on "
-         "them. `0`: one of a trainer; of a ps as many as its host has processors, 4 at most")
+         "them. `0`: one of a trainer; of a ps as many as the processors that it can use, 4 at "
+         "most")
       ->type_name("N")
       ->transform(whole_number(0, kMostThreads))
       ->capture_default_str()

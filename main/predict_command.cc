@@ -3,12 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "main/flag_values.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
+#include "roles/process/machine.h"
 
 namespace disttf {
 namespace {
@@ -34,7 +34,7 @@ void add_predict_flags(CLI::App& app, Flags& flags) {
                  "an IDX file with the labels of the one INPUT [as the input has them]")
       ->type_name("FILE")
       ->group(kPredictGroup);
-  app.add_option("--threads", flags.predict_threads, "that compute [the CPUs]")
+  app.add_option("--threads", flags.predict_threads, "that compute [the CPUs that it can use]")
       ->type_name("N")
       ->transform(whole_number(1, kMostPredictThreads))
       ->group(kPredictGroup);
@@ -67,7 +67,7 @@ roles::PredictOptions predict_options(const std::vector<std::string>& words, con
                                 .threads = flags.predict_threads,
                                 .json = flags.json};
   if (options.threads == 0) {
-    options.threads = std::max(1U, std::thread::hardware_concurrency());
+    options.threads = roles::processors();
   }
   const bool names_data = data.own || data.dataset != nullptr;
   if (names_data == !options.inputs.empty()) {

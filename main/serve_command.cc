@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "main/address_flags.h"
@@ -40,8 +39,8 @@ void add_limits(CLI::App& app, Flags& flags) {
         ->transform(whole_number(least, most))
         ->group(kServeGroup);
   };
-  add("--threads", flags.serve_threads, "that read, compute and write [the CPUs]", 1,
-      kMostServeThreads);
+  add("--threads", flags.serve_threads, "that read, compute and write [the CPUs that it can use]",
+      1, kMostServeThreads);
   add("--max_batch", serve.limits.max_batch,
       "rows of all who wait that are computed together at most", 1, kMostBatch)
       ->capture_default_str();
@@ -192,10 +191,8 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
   check_address_flags(options.files);
   options.directory = directory;
   options.version = kVersion;
-  options.threads =
-      flags.serve_threads != 0
-          ? flags.serve_threads
-          : std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostServeThreads);
+  options.threads = flags.serve_threads != 0 ? flags.serve_threads
+                                             : std::min(roles::processors(), kMostServeThreads);
   options.limits.timeout = std::chrono::milliseconds(flags.serve_timeout_ms);
   options.limits.max_body_bytes = flags.serve_max_body_mib << 20U;
   options.drain = std::chrono::seconds(flags.serve_drain_s);

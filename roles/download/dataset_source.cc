@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include "math/random.h"
 #include "net/transport/descriptor_limit.h"
 #include "roles/download/download.h"
 #include "roles/download/stored_data.h"
 #include "roles/process/log.h"
+#include "roles/process/machine.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -168,7 +168,7 @@ auto with_own_data(const DataOptions& options, const StopSignal& stop, Use use) 
   hooks.cache_directory = options.directory;
   hooks.purpose = static_cast<std::uint32_t>(math::Purpose::kHoldOut);
   hooks.random_bits = &math::random_bits;
-  hooks.threads = std::max(std::thread::hardware_concurrency(), 1U);
+  hooks.threads = processors();
   hooks.on_progress = [&log](std::uint64_t bytes, std::uint64_t all) { log.progress(bytes, all); };
   hooks.on_message = [](const std::string& sentence) { log_info(sentence); };
   try {

@@ -4,16 +4,30 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <exception>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "net/transport/descriptor_limit.h"
+#include "roles/process/control_group.h"
 #include "roles/run/incarnation.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
+namespace {
+
+std::optional<double> limit_of_group() noexcept {
+  try {
+    return ControlGroup().processors();
+  } catch (const std::exception&) {  // there is no memory to find out
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 std::size_t threads_of(const Task& task) {
   constexpr std::size_t kMostOfPs = 4;
@@ -23,11 +37,23 @@ std::size_t threads_of(const Task& task) {
   return std::clamp<std::size_t>(processors(), 1, kMostOfPs);
 }
 
-std::size_t processors() noexcept {
+std::size_t allowed_processors() noexcept {
   cpu_set_t allowed;  // has no place for more
   return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
              ? static_cast<std::size_t>(CPU_COUNT(&allowed))
              : std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::size_t processors() noexcept {
+  static const std::optional<double> kLimit = limit_of_group();
+  return usable_processors(allowed_processors(), kLimit);
+}
+
+std::size_t usable_processors(std::size_t allowed, std::optional<double> limit) noexcept {
+  if (!limit || *limit >= static_cast<double>(allowed)) {
+    return allowed;
+  }
+  return std::max<std::size_t>(static_cast<std::size_t>(std::ceil(*limit)), 1);
 }
 
 TasksHere tasks_here(const Task& task) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -11,13 +12,19 @@
 namespace disttf::roles {
 
 // A trainer computes alone unless it is told otherwise: there may be others on its host. A ps takes
-// the processors that it may run on, 4 at most: more are not faster at what memory limits, and it
+// the processors that it can use, 4 at most: more are not faster at what memory limits, and it
 // computes only while the trainers wait.
 [[nodiscard]] std::size_t threads_of(const Task& task);
 
-// How many this process may run on: in a container, or with `launch --cpus`, fewer than the machine
-// has. Where it has more than 1024: all of the machine. At least 1.
+// How many this process may run on: with `launch --cpus`, or taskset, fewer than the machine has.
+// Where it has more than 1024: all of the machine. At least 1.
+[[nodiscard]] std::size_t allowed_processors() noexcept;
+// How many it can use: no more than its control group gives it time of (roles/process/
+// control_group.h), which is read once; in a container often fewer than it may run on. At least 1.
 [[nodiscard]] std::size_t processors() noexcept;
+// ... of `allowed` ones, with time of `limit`; nullopt: of all. Part of one is one.
+[[nodiscard]] std::size_t usable_processors(std::size_t allowed,
+                                            std::optional<double> limit) noexcept;
 
 // How many of the run's tasks are on this one's host, going by their addresses. Of a sparse or open
 // cluster a task knows only some.

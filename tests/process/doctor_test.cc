@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "math/kernels.h"
+#include "tests/process/cpu_quota.h"
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -96,6 +98,21 @@ TEST_F(Doctor, SaysWhereADescriptorLimitIsLow) {
   Process& doctor = run_program("/bin/sh", {"-c", limited, disttf_binary()}, "doctor");
   EXPECT_TRUE(exits(doctor, kExitDone));
   EXPECT_THAT(doctor.standard_output(), HasSubstr("\ndescriptors    lacking  100 files"));
+}
+
+// As in a container: it begins when it is in the group.
+TEST_F(Doctor, SaysWhatAControlGroupGives) {
+  std::string why;
+  const auto half = CpuQuota::create(2, why);
+  if (!half) {
+    return test_support::skip_without_engine(why);
+  }
+  const std::string held =
+      "until grep -q disttf- /proc/self/cgroup; do :; done && exec \"$0\" doctor";
+  Process& doctor = run_program("/bin/sh", {"-c", held, disttf_binary()}, "doctor");
+  half->hold(doctor.pid());
+  EXPECT_TRUE(exits(doctor, kExitDone));
+  EXPECT_THAT(doctor.standard_output(), HasSubstr(", of which a control group gives 0.50\n"));
 }
 
 TEST_F(Doctor, RefusesWhatMakesNoSense) {

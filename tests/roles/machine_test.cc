@@ -45,7 +45,19 @@ TEST_F(MachineTest, DoesNotTrustAClusterThatItKnowsInPart) {
 
 // Not those of the whole machine.
 TEST(Processors, AreThoseThatItMayRunOn) {
-  on_one_processor([] { EXPECT_EQ(processors(), 1U); });
+  on_one_processor([] {
+    EXPECT_EQ(allowed_processors(), 1U);
+    EXPECT_EQ(processors(), 1U);
+  });
+}
+
+// A container on a machine of many has time of some.
+TEST(Processors, AreNoMoreThanItHasTimeOf) {
+  EXPECT_EQ(usable_processors(64, std::nullopt), 64U);
+  EXPECT_EQ(usable_processors(64, 128.0), 64U);
+  EXPECT_EQ(usable_processors(64, 2.0), 2U);
+  EXPECT_EQ(usable_processors(64, 1.5), 2U);
+  EXPECT_EQ(usable_processors(1, 0.01), 1U);
 }
 
 }  // namespace

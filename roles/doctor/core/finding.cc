@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "data/json/json_text.h"
@@ -13,15 +12,6 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::array<std::string_view, 3> kGrades = {"good", "lacking", "bad"};
-
-// The number that the text begins with, up to a blank or the end of a line.
-std::optional<std::uint64_t> leading_number(std::string_view text, std::size_t& used) noexcept {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  used = static_cast<std::size_t>(end - text.data());
-  const bool is_ended = used == text.size() || text[used] == ' ' || text[used] == '\n';
-  return error == std::errc{} && is_ended ? std::optional(number) : std::nullopt;
-}
 
 }  // namespace
 
@@ -58,37 +48,6 @@ std::string to_json(std::span<const Finding> findings) {
 ExitCode exit_code_of(std::span<const Finding> findings) noexcept {
   const auto bad = std::ranges::find(findings, Finding::Grade::kBad, &Finding::grade);
   return bad == findings.end() ? kDone : bad->exit_code;
-}
-
-std::optional<std::uint64_t> memory_limit(std::string_view text) noexcept {
-  std::size_t used = 0;
-  return leading_number(text, used);
-}
-
-std::optional<std::string> group_path(std::string_view proc_cgroup) {
-  constexpr std::string_view kSecond = "0::";
-  while (!proc_cgroup.empty()) {
-    const std::string_view line = proc_cgroup.substr(0, proc_cgroup.find('\n'));
-    if (line.starts_with(kSecond)) {
-      return std::string(line.substr(kSecond.size()));
-    }
-    proc_cgroup.remove_prefix(std::min(line.size() + 1, proc_cgroup.size()));
-  }
-  return std::nullopt;
-}
-
-std::optional<double> processor_limit(std::string_view text) noexcept {
-  std::size_t used = 0;
-  const auto quota = leading_number(text, used);
-  if (!quota || used >= text.size()) {
-    return std::nullopt;
-  }
-  text.remove_prefix(used + 1);
-  const auto period = leading_number(text, used);
-  if (!period || *period == 0) {
-    return std::nullopt;
-  }
-  return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
 }  // namespace disttf::roles

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,13 +33,5 @@ struct Finding {
 [[nodiscard]] std::string to_json(std::span<const Finding> findings);
 // Of the first that is bad; kDone: none is.
 [[nodiscard]] ExitCode exit_code_of(std::span<const Finding> findings) noexcept;
-
-// What a file of a control group says of memory, in bytes; nothing: "max", or a number of no use.
-[[nodiscard]] std::optional<std::uint64_t> memory_limit(std::string_view text) noexcept;
-// The path below the second hierarchy's root in /proc/self/cgroup: "/" or "/a/b"; nothing where the
-// process is in none. The first hierarchy's are not looked for.
-[[nodiscard]] std::optional<std::string> group_path(std::string_view proc_cgroup);
-// How many processors "200000 100000" of cpu.max comes to; nothing: "max 100000", or of no use.
-[[nodiscard]] std::optional<double> processor_limit(std::string_view text) noexcept;
 
 }  // namespace disttf::roles

@@ -4,14 +4,10 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <sstream>
 #include <system_error>
 
+#include "roles/process/control_group.h"
 #include "roles/process/machine.h"
 
 namespace disttf::roles {
@@ -23,30 +19,6 @@ using Grade = Finding::Grade;
 constexpr rlim_t kManyDescriptors = 1024;
 
 constexpr double kMebibyte = 1 << 20U;
-
-// Empty where it cannot be read.
-std::string content_of(const std::filesystem::path& path) {
-  const std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// For each control group that this process is in, from its own to the root's; only the second
-// hierarchy. In a container its own is often shown as the root.
-void for_each_group(const std::function<void(const std::filesystem::path&)>& act) {
-  const auto path = group_path(content_of("/proc/self/cgroup"));
-  if (!path) {
-    return;
-  }
-  const std::filesystem::path root = "/sys/fs/cgroup";
-  std::filesystem::path below = std::filesystem::path(*path).relative_path();
-  while (!below.empty()) {
-    act(root / below);
-    below = below.parent_path();
-  }
-  act(root);
-}
 
 }  // namespace
 
@@ -61,14 +33,11 @@ Finding check_descriptors() {
 }
 
 Finding check_processors() {
-  const std::size_t count = processors();
-  auto quota = static_cast<double>(count);
-  for_each_group([&](const std::filesystem::path& group) {
-    quota = std::min(quota, processor_limit(content_of(group / "cpu.max")).value_or(quota));
-  });
-  if (quota < static_cast<double>(count)) {
+  const std::size_t count = allowed_processors();
+  const auto limit = ControlGroup().processors();
+  if (limit && *limit < static_cast<double>(count)) {
     return {"processors", Grade::kGood,
-            fmt::format("{}, of which a control group gives {:.2f}", count, quota)};
+            fmt::format("{}, of which a control group gives {:.2f}", count, *limit)};
   }
   return {"processors", Grade::kGood, fmt::format("{}", count)};
 }
@@ -79,16 +48,11 @@ Finding check_memory() {
     return {"memory", Grade::kLacking, std::generic_category().message(errno)};
   }
   const double total = static_cast<double>(machine.totalram) * machine.mem_unit;
-  std::optional<std::uint64_t> least;
-  for_each_group([&](const std::filesystem::path& group) {
-    if (const auto limit = memory_limit(content_of(group / "memory.max"))) {
-      least = std::min(least.value_or(*limit), *limit);
-    }
-  });
+  const auto limit = ControlGroup().memory_bytes();
   std::string text = fmt::format("{:.0f} MiB", total / kMebibyte);
-  if (least && static_cast<double>(*least) < total) {
+  if (limit && static_cast<double>(*limit) < total) {
     text += fmt::format(", of which a control group gives {:.0f}",
-                        static_cast<double>(*least) / kMebibyte);
+                        static_cast<double>(*limit) / kMebibyte);
   }
   rlimit data{};
   if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY) {

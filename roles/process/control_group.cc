@@ -1,0 +1,119 @@
+#include "roles/process/control_group.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+using Path = std::filesystem::path;
+
+// The first hierarchy says so many bytes, or a page less, where there is no limit.
+constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62U;
+
+// Empty where it cannot be read.
+std::string content_of(const Path& path) {
+  const std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The number that the text begins with, up to a blank or the end of a line, which are taken too;
+// nothing of "max", of "-1" and of what does not fit.
+std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto used = static_cast<std::size_t>(end - text.data());
+  const bool is_ended = used == text.size() || text[used] == ' ' || text[used] == '\n';
+  if (error != std::errc{} || !is_ended) {
+    return std::nullopt;
+  }
+  text.remove_prefix(std::min(used + 1, text.size()));
+  return number;
+}
+
+std::optional<std::uint64_t> number_in(const Path& path) {
+  const std::string content = content_of(path);
+  std::string_view text = content;
+  return take_number(text);
+}
+
+std::string_view take_until(std::string_view& text, char end) noexcept {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+bool names(std::string_view list, std::string_view resource) noexcept {
+  while (!list.empty()) {
+    if (take_until(list, ',') == resource) {
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename Value>
+void keep_least(std::optional<Value>& least, Value value) {
+  least = std::min(least.value_or(value), value);
+}
+
+}  // namespace
+
+// A line of /proc/self/cgroup is "4:cpu,cpuacct:/a/b", of the second hierarchy "0::/a/b".
+void ControlGroup::for_each_group(std::string_view resource, const Act& act) const {
+  const Path mounted = root_ / "sys/fs/cgroup";
+  const std::string content = content_of(root_ / "proc/self/cgroup");
+  for (std::string_view rest = content; !rest.empty();) {
+    std::string_view line = take_until(rest, '\n');
+    const std::string_view number = take_until(line, ':');
+    const std::string_view list = take_until(line, ':');
+    const bool is_second = number == "0" && list.empty();
+    if (!is_second && !names(list, resource)) {
+      continue;
+    }
+    const Path tree = is_second ? mounted : mounted / resource;
+    for (Path below = Path(line).relative_path(); !below.empty(); below = below.parent_path()) {
+      act(tree / below, is_second);
+    }
+    act(tree, is_second);
+  }
+}
+
+std::optional<double> ControlGroup::processors() const {
+  std::optional<double> least;
+  for_each_group("cpu", [&least](const Path& group, bool is_second) {
+    std::optional<std::uint64_t> quota;
+    std::optional<std::uint64_t> period;
+    if (is_second) {
+      const std::string content = content_of(group / "cpu.max");  // "150000 100000"
+      std::string_view text = content;
+      quota = take_number(text);
+      period = take_number(text);
+    } else {
+      quota = number_in(group / "cpu.cfs_quota_us");
+      period = number_in(group / "cpu.cfs_period_us");
+    }
+    if (quota.value_or(0) != 0 && period.value_or(0) != 0) {
+      keep_least(least, static_cast<double>(*quota) / static_cast<double>(*period));
+    }
+  });
+  return least;
+}
+
+std::optional<std::uint64_t> ControlGroup::memory_bytes() const {
+  std::optional<std::uint64_t> least;
+  for_each_group("memory", [&least](const Path& group, bool is_second) {
+    const auto limit = number_in(group / (is_second ? "memory.max" : "memory.limit_in_bytes"));
+    if (limit && *limit < kNoLimitBytes) {
+      keep_least(least, *limit);
+    }
+  });
+  return least;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,40 @@
+// The limits that Linux's control groups set to this process: what `docker run --cpus`, the limits
+// of a pod or those of a Slurm job come to. Of both hierarchies: the first has a tree of groups for
+// each resource, the second (since Linux 4.5) one for all. Files and their formats: the kernel's
+// Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
+//
+// What a group may have is what the groups above it leave, too: the least counts. In a container
+// its own group is often shown as the root.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace disttf::roles {
+
+// Reads anew each time it is asked. Callable from any thread.
+class ControlGroup {
+ public:
+  // `root`: where proc and sys are.
+  explicit ControlGroup(std::filesystem::path root = "/") : root_(std::move(root)) {}
+
+  // These are nothing where there is no limit, or none that can be read. May throw std::bad_alloc.
+  //
+  // How many processors' time it may have, e.g. 1.5; above 0.
+  [[nodiscard]] std::optional<double> processors() const;
+  [[nodiscard]] std::optional<std::uint64_t> memory_bytes() const;
+
+ private:
+  // For each group of the tree that has `resource` ("cpu"), from its own to the root's.
+  // `is_second`: of the second hierarchy, whose files have other names.
+  using Act = std::function<void(const std::filesystem::path& group, bool is_second)>;
+  void for_each_group(std::string_view resource, const Act& act) const;
+
+  std::filesystem::path root_;
+};
+
+}  // namespace disttf::roles
