@@ -26,7 +26,6 @@
 #include "roles/predict/shell/predict_command.h"
 #include "roles/process/confinement.h"
 #include "roles/process/log.h"
-#include "roles/process/machine.h"
 #include "roles/process/reach.h"
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
@@ -186,7 +185,6 @@ void give_up_the_rest(const Action& action, const Environment& environment) {
     roles::log_debug("this kernel filters no system calls for this process (seccomp)");
   }
   if constexpr (kHasReach<Action>) {
-    static_cast<void>(roles::processors());  // reads its limit, once, while it can be reached
     if (!roles::keep_within(reach_of(action, environment)).is_in_force) {
       roles::log_debug("this kernel keeps this process from no files and ports (Landlock)");
     }

@@ -121,13 +121,13 @@ struct Flags {
   // Predict
   std::size_t predict_top = 1;
   std::string predict_labels;       // a file; empty: none
-  std::size_t predict_threads = 0;  // 0: the CPUs
+  std::size_t predict_threads = 0;  // 0: roles::processors()
   // Serve
   roles::ServeOptions serve;
   std::size_t serve_timeout_ms = 10'000;
   std::size_t serve_drain_s = 1;
   std::size_t serve_max_body_mib = 0;  // 0: by the model
-  std::size_t serve_threads = 0;       // 0: the CPUs
+  std::size_t serve_threads = 0;       // 0: roles::processors()
   std::size_t serve_follow_secs = 10;
   std::uint64_t healthcheck_timeout_s = 5;
   std::string healthcheck_token_file;

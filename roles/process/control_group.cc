@@ -4,14 +4,15 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
-#include <utility>
+#include <string>
+#include <system_error>
 
 namespace disttf::roles {
 namespace {
 
 using Path = std::filesystem::path;
 
-// The first hierarchy says so many bytes, or a page less, where there is no limit.
+// Where there is no limit the first hierarchy says a page less than 2^63 bytes; nobody has half.
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62U;
 
 // Empty where it cannot be read.
@@ -70,6 +71,9 @@ void ControlGroup::for_each_group(std::string_view resource, const Act& act) con
   const std::string content = content_of(root_ / "proc/self/cgroup");
   for (std::string_view rest = content; !rest.empty();) {
     std::string_view line = take_until(rest, '\n');
+    if (std::ranges::count(line, ':') < 2) {
+      continue;
+    }
     const std::string_view number = take_until(line, ':');
     const std::string_view list = take_until(line, ':');
     const bool is_second = number == "0" && list.empty();
@@ -77,7 +81,13 @@ void ControlGroup::for_each_group(std::string_view resource, const Act& act) con
       continue;
     }
     const Path tree = is_second ? mounted : mounted / resource;
-    for (Path below = Path(line).relative_path(); !below.empty(); below = below.parent_path()) {
+    Path below = Path(line).relative_path();
+    // Of a path of the host's some part may be there all the same, and be another group.
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(tree / below, ignored)) {
+      below.clear();
+    }
+    for (; !below.empty(); below = below.parent_path()) {
       act(tree / below, is_second);
     }
     act(tree, is_second);

@@ -4,15 +4,17 @@
 // Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
 //
 // What a group may have is what the groups above it leave, too: the least counts. In a container
-// its own group is often shown as the root.
+// its own group is often shown as the root, while its path is the host's. Hierarchies are looked
+// for where they mostly are, /sys/fs/cgroup and /sys/fs/cgroup/RESOURCE: elsewhere there is no
+// limit.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
+#include <utility>
 
 namespace disttf::roles {
 

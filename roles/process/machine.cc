@@ -22,7 +22,7 @@ namespace {
 std::optional<double> limit_of_group() noexcept {
   try {
     return ControlGroup().processors();
-  } catch (const std::exception&) {  // there is no memory to find out
+  } catch (const std::exception&) {  // std::bad_alloc: as if there were none
     return std::nullopt;
   }
 }
@@ -68,7 +68,7 @@ TasksHere tasks_here(const Task& task) {
 
 bool have_processors_each(const Task& task) {
   return !task.cluster.sparse && !task.cluster.open &&
-         tasks_here(task).trainers * threads_of(task) <= processors();
+         tasks_here(task).trainers * threads_of(task) <= allowed_processors();
 }
 
 void throw_if_out_of_descriptors(std::error_code error, const std::string& what) {

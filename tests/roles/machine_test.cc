@@ -29,7 +29,7 @@ TEST_F(MachineTest, CountsTheTasksOfItsHost) {
 TEST_F(MachineTest, KnowsWhetherTrainersHaveProcessorsEach) {
   task_.self.index = 1;  // alone there
   EXPECT_TRUE(have_processors_each(task_));
-  task_.threads = static_cast<unsigned>(processors()) + 1;
+  task_.threads = static_cast<unsigned>(allowed_processors()) + 1;
   EXPECT_FALSE(have_processors_each(task_));
 }
 
