@@ -12,7 +12,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Where there is no limit the first hierarchy says a page less than 2^63 bytes; nobody has half.
+// Where there is no limit v1 says a page less than 2^63 bytes; nobody has half.
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62U;
 
 // Empty where it cannot be read.
@@ -65,7 +65,7 @@ void keep_least(std::optional<Value>& least, Value value) {
 
 }  // namespace
 
-// A line of /proc/self/cgroup is "4:cpu,cpuacct:/a/b", of the second hierarchy "0::/a/b".
+// A line of /proc/self/cgroup is "4:cpu,cpuacct:/a/b", of v2 "0::/a/b".
 void ControlGroup::for_each_group(std::string_view resource, const Act& act) const {
   const Path mounted = root_ / "sys/fs/cgroup";
   const std::string content = content_of(root_ / "proc/self/cgroup");
@@ -76,11 +76,11 @@ void ControlGroup::for_each_group(std::string_view resource, const Act& act) con
     }
     const std::string_view number = take_until(line, ':');
     const std::string_view list = take_until(line, ':');
-    const bool is_second = number == "0" && list.empty();
-    if (!is_second && !names(list, resource)) {
+    const bool is_v2 = number == "0" && list.empty();
+    if (!is_v2 && !names(list, resource)) {
       continue;
     }
-    const Path tree = is_second ? mounted : mounted / resource;
+    const Path tree = is_v2 ? mounted : mounted / resource;
     Path below = Path(line).relative_path();
     // Of a path of the host's some part may be there all the same, and be another group.
     std::error_code ignored;
@@ -88,18 +88,18 @@ void ControlGroup::for_each_group(std::string_view resource, const Act& act) con
       below.clear();
     }
     for (; !below.empty(); below = below.parent_path()) {
-      act(tree / below, is_second);
+      act(tree / below, is_v2);
     }
-    act(tree, is_second);
+    act(tree, is_v2);
   }
 }
 
 std::optional<double> ControlGroup::processors() const {
   std::optional<double> least;
-  for_each_group("cpu", [&least](const Path& group, bool is_second) {
+  for_each_group("cpu", [&least](const Path& group, bool is_v2) {
     std::optional<std::uint64_t> quota;
     std::optional<std::uint64_t> period;
-    if (is_second) {
+    if (is_v2) {
       const std::string content = content_of(group / "cpu.max");  // "150000 100000"
       std::string_view text = content;
       quota = take_number(text);
@@ -117,8 +117,8 @@ std::optional<double> ControlGroup::processors() const {
 
 std::optional<std::uint64_t> ControlGroup::memory_bytes() const {
   std::optional<std::uint64_t> least;
-  for_each_group("memory", [&least](const Path& group, bool is_second) {
-    const auto limit = number_in(group / (is_second ? "memory.max" : "memory.limit_in_bytes"));
+  for_each_group("memory", [&least](const Path& group, bool is_v2) {
+    const auto limit = number_in(group / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
     if (limit && *limit < kNoLimitBytes) {
       keep_least(least, *limit);
     }

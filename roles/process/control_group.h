@@ -1,11 +1,11 @@
 // The limits that Linux's control groups set to this process: what `docker run --cpus`, the limits
-// of a pod or those of a Slurm job come to. Of both hierarchies: the first has a tree of groups for
-// each resource, the second (since Linux 4.5) one for all. Files and their formats: the kernel's
+// of a pod or those of a Slurm job come to. Of both versions: v1 has a tree of groups for each
+// resource, v2 (since Linux 4.5) one for all. Files and their formats: the kernel's
 // Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
 //
 // What a group may have is what the groups above it leave, too: the least counts. In a container
-// its own group is often shown as the root, while its path is the host's. Hierarchies are looked
-// for where they mostly are, /sys/fs/cgroup and /sys/fs/cgroup/RESOURCE: elsewhere there is no
+// its own group is often shown as the root, while its path is the host's. Trees are looked for
+// where they mostly are, /sys/fs/cgroup and /sys/fs/cgroup/RESOURCE: elsewhere there is no
 // limit.
 #pragma once
 
@@ -32,8 +32,8 @@ class ControlGroup {
 
  private:
   // For each group of the tree that has `resource` ("cpu"), from its own to the root's.
-  // `is_second`: of the second hierarchy, whose files have other names.
-  using Act = std::function<void(const std::filesystem::path& group, bool is_second)>;
+  // `is_v2`: whose files have other names.
+  using Act = std::function<void(const std::filesystem::path& group, bool is_v2)>;
   void for_each_group(std::string_view resource, const Act& act) const;
 
   std::filesystem::path root_;

@@ -22,7 +22,7 @@ class ControlGroupTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     data::test::write(path, data::test::bytes_of(text));
   }
-  // Of the first hierarchy, in 100 ms.
+  // Of v1, in 100 ms.
   void quota(const std::string& group, const std::string& text) {
     file("sys/fs/cgroup/" + group + "/cpu.cfs_quota_us", text);
     file("sys/fs/cgroup/" + group + "/cpu.cfs_period_us", "100000\n");
@@ -62,7 +62,7 @@ TEST_F(ControlGroupTest, HasNoMoreThanThoseAbove) {
   EXPECT_EQ(group_.processors(), 2.5);
 }
 
-TEST_F(ControlGroupTest, IsOfTheFirstHierarchy) {
+TEST_F(ControlGroupTest, IsOfVersion1) {
   is_in("4:memory:/a\n3:cpuset:/b\n2:cpu,cpuacct:/c/d\n0::/\n");
   quota("cpu/c", "50000\n");
   quota("cpu/c/d", "-1\n");
