@@ -35,12 +35,26 @@ function sayQuietly(text) {
 // --- changes
 
 class Verbs {
-  constructor(names) { this.names = new Set(names); }
+  constructor(names) {
+    this.names = new Set(names);
+    this.buttons = new Set();
+    this.isOver = false;
+  }
   may(name) { return this.names.has(name); }
+
+  // A run that is over takes no change: the buttons are disabled, and a line says why. It may go on.
+  setOver(isOver) {
+    if (this.isOver === isOver) return;
+    this.isOver = isOver;
+    for (const button of this.buttons) button.disabled = isOver;
+    if (this.names.size !== 0) setText(byId("answer"), isOver ? "The run is over; nothing can be changed any more." : "");
+  }
 
   // It asks once more before it does what cannot be taken back.
   button(text, what, path, body, asks = true) {
     const button = make("button", {type: "button", text, "aria-label": text + ": " + what});
+    button.disabled = this.isOver;
+    this.buttons.add(button);
     let timer = 0;
     const rest = () => {
       clearTimeout(timer);
@@ -91,6 +105,7 @@ function draw() {
   drawing = 0;
   const changed = state.takeChanges();
   const any = (...names) => names.some((name) => changed.has(name));
+  verbs.setOver(ended || state.isOver);
   if (any("series")) charts.draw(state.series);
   if (any("run", "series", "tasks")) panels.drawHeader(state);
   if (any("tasks", "run")) {
@@ -150,13 +165,16 @@ function open() {
     close();
     ended = true;
     setLink("ended", recorded ? "not served any more" : "over");
+    verbs.setOver(true);
     if (!recorded) sayQuietly("The run has ended.");
   });
   source.onerror = () => {
     const isOver = state.isOver && !recorded;
     setLink("lost", isOver ? "the run is over" : "lost; trying again");
-    if (isOver) close();
-    else if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
+    if (isOver) {
+      close();
+      verbs.setOver(true);
+    } else if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
   };
 }
 

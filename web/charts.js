@@ -22,6 +22,15 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 // Of this theme: a name of style.css; or whatever it is in all of them.
 const strokeOf = (stroke) => stroke.startsWith("--") ? color(stroke) : stroke;
 
+// As wide as the longest label of an axis: a learning rate may be 0.000125.
+function axisSize(plot, labels, index, cycle) {
+  const axis = plot.axes[index];
+  if (cycle > 1) return axis._size;  // or the size of one axis changes that of another for ever
+  plot.ctx.font = axis.font[0];
+  const widths = (labels ?? []).map((label) => plot.ctx.measureText(label).width / devicePixelRatio);
+  return Math.ceil(Math.max(40, axis.ticks.size + axis.gap + Math.max(0, ...widths) + 4));
+}
+
 class Chart {
   constructor(name, curves) {
     this.name = name;
@@ -45,7 +54,7 @@ class Chart {
     return {
       width, height: HEIGHT,
       scales: {x: {time: false}, y: {distr: this.isLogarithmic ? 3 : 1}},
-      axes: [{...axis, values: (_, ticks) => ticks.map(count)}, {...axis, values, size: 60}],
+      axes: [{...axis, values: (_, ticks) => ticks.map(count)}, {...axis, values, size: axisSize}],
       legend: {show: true},
       series: [{label: "step", value: (_, value) => count(value)}].concat(
           this.drawn.map(([name, label, stroke, dash]) => ({

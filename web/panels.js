@@ -58,8 +58,8 @@ function timeLeft(state, step) {
 export function sentenceOf(state) {
   const slowest = state.frontier?.slowest;
   if (state.isOver || !state.frontier) return "";
-  if (!slowest) return "Nobody is slower than the others.";
-  return slowest.task + " is " + percent(slowest.slower) + " slower than the others: " + slowest.stage;
+  if (!slowest) return "No task is slower than the others.";
+  return slowest.task + " is " + percent(slowest.slower) + " slower than " + (slowest.than === "its fastest" ? "at its fastest: " : "the others: ") + slowest.stage;
 }
 
 const TASK_COLUMNS = ["task", "state", "does", "step#", "threads", "memory#", "sent#", "received#", "restarts#", "process", ""];

@@ -48,7 +48,7 @@ export class Series {
     this.values.length = end;
   }
   #halve() {
-    const isKept = (_, at) => at % 2 === 1 || at + 1 === this.length;
+    const isKept = (_, at) => at % 2 === 0 || at + 1 === this.length;
     const keeps = this.steps.map(isKept);
     for (const name of ["steps", "times", "values"]) {
       this[name] = this[name].filter((_, at) => keeps[at]);

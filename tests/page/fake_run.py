@@ -118,7 +118,7 @@ def evaluation(now, step, dice, pace):
 class Server:
     """Serves web/ and one stream that a test feeds; nothing waits for time."""
 
-    def __init__(self):
+    def __init__(self, verbs=()):
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -129,7 +129,7 @@ class Server:
                 if path == "/v1/stream":
                     server.stream(self)
                 elif path == "/v1/access":
-                    self.reply("application/json", b'{"verbs": []}')
+                    self.reply("application/json", json.dumps({"verbs": list(verbs)}).encode())
                 else:
                     self.file("index.html" if path == "/" else path.rsplit("/", 1)[-1])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow
+"""Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow | over
 
 The page of a run in a real browser: a run is watched and changed from it; eight hours of a run leave
 its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks. One
@@ -328,6 +328,55 @@ def narrow():
     server.close()
 
 
+def over():
+    """A short run that ends: its controls are disabled and say why, and its curves are whole."""
+    server = fake_run.Server(verbs=("save", "trace", "update", "stop", "restart"))
+    result = threading.Event()
+    end = threading.Event()
+
+    def feed():
+        for at, record in enumerate(fake_run.beginning()):
+            yield fake_run.event(record, at + 1)
+        for at in range(40):
+            yield fake_run.event({"kind": "step", "time": fake_run.BEGAN + at, "step": at + 1, "loss": 2.3 - at / 40,
+                                  "learning_rate": 0.000123456 * (1 - at / 1000), "images": 100, "images_per_second": 1e6},
+                                 100 + at)
+        result.wait()
+        yield fake_run.event({"kind": "result", "time": fake_run.BEGAN + 40, "step": 40, "line": "MNIST accuracy: 0.97",
+                              "accuracy": 0.97}, 200)
+        end.wait()
+
+    server.feed = feed
+    with devtools.Browser(devtools.find_browser()) as browser:
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(server.url)
+        page.wait_for("document.querySelector('#learning .u-over') && document.querySelectorAll('#tasks button').length === 10")
+        if page.value("document.querySelectorAll('button:disabled').length") != 0:
+            fail("buttons are disabled while the run trains")
+        # Beside the curves there is room for the longest label, and for its ticks.
+        room = page.value("document.querySelector('#learning .u-over').offsetLeft")
+        label = page.value("(() => { const ink = document.createElement('canvas').getContext('2d');"
+                           "ink.font = '12px system-ui'; return ink.measureText('0.000124').width; })()")
+        if room < label + 15:
+            fail(f"the labels of the learning rate have {room} pixels; one needs {label} and 15")
+        leave_picture(page, "over-before", whole=True)
+        result.set()
+        page.wait_for("document.querySelectorAll('button').length === document.querySelectorAll('button:disabled').length")
+        if "The run is over" not in page.value("document.getElementById('answer').textContent"):
+            fail("nothing says why the buttons are disabled")
+        leave_picture(page, "over", whole=True)
+        # However long a run lasts, its first step stays.
+        first = page.value("import('/state.js').then(({Series}) => { const series = new Series();"
+                           "for (let step = 1; step <= 9000; ++step) series.push(step, step, 1);"
+                           "return [series.steps[0], series.steps.at(-1), series.length <= 2000]; })")
+        if first != [1, 9000, True]:
+            fail(f"of 9000 steps a curve has first, last, and few enough: {first}")
+        expect_quiet(page)
+        end.set()
+    server.close()
+
+
 def reach_everything(page):
     """Every table behind a chart, and whatever scrolls, by Tab and Enter."""
     page.value("document.activeElement.blur()")
@@ -358,4 +407,4 @@ def look_away(page):
 
 
 if __name__ == "__main__":
-    main({"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow})
+    main({"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow, "over": over})
