@@ -135,6 +135,8 @@ bool add_few(CLI::App& app, Command command, Flags& flags) {
           ->description("bash, zsh or fish, whose script is printed")
           ->check(one_of(completion_shells()));
       return true;
+    case Command::kLicenses:
+      return true;
     case Command::kData:
       add_data_command_flags(app, flags);
       return true;
@@ -275,6 +277,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
       {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
       {Command::kCompletion, "completion", "Print what completes disttf's words in a shell"},
+      {Command::kLicenses, "licenses",
+       "Print the licences of disttf and of the components linked into it"},
       {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
       {Command::kTop, "top", "What each task of a running launch does now, redrawn"},
       {Command::kTrace, "trace", "A timeline of some steps of all tasks, for ui.perfetto.dev"},

@@ -48,6 +48,7 @@ enum class Command : std::uint8_t {
   kPlot,
   kShow,
   kCompletion,
+  kLicenses,
   kStatus,
   kTop,
   kTrace,

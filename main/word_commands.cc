@@ -15,6 +15,7 @@
 #include "main/export_command.h"
 #include "main/import_command.h"
 #include "main/launch_options.h"
+#include "main/licenses.h"
 #include "main/manage_command.h"
 #include "main/model_command.h"
 #include "main/parse_flags.h"
@@ -204,6 +205,11 @@ Action completion_action(Words& words, Warnings& /*warnings*/) {
   return Print{.text = std::move(script)};
 }
 
+Action licenses_action(Words& words, Warnings& /*warnings*/) {
+  words.read_flags();
+  return Print{.text = licenses_text()};
+}
+
 Action management_action(Words& words, Warnings& /*warnings*/) {
   RunManage run{.options = take_management_words(words.command, words.arguments)};
   words.read_flags();
@@ -236,6 +242,8 @@ Action (*action_of(Command command))(Words&, Warnings&) {
       return import_action;
     case Command::kCompletion:
       return completion_action;
+    case Command::kLicenses:
+      return licenses_action;
     case Command::kLs:
       return ls_action;
     case Command::kCp:

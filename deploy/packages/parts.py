@@ -2,6 +2,7 @@
 sources were compiled with, as ninja remembers both; each with the Debian package that it is of."""
 import dataclasses
 import functools
+import json
 import pathlib
 import re
 
@@ -18,6 +19,16 @@ class Part:
     source: str  # the source package: "openssl"; "": not Debian's
     how: str  # "archive", "headers" or "page"
     copyright: str
+    license: str  # an SPDX expression, "Apache-2.0"
+
+
+def license_of(name, source):
+    """The row of deploy/licenses/components.json: no component is linked without one."""
+    for row in json.loads((SOURCE / "deploy/licenses/components.json").read_text()):
+        if row["source"] == source and (source or row["name"] == name):
+            return row["license"]
+    raise SystemExit(f"package: {name} (Debian source package {source or 'none'}) is linked into the program, but "
+                     "deploy/licenses/components.json names no licence for it")
 
 
 def inputs_of_the_file(build):
@@ -74,14 +85,15 @@ def debian_part(name, how):
         "dpkg-query", "--show", "--showformat=${Version} ${source:Package}\n", name
     ).splitlines()[0].split()
     text = pathlib.Path(f"/usr/share/doc/{name}/copyright").read_text(errors="replace")
-    return Part(name, version, source, how, text)
+    return Part(name, version, source, how, text, license_of(name, source))
 
 
 def page_part():
     """What draws the curves of a run's page."""
     vendor = SOURCE / "web/vendor"
     version = re.search(r"\(v([0-9.]+)\)", (vendor / "uPlot.iife.min.js").read_text()[:500])
-    return Part("uPlot", version.group(1), "", "page", (vendor / "LICENSE").read_text())
+    text = (vendor / "LICENSE").read_text()
+    return Part("uPlot", version.group(1), "", "page", text, license_of("uPlot", ""))
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 import json
 import uuid
 
-from facts import MAINTAINER, NAME, SUMMARY
+from facts import LICENSE, MAINTAINER, NAME, SUMMARY
 import parts
 
 
@@ -14,14 +14,14 @@ def component(part):
     told = [{"name": "disttf:linked", "value": part.how}]
     told += [{"name": "disttf:source-package", "value": part.source}] if part.source else []
     return {"type": "library", "bom-ref": purl, "name": part.name, "version": part.version, "purl": purl,
-            "properties": told}
+            "licenses": [{"expression": part.license}], "properties": told}
 
 
 def make_sbom(release, folder):
     components = [component(part) for part in parts.parts_of(release)]
     itself = {
         "type": "application", "bom-ref": NAME, "name": NAME, "version": release.version,
-        "description": SUMMARY, "supplier": {"name": MAINTAINER.split(" <")[0]},
+        "description": SUMMARY, "licenses": [{"expression": LICENSE}], "supplier": {"name": MAINTAINER.split(" <")[0]},
         "hashes": [{"alg": "SHA-256", "content": release.checksum}],
     }
     text = json.dumps({

@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 import tempfile
 
-from facts import NAME, NO_LICENCE, SOURCE, output_of
+from facts import SOURCE, output_of
 import parts
 
 COMPLETIONS = {
@@ -33,15 +33,12 @@ def manual_pages(release):
 
 @functools.cache
 def copyright_text(release):
-    """Of disttf, and of every library a part of which is in the file."""
+    """The notice and licence of disttf, then those of every library a part of which is in the file."""
     blocks = {}  # what is the same text is there once
     for part in parts.parts_of(release):
         blocks.setdefault(part.copyright, []).append(f"{part.name} {part.version}")
-    text = (
-        f"{NAME}\n\n{NO_LICENCE}\n\n"
-        f"The file {NAME} contains parts of the libraries below. Their copyright notices and licences\n"
-        "follow, each as its package has it.\n"
-    )
+    text = output_of(str(release.file), "licenses") + "\n"
+    text += "\nThe copyright files of the Debian packages that the program was linked with follow.\n"
     for notice, names in blocks.items():
         text += "\n" + "=" * 78 + "\n" + "\n".join(names) + "\n" + "=" * 78 + "\n\n" + notice.strip() + "\n"
     return text

@@ -4,7 +4,7 @@ import hashlib
 import io
 import zipfile
 
-from facts import DESCRIPTION, MAINTAINER, NAME, NO_LICENCE, SUMMARY
+from facts import DESCRIPTION, LICENSE, MAINTAINER, NAME, SOURCE, SUMMARY
 from tree import files_of
 
 # A static file runs under any C library, old or other; it is in no need of a Python of some kind.
@@ -14,14 +14,16 @@ TAGS = ["manylinux_2_12_x86_64", "manylinux2010_x86_64", "musllinux_1_1_x86_64"]
 def metadata(version):
     name, address = MAINTAINER.rstrip(">").split(" <")
     return (
-        f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n"
+        f"Metadata-Version: 2.4\nName: {NAME}\nVersion: {version}\n"
         f"Summary: {SUMMARY[0].upper() + SUMMARY[1:]}\n"
+        f"License-Expression: {LICENSE}\nLicense-File: LICENSE\nLicense-File: NOTICE\n"
         f"Maintainer: {name}\nMaintainer-email: {address}\n"
         "Classifier: Environment :: Console\nClassifier: Operating System :: POSIX :: Linux\n"
         "Classifier: Programming Language :: C++\n"
         "Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence\n"
         "Requires-Python: >=3.7\nDescription-Content-Type: text/plain\n\n"
-        f"{DESCRIPTION}\n{NO_LICENCE} Those of the libraries in the file are in share/doc/disttf/copyright.\n"
+        f"{DESCRIPTION}\nThe licences of the components that are linked into the program are in\n"
+        "share/doc/disttf/copyright; `disttf licenses` prints them.\n"
     )
 
 
@@ -41,6 +43,8 @@ def make_wheel(release, folder):
         files[f"{stem}.data/{kind}/{path.removeprefix('bin/')}"] = entry
     files[f"{info}/METADATA"] = (metadata(release.version).encode(), 0o644)
     files[f"{info}/WHEEL"] = (wheel.encode(), 0o644)
+    for name in ("LICENSE", "NOTICE"):
+        files[f"{info}/licenses/{name}"] = ((SOURCE / name).read_bytes(), 0o644)
     record = "".join(record_line(path, data) for path, (data, _) in files.items())
     files[f"{info}/RECORD"] = ((record + f"{info}/RECORD,,\n").encode(), 0o644)
     out = io.BytesIO()

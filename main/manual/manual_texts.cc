@@ -255,6 +255,12 @@ std::vector<CommandText> texts_of_models() {
                   "Where the package has put it for bash."},
                  {"/usr/share/zsh/vendor-completions/_disttf", "For zsh."},
                  {"/usr/share/fish/vendor_completions.d/disttf.fish", "For fish."}}},
+      {.command = Command::kLicenses,
+       .words = "",
+       .about = "Prints the notice of disttf, its licence, and the licence texts of all components "
+                "that are linked into the program, with instructions for relinking it with "
+                "another C library.",
+       .examples = {{"disttf licenses | less", "Read them page by page."}}},
   };
 }
 
