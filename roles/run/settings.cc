@@ -149,7 +149,7 @@ std::vector<Setting> make_settings() {
        .value = Choice{[](auto& run) -> auto& { return run.compute_dtype; },
                        math::kComputeDtypeNames},
        .about = "what the operands of products and convolutions are rounded to, sums stay "
-                "float32; `bf16`: [up to twice as fast](performance.md#products-of-bfloat16) where the "
+                "float32; `bf16`: [up to twice as fast](performance.md#bfloat16) where the "
                 "CPU has AMX; slower where it has nothing for it, and where most products are a first "
                 "dense layer's, of images whose pixels are mostly 0",
        .argument = "NAME"},
