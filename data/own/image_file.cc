@@ -1,6 +1,7 @@
 #include "data/own/image_file.h"
 
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -9,8 +10,8 @@
 #include <cstring>
 #include <new>
 
-#include "data/own/csv_cells.h"
 #include "data/own/row_source.h"
+#include "data/own/shown_text.h"
 
 // The first needs FILE to be known, the second what the first makes of it.
 // clang-format off
@@ -34,6 +35,12 @@ constexpr std::array<std::uint8_t, 3> kJpegSignature = {0xFF, 0xD8, 0xFF};
   throw UnusableData(where + ": " + sentence);
 }
 
+bool is_set(const std::atomic<bool>* flag) noexcept {
+  return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
+
+constexpr const char* kStopped = "decoding was stopped";
+
 void check_size(const ImageSize& size, const std::string& where) {
   constexpr std::size_t kColours = 3;
   if (size.height == 0 || size.width == 0 ||
@@ -56,21 +63,62 @@ struct PngState {
   png_infop info = nullptr;
   const std::uint8_t* rest = nullptr;
   std::size_t rest_bytes = 0;
+  bool is_last_row = false;   // that is being read
+  bool has_last_row = false;  // its bytes have been inflated
   std::array<char, kMostMessage> message{};
 };
+
+// What setjmp() returns.
+constexpr int kFailed = 1;
+constexpr int kHasAllRows = 2;
 
 extern "C" void disttf_png_error(png_structp png, png_const_charp message) {
   auto* const state = static_cast<PngState*>(png_get_error_ptr(png));
   std::snprintf(state->message.data(), state->message.size(), "%s", message);
-  png_longjmp(png, 1);
+  png_longjmp(png, kFailed);
 }
 extern "C" void disttf_png_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 extern "C" void disttf_png_read(png_structp png, png_bytep to, png_size_t count) {
   auto* const state = static_cast<PngState*>(png_get_io_ptr(png));
+  // Behind the last row libpng would inflate all that is left, to whatever that comes.
+  if (state->is_last_row && state->has_last_row) png_longjmp(png, kHasAllRows);
   if (count > state->rest_bytes) png_error(png, "the file ends too early");
   std::memcpy(to, state->rest, count);
   state->rest += count;
   state->rest_bytes -= count;
+}
+
+// Called with each row between its inflation and its way to the caller.
+extern "C" void disttf_png_row(png_structp png, png_row_infop /*row*/, png_bytep /*bytes*/) {
+  static_cast<PngState*>(png_get_io_ptr(png))->has_last_row = true;
+}
+
+std::uint32_t big_endian(std::span<const std::uint8_t> bytes) noexcept {
+  return std::uint32_t{bytes[0]} << 24U | std::uint32_t{bytes[1]} << 16U |
+         std::uint32_t{bytes[2]} << 8U | std::uint32_t{bytes[3]};
+}
+
+// Why the file is broken, as far as its chunks show it; null: they are whole. It ends with IEND,
+// and the chunks that it cannot do without have the checksums that they say. libpng does not get to
+// those behind the last row (disttf_png_read).
+const char* broken_chunk(std::span<const std::uint8_t> file) {
+  constexpr std::size_t kSignatureBytes = 8;
+  constexpr std::size_t kAround = 12;  // length, name and checksum
+  constexpr std::size_t kNameBytes = 4;
+  constexpr std::uint8_t kAncillary = 0x20;  // of a name's first letter
+  for (auto rest = file.subspan(std::min(file.size(), kSignatureBytes));;) {
+    if (rest.size() < kAround || big_endian(rest) > rest.size() - kAround) {
+      return "the file ends too early";
+    }
+    const std::size_t length = big_endian(rest);
+    const auto named = rest.subspan(kNameBytes, kNameBytes + length);
+    if ((named[0] & kAncillary) == 0 &&
+        crc32_z(0, named.data(), named.size()) != big_endian(rest.subspan(length + 8))) {
+      return "a chunk does not have the checksum (CRC) that it says";
+    }
+    if (std::memcmp(named.data(), "IEND", kNameBytes) == 0) return nullptr;
+    rest = rest.subspan(length + kAround);
+  }
 }
 
 // False: state.message says why.
@@ -93,8 +141,19 @@ bool read_png_header(PngState& state, ImageSize& size) {
 
 // Behind the header.
 bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channels,
-                     std::uint8_t* pixels) {
-  if (setjmp(png_jmpbuf(state.png)) != 0) return false;
+                     std::uint8_t* pixels, const std::atomic<bool>* is_stopped) {
+  // What has been read in one go is inflated to its end: half a megabyte at most.
+  constexpr std::size_t kReadBytes = 512;
+  switch (setjmp(png_jmpbuf(state.png))) {
+    case 0:
+      break;
+    case kHasAllRows:
+      return true;
+    default:
+      return false;
+  }
+  png_set_compression_buffer_size(state.png, kReadBytes);
+  png_set_read_user_transform_fn(state.png, &disttf_png_row);
   png_set_expand(state.png);  // palettes, 1 to 4 bits, a transparent colour
   png_set_scale_16(state.png);
   png_set_strip_alpha(state.png);
@@ -106,16 +165,20 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
   }
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t y = 0; y < size.height; ++y) {
+      if (is_set(is_stopped)) png_error(state.png, kStopped);
+      state.is_last_row = pass + 1 == passes && y + 1 == size.height;
+      // The last pass of an interlaced image has odd rows alone.
+      state.has_last_row = passes > 1 && y % 2 == 0;
       png_read_row(state.png, pixels + y * size.width * channels, nullptr);
     }
   }
-  png_read_end(state.png, nullptr);  // or the last checksum would not be looked at
   return true;
 }
 
 class PngReader {
  public:
-  PngReader(std::span<const std::uint8_t> file, const std::string& where) : where_(where) {
+  PngReader(std::span<const std::uint8_t> file, const std::string& where)
+      : where_(where), file_(file) {
     state_.rest = file.data();
     state_.rest_bytes = file.size();
     state_.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state_, &disttf_png_error,
@@ -126,8 +189,13 @@ class PngReader {
     check_size(size_, where);
   }
   [[nodiscard]] const ImageSize& size() const noexcept { return size_; }
-  void decode(std::size_t channels, std::span<std::uint8_t> pixels) {
-    if (!read_png_pixels(state_, size_, channels, pixels.data())) fail();
+  void decode(std::size_t channels, std::span<std::uint8_t> pixels,
+              const std::atomic<bool>* is_stopped) {
+    if (const char* const broken = broken_chunk(file_)) {
+      std::snprintf(state_.message.data(), state_.message.size(), "%s", broken);
+      fail();
+    }
+    if (!read_png_pixels(state_, size_, channels, pixels.data(), is_stopped)) fail();
   }
 
  private:
@@ -135,6 +203,7 @@ class PngReader {
     refuse_image(where_, "it is a broken PNG image: " + printable(state_.message.data()));
   }
   const std::string& where_;
+  std::span<const std::uint8_t> file_;
   PngState state_;
   ImageSize size_;
 };
@@ -150,6 +219,7 @@ struct JpegState {
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg_progress_mgr progress{};
+  const std::atomic<bool>* is_stopped = nullptr;
   std::jmp_buf failed{};
   std::array<char, std::max<std::size_t>(kMostMessage, JMSG_LENGTH_MAX)> message{};
 };
@@ -167,10 +237,15 @@ extern "C" void disttf_jpeg_warning(j_common_ptr jpeg, int level) {
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) disttf_jpeg_error(jpeg);
 }
 extern "C" void disttf_jpeg_output(j_common_ptr /*jpeg*/) {}
-// A progressive image may have any number of scans, each over all of it.
+// A progressive image may have any number of scans, each over all of it. Those that programs write
+// have about ten.
 extern "C" void disttf_jpeg_progress(j_common_ptr jpeg) {
-  constexpr int kMostScans = 500;
+  constexpr int kMostScans = 100;
   JpegState& state = state_of(jpeg);
+  if (is_set(state.is_stopped)) {
+    std::snprintf(state.message.data(), state.message.size(), "%s", kStopped);
+    std::longjmp(state.failed, 1);
+  }
   if (state.jpeg.input_scan_number > kMostScans) {
     std::snprintf(state.message.data(), state.message.size(), "it has more than %d scans",
                   kMostScans);
@@ -223,7 +298,9 @@ class JpegReader {
   }
 
   [[nodiscard]] const ImageSize& size() const noexcept { return size_; }
-  void decode(std::size_t channels, std::span<std::uint8_t> pixels) {
+  void decode(std::size_t channels, std::span<std::uint8_t> pixels,
+              const std::atomic<bool>* is_stopped) {
+    state_.is_stopped = is_stopped;
     if (!read_jpeg_pixels(state_, channels, pixels.data())) fail();
   }
 
@@ -263,13 +340,14 @@ ImageSize image_size(std::span<const std::uint8_t> file, const std::string& wher
 }
 
 void decode_image(std::span<const std::uint8_t> file, const std::string& where,
-                  std::size_t channels, std::span<std::uint8_t> pixels) {
+                  std::size_t channels, std::span<std::uint8_t> pixels,
+                  const std::atomic<bool>* is_stopped) {
   with_reader(file, where, [&](auto& reader) {
     const ImageSize& size = reader.size();
     if (size.height * size.width * channels != pixels.size() || (!size.is_grey && channels != 3)) {
       refuse_image(where, "it was changed while it was read");
     }
-    reader.decode(channels, pixels);
+    reader.decode(channels, pixels, is_stopped);
   });
 }
 

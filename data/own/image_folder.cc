@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <span>
 #include <string_view>
@@ -11,7 +12,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/own/csv_cells.h"
+#include "data/own/file_stamp.h"
 #include "data/own/image_file.h"
 #include "data/own/in_order.h"
 #include "data/own/lower_case.h"
@@ -113,9 +114,7 @@ class Stamp {
       throw std::system_error(errno, std::generic_category(),
                               "--data: cannot read " + path.string());
     }
-    const std::string line =
-        std::filesystem::absolute(path).string() + " " + std::to_string(status.st_size) + " " +
-        std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec) + "\n";
+    const std::string line = file_stamp(path, status);
     sum_.update(std::as_bytes(std::span(line)));
     return static_cast<std::uint64_t>(status.st_size);
   }
@@ -201,9 +200,27 @@ ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
   return image_size(read_file(path, kMostImageFileBytes), path.string());
 }
 
-BatchSizes sizes_of(const Batch& batch) {
+// What has been begun need not be finished.
+void throw_if_set(const std::atomic<bool>& is_stopped) {
+  if (is_stopped) throw UnusableData("reading was stopped");
+}
+
+// Tells the threads that work to stop, before somebody waits for them.
+class StopsWork {
+ public:
+  explicit StopsWork(std::atomic<bool>& is_stopped) : is_stopped_(is_stopped) {}
+  ~StopsWork() { is_stopped_ = true; }
+  StopsWork(const StopsWork&) = delete;
+  StopsWork& operator=(const StopsWork&) = delete;
+
+ private:
+  std::atomic<bool>& is_stopped_;
+};
+
+BatchSizes sizes_of(const Batch& batch, const std::atomic<bool>& is_stopped) {
   BatchSizes sizes;
   for (std::size_t i = batch.begin; i < batch.end; ++i) {
+    throw_if_set(is_stopped);
     const Path& path = batch.part->files[i];
     std::uint64_t file_bytes = 0;
     const FoundSize found = {.path = path, .size = size_of(path, file_bytes)};
@@ -222,16 +239,19 @@ struct DecodedBatch {
   std::uint64_t bytes = 0;
 };
 
-DecodedBatch decoded(const Batch& batch, const ImageShape& shape) {
+DecodedBatch decoded(const Batch& batch, const ImageShape& shape,
+                     const std::atomic<bool>& is_stopped) {
   DecodedBatch result;
   RowBlock& block = result.block;
   block.pixels.resize((batch.end - batch.begin) * shape.size());
   block.words = batch.part->classes;
   for (std::size_t i = batch.begin; i < batch.end; ++i) {
     const Path& path = batch.part->files[i];
+    throw_if_set(is_stopped);
     const std::vector<std::uint8_t> file = read_file(path, kMostImageFileBytes);
     decode_image(file, path.string(), shape.channels,
-                 std::span(block.pixels).subspan((i - batch.begin) * shape.size(), shape.size()));
+                 std::span(block.pixels).subspan((i - batch.begin) * shape.size(), shape.size()),
+                 &is_stopped);
     block.labels.push_back(batch.part->labels[i]);
     result.bytes += file.size();
   }
@@ -240,12 +260,15 @@ DecodedBatch decoded(const Batch& batch, const ImageShape& shape) {
 
 class ImageSource final : public RowSource {
  public:
-  ImageSource(const ClassFolders& part, const ImageShape& shape, std::size_t threads)
+  ImageSource(const ClassFolders& part, const ImageShape& shape, std::size_t threads,
+              std::function<void(std::uint64_t bytes)> on_progress)
       : part_(part),
         shape_(shape),
         batch_images_(
             std::clamp<std::size_t>(kImageBlockBytes / shape.size(), 1, kMostBlockImages)),
-        decoding_(threads) {}
+        on_progress_(std::move(on_progress)),
+        decoding_(threads),
+        stops_(is_stopped_) {}
 
   [[nodiscard]] const std::vector<std::string>& columns() const noexcept override {
     return columns_;
@@ -262,12 +285,14 @@ class ImageSource final : public RowSource {
                            .begin = next_,
                            .end = std::min(next_ + batch_images_, part_.files.size())};
       next_ = batch.end;
-      decoding_.begin([batch, shape = shape_] { return decoded(batch, shape); });
+      decoding_.begin([this, batch] { return decoded(batch, shape_, is_stopped_); });
     }
     if (decoding_.is_empty()) {
       return false;
     }
-    DecodedBatch result = decoding_.next();
+    DecodedBatch result = decoding_.next([this] {
+      if (on_progress_) on_progress_(bytes_read_);
+    });
     bytes_read_ += result.bytes;
     block = std::move(result.block);
     return true;
@@ -279,9 +304,12 @@ class ImageSource final : public RowSource {
   const std::size_t batch_images_;
   const std::vector<std::string> columns_;
   const std::string label_ = "class";
+  const std::function<void(std::uint64_t bytes)> on_progress_;
   std::size_t next_ = 0;  // file
   std::uint64_t bytes_read_ = 0;
-  InOrder<DecodedBatch> decoding_;
+  std::atomic<bool> is_stopped_ = false;
+  InOrder<DecodedBatch> decoding_;  // uses what is above
+  StopsWork stops_;                 // goes before it does
 };
 
 }  // namespace
@@ -329,7 +357,7 @@ std::unique_ptr<RowSource> ImageSet::open(
   if (!shape_) {
     find_shape(on_progress);
   }
-  return std::make_unique<ImageSource>(parts_.at(part), *shape_, threads_);
+  return std::make_unique<ImageSource>(parts_.at(part), *shape_, threads_, on_progress);
 }
 
 void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_progress) {
@@ -341,16 +369,20 @@ void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_pro
                          .end = std::min(begin + kMostBlockImages, part.files.size())});
     }
   }
+  std::atomic<bool> is_stopped = false;
   InOrder<BatchSizes> looking(threads_);
+  const StopsWork stops(is_stopped);
   std::optional<FoundSize> first;
   bool has_colours = false;
   std::uint64_t bytes = 0;
   for (std::size_t next = 0; next < batches.size() || !looking.is_empty();) {
     while (!looking.is_full() && next < batches.size()) {
-      looking.begin([batch = batches[next]] { return sizes_of(batch); });
+      looking.begin([batch = batches[next], &is_stopped] { return sizes_of(batch, is_stopped); });
       ++next;
     }
-    const BatchSizes sizes = looking.next();
+    const BatchSizes sizes = looking.next([&] {
+      if (on_progress) on_progress(bytes);
+    });
     first = first.value_or(sizes.first);
     require_same(*first, sizes.first);
     has_colours = has_colours || sizes.has_colours;

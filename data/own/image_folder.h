@@ -48,8 +48,9 @@ class ImageSet {
 
   [[nodiscard]] const std::vector<ClassFolders>& parts() const noexcept { return parts_; }
   // The images of parts()[part], decoded by several threads; lives no longer than this. The first
-  // time the headers of all parts' files are read, which tell their shape; `on_progress` is called
-  // then with the bytes that are read, and may throw, which ends it. Throws UnusableData, and
+  // time the headers of all parts' files are read, which tell their shape. `on_progress` is called
+  // then, and while the source waits for images, with the bytes that are read; it may throw, which
+  // ends it within a few rows of an image. Throws UnusableData, and
   // std::system_error where a file cannot be read.
   [[nodiscard]] std::unique_ptr<RowSource> open(
       std::size_t part, const std::function<void(std::uint64_t bytes)>& on_progress);

@@ -3,6 +3,7 @@
 // Not thread-safe. What the work refers to must outlive the object, which waits for it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <future>
@@ -28,6 +29,13 @@ class InOrder {
     std::future<Result> first = std::move(working_.front());
     working_.pop_front();
     return first.get();
+  }
+  // The same, which calls `on_wait` ten times a second while it waits; that may throw.
+  template <typename OnWait>
+  [[nodiscard]] Result next(const OnWait& on_wait) {
+    constexpr std::chrono::milliseconds kInterval{100};
+    while (working_.front().wait_for(kInterval) != std::future_status::ready) on_wait();
+    return next();
   }
 
  private:

@@ -6,7 +6,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/own/row_source.h"
@@ -137,6 +139,105 @@ TEST(ImageFile, RefusesAFileThatWasCutAnywhere) {
   }
 }
 
+// A chunk with its checksum.
+void put_chunk(Bytes& file, std::string_view name, const Bytes& contents) {
+  put_number(file, static_cast<std::uint32_t>(contents.size()));
+  const auto begin = static_cast<std::ptrdiff_t>(file.size());
+  file.insert(file.end(), name.begin(), name.end());
+  file.insert(file.end(), contents.begin(), contents.end());
+  put_number(file,
+             static_cast<std::uint32_t>(crc32(
+                 0, file.data() + begin, static_cast<uInt>(file.end() - file.begin() - begin))));
+}
+
+// A grey image whose rows inflate to `inflated`.
+Bytes png_of(std::uint8_t side, const Bytes& inflated, std::uint8_t interlace) {
+  uLongf size = compressBound(inflated.size());
+  Bytes packed(size);
+  compress(packed.data(), &size, inflated.data(), inflated.size());
+  packed.resize(size);
+  Bytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  put_chunk(file, "IHDR", {0, 0, 0, side, 0, 0, 0, side, 8, 0, 0, 0, interlace});
+  put_chunk(file, "IDAT", packed);
+  put_chunk(file, "IEND", {});
+  return file;
+}
+
+Bytes png_of_zeros(std::size_t inflated, std::uint8_t interlace = 0) {
+  return png_of(2, Bytes(inflated), interlace);
+}
+
+TEST(ImageFile, HasThePixelsOfAnInterlacedPngWhateverFollowsThem) {
+  // By pass: 0 0; 2 0; 0 2, 2 2; 1 0; 1 2; the row 1.
+  Bytes inflated = {0, 1, 0, 3, 0, 7, 9, 0, 2, 0, 8, 0, 4, 5, 6};
+  EXPECT_THAT(decoded(png_of(3, inflated, 1), 1), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  inflated.resize(std::size_t{1} << 20U);
+  EXPECT_THAT(decoded(png_of(3, inflated, 1), 1), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  inflated.resize(12);
+  EXPECT_THAT(refusal(png_of(3, inflated, 1)), HasSubstr("it is a broken PNG image"));
+}
+
+// What follows the last row is not inflated: damage there is not even seen.
+TEST(ImageFile, InflatesNoMoreOfAPngThanItsRowsNeed) {
+  for (const std::uint8_t interlace : {std::uint8_t{0}, std::uint8_t{1}}) {
+    Bytes file = png_of_zeros(std::size_t{16} << 20U, interlace);
+    EXPECT_THAT(decoded(file, 1), ElementsAre(0, 0, 0, 0));
+    // The end of the compressed bytes, before their checksum and the last chunk.
+    const std::size_t end = file.size() - 12 - 4;
+    for (std::size_t i = end - 2000; i < end; ++i) file[i] = 0xFF;
+    const std::uint32_t length = static_cast<std::uint32_t>(end - 41);
+    const auto sum = crc32(0, file.data() + 37, length + 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      file[end + i] = static_cast<std::uint8_t>(sum >> (24 - 8 * i));
+    }
+    EXPECT_THAT(decoded(file, 1), ElementsAre(0, 0, 0, 0));
+  }
+}
+
+TEST(ImageFile, RefusesAPngWithAWrongChecksumBehindItsPixels) {
+  Bytes file = png_of_zeros(6);
+  file[file.size() - 13] ^= 1U;  // of the last IDAT
+  EXPECT_EQ(refusal(file),
+            "a.png: it is a broken PNG image: a chunk does not have the checksum (CRC) that it "
+            "says");
+  file = png_of_zeros(6);
+  file.resize(file.size() - 12);
+  EXPECT_EQ(refusal(file), "a.png: it is a broken PNG image: the file ends too early");
+}
+
+// Each would inflate to 8 MiB, which libpng allows.
+TEST(ImageFile, SkipsTextAndProfilesWithoutInflatingThem) {
+  const Bytes zeros(std::size_t{8} << 20U);
+  uLongf size = compressBound(zeros.size());
+  Bytes packed(size);
+  compress(packed.data(), &size, zeros.data(), zeros.size());
+  packed.resize(size);
+  Bytes text = {'k', 0, 0};
+  text.insert(text.end(), packed.begin(), packed.end());
+  text.back() ^= 1U;  // inflated, it would be found to be broken
+  Bytes file = png_of_zeros(6);
+  Bytes chunks(file.begin(), file.begin() + 33);
+  for (int i = 0; i < 50; ++i) {
+    put_chunk(chunks, "zTXt", text);
+    put_chunk(chunks, "iCCP", text);
+  }
+  chunks.insert(chunks.end(), file.begin() + 33, file.end());
+  EXPECT_THAT(decoded(chunks, 1), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(ImageFile, StopsWhereItIsAskedTo) {
+  const std::atomic<bool> is_stopped = true;
+  const Bytes pixels(64 * 64 * 3, 100);
+  for (const Bytes& file :
+       {test::png(64, 64, PNG_FORMAT_RGB, pixels), test::jpeg(64, 64, {}, pixels),
+        test::jpeg(64, 64, {.is_progressive = true}, pixels)}) {
+    Bytes out(pixels.size());
+    EXPECT_THAT(
+        test::refusal_of([&] { decode_image(file, "a.png", 3, out, &is_stopped); }, "/none"),
+        HasSubstr("decoding was stopped"));
+  }
+}
+
 // Each scan is decoded over the whole image: a small file would take hours.
 TEST(ImageFile, RefusesAJpegOfThousandsOfScans) {
   Bytes file = test::jpeg(8, 8, {.is_progressive = true}, Bytes(192));
@@ -147,7 +248,7 @@ TEST(ImageFile, RefusesAJpegOfThousandsOfScans) {
   file.resize(file.size() - 2);
   for (int i = 0; i < 1000; ++i) file.insert(file.end(), scan.begin(), scan.end());
   file.insert(file.end(), {0xFF, 0xD9});
-  EXPECT_EQ(refusal(file), "a.png: it is a broken JPEG image: it has more than 500 scans");
+  EXPECT_EQ(refusal(file), "a.png: it is a broken JPEG image: it has more than 100 scans");
 }
 
 }  // namespace
