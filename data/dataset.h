@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace disttf::data {
 
@@ -54,6 +55,8 @@ struct Dataset {
   Split validation;                     // 5 000
   Split test;                           // 10 000
   std::shared_ptr<const void> storage;  // the memory that the splits point into
+  // What looks wrong with a user's own data, a sentence each (data/own/findings.h).
+  std::vector<std::string> findings{};
 };
 
 }  // namespace disttf::data

@@ -155,6 +155,21 @@ std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std
   return parse_as(kBytes, bytes, out, detail);
 }
 
+std::uint64_t idx_file_bytes(std::span<const std::uint8_t> head) noexcept {
+  constexpr std::uint64_t kUnknown = UINT64_MAX;
+  if (head.size() < kMagicBytes) return kUnknown;
+  if (head[0] != 0 || head[1] != 0 || head[2] != kBytes.type || !kBytes.allows(head[3])) return 0;
+  IdxView view;
+  view.dimensions = head[3];
+  const std::size_t header_bytes = kMagicBytes + 4 * view.dimensions;
+  if (head.size() < header_bytes) return kUnknown;
+  for (std::size_t i = 0; i < view.dimensions; ++i) {
+    view.sizes.at(i) = read_big_endian(head.subspan(kMagicBytes + 4 * i, 4));
+  }
+  std::size_t count = 0;
+  return count_bytes(kBytes, view, count) ? header_bytes + count : kUnknown;
+}
+
 std::error_code parse_images(std::span<const std::uint8_t> bytes, const ImageShape& shape,
                              std::span<const std::uint8_t>& images, std::string& detail) {
   IdxView view;

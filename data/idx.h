@@ -37,6 +37,10 @@ struct IdxView {
 [[nodiscard]] std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out,
                                         std::string& detail);
 
+// How long a file of bytes is that begins with `head`, header and all; the largest number there is
+// where more of the header is needed, 0 where it is none.
+[[nodiscard]] std::uint64_t idx_file_bytes(std::span<const std::uint8_t> head) noexcept;
+
 // An image file: [rows, height, width], and a fourth size, the channels, where there are several.
 // `images`: rows of shape.size() bytes.
 [[nodiscard]] std::error_code parse_images(std::span<const std::uint8_t> bytes,

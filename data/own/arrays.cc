@@ -13,10 +13,10 @@
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/own/block_words.h"
-#include "data/own/csv_cells.h"
 #include "data/own/lower_case.h"
 #include "data/own/npy.h"
 #include "data/own/npz.h"
+#include "data/own/shown_text.h"
 
 namespace disttf::data {
 namespace {

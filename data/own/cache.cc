@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::json;
 using Path = std::filesystem::path;
 
-constexpr int kCacheVersion = 3;
+constexpr int kCacheVersion = 4;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
 constexpr const char* kIndexName = "index.json";
 
@@ -178,6 +178,7 @@ CacheIndex index_from(const Json& json) {
                       .rows_of_class = part.at("rows_of_class").get<std::vector<std::uint64_t>>()};
   }
   index.checksum = json.at("checksum");
+  index.warnings = json.at("warnings").get<std::vector<std::string>>();
   return index;
 }
 
@@ -192,7 +193,8 @@ struct CacheStorage {
   std::vector<float> scales;
 };
 
-std::string sha256_of(const FileDescriptor& file, const Path& path) {
+std::string sha256_of(const FileDescriptor& file, const Path& path,
+                      const std::function<void()>& on_block) {
   constexpr std::size_t kBlockBytes = std::size_t{1} << 20U;
   Sha256 sum;
   std::vector<std::byte> block(kBlockBytes);
@@ -201,12 +203,14 @@ std::string sha256_of(const FileDescriptor& file, const Path& path) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_at("cannot read", path);
     if (count == 0) return sum.hex();
+    if (on_block) on_block();
     sum.update(std::span(block).first(static_cast<std::size_t>(count)));
     offset += count;
   }
 }
 
-Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha256) {
+Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha256,
+                     const std::function<void()>& on_block) {
   struct stat status {};
   const FileDescriptor file = open_for_reading(path, status);
   if (static_cast<std::size_t>(status.st_size) != bytes) {
@@ -215,7 +219,7 @@ Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha
                        "; remove the folder, and it is made again");
   }
   // Read for that, and not mapped: a file larger than memory is not to fill it.
-  if (sha256_of(file, path) != sha256) {
+  if (sha256_of(file, path, on_block) != sha256) {
     throw UnusableData(path.string() +
                        ": its SHA-256 is not the one in its index; remove the folder, and it is "
                        "made again");
@@ -309,6 +313,7 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   Json json = contents_of(index);
   json["source"] = index.source;
   json["checksum"] = index.checksum;
+  json["warnings"] = index.warnings;
   const std::string text = json_text(json, {.indent = 1, .only_ascii = true}) + "\n";
   const auto bytes = std::as_bytes(std::span(text));
   GrowingFile file(temporary_ / kIndexName);
@@ -363,7 +368,8 @@ float scale_of(const ColumnSummary& column) {
 }
 
 // Maps a part and hands its memory to `split`.
-void open_part(const Path& directory, Part part, CacheStorage& storage, Split& split) {
+void open_part(const Path& directory, Part part, const std::function<void()>& on_block,
+               CacheStorage& storage, Split& split) {
   const CacheIndex& index = storage.index;
   const auto place = static_cast<std::size_t>(part);
   const CachedPart& cached = index.parts[place];
@@ -373,9 +379,9 @@ void open_part(const Path& directory, Part part, CacheStorage& storage, Split& s
   Mapping& examples = storage.examples[place];
   Mapping& labels = storage.labels[place];
   examples = map_verified(examples_of(directory, part), cached.rows * example_bytes,
-                          cached.examples_sha256);
-  labels =
-      map_verified(labels_of(directory, part), cached.rows * label_bytes, cached.labels_sha256);
+                          cached.examples_sha256, on_block);
+  labels = map_verified(labels_of(directory, part), cached.rows * label_bytes, cached.labels_sha256,
+                        on_block);
   // Mapped memory begins at a page, and so is aligned for floats.
   if (index.images) {
     split.images = {reinterpret_cast<const std::uint8_t*>(examples.bytes().data()),
@@ -399,13 +405,14 @@ void open_part(const Path& directory, Part part, CacheStorage& storage, Split& s
 
 }  // namespace
 
-Dataset open_cache(const Path& directory, const CacheIndex& index) {
+Dataset open_cache(const Path& directory, const CacheIndex& index,
+                   const std::function<void()>& on_block) {
   auto storage = std::make_shared<CacheStorage>();
   storage->index = index;
   Dataset dataset;
-  open_part(directory, Part::kTrain, *storage, dataset.train);
-  open_part(directory, Part::kValidation, *storage, dataset.validation);
-  open_part(directory, Part::kTest, *storage, dataset.test);
+  open_part(directory, Part::kTrain, on_block, *storage, dataset.train);
+  open_part(directory, Part::kValidation, on_block, *storage, dataset.validation);
+  open_part(directory, Part::kTest, on_block, *storage, dataset.test);
   for (const std::string& name : storage->index.classes) {
     storage->class_names.emplace_back(name);
   }

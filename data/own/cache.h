@@ -8,12 +8,13 @@
 //   index.json           what they are, written last; with its SHA-256 of each
 //
 // All of it is made under another name and then renamed, so a folder that is there is whole. It is
-// made again where the version, the source or how that is to be read has changed.
+// made again where the version, the source (file_stamp.h) or how that is to be read has changed.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,9 @@ struct CacheIndex {
   std::optional<ImageShape> images;        // of each
   std::array<CachedPart, kParts> parts{};  // by Part
   std::string checksum;                    // SHA-256 over all that is above, but for the source
+  // Sentences on how the files were read that findings_of() repeats; no part of the checksum, as
+  // they have paths.
+  std::vector<std::string> warnings{};
 };
 
 // Makes such a folder. What is not finished is removed with it. Throws std::system_error with a
@@ -75,8 +79,10 @@ class CacheWriter {
 // None: there is no such folder, or one of another version, or somebody has changed its index.
 [[nodiscard]] std::optional<CacheIndex> read_cache_index(const std::filesystem::path& directory);
 
-// The data set, mapped; `index` is the folder's. Compares the checksums. Throws UnusableData where
-// they differ, and std::system_error where it cannot be read.
-[[nodiscard]] Dataset open_cache(const std::filesystem::path& directory, const CacheIndex& index);
+// The data set, mapped; `index` is the folder's. Compares the checksums; `on_block` is called again
+// and again meanwhile, and may throw. Throws UnusableData where they differ, and std::system_error
+// where it cannot be read.
+[[nodiscard]] Dataset open_cache(const std::filesystem::path& directory, const CacheIndex& index,
+                                 const std::function<void()>& on_block);
 
 }  // namespace disttf::data

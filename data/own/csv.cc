@@ -1,23 +1,21 @@
 #include "data/own/csv.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "data/own/block_words.h"
+#include "data/own/class_name.h"
 #include "data/own/csv_cells.h"
 #include "data/own/in_order.h"
+#include "data/own/shown_text.h"
+#include "data/own/table_head.h"
 #include "data/own/text_pieces.h"
 
 namespace disttf::data {
 namespace {
-
-constexpr std::array<char, 4> kDelimiters = {',', ';', '\t', '|'};
-constexpr std::array<std::string_view, 4> kLabelNames = {"label", "class", "target", "species"};
 
 // What one column is.
 enum class Use : std::uint8_t { kNumber, kTarget, kLabel, kIgnored };
@@ -31,6 +29,7 @@ struct CsvTable {
   std::vector<std::string> numbers;  // names of those
   std::string label;
   std::uint64_t names_line = 0;  // 0: no line of names
+  std::vector<std::string> warnings{};
 
   // "iris.csv, line 7, column 3 (petal width)"
   [[nodiscard]] std::string place(std::uint64_t line, std::size_t column) const {
@@ -47,62 +46,15 @@ std::string why_no_number(std::string_view cell) {
                       : shown(cell) + " is not a number of 32 bits";
 }
 
-bool is_number(const std::string& cell) {
-  float ignored = 0;
-  return read_number(cell, ignored);
-}
-
-// Up to the newline that is in no quotes.
-std::string_view first_line_of(std::string_view text) {
-  bool is_quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    is_quoted = text[at] == '"' ? !is_quoted : is_quoted;
-    if (text[at] == '\n' && !is_quoted) {
-      return text.substr(0, at + 1);
-    }
-  }
-  return text;
-}
-
-char most_frequent_delimiter(std::string_view line) {
-  std::array<std::size_t, kDelimiters.size()> counts{};
-  bool is_quoted = false;
-  for (const char c : line) {
-    is_quoted = c == '"' ? !is_quoted : is_quoted;
-    const auto* const found = std::ranges::find(kDelimiters, c);
-    if (!is_quoted && found != kDelimiters.end()) {
-      ++counts.at(static_cast<std::size_t>(found - kDelimiters.begin()));
-    }
-  }
-  return kDelimiters.at(
-      static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
-}
-
-// Whether `first` has the names of the columns, whose first row is `second`, if there is one.
-bool is_line_of_names(const std::vector<std::string>& first,
-                      const std::vector<std::string>& second) {
-  if (std::ranges::none_of(first, is_number)) {
-    return true;
-  }
-  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
-    if (!is_number(first[i]) && is_number(second[i])) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // The column that `text` names, or numbers from 1.
 std::size_t column_of(const CsvTable& table, const std::string& flag, const std::string& text) {
   const auto named = std::ranges::find(table.names, text);
   if (named != table.names.end()) {
     return static_cast<std::size_t>(named - table.names.begin());
   }
-  std::size_t number = 0;
-  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && stopped == text.data() + text.size() && number >= 1 &&
-      number <= table.names.size()) {
-    return number - 1;
+  std::size_t column = 0;
+  if (counts_a_column(text, table.names.size(), column)) {
+    return column;
   }
   throw UnusableData("--" + flag + ": " + table.path + " has no column " + shown(text) +
                      "; a name of its first line or a number from 1 to " +
@@ -142,10 +94,10 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
                        " is one of --ignore_columns as well");
   }
   table.uses[label] = options.label_is_number ? Use::kTarget : Use::kLabel;
-  table.label = printable(table.names[label]);
+  table.label = table.names[label];
   for (std::size_t i = 0; i < table.names.size(); ++i) {
     if (table.uses[i] == Use::kNumber) {
-      table.numbers.push_back(printable(table.names[i]));
+      table.numbers.push_back(table.names[i]);
     }
   }
   if (table.numbers.empty()) {
@@ -158,36 +110,19 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
 // names.
 CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t line,
                   const CsvOptions& options, std::string_view& rows) {
+  TableHeadOptions head_options{.named_columns = options.ignored_columns,
+                                .known_names = options.known_names};
+  if (!options.label_column.empty()) {
+    head_options.named_columns.push_back(options.label_column);
+  }
+  TableHead head = read_table_head(text, line, head_options, path);
   CsvTable table;
   table.path = path;
-  CsvCells empty_lines(text, '\n');
-  while (empty_lines.skip_empty_line()) ++line;
-  rows = empty_lines.rest();
-  if (rows.empty()) {
-    throw UnusableData(path + ": there are no lines in it" +
-                       (options.skipped_lines == 0 ? "" : " behind those that are skipped"));
-  }
-  const std::string_view first = first_line_of(rows);
-  const std::string_view below = rows.substr(first.size());
-  table.delimiter = most_frequent_delimiter(first);
-  // They were skipped before it was known that tabs mean something.
-  const std::string_view skipped = text.substr(0, text.size() - rows.size());
-  if (const std::size_t tab = skipped.find('\t');
-      table.delimiter == '\t' && tab != std::string_view::npos) {
-    const auto lines = std::ranges::count(skipped.substr(tab), '\n');
-    throw UnusableData(path + ", line " + std::to_string(line - static_cast<std::uint64_t>(lines)) +
-                       ": all its cells are empty");
-  }
-  table.names = cells_of_line(first, table.delimiter);
-  if (is_line_of_names(table.names, below.empty() ? std::vector<std::string>()
-                                                  : cells_of_line(below, table.delimiter))) {
-    table.names_line = line;
-    rows = below;
-  } else {
-    for (std::size_t i = 0; i < table.names.size(); ++i) {
-      table.names[i] = std::to_string(i + 1);
-    }
-  }
+  table.delimiter = head.delimiter;
+  table.names = std::move(head.names);
+  table.names_line = head.has_names ? head.line : 0;
+  table.warnings = std::move(head.warnings);
+  rows = head.rows;
   choose_columns(table, options);
   return table;
 }
@@ -255,12 +190,29 @@ class PieceParser {
     if (cell.empty()) {
       throw UnusableData(table_.place(line_of(begin), column) + ": the label is missing");
     }
+    const std::size_t words = block_.words.size();
     block_.labels.push_back(words_.place_of(cell));
+    if (block_.words.size() > words) {
+      check_label(cell, column, begin);
+    }
     if (block_.words.size() > kMostBlockWords) {
       throw UnusableData(table_.path + ": column " + shown(table_.label) + " has more than " +
                          std::to_string(kMostBlockWords) +
                          " values, which are not classes; --label_column says which one is, and "
                          "--label_type number takes numbers");
+    }
+  }
+  // What a class may be called.
+  void check_label(std::string_view cell, std::size_t column, const char* begin) {
+    if (cell.find('\0') != std::string_view::npos) {
+      throw UnusableData(table_.place(line_of(begin), column) + ": the label " + shown(cell) +
+                         " has a byte that is zero");
+    }
+    if (cell.size() > kMostNameBytes) {
+      check_length(begin);
+      throw UnusableData(table_.place(line_of(begin), column) + ": the label has " +
+                         std::to_string(cell.size()) + " bytes; at most " +
+                         std::to_string(kMostNameBytes) + " are allowed");
     }
   }
   // Throws where the line that begins there has another number of cells: then that is what is wrong
@@ -274,9 +226,15 @@ class PieceParser {
       ++cells;
     } while (!line.line_ended());
     if (cells != table_.uses.size()) {
+      const char* const stop = line.rest().empty() ? end : line.rest().data();
+      const std::string_view text(begin, static_cast<std::size_t>(stop - begin));
+      const std::size_t last = text.find_last_not_of("\r\n");
+      const bool has_cr = last != std::string_view::npos &&
+                          text.substr(0, last).find('\r') != std::string_view::npos;
       throw UnusableData(table_.path + ", line " + std::to_string(line_of(begin)) + ": " +
                          std::to_string(cells) + (cells == 1 ? " cell" : " cells") +
-                         " where the first line has " + std::to_string(table_.uses.size()));
+                         " where the first line has " + std::to_string(table_.uses.size()) +
+                         (has_cr ? "; a CR alone, as this line has one, ends no line" : ""));
     }
   }
 
@@ -312,6 +270,13 @@ class CsvSource final : public RowSource {
     return table_.numbers;
   }
   [[nodiscard]] const std::string& label_column() const noexcept override { return table_.label; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept override {
+    return table_.warnings;
+  }
+  [[nodiscard]] const std::vector<std::string>& all_names() const noexcept override {
+    return table_.names;
+  }
+  [[nodiscard]] bool has_names() const noexcept override { return table_.names_line != 0; }
   [[nodiscard]] std::uint64_t bytes_read() const noexcept override { return pieces_.bytes_read(); }
 
   [[nodiscard]] bool next(RowBlock& block) override {

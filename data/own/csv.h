@@ -3,12 +3,9 @@
 //   sepal_length,sepal_width,species
 //   5.1,3.5,setosa
 //
-// One column is the label, the others are numbers. What is not told is found out:
-//
-//   delimiter   the one of , ; tab | that the first line has most of
-//   names       the first line is one of names if a cell of it is no number and the one below is,
-//               or if there are no numbers in it; else the columns are called 1, 2, ...
-//   label       the column called label, class, target or species, in any case; else the last
+// One column is the label, the others are numbers. What separates cells and whether the first line
+// has names is found out (table_head.h), and so is which column is the label: the one called label,
+// class, target or species, in any case; else the last.
 //
 // Numbers are as in C, with a point; blanks around a cell do not count, empty lines neither. (A
 // line of tabs is no empty one where these separate cells.)
@@ -30,6 +27,8 @@ struct CsvOptions {
   std::vector<std::string> ignored_columns{};  // the same; neither numbers nor label
   std::size_t skipped_lines = 0;               // at the beginning of the file
   std::size_t threads = 1;                     // that parse
+  // Of the set's first file, label and all; none: this is the first.
+  std::vector<std::string> known_names{};
 };
 
 // Throws UnusableData, and std::system_error where the file cannot be read.

@@ -59,7 +59,8 @@ std::string_view CsvCells::next() {
   while (!rest_.empty() && rest_.front() != delimiter_ && is_blank(rest_.front())) {
     rest_.remove_prefix(1);
   }
-  const std::string_view cell = rest_.starts_with('"') ? quoted() : plain();
+  was_quoted_ = rest_.starts_with('"');
+  const std::string_view cell = was_quoted_ ? quoted() : plain();
   end_cell();
   return cell;
 }
@@ -134,19 +135,6 @@ std::vector<std::string> cells_of_line(std::string_view text, char delimiter) {
     cells.emplace_back(line.next());
   } while (!line.line_ended());
   return cells;
-}
-
-std::string printable(std::string_view cell) {
-  constexpr std::size_t kMost = 60;
-  std::size_t length = std::min(cell.size(), kMost);
-  const auto is_inside = [&](std::size_t at) {  // of a character of UTF-8
-    return at < cell.size() && (static_cast<unsigned char>(cell[at]) & 0xC0U) == 0x80U;
-  };
-  while (length > 0 && is_inside(length)) --length;
-  std::string text(cell.substr(0, length));
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return cell.size() > length ? text + "..." : text;
 }
 
 bool read_number(std::string_view cell, float& number) noexcept {

@@ -29,6 +29,8 @@ class CsvCells {
   // Whether that cell is not as RFC 4180 has them: a quote that nothing closes, or something
   // behind the one that does.
   [[nodiscard]] bool is_malformed() const noexcept { return is_malformed_; }
+  // Whether next() has found that cell in quotes.
+  [[nodiscard]] bool was_quoted() const noexcept { return was_quoted_; }
   // Takes an empty line off, if there is one.
   [[nodiscard]] bool skip_empty_line() noexcept;
   [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
@@ -43,14 +45,12 @@ class CsvCells {
   char delimiter_;
   bool line_ended_ = true;
   bool is_malformed_ = false;
+  bool was_quoted_ = false;
   std::string unescaped_;  // of a quoted cell with quotes in it
 };
 
 // All cells of the first line of `text`.
 [[nodiscard]] std::vector<std::string> cells_of_line(std::string_view text, char delimiter);
-
-// For people: control characters become question marks, what is long is cut.
-[[nodiscard]] std::string printable(std::string_view cell);
 
 // How long the number is that `text` begins with, if it has as few digits as most have: then
 // `number` is it, as read_number() would have it, unless more of it follows (an exponent, say).

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/error.h"
 #include "data/file.h"
 #include "data/gzip.h"
 #include "data/idx.h"
@@ -83,16 +84,30 @@ std::map<std::string, Path> files_in(const Path& directory) {
   return found;
 }
 
-Bytes contents_of(const Path& path) {
+// A few bytes may inflate to any number: no more is inflated than the header says that there is.
+Bytes extracted(const Bytes& compressed, const Path& path, const std::function<void()>& on_block) {
+  Bytes bytes;
+  std::span<const std::uint8_t> rest = compressed;
+  const std::error_code error = gunzip_pieces(
+      [&rest] { return std::exchange(rest, {}); },
+      [&](std::span<const std::uint8_t> piece) {
+        if (on_block) on_block();
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+        const std::uint64_t most = std::min<std::uint64_t>(idx_file_bytes(bytes), kMostFileBytes);
+        return bytes.size() > most ? make_error_code(DataError::kIdxTrailingBytes)
+                                   : std::error_code{};
+      });
+  // What is wrong with the header is for the parser to say.
+  if (error && !bytes.empty() && idx_file_bytes(bytes) == 0) return bytes;
+  if (error) throw UnusableData(path.string() + ": " + error.message());
+  return bytes;
+}
+
+Bytes contents_of(const Path& path, const std::function<void()>& on_block) {
   Bytes bytes = read_file(path, kMostFileBytes);
-  if (lower_case(path.extension().string()) != kZipped) {
-    return bytes;
-  }
-  Bytes extracted;
-  if (const std::error_code error = gunzip(bytes, kMostFileBytes, extracted)) {
-    throw UnusableData(path.string() + ": " + error.message());
-  }
-  return extracted;
+  if (on_block) on_block();
+  return lower_case(path.extension().string()) == kZipped ? extracted(bytes, path, on_block)
+                                                          : std::move(bytes);
 }
 
 // One of the two parts that there are files for.
@@ -114,7 +129,7 @@ IdxView parsed(const Bytes& bytes, const Path& path) {
 }
 
 Images read_part(const std::map<std::string, Path>& files, const std::string& part,
-                 const Path& directory) {
+                 const Path& directory, const std::function<void()>& on_block) {
   const auto path_of = [&](const std::string& kind) -> const Path& {
     const auto found = files.find(part + kind);
     if (found == files.end()) {
@@ -126,8 +141,8 @@ Images read_part(const std::map<std::string, Path>& files, const std::string& pa
   const Path& images_path = path_of(" images");
   const Path& labels_path = path_of(" labels");
   Images result;
-  result.image_bytes = contents_of(images_path);
-  result.label_bytes = contents_of(labels_path);
+  result.image_bytes = contents_of(images_path, on_block);
+  result.label_bytes = contents_of(labels_path, on_block);
   const IdxView images = parsed(result.image_bytes, images_path);
   const IdxView labels = parsed(result.label_bytes, labels_path);
   if (images.dimensions < 3 || labels.dimensions != 1) {
@@ -158,7 +173,46 @@ Images read_part(const std::map<std::string, Path>& files, const std::string& pa
 struct Storage {
   std::array<Bytes, kParts> images;
   std::array<Bytes, kParts> labels;
+  std::vector<std::string> names;  // of classes, where they are not 0, 1, 2, ...
+  std::vector<std::string_view> views;
 };
+
+// The labels that occur become 0, 1, 2, ... Returns how many there are.
+std::size_t number_classes(Storage& storage) {
+  constexpr std::size_t kMost = 256;
+  std::array<bool, kMost> occurs{};
+  for (const Bytes& labels : storage.labels) {
+    for (const std::uint8_t label : labels) occurs.at(label) = true;
+  }
+  std::array<std::uint8_t, kMost> places{};
+  std::size_t classes = 0;
+  for (std::size_t label = 0; label < kMost; ++label) {
+    if (!occurs.at(label)) continue;
+    places.at(label) = static_cast<std::uint8_t>(classes++);
+    storage.names.push_back(std::to_string(label));
+  }
+  if (storage.names.back() == std::to_string(classes - 1)) {
+    storage.names.clear();
+    return classes;
+  }
+  for (Bytes& labels : storage.labels) {
+    for (std::uint8_t& label : labels) label = places.at(label);
+  }
+  storage.views.assign(storage.names.begin(), storage.names.end());
+  return classes;
+}
+
+// A test of which no label is one that is trained on has other data: every answer would be wrong.
+void check_test_labels(const Storage& storage, const Path& directory) {
+  std::array<bool, 256> trained{};
+  for (const std::uint8_t label : storage.labels[0]) trained.at(label) = true;
+  if (std::ranges::none_of(storage.labels[2],
+                           [&trained](std::uint8_t label) { return trained.at(label); })) {
+    throw UnusableData("--data: " + directory.string() +
+                       ": no label for test is one that is trained on; labels of the same classes "
+                       "are needed");
+  }
+}
 
 // Copies row after row to where it belongs.
 void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
@@ -177,11 +231,12 @@ void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
 
 bool has_idx_files(const Path& directory) { return !files_in(directory).empty(); }
 
-Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_out) {
+Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_out,
+                        const std::function<void()>& on_block) {
   const std::map<std::string, Path> files = files_in(directory);
   auto storage = std::make_shared<Storage>();
-  Images train = read_part(files, "train", directory);
-  const Images test = read_part(files, "test", directory);
+  Images train = read_part(files, "train", directory, on_block);
+  const Images test = read_part(files, "test", directory, on_block);
   if (test.shape != train.shape) {
     const auto text = [](const ImageShape& shape) {
       return std::to_string(shape.height) + "x" + std::to_string(shape.width) + "x" +
@@ -200,6 +255,13 @@ Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_ou
   dataset.shape = shape;
   const std::array<Split*, kParts> splits = {&dataset.train, &dataset.validation, &dataset.test};
   Sha256 sum;
+  check_test_labels(*storage, directory);
+  dataset.classes = number_classes(*storage);
+  dataset.class_names = storage->views;
+  for (const std::string& class_name : storage->names) {
+    sum.update(std::as_bytes(std::span(class_name)));
+    sum.update(std::as_bytes(std::span("\n", 1)));
+  }
   for (std::size_t part = 0; part < kParts; ++part) {
     *splits[part] = {.images = storage->images[part], .labels = storage->labels[part]};
     if (splits[part]->labels.empty()) {
@@ -207,14 +269,13 @@ Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_ou
                          part_name(static_cast<Part>(part)) +
                          "; more of them, or a larger share in --hold_out, are needed");
     }
-    dataset.classes = std::max<std::size_t>(
-        dataset.classes, std::size_t{*std::ranges::max_element(splits[part]->labels)} + 1);
     sum.update(std::as_bytes(splits[part]->images));
     sum.update(std::as_bytes(splits[part]->labels));
   }
   if (dataset.classes < 2) {
-    throw UnusableData("--data: " + directory.string() +
-                       ": all labels are 0; two classes at least are needed");
+    throw UnusableData("--data: " + directory.string() + ": all labels are " +
+                       (storage->names.empty() ? "0" : storage->names.front()) +
+                       "; two classes at least are needed");
   }
   dataset.checksum = sum.hex();
   dataset.storage = std::move(storage);

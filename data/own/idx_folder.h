@@ -5,11 +5,13 @@
 //   channels)] labels   ...labels...idx1-ubyte                                  [rows]
 //
 // With the word test or t10k a file is of the test, with the word train it is trained on. All
-// images have one shape; there are as many classes as the largest label and one more. Rows for
-// validation are held out of those that are trained on.
+// images have one shape. The classes are the labels that occur (class_name.h), in order, each
+// called as its number: of labels from 1 to 26 there are 26 classes. Rows for validation are held
+// out of those that are trained on.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "data/dataset.h"
 #include "data/own/hold_out.h"
@@ -19,9 +21,11 @@ namespace disttf::data {
 // Whether there are such files in it.
 [[nodiscard]] bool has_idx_files(const std::filesystem::path& directory);
 
-// Reads them into memory; `name` is Dataset::name. Throws UnusableData, and std::system_error where
-// a file cannot be read. `hold_out`: its share for the test does not count.
+// Reads them into memory, a .gz no further than its header says that it goes; `name` is
+// Dataset::name. `on_block` is called again and again meanwhile, and may throw. Throws
+// UnusableData, and std::system_error where a file cannot be read. `hold_out`: its share for the
+// test does not count.
 [[nodiscard]] Dataset open_idx_folder(const std::filesystem::path& directory, std::string name,
-                                      HoldOut hold_out);
+                                      HoldOut hold_out, const std::function<void()>& on_block = {});
 
 }  // namespace disttf::data

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "data/own/block_words.h"
+#include "data/own/class_name.h"
 #include "data/own/csv_cells.h"
 #include "data/own/in_order.h"
+#include "data/own/shown_text.h"
 #include "data/own/text_pieces.h"
 
 namespace disttf::data {
@@ -39,29 +41,6 @@ std::string_view take_word(std::string_view& text) {
   text.remove_prefix(word.size());
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   return word;
-}
-
-// As classes are called: 1 of "+1" and "1.0". Empty: it is no number.
-std::string class_of(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-  }
-  std::array<char, 32> digits{};
-  const auto shown_as = [&digits](auto number) {
-    const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-    return std::string(digits.data(), result.ptr);
-  };
-  const char* const end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto [stopped, error] = std::from_chars(text.data(), end, whole);
-      error == std::errc() && stopped == end) {
-    return shown_as(whole);
-  }
-  float number = 0;
-  if (!read_number(text, number)) {
-    return {};
-  }
-  return shown_as(number == 0 ? 0.0F : number);  // -0 is 0
 }
 
 // Called from several threads, with a piece each.
@@ -107,15 +86,14 @@ class SparseParser {
       refuse("the label is missing: the line begins with " + shown_word(word));
     }
     float number = 0;
-    const std::string name = class_of(word);
-    if (name.empty() || (label_is_number_ && !read_number(word, number))) {
+    if (!read_number(word, number)) {
       refuse("the label " + shown_word(word) + " is not a number of 32 bits");
     }
     if (label_is_number_) {
       rows_.labels.targets.push_back(number);
       return;
     }
-    rows_.labels.labels.push_back(words_.place_of(name));
+    rows_.labels.labels.push_back(words_.place_of(class_name_of(word)));
     if (rows_.labels.words.size() > kMostBlockWords) {
       throw UnusableData(path_.string() + ": it has more than " + std::to_string(kMostBlockWords) +
                          " different labels, which are not classes; --label_type number takes "

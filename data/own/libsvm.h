@@ -6,8 +6,8 @@
 //
 // Indices ascend, from 1, or from 0 (scikit-learn writes them so). Rows become dense: they have a
 // column for every index up to the largest of all files of a set, which is why the files are read
-// twice. Labels are numbers; as classes they are the same whether +1, 1 or 1.0 is written. Lists of
-// labels and query identifiers (qid:) are refused. Empty lines do not count.
+// twice. Labels are numbers, and classes as class_name.h says. Lists of labels and query
+// identifiers (qid:) are refused. Empty lines do not count.
 //
 // A file is read in pieces, by several threads; rows are made dense a few million numbers at a
 // time.

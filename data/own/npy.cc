@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #include "data/little_endian.h"
-#include "data/own/csv_cells.h"
 #include "data/own/row_source.h"
+#include "data/own/shown_text.h"
 
 namespace disttf::data {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "data/error.h"
 #include "data/file.h"
-#include "data/own/csv_cells.h"
 #include "data/own/row_source.h"
+#include "data/own/shown_text.h"
 
 namespace disttf::data {
 namespace {

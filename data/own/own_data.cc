@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <chrono>
 #include <limits>
-#include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,8 +13,10 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/own/csv_cells.h"
+#include "data/own/classes.h"
+#include "data/own/findings.h"
 #include "data/own/idx_folder.h"
+#include "data/own/shown_text.h"
 #include "data/own/source_files.h"
 #include "data/posix_file_system.h"
 #include "data/sha256.h"
@@ -25,9 +26,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr std::size_t kMostClasses = 256;  // a label is one byte
 // Of the name that the result line begins with.
-constexpr std::size_t kMostNameBytes = 40;
+constexpr std::size_t kMostWordBytes = 40;
 constexpr std::chrono::minutes kConversionPatience{30};
 
 // What of a file's rows is held out: nothing of a part that has a file of its own.
@@ -45,10 +45,14 @@ HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
 
 // SHA-256 of all that the converted form depends on.
 std::string source_of(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
-  std::string text =
-      (options.label_is_number ? "number " : "class ") + options.label_column + "\nignored";
+  // Names may have any bytes, so their lengths go first.
+  const auto with_length = [](const std::string& name) {
+    return " " + std::to_string(name.size()) + " " + name;
+  };
+  std::string text = (options.label_is_number ? "number" : "class") +
+                     with_length(options.label_column) + "\nignored";
   for (const std::string& column : options.ignored_columns) {
-    text += " " + column;
+    text += with_length(column);
   }
   text += "\nskipped " + std::to_string(options.skipped_lines) + "\nheld out " +
           std::to_string(options.held_out.validation) + " " +
@@ -69,66 +73,6 @@ Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
           sha256_hex(std::as_bytes(std::span(text))).substr(0, kDigits) + ".data");
 }
 
-// The classes in the order that they are found, and in the one that they are to have.
-class Classes {
- public:
-  // The place of each word of a block.
-  std::vector<std::uint8_t> places_of(const std::vector<std::string>& words, const Path& path,
-                                      const std::string& column) {
-    std::vector<std::uint8_t> places;
-    for (const std::string& word : words) {
-      const auto [found, is_new] = places_.try_emplace(word, names_.size());
-      if (is_new) {
-        names_.push_back(word);
-      }
-      if (names_.size() > kMostClasses) {
-        throw UnusableData(path.string() + ": column \"" + column +
-                           "\" has more than 256 values; so many classes are allowed, and "
-                           "--label_column says which column has them; --label_type number takes "
-                           "numbers");
-      }
-      places.push_back(static_cast<std::uint8_t>(found->second));
-    }
-    return places;
-  }
-  // Whether they are rather what has been measured: many, and hardly ever the same, of so many
-  // rows.
-  [[nodiscard]] bool look_like_numbers(std::uint64_t rows) const {
-    constexpr std::size_t kMany = 20;
-    constexpr std::uint64_t kRowsOfAClass = 10;
-    return names_.size() > kMany && rows < kRowsOfAClass * names_.size() &&
-           std::ranges::all_of(names_, [](const std::string& name) {
-             float ignored = 0;
-             return read_number(name, ignored);
-           });
-  }
-  // By value where all of them are numbers, else as words.
-  std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const {
-    std::vector<std::size_t> order(names_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::vector<float> numbers(names_.size());
-    bool are_numbers = true;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      are_numbers = are_numbers && read_number(names_[i], numbers[i]);
-    }
-    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-      return are_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b]
-                                                     : names_[a] < names_[b];
-    });
-    std::vector<std::string> sorted;
-    final_places.assign(kMostClasses, 0);
-    for (const std::size_t place : order) {
-      final_places[place] = static_cast<std::uint8_t>(sorted.size());
-      sorted.push_back(printable(names_[place]));
-    }
-    return sorted;
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::map<std::string, std::size_t, std::less<>> places_;
-};
-
 // "images of 28x28x1"
 std::string kind_text(const std::optional<ImageShape>& images) {
   return images ? "images of " + std::to_string(images->height) + "x" +
@@ -143,11 +87,11 @@ void say(const OwnDataHooks& hooks, const char* what, const Path& path,
   if (!hooks.on_message) {
     return;
   }
-  const std::string beginning = std::string(what) + " " + path.string() + ": ";
+  const std::string beginning = std::string(what) + " " + escaped(path.string()) + ": ";
   hooks.on_message(images ? beginning + kind_text(images)
                           : beginning + std::to_string(columns) +
                                 (columns == 1 ? " column" : " columns") +
-                                " of numbers, the label is in column " + label_column);
+                                " of numbers, the label is in column " + printable(label_column));
 }
 
 // Reads all files of a set and writes the folder.
@@ -163,6 +107,8 @@ class Conversion {
       bytes_before_ += file.bytes;
     }
     check_parts();
+    check_classes_of(Part::kValidation);
+    check_classes_of(Part::kTest);
     CacheIndex index;
     index.name = own_data_name(options_.path);
     index.source = std::move(source);
@@ -176,17 +122,14 @@ class Conversion {
     index.classes = classes_.in_order(final_places);
     if (!options_.label_is_number && index.classes.size() < 2) {
       throw UnusableData("--data: " + options_.path.string() + ": all labels in column " +
-                         label_column_ + " are \"" + index.classes.front() +
+                         printable(label_column_) + " are \"" + printable(index.classes.front()) +
                          "\"; two classes at least are needed");
-    }
-    if (classes_.look_like_numbers(rows_[0]) && hooks_.on_message) {
-      hooks_.on_message("The labels are " + std::to_string(index.classes.size()) +
-                        " different numbers, taken for classes; --label_type number comes near to "
-                        "them instead");
     }
     if (options_.label_is_number) {
       index.target = target_sums_->summaries().front();
     }
+    index.warnings = warnings_;
+    for (const std::string& warning : classes_.warnings()) index.warnings.push_back(warning);
     writer_.finish(index, final_places);
     return index;
   }
@@ -195,10 +138,11 @@ class Conversion {
   void convert(const SourceFile& file) {
     const std::unique_ptr<RowSource> source = file.open([this](std::uint64_t bytes) {
       if (hooks_.on_progress) {
-        hooks_.on_progress(bytes, all_bytes());
+        hooks_.on_progress(bytes_before_ + bytes, all_bytes());
       }
     });
     check_columns(*source, file);
+    for (const std::string& warning : source->warnings()) warnings_.push_back(escaped(warning));
     check_room(*source);
     HoldOut hold_out(shares_of(file, files_, options_.held_out), hooks_.purpose,
                      hooks_.random_bits);
@@ -221,6 +165,7 @@ class Conversion {
       columns_ = source.columns();
       images_ = source.images();
       label_column_ = source.label_column();
+      has_names_ = source.has_names();
       sums_.emplace(columns_);
       target_sums_.emplace(std::vector{label_column_});
       counters_.emplace(columns_.size());
@@ -231,12 +176,18 @@ class Conversion {
       throw UnusableData(file.path.string() + ": it has " + kind_text(source.images()) + ", and " +
                          files_.front().path.string() + " has " + kind_text(images_));
     }
+    if (source.has_names() != has_names_) {
+      const auto says = [](bool has) { return has ? "has names of columns" : "has none"; };
+      throw UnusableData(file.path.string() + ": its first line " + says(source.has_names()) +
+                         ", that of " + files_.front().path.string() + " " + says(has_names_) +
+                         "; names are allowed in all files of a set, or in none");
+    }
     if (source.columns() != columns_ || source.label_column() != label_column_) {
-      throw UnusableData(file.path.string() + ": its columns are not those of " +
-                         files_.front().path.string() + " (" +
-                         std::to_string(source.columns().size()) + " of numbers and the label " +
-                         source.label_column() + ", there " + std::to_string(columns_.size()) +
-                         " and " + label_column_ + ")");
+      throw UnusableData(
+          file.path.string() + ": its columns are not those of " + files_.front().path.string() +
+          " (" + std::to_string(source.columns().size()) + " of numbers and the label " +
+          printable(source.label_column()) + ", there " + std::to_string(columns_.size()) +
+          " and " + printable(label_column_) + ")");
     }
   }
   // What can be known to fail is not begun.
@@ -264,6 +215,11 @@ class Conversion {
       for (end = begin + 1; end < block.rows() && part_of(end) == part;) ++end;
       append(part, block, labels, begin, end);
       rows_[static_cast<std::size_t>(part)] += end - begin;
+      if (!labels.empty()) {
+        for (std::size_t i = begin; i < end; ++i) {
+          is_there_.at(static_cast<std::size_t>(part)).set(labels[i]);
+        }
+      }
     }
     if (!images_) {
       counters_->add(block.numbers);
@@ -315,6 +271,27 @@ class Conversion {
       }
     }
   }
+  // A file of which no label is one that is trained on has other data: every answer would be
+  // wrong.
+  void check_classes_of(Part part) const {
+    if (std::ranges::find(files_, std::optional(part), &SourceFile::part) == files_.end()) return;
+    const auto& there = is_there_.at(static_cast<std::size_t>(part));
+    const auto& trained = is_there_.at(static_cast<std::size_t>(Part::kTrain));
+    if (there.none() || (there & trained).any()) return;
+    const auto some_of = [this](const std::bitset<kMostClasses>& set) {
+      constexpr std::size_t kNamed = 5;
+      std::string text;
+      std::size_t named = 0;
+      for (std::size_t i = 0; i < classes_.names().size(); ++i) {
+        if (!set.test(i) || ++named > kNamed) continue;
+        text += (text.empty() ? "\"" : ", \"") + printable(classes_.names()[i]) + "\"";
+      }
+      return text + (named > kNamed ? ", ..." : "");
+    };
+    throw UnusableData("--data: " + options_.path.string() + ": no label for " + part_name(part) +
+                       " (" + some_of(there) + ") is one that is trained on (" + some_of(trained) +
+                       "); labels of the same classes are needed");
+  }
   [[nodiscard]] std::uint64_t all_bytes() const {
     std::uint64_t sum = 0;
     for (const SourceFile& file : files_) sum += file.bytes;
@@ -329,6 +306,9 @@ class Conversion {
   std::vector<std::string> columns_;
   std::optional<ImageShape> images_;
   std::string label_column_;
+  bool has_names_ = false;
+  std::vector<std::string> warnings_;                       // of the files
+  std::array<std::bitset<kMostClasses>, kParts> is_there_;  // by part: which classes it has
   // Of the rows that are trained on, and of their labels where these are numbers.
   std::optional<ColumnSums> sums_;
   std::optional<ColumnSums> target_sums_;
@@ -393,7 +373,7 @@ std::string own_data_name(const std::filesystem::path& path) {
   // "." is called as the folder is.
   Path named = std::filesystem::absolute(path).lexically_normal();
   named = named.has_filename() ? named : named.parent_path();
-  std::string name = named.stem().string().substr(0, kMostNameBytes);
+  std::string name = named.stem().string().substr(0, kMostWordBytes);
   std::ranges::replace_if(
       name, [](unsigned char c) { return c <= ' ' || c > '~'; }, '_');
   return name.empty() ? "data" : name;
@@ -410,8 +390,8 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
     auto index = read_cache_index(result.directory);
     if (!index || index->source != source) return false;
     result.index = std::move(*index);
-    say(hooks, "Converted", options.path, result.index.images, result.index.columns.size(),
-        result.index.label_column);
+    say(hooks, "Using the converted form of", options.path, result.index.images,
+        result.index.columns.size(), result.index.label_column);
     return true;
   };
   if (is_done()) {
@@ -430,19 +410,27 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   return result;
 }
 
-bool holds_images(const OwnDataOptions& options) {
-  return is_idx_folder(options.path) || has_images(source_files(options, 1));
-}
-
-Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
-  if (!is_idx_folder(options.path)) {
-    const OwnData data = convert_own_data(options, hooks);
-    return open_cache(data.directory, data.index);
+OpenedOwnData open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  OpenedOwnData opened;
+  if (is_idx_folder(options.path)) {
+    refuse_table_options(options);
+    opened.dataset = open_idx_folder(
+        options.path, own_data_name(options.path),
+        {{.validation = options.held_out.validation, .test = 0}, hooks.purpose, hooks.random_bits},
+        hooks.on_block);
+    opened.dataset.findings = findings_of(opened.dataset);
+    return opened;
   }
-  refuse_table_options(options);
-  return open_idx_folder(
-      options.path, own_data_name(options.path),
-      {{.validation = options.held_out.validation, .test = 0}, hooks.purpose, hooks.random_bits});
+  opened.converted = convert_own_data(options, hooks);
+  const CacheIndex& index = opened.converted->index;
+  opened.dataset = open_cache(opened.converted->directory, index, hooks.on_block);
+  opened.dataset.findings = findings_of(index);
+  if (index.images) {
+    for (const std::string& finding : findings_of_pixels(opened.dataset)) {
+      opened.dataset.findings.push_back(finding);
+    }
+  }
+  return opened;
 }
 
 }  // namespace disttf::data

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct OwnDataHooks {
   // Now and then while a file is converted, or another task does that: then with zeros. May throw,
   // which ends it.
   std::function<void(std::uint64_t bytes, std::uint64_t all_bytes)> on_progress{};
+  // Again and again while files are read that need no conversion. May throw, which ends it.
+  std::function<void()> on_block{};
   std::function<void(const std::string& sentence)> on_message{};
 };
 
@@ -55,11 +58,13 @@ struct OwnData {
   CacheIndex index;
 };
 
+struct OpenedOwnData {
+  std::optional<OwnData> converted;  // none of IDX files
+  Dataset dataset;                   // with its findings
+};
+
 // The first word of the result line: "iris" of data/iris.csv.
 [[nodiscard]] std::string own_data_name(const std::filesystem::path& path);
-
-// Whether these are images. Throws as convert_own_data() does.
-[[nodiscard]] bool holds_images(const OwnDataOptions& options);
 
 // Converts it, unless that has been done. Throws UnusableData, and std::system_error where
 // something cannot be read or written, both with a sentence. REQUIRES: it is no folder of IDX
@@ -67,6 +72,6 @@ struct OwnData {
 [[nodiscard]] OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
 // The same, and opens it; or reads IDX files.
-[[nodiscard]] Dataset open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
+[[nodiscard]] OpenedOwnData open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
 }  // namespace disttf::data

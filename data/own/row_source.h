@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/own/shown_text.h"
 
 namespace disttf::data {
 
-// A sentence for the user: which file, line and column, what is there, what is allowed.
+// A sentence for the user: which file, line and column, what is there, what is allowed. It is
+// escaped() here, so that no name of a file and no cell in it can forge a line of the log.
 class UnusableData : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit UnusableData(const std::string& sentence) : std::runtime_error(escaped(sentence)) {}
 };
 
 // Rows that follow each other in a file.
@@ -46,6 +48,18 @@ class RowSource {
   // The names of a row's numbers, none of images, and of its label.
   [[nodiscard]] virtual const std::vector<std::string>& columns() const noexcept = 0;
   [[nodiscard]] virtual const std::string& label_column() const noexcept = 0;
+
+  // Of a table with a line of names: all of them, also of columns that are left out.
+  [[nodiscard]] virtual const std::vector<std::string>& all_names() const noexcept {
+    return columns();
+  }
+  // Whether the file has a line of names; else columns are called by numbers.
+  [[nodiscard]] virtual bool has_names() const noexcept { return false; }
+  // Sentences that the owner of the file should know, about other things than single rows.
+  [[nodiscard]] virtual const std::vector<std::string>& warnings() const noexcept {
+    static const std::vector<std::string> kNone;
+    return kNone;
+  }
 
   // Of every row, where they are images.
   [[nodiscard]] virtual std::optional<ImageShape> images() const noexcept { return std::nullopt; }

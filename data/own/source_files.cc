@@ -12,6 +12,7 @@
 #include "data/file.h"
 #include "data/own/arrays.h"
 #include "data/own/csv.h"
+#include "data/own/file_stamp.h"
 #include "data/own/image_folder.h"
 #include "data/own/libsvm.h"
 #include "data/own/lower_case.h"
@@ -48,10 +49,10 @@ std::optional<TableFormat> format_of(const Path& path) {
   return found == kEndings.end() ? std::nullopt : std::optional(found->format);
 }
 
-std::uint64_t bytes_of(const Path& path) {
+struct stat status_of(const Path& path) {
   struct stat status {};
-  const FileDescriptor file = open_for_reading(path, status);
-  return static_cast<std::uint64_t>(status.st_size);
+  static_cast<void>(open_for_reading(path, status));
+  return status;
 }
 
 // The paths in a folder, by name.
@@ -127,13 +128,6 @@ class SharedIndices {
   LibsvmIndices all_;
 };
 
-// Of one file; arrays in an archive have that one's.
-std::string stamp_of(const Path& path, std::uint64_t bytes) {
-  const auto written = std::filesystem::last_write_time(path).time_since_epoch().count();
-  return std::filesystem::absolute(path).string() + " " + std::to_string(bytes) + " " +
-         std::to_string(written) + "\n";
-}
-
 // Sparse text has neither names nor numbers of columns.
 void check_sparse(const OwnDataOptions& options, const Path& path) {
   const char* const given = !options.label_column.empty()      ? "--label_column: "
@@ -157,13 +151,15 @@ std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnD
                           .ignored_columns = options.ignored_columns,
                           .skipped_lines = options.skipped_lines,
                           .threads = threads};
+  const auto names = std::make_shared<std::vector<std::string>>();  // of the first file
   std::vector<SourceFile> files;
   for (const Table& table : tables) {
     SourceFile file;
     file.path = table.path;
     file.part = table.part;
-    file.bytes = bytes_of(table.path);
-    file.stamp = stamp_of(table.path, file.bytes);
+    const struct stat status = status_of(table.path);
+    file.bytes = static_cast<std::uint64_t>(status.st_size);
+    file.stamp = file_stamp(table.path, status);
     if (table.format == TableFormat::kLibsvm) {
       check_sparse(options, table.path);
       shared->add(table.path);
@@ -172,8 +168,12 @@ std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnD
         return open_libsvm(path, shared->options(), indices);
       };
     } else {
-      file.open = [csv, path = table.path](const SourceFile::Progress& /*on_progress*/) {
-        return open_csv(path, csv);
+      file.open = [csv, names, path = table.path](const SourceFile::Progress& /*on_progress*/) {
+        CsvOptions of_file = csv;
+        of_file.known_names = *names;
+        std::unique_ptr<RowSource> source = open_csv(path, of_file);
+        if (names->empty()) *names = source->all_names();
+        return source;
       };
     }
     files.push_back(std::move(file));
@@ -196,7 +196,8 @@ std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
     file.part = pair.part;
     file.bytes = pair.examples.bytes;
     for (const ArrayPlace& place : {pair.examples, pair.labels}) {
-      file.stamp += place.entry + " " + stamp_of(place.path, bytes_of(place.path));
+      file.stamp += std::to_string(place.entry.size()) + " " + place.entry + " " +
+                    file_stamp(place.path, status_of(place.path));
     }
     file.has_images = are_images(pair.examples);
     file.open = [pair, is_number = options.label_is_number](const SourceFile::Progress&) {

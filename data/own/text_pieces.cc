@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "data/own/row_source.h"
+#include "data/own/text_encoding.h"
 
 namespace disttf::data {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::uint64_t kLeastRoom = 4096;  // bytes
 
 // By memchr, which looks at many bytes at once: most have few of what is counted.
@@ -55,11 +55,13 @@ TextPieces::TextPieces(const std::filesystem::path& path, Quotes quotes, std::si
   struct stat status {};
   file_ = open_for_reading(path, status);
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
-  while (rest_.size() < kByteOrderMark.size() && read_more(rest_)) {
+  const auto head = read_open_file(file_, kEncodingHeadBytes, path);
+  const std::string refusal =
+      refused_encoding({reinterpret_cast<const char*>(head.data()), head.size()});
+  if (!refusal.empty()) throw UnusableData(path.string() + ": " + refusal);
+  while (rest_.size() < kByteOrderMarkBytes && read_more(rest_)) {
   }
-  if (rest_.starts_with(kByteOrderMark)) {
-    rest_.erase(0, kByteOrderMark.size());
-  }
+  rest_.erase(0, rest_.size() - without_byte_order_mark(rest_).size());
   skip(skipped_lines);
 }
 

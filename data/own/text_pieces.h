@@ -27,8 +27,8 @@ class TextPieces {
   // beginning, which need be no table.
   enum class Quotes : std::uint8_t { kHoldNewlines, kMeanNothing };
 
-  // A byte order mark is left out. Throws std::system_error where the file cannot be read;
-  // `piece_bytes` is for tests.
+  // A byte order mark is left out. Throws UnusableData for a file in another encoding
+  // (text_encoding.h), and std::system_error where it cannot be read; `piece_bytes` is for tests.
   TextPieces(const std::filesystem::path& path, Quotes quotes, std::size_t skipped_lines = 0,
              std::size_t piece_bytes = kPieceBytes);
 

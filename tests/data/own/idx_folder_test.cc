@@ -1,6 +1,7 @@
 // Folders of IDX files: which files they are, and one sentence for what they are not.
 #include "data/own/idx_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -127,6 +128,61 @@ TEST_F(IdxFolder, RefusesFilesThatDoNotFit) {
             "--data: " + scratch_.path().string() +
                 " has two files of the test labels, t10k-labels-idx1-ubyte and "
                 "test-labels-idx1-ubyte; of two data sets, move one to a folder of its own");
+}
+
+// The classes are the labels that occur.
+TEST_F(IdxFolder, HasNoClassesForGapsBetweenLabels) {
+  const ImageShape shape{.height = 1, .width = 1, .channels = 1};
+  const auto labels_of = [](std::uint32_t rows) {
+    Bytes bytes = labels_header(rows);
+    for (std::uint32_t row = 0; row < rows; ++row) bytes.push_back(row % 2 == 0 ? 7 : 200);
+    return bytes;
+  };
+  put("train-images-idx3-ubyte", images(100, shape));
+  put("train-labels-idx1-ubyte", labels_of(100));
+  put("t10k-images-idx3-ubyte", images(10, shape));
+  put("t10k-labels-idx1-ubyte", labels_of(10));
+  const Dataset dataset = open();
+  EXPECT_EQ(dataset.classes, 2U);
+  EXPECT_THAT(dataset.class_names, testing::ElementsAre("7", "200"));
+  EXPECT_EQ(dataset.test.labels[0], 0);
+  EXPECT_EQ(dataset.test.labels[1], 1);
+  const std::string checksum = dataset.checksum;
+  Bytes others = labels_of(100);
+  for (std::uint8_t& label : others) label = label == 200 ? 201 : label;
+  put("train-labels-idx1-ubyte", others);
+  EXPECT_EQ(open().classes, 3U) << "one of them in the test alone";
+  EXPECT_NE(open().checksum, checksum);
+}
+
+TEST_F(IdxFolder, RefusesATestOfOtherClasses) {
+  put_all();
+  Bytes others = labels_header(10);
+  others.insert(others.end(), 10, 9);
+  put("t10k-labels-idx1-ubyte", others);
+  EXPECT_EQ(refusal(), "--data: " + scratch_.path().string() +
+                           ": no label for test is one that is trained on; labels of the same "
+                           "classes are needed");
+}
+
+// A gigabyte of zeros behind ten labels: no more of it is made than the header says.
+TEST_F(IdxFolder, InflatesNoMoreThanTheHeaderSays) {
+  put_all();
+  std::filesystem::remove(scratch_.path() / "t10k-labels-idx1-ubyte");
+  Bytes bomb = labels(10);
+  bomb.resize(std::size_t{64} << 20U);
+  put("t10k-labels-idx1-ubyte.gz", test::gzip(bomb));
+  std::size_t blocks = 0;
+  EXPECT_EQ(test::refusal_of(
+                [&] {
+                  static_cast<void>(open_idx_folder(
+                      scratch_.path(), "mine",
+                      {{}, static_cast<std::uint32_t>(math::Purpose::kHoldOut), &math::random_bits},
+                      [&blocks] { ++blocks; }));
+                },
+                scratch_.path()),
+            "t10k-labels-idx1-ubyte.gz: the IDX file is longer than its header says");
+  EXPECT_LT(blocks, 20U) << "pieces of 256 KiB";
 }
 
 TEST_F(IdxFolder, RefusesACompressedFileThatIsNone) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "math/random.h"
+#include "tests/data/own/arrays_on_disk.h"
+#include "tests/data/own/images_on_disk.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::data {
@@ -45,7 +48,7 @@ class OwnDataTest : public testing::Test {
     hooks.on_message = [this](const std::string& sentence) { said_.push_back(sentence); };
     return hooks;
   }
-  Dataset open(const OwnDataOptions& options) { return open_own_data(options, hooks()); }
+  Dataset open(const OwnDataOptions& options) { return open_own_data(options, hooks()).dataset; }
   std::string refusal(const OwnDataOptions& options) {
     return test::refusal_of([&] { static_cast<void>(open(options)); }, scratch_.path());
   }
@@ -143,8 +146,11 @@ TEST_F(OwnDataTest, SaysThatNumbersWereTakenForClasses) {
   for (int row = 0; row < 100; ++row) {
     text += "1," + std::to_string(row) + "\n";
   }
-  EXPECT_EQ(open({.path = put("t.csv", text)}).classes, 100U);
-  EXPECT_THAT(said_.back(), HasSubstr("The labels are 100 different numbers, taken for classes"));
+  const Dataset dataset = open({.path = put("t.csv", text)});
+  EXPECT_EQ(dataset.classes, 100U);
+  EXPECT_THAT(
+      dataset.findings,
+      testing::Contains(HasSubstr("The labels are 100 different numbers, taken for classes")));
 }
 
 TEST_F(OwnDataTest, OfSparseFilesHasTheColumnsOfAll) {
@@ -185,7 +191,7 @@ TEST_F(OwnDataTest, IsConvertedOnce) {
   const std::string checksum = open({.path = path}).checksum;
   EXPECT_THAT(said_, ElementsAre(HasSubstr("Converting ")));
   EXPECT_EQ(open({.path = path}).checksum, checksum);
-  EXPECT_THAT(said_.back(), HasSubstr("Converted "));
+  EXPECT_THAT(said_.back(), HasSubstr("Using the converted form of "));
   EXPECT_NE(open({.path = path, .held_out = {.validation = 0.2, .test = 0.2}}).checksum, checksum);
   EXPECT_THAT(said_.back(), HasSubstr("Converting "));
 }
@@ -235,8 +241,9 @@ TEST_F(OwnDataTest, RemovesWhatAKilledConverterHasLeft) {
 
 TEST_F(OwnDataTest, IsMadeOnceWhereSeveralTasksWantIt) {
   const auto path = put("t.csv", rows(5000));
-  const int done = test::in_children(
-      4, [&] { return open_own_data({.path = path}, hooks()).train.labels.size() == 4000; });
+  const int done = test::in_children(4, [&] {
+    return open_own_data({.path = path}, hooks()).dataset.train.labels.size() == 4000;
+  });
   EXPECT_EQ(done, 4);
   EXPECT_THAT(names_in_cache(), testing::SizeIs(1));
 }
@@ -338,6 +345,232 @@ TEST_F(OwnDataTest, StopsWhereProgressThrows) {
   stopped.on_progress = [](std::uint64_t, std::uint64_t) { throw std::runtime_error("stopped"); };
   EXPECT_THROW(static_cast<void>(convert_own_data({.path = path}, stopped)), std::runtime_error);
   EXPECT_THAT(names_in_cache(), IsEmpty());
+}
+
+// Where a file has changed ------------------------------------------------------------------------
+
+class ChangedData : public OwnDataTest {
+ protected:
+  // As `touch -d @1` would: what a change of the bytes leaves is ctime and the inode alone.
+  static void date(const std::filesystem::path& path) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type{});
+  }
+  static struct stat status_of(const std::filesystem::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status;
+  }
+  // Writes the same number of bytes in place until the kernel's clock, which ticks every few
+  // milliseconds, gives them another ctime.
+  void overwrite(const std::filesystem::path& path, const test::Bytes& bytes) {
+    const struct stat before = status_of(path);
+    struct stat now = before;
+    while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+           now.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
+      test::write(path, bytes);
+      date(path);
+      now = status_of(path);
+    }
+    ASSERT_EQ(now.st_ino, before.st_ino);
+    ASSERT_EQ(now.st_size, before.st_size);
+    ASSERT_EQ(now.st_mtim.tv_sec, before.st_mtim.tv_sec);
+  }
+  static std::string heaps(bool is_swapped) {
+    std::string text = "x,label\n";
+    for (int row = 0; row < 60; ++row) {
+      text += std::to_string(row % 5) + "," + ((row % 2 == 0) == is_swapped ? "a" : "b") + "\n";
+    }
+    return text;
+  }
+};
+
+TEST_F(ChangedData, InPlaceWithItsSizeAndDateIsConvertedAnew) {
+  const auto path = put("t.csv", heaps(false));
+  date(path);
+  const std::string checksum = open({.path = path}).checksum;
+  overwrite(path, test::bytes_of(heaps(true)));
+  EXPECT_NE(open({.path = path}).checksum, checksum);
+}
+
+TEST_F(ChangedData, RenamedOverWithItsSizeAndDateIsConvertedAnew) {
+  const auto path = put("t.csv", heaps(false));
+  date(path);
+  const std::string checksum = open({.path = path}).checksum;
+  const auto other = put("other.csv", heaps(true));
+  date(other);
+  std::filesystem::rename(other, path);
+  EXPECT_NE(open({.path = path}).checksum, checksum);
+}
+
+TEST_F(ChangedData, OfAnImageInAFolderIsConvertedAnew) {
+  const auto image = [](std::uint8_t shade) {
+    return test::png(4, 4, PNG_FORMAT_GRAY, test::Bytes(16, shade));
+  };
+  for (int i = 0; i < 40; ++i) {
+    const auto folder = scratch_.path() / "set" / (i % 2 == 0 ? "a" : "b");
+    std::filesystem::create_directories(folder);
+    test::write(folder / (std::to_string(i) + ".png"), image(static_cast<std::uint8_t>(i)));
+  }
+  const auto path = scratch_.path() / "set" / "a" / "2.png";
+  ASSERT_EQ(image(7).size(), image(2).size());
+  date(path);
+  const std::string checksum = open({.path = scratch_.path() / "set"}).checksum;
+  overwrite(path, image(7));
+  EXPECT_NE(open({.path = scratch_.path() / "set"}).checksum, checksum);
+}
+
+TEST_F(ChangedData, OfArraysInAnArchiveIsConvertedAnew) {
+  const auto path = scratch_.path() / "a.npz";
+  const auto archive = [&](std::uint8_t shade) {
+    test::NpzWriter(path)
+        .add("x.npy", test::npy("|u1", "(40, 2, 2)", test::Bytes(160, shade)))
+        .add("y.npy", [] {
+          test::Bytes labels;
+          for (std::uint8_t i = 0; i < 40; ++i) labels.push_back(i % 2);
+          return test::npy("|u1", "(40,)", labels);
+        }());
+    return test::read(path);
+  };
+  const test::Bytes other = archive(9);
+  const test::Bytes first = archive(3);
+  ASSERT_EQ(other.size(), first.size());
+  date(path);
+  const std::string checksum = open({.path = path}).checksum;
+  overwrite(path, other);
+  EXPECT_NE(open({.path = path}).checksum, checksum);
+}
+
+TEST_F(ChangedData, ColumnsThatAreLeftOutAreToldApart) {
+  const auto path = put(
+      "t.csv", "a b,a,b,label\n" + [] {
+        std::string text;
+        for (int row = 0; row < 60; ++row) text += "1,2,3," + std::to_string(row % 2) + "\n";
+        return text;
+      }());
+  EXPECT_EQ(open({.path = path, .ignored_columns = {"a b"}}).column_names.size(), 2U);
+  EXPECT_EQ(open({.path = path, .ignored_columns = {"a", "b"}}).column_names.size(), 1U);
+}
+
+// Labels ------------------------------------------------------------------------------------------
+
+TEST_F(OwnDataTest, HasOneClassForAllWaysToWriteANumber) {
+  std::string train = "x,label\n";
+  std::string test = "x,label\n";
+  const std::vector<std::string> ways = {"1", "1.0", "+1", "1e0", "\"1\"", "10e-1", "1."};
+  for (int row = 0; row < 60; ++row) {
+    train +=
+        std::to_string(row) + "," + (row % 2 == 0 ? "2.50" : ways.at(row % ways.size())) + "\n";
+    test += std::to_string(row) + "," + (row % 2 == 0 ? "+2.5" : "1.000") + "\n";
+  }
+  put("d/train.csv", train);
+  put("d/test.csv", test);
+  const Dataset dataset = open({.path = scratch_.path() / "d"});
+  EXPECT_THAT(dataset.class_names, ElementsAre("1", "2.5"));
+  EXPECT_EQ(dataset.test.labels[0], 1);
+  EXPECT_EQ(dataset.test.labels[1], 0);
+}
+
+TEST_F(OwnDataTest, HasTheSameClassesInEveryFormat) {
+  std::string csv = "x,label\n";
+  std::string svm;
+  test::Bytes labels;
+  test::Bytes numbers;
+  for (int row = 0; row < 60; ++row) {
+    const float label = row % 2 == 0 ? 1.0F : 5.0F;
+    csv += "1," + std::string(row % 2 == 0 ? "1.0" : "5.0") + "\n";
+    svm += (row % 2 == 0 ? "+1 1:1\n" : "5.0 1:1\n");
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&label);
+    labels.insert(labels.end(), bytes, bytes + 4);
+    numbers.push_back(1);
+  }
+  test::NpzWriter(scratch_.path() / "t.npz")
+      .add("x.npy", test::npy("|u1", "(60, 1)", numbers))
+      .add("y.npy", test::npy("<f4", "(60,)", labels));
+  EXPECT_THAT(open({.path = put("t.csv", csv)}).class_names, ElementsAre("1", "5"));
+  EXPECT_THAT(open({.path = put("t.svm", svm)}).class_names, ElementsAre("1", "5"));
+  EXPECT_THAT(open({.path = scratch_.path() / "t.npz"}).class_names, ElementsAre("1", "5"));
+}
+
+TEST_F(OwnDataTest, OfAFolderOfImagesHasClassesByTheSameRule) {
+  const auto image = test::png(4, 4, PNG_FORMAT_GRAY, test::Bytes(16, 9));
+  for (const std::string folder : {"train/1", "train/007", "test/1.0", "test/007"}) {
+    for (int i = 0; i < 20; ++i) {
+      std::filesystem::create_directories(scratch_.path() / "set" / folder);
+      test::write(scratch_.path() / "set" / folder / (std::to_string(i) + ".png"), image);
+    }
+  }
+  EXPECT_THAT(open({.path = scratch_.path() / "set"}).class_names, ElementsAre("1", "007"));
+}
+
+TEST_F(OwnDataTest, KeepsNamesThatAreNotUtf8Apart) {
+  std::string text = "x,label\n";
+  for (int row = 0; row < 60; ++row) {
+    text += std::to_string(row) + "," + (row % 2 == 0 ? "f\xFCr" : "f\xF6r") + "\n";
+  }
+  const Dataset dataset = open({.path = put("latin1.csv", text)});
+  EXPECT_THAT(dataset.class_names, ElementsAre("f\xC3\xB6r", "f\xC3\xBCr"));
+  EXPECT_THAT(dataset.findings,
+              testing::Contains(testing::AllOf(HasSubstr("\"f\\xfcr\" is not UTF-8"),
+                                               HasSubstr("Windows-1252"))));
+  // The folder that was converted says it again.
+  EXPECT_EQ(open({.path = scratch_.path() / "latin1.csv"}).findings, dataset.findings);
+}
+
+TEST_F(OwnDataTest, KeepsNamesWithTabsAndLongOnesAsTheyAre) {
+  const std::string name(100, 'n');
+  std::string text = "\"x\n1\"," + name + "a," + name + "b,label\n";
+  for (int row = 0; row < 90; ++row) {
+    const std::vector<std::string> labels = {"\"a\tb\"", "\"a b\"", "\"a\nb\""};
+    text += "1,2,3," + labels.at(row % 3) + "\n";
+  }
+  const Dataset dataset = open({.path = put("t.csv", text)});
+  EXPECT_THAT(dataset.class_names, ElementsAre("a\tb", "a\nb", "a b"));
+  EXPECT_THAT(dataset.column_names, ElementsAre("x\n1", name + "a", name + "b"));
+}
+
+TEST_F(OwnDataTest, SaysThatAClassIsInTheTestAlone) {
+  put("d/train.csv", rows(40));
+  put("d/test.csv", "n,same,label\n1,2,odd\n1,2,strange\n");
+  EXPECT_THAT(
+      open({.path = scratch_.path() / "d"}).findings,
+      testing::Contains("class \"strange\" has no row to train on, but 0 for validation and "
+                        "1 for the test: no answer to them is right"));
+}
+
+TEST_F(OwnDataTest, RefusesATestOfOtherClasses) {
+  put("d/train.csv", rows(40));
+  put("d/test.csv", "n,same,label\n1,2,0\n1,2,1\n");
+  EXPECT_EQ(refusal({.path = scratch_.path() / "d"}),
+            "--data: d: no label for test (\"0\", \"1\") is one that is trained on (\"even\", "
+            "\"odd\"); labels of the same classes are needed");
+}
+
+TEST_F(OwnDataTest, RefusesNamesInOneFileAlone) {
+  put("d/train.csv", rows(40));
+  put("d/test.csv", "1,2,odd\n1,2,even\n");
+  EXPECT_EQ(refusal({.path = scratch_.path() / "d"}),
+            "d/test.csv: its first line has none, that of d/train.csv has names of columns; names "
+            "are allowed in all files of a set, or in none");
+}
+
+TEST_F(OwnDataTest, KnowsTheNamesOfTheFirstFileInTheOthers) {
+  put(
+      "d/train.csv", "2019,2020,label\n" + [] {
+        std::string text;
+        for (int row = 0; row < 40; ++row) text += "1,2," + std::to_string(row % 2) + "\n";
+        return text;
+      }());
+  put("d/test.csv", "2019,2020,label\n3,4,1\n");
+  EXPECT_THAT(open({.path = scratch_.path() / "d"}).test.numbers, ElementsAre(3, 4));
+}
+
+TEST_F(OwnDataTest, NoNameOfAFileForgesALineOfTheLog) {
+  const std::string folder = "set/a\n12:00:00.000 I Digits accuracy: 0.9999";
+  put(folder + "/\033]0;x\007.png", "nope");
+  put("set/b/1.png", "nope");
+  const std::string sentence = refusal({.path = scratch_.path() / "set"});
+  EXPECT_EQ(sentence.find_first_of("\n\033\007"), std::string::npos) << sentence;
+  EXPECT_THAT(sentence, HasSubstr("a\\n12:00:00.000"));
 }
 
 TEST(OwnDataName, IsAWord) {

@@ -1,0 +1,43 @@
+// The classes of a set of files, as they are found in the files' labels.
+//
+// Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace disttf::data {
+
+inline constexpr std::size_t kMostClasses = 256;  // a label is one byte
+
+class Classes {
+ public:
+  // The place of each word of a block (RowBlock::words), by the class that it is of (class_name.h).
+  // Throws UnusableData where there are more than kMostClasses; `path` and `column` are for that
+  // sentence.
+  [[nodiscard]] std::vector<std::uint8_t> places_of(const std::vector<std::string>& words,
+                                                    const std::filesystem::path& path,
+                                                    const std::string& column);
+  // In the order in which they were found.
+  [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+  // By value where all of them are numbers, else as words; final_places[place] is where the class
+  // is then that was found as number `place`.
+  [[nodiscard]] std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const;
+  // Sentences about labels that are not UTF-8: one at most.
+  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+
+ private:
+  void note_encoding(const std::string& word, const std::string& name,
+                     const std::filesystem::path& path);
+
+  std::vector<std::string> names_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace disttf::data

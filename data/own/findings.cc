@@ -1,0 +1,155 @@
+#include "data/own/findings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "data/own/class_name.h"
+#include "data/own/csv_cells.h"
+#include "data/own/hold_out.h"
+#include "data/own/shown_text.h"
+
+namespace disttf::data {
+namespace {
+
+// Of a class that is trained on: fewer rows say little.
+constexpr std::uint64_t kFewRows = 10;
+constexpr std::size_t kNamedColumns = 5;  // in one sentence
+// So many classes are named at most; a sentence says how many more there are.
+constexpr std::size_t kNamedClasses = 20;
+
+std::string in_quotes(std::string_view text) { return "\"" + printable(text) + "\""; }
+
+// Many columns of images or sparse data never change: one sentence names them.
+std::string same_everywhere(const std::vector<std::string>& names) {
+  if (names.size() == 1) {
+    return "column " + in_quotes(names.front()) +
+           " has the same number in every row: it says nothing";
+  }
+  std::string text = std::to_string(names.size()) +
+                     " columns have the same number in every row, and say nothing: ";
+  for (std::size_t i = 0; i < std::min(names.size(), kNamedColumns); ++i) {
+    text += (i == 0 ? "" : ", ") + in_quotes(names[i]);
+  }
+  return names.size() > kNamedColumns ? text + ", ..." : text;
+}
+
+std::string count_text(std::uint64_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+// A class and its rows in each part, `what` of them.
+struct ClassRows {
+  std::string name;
+  std::array<std::uint64_t, kParts> rows{};
+};
+
+void find_in_classes(const std::vector<ClassRows>& classes, const std::string& one,
+                     const std::string& many, std::vector<std::string>& sentences) {
+  std::size_t found = 0;
+  for (const ClassRows& each : classes) {
+    const std::uint64_t trained = each.rows[0];
+    if (trained >= kFewRows || ++found > kNamedClasses) continue;
+    const std::uint64_t others = each.rows[1] + each.rows[2];
+    sentences.push_back(trained == 0 && others > 0
+                            ? "class " + in_quotes(each.name) + " has no " + one +
+                                  " to train on, but " + std::to_string(each.rows[1]) +
+                                  " for validation and " + std::to_string(each.rows[2]) +
+                                  " for the test: no answer to them is right"
+                            : "class " + in_quotes(each.name) + " has " +
+                                  count_text(trained, one, many) + " to train on");
+  }
+  if (found > kNamedClasses) {
+    sentences.push_back(std::to_string(found - kNamedClasses) +
+                        " classes more have fewer than 10 " + many + " to train on");
+  }
+}
+
+// Whether the classes are rather what has been measured: many, and hardly ever the same.
+bool look_like_measurements(const CacheIndex& index) {
+  constexpr std::size_t kMany = 20;
+  constexpr std::uint64_t kRowsOfAClass = 10;
+  return index.classes.size() > kMany &&
+         index.parts[0].rows < kRowsOfAClass * index.classes.size() &&
+         std::ranges::all_of(index.classes, [](const std::string& name) {
+           float ignored = 0;
+           return read_number(name, ignored);
+         });
+}
+
+std::uint64_t images_of(const Split& split, std::size_t label) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count(split.labels, static_cast<std::uint8_t>(label)));
+}
+
+}  // namespace
+
+std::vector<std::string> findings_of(const CacheIndex& index) {
+  std::vector<std::string> sentences = index.warnings;
+  std::vector<std::string> same;
+  for (const ColumnSummary& column : index.columns) {
+    if (column.least == column.most) {
+      same.push_back(column.name);
+    } else if (column.counts_rows) {
+      sentences.push_back("column " + in_quotes(column.name) +
+                          " counts the rows; --ignore_columns leaves it out");
+    }
+  }
+  if (!same.empty()) {
+    sentences.push_back(same_everywhere(same));
+  }
+  std::vector<ClassRows> classes;
+  for (std::size_t each = 0; each < index.classes.size(); ++each) {
+    ClassRows& rows = classes.emplace_back();
+    rows.name = index.classes[each];
+    for (std::size_t part = 0; part < kParts; ++part) {
+      rows.rows.at(part) = index.parts.at(part).rows_of_class[each];
+    }
+    if (rows.name == index.label_column && !is_number_name(rows.name) && !index.images) {
+      sentences.push_back("class " + in_quotes(rows.name) +
+                          " is called as the column of the labels is; does a line of names stand "
+                          "among the rows?");
+    }
+  }
+  if (look_like_measurements(index)) {
+    sentences.push_back("The labels are " + std::to_string(index.classes.size()) +
+                        " different numbers, taken for classes; --label_type number comes near to "
+                        "them instead");
+  } else {
+    find_in_classes(classes, index.images ? "image" : "row", index.images ? "images" : "rows",
+                    sentences);
+  }
+  if (index.target ? index.target->least == index.target->most : index.classes.size() < 2) {
+    sentences.emplace_back("all labels are the same: there is nothing to learn");
+  }
+  return sentences;
+}
+
+std::vector<std::string> findings_of(const Dataset& dataset) {
+  std::vector<std::string> sentences;
+  std::vector<ClassRows> classes;
+  for (std::size_t each = 0; each < dataset.classes; ++each) {
+    classes.push_back({.name = dataset.class_names.empty() ? std::to_string(each)
+                                                           : std::string(dataset.class_names[each]),
+                       .rows = {images_of(dataset.train, each), images_of(dataset.validation, each),
+                                images_of(dataset.test, each)}});
+  }
+  find_in_classes(classes, "image", "images", sentences);
+  for (const std::string& sentence : findings_of_pixels(dataset)) sentences.push_back(sentence);
+  return sentences;
+}
+
+std::vector<std::string> findings_of_pixels(const Dataset& dataset) {
+  std::vector<std::string> sentences;
+  const std::span<const std::uint8_t> pixels = dataset.train.images;
+  if (std::ranges::all_of(pixels, [&pixels](std::uint8_t each) { return each == pixels[0]; })) {
+    sentences.emplace_back("all images are of one colour, and the same: there is nothing to learn");
+  } else if (std::ranges::all_of(pixels, [](std::uint8_t each) { return each <= 1; })) {
+    sentences.emplace_back("all bytes are 0 or 1: nearly black, where 255 is white");
+  }
+  return sentences;
+}
+
+}  // namespace disttf::data

@@ -1,0 +1,26 @@
+// Text from outside (cells, names of files, sentences with either) as a log, a terminal or an error
+// message may show it.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace disttf::data {
+
+// The length of the UTF-8 character (RFC 3629) that `text` begins with; 0: it begins with none.
+// REQUIRES: !text.empty().
+[[nodiscard]] std::size_t utf8_character(std::string_view text) noexcept;
+
+// `text` on one line, as valid UTF-8 that no terminal takes for a command. A control character
+// becomes \n, \r, \t or \xNN, a byte that is not UTF-8 becomes \xNN, and a character that reorders
+// or hides text (U+202E, say) becomes \u{202e}. Everything else stays, so two different texts
+// without backslashes stay different.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+// escaped(), of the first 60 bytes: what is longer ends in "...".
+[[nodiscard]] std::string printable(std::string_view text);
+
+}  // namespace disttf::data
