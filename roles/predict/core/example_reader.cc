@@ -4,9 +4,13 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
+#include "data/error.h"
 #include "data/gzip.h"
 #include "data/idx.h"
+#include "data/own/class_name.h"
 #include "data/own/image_file.h"
 #include "data/own/npy.h"
 #include "data/own/row_source.h"
@@ -30,6 +34,33 @@ constexpr std::string_view kJpeg = "\xff\xd8\xff";
 constexpr std::string_view kNpy = "\x93NUMPY";
 constexpr std::string_view kZip = "PK\x03\x04";
 constexpr std::string_view kIdx{"\0\0\x08", 3};
+
+// What a file that begins so may come to: a few bytes of gzip may inflate to any number.
+std::uint64_t most_extracted(Bytes head) {
+  constexpr std::uint64_t kMostImage = std::uint64_t{256} << 20U;
+  if (begins(head, kIdx)) {
+    return std::min<std::uint64_t>(data::idx_file_bytes(head), kMostExampleBytes);
+  }
+  return begins(head, kPng) || begins(head, kJpeg) ? kMostImage : kMostExampleBytes;
+}
+
+std::vector<std::uint8_t> extract(Bytes file, const std::string& name) {
+  std::vector<std::uint8_t> bytes;
+  const std::error_code error =
+      data::gunzip_pieces([&file] { return std::exchange(file, {}); },
+                          [&bytes](Bytes piece) {
+                            bytes.insert(bytes.end(), piece.begin(), piece.end());
+                            return bytes.size() > most_extracted(bytes)
+                                       ? make_error_code(data::DataError::kGzipTooLarge)
+                                       : std::error_code{};
+                          });
+  // What is wrong with a header is for its parser to say.
+  const bool has_bad_header = begins(bytes, kIdx) && data::idx_file_bytes(bytes) == 0;
+  if (error && !has_bad_header) {
+    throw UnusableData(name + ": " + error.message());
+  }
+  return bytes;
+}
 
 std::string text_of(const math::Shape& shape) {
   return std::to_string(shape.height) + "x" + std::to_string(shape.width) +
@@ -118,8 +149,16 @@ Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model
 }  // namespace
 
 std::optional<std::size_t> class_called(const TrainedModel& model, std::string_view name) {
-  for (std::size_t i = 0; i < model.config.model.classes; ++i) {
-    if (model.class_name(i) == name) {
+  const std::string wanted = data::class_name_of(name);
+  const std::size_t classes = model.config.model.classes;
+  for (std::size_t i = 0; i < classes; ++i) {
+    if (model.class_name(i) == wanted) {
+      return i;
+    }
+  }
+  // The names of a known data set, or of an earlier release, may be written otherwise.
+  for (std::size_t i = 0; i < classes; ++i) {
+    if (data::class_name_of(model.class_name(i)) == wanted) {
       return i;
     }
   }
@@ -128,10 +167,7 @@ std::optional<std::size_t> class_called(const TrainedModel& model, std::string_v
 
 Examples read_examples(Bytes file, const std::string& name, const TrainedModel& model) {
   if (begins(file, kGzip)) {
-    std::vector<std::uint8_t> extracted;
-    if (const std::error_code error = data::gunzip(file, kMostExampleBytes, extracted)) {
-      throw UnusableData(name + ": " + error.message());
-    }
+    const std::vector<std::uint8_t> extracted = extract(file, name);
     if (begins(extracted, kGzip)) {
       throw UnusableData(name + ": gzipped twice");
     }
@@ -159,18 +195,29 @@ std::vector<std::size_t> read_labels(Bytes file, const std::string& name,
                                      const TrainedModel& model) {
   std::vector<std::uint8_t> extracted;
   if (begins(file, kGzip)) {
-    if (const std::error_code error = data::gunzip(file, kMostExampleBytes, extracted)) {
-      throw UnusableData(name + ": " + error.message());
-    }
+    extracted = extract(file, name);
     file = extracted;
   }
+  // Where classes are called by numbers a label is one of these, else the place of a name.
+  constexpr std::size_t kBytes = 256;
+  const std::vector<std::string>& names = model.config.examples.classes;
+  const bool has_numbers = !names.empty() && std::ranges::all_of(names, &data::is_number_name);
+  const std::size_t classes = has_numbers ? kBytes : model.config.model.classes;
   Bytes labels;
   std::string detail;
-  if (const std::error_code error =
-          data::parse_labels(file, model.config.model.classes, labels, detail)) {
+  if (const std::error_code error = data::parse_labels(file, classes, labels, detail)) {
     throw UnusableData(name + ": " + error.message() + ": " + detail);
   }
-  return {labels.begin(), labels.end()};
+  std::vector<std::size_t> places(labels.begin(), labels.end());
+  for (std::size_t row = 0; has_numbers && row < places.size(); ++row) {
+    const auto place = class_called(model, std::to_string(places[row]));
+    if (!place) {
+      throw UnusableData(name + ": label " + std::to_string(places[row]) + " in row " +
+                         std::to_string(row) + " is no class of the model");
+    }
+    places[row] = *place;
+  }
+  return places;
 }
 
 }  // namespace disttf::roles

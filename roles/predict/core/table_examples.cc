@@ -1,15 +1,18 @@
 #include "roles/predict/core/table_examples.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "data/own/csv_cells.h"
 #include "data/own/row_source.h"
-#include "net/wire/text.h"
+#include "data/own/shown_text.h"
+#include "data/own/table_head.h"
+#include "data/own/text_encoding.h"
 
 namespace disttf::roles {
 namespace {
@@ -25,16 +28,15 @@ class TableReader {
       : text_(text), name_(name), model_(model), inputs_(model.config.model.input.size()) {}
 
   Examples read() {
-    if (text_.find('\0') != std::string_view::npos) {
-      throw UnusableData(name_ + ": neither a PNG, JPEG, IDX or NPY file nor a table of text");
-    }
+    check_encoding();
     find_columns();
     data::CsvCells cells(text_, delimiter_);
+    counted_ = text_.data();
     while (!cells.at_end()) {
       if (cells.line_ended() && cells.skip_empty_line()) {
-        ++line_;
         continue;
       }
+      if (cells.at_end()) break;
       read_row(cells);
     }
     if (out_.numbers.empty()) {
@@ -44,69 +46,74 @@ class TableReader {
   }
 
  private:
-  // From the first line: what separates cells, and what each column is.
-  void find_columns() {
-    const std::string_view first = text_.substr(0, text_.find('\n'));
-    constexpr std::array kDelimiters = {',', ';', '\t', '|'};
-    delimiter_ = *std::ranges::max_element(
-        kDelimiters, {}, [first](char delimiter) { return std::ranges::count(first, delimiter); });
-    const std::vector<std::string> cells = data::cells_of_line(first, delimiter_);
-    float number = 0;
-    if (std::ranges::all_of(cells, [&number](const std::string& cell) {
-          return data::read_number(cell, number);
-        })) {
-      take_columns_in_order(cells.size());
-      return;
+  void check_encoding() {
+    text_ = data::without_byte_order_mark(text_);
+    const std::string refusal = data::refused_encoding(text_.substr(0, data::kEncodingHeadBytes));
+    if (refusal.starts_with(data::kNoText)) {
+      throw UnusableData(name_ + ": neither a PNG, JPEG, IDX or NPY file nor a table of text");
     }
-    take_names(cells);
-    text_ = first.size() == text_.size() ? std::string_view() : text_.substr(first.size() + 1);
-    line_ = 2;
+    if (!refusal.empty()) {
+      throw UnusableData(name_ + ": " + refusal);
+    }
   }
 
-  void take_columns_in_order(std::size_t count) {
-    if (count != inputs_) {
-      throw UnusableData(name_ + ": line 1 has " + std::to_string(count) +
-                         " numbers; the model takes " + std::to_string(inputs_) +
-                         ", or a first line of column names");
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      uses_.push_back(i);
+  // From the first line, as training reads it: what separates cells, and what each column is.
+  void find_columns() {
+    const ExampleFacts& facts = model_.config.examples;
+    const bool knows_names = facts.columns.size() == inputs_;  // else none, or not this model's
+    const data::TableHead head = data::read_table_head(
+        text_, 1,
+        {.known_names = knows_names ? facts.columns : std::vector<std::string>(),
+         .may_guess = false},
+        name_);
+    delimiter_ = head.delimiter;
+    line_ = head.line;
+    text_ = head.rows;
+    if (head.has_names) {
+      ++line_;
+      if (!knows_names) {
+        throw UnusableData(name_ + ": line " + std::to_string(head.line) +
+                           " holds names, but the model knows none of its columns; it takes rows "
+                           "of " +
+                           std::to_string(inputs_) + " numbers");
+      }
+      take_names(head.names);
+    } else if (head.names.size() == inputs_) {
+      for (std::size_t i = 0; i < inputs_; ++i) uses_.push_back(i);
+    } else if (knows_names && data::are_numbered(facts.columns, head.names.size()) &&
+               data::are_numbered({facts.label}, head.names.size())) {
+      take_names(head.names);  // all columns of a table that has none
+    } else {
+      throw UnusableData(name_ + ": line " + std::to_string(head.line) + " has " +
+                         std::to_string(head.names.size()) + " cells; the model takes " +
+                         std::to_string(inputs_) + " numbers, or a first line of column names");
     }
   }
 
   void take_names(const std::vector<std::string>& names) {
     const ExampleFacts& facts = model_.config.examples;
-    if (facts.columns.size() != inputs_) {  // none, or not this model's
-      throw UnusableData(name_ +
-                         ": line 1 holds names, but the model knows none of its columns; "
-                         "it takes rows of " +
-                         std::to_string(inputs_) + " numbers");
-    }
-    std::vector<bool> is_there(inputs_);
+    std::map<std::string_view, std::size_t> inputs;
+    for (std::size_t i = 0; i < facts.columns.size(); ++i) inputs.emplace(facts.columns[i], i);
     for (const std::string& name : names) {
-      const auto found = std::ranges::find(facts.columns, name);
-      const auto index = static_cast<std::size_t>(found - facts.columns.begin());
-      if (found != facts.columns.end() && is_there[index]) {
-        throw UnusableData(name_ + ": two columns are called " + net::quoted(name));
-      }
-      if (found != facts.columns.end()) {
-        is_there[index] = true;
-        uses_.push_back(index);
+      const auto found = inputs.find(name);
+      if (found != inputs.end()) {
+        uses_.push_back(found->second);
+        inputs.erase(found);
       } else {
         uses_.push_back(name == facts.label && !facts.label.empty() ? kLabel : kLeftOut);
       }
     }
-    const auto missing = std::ranges::find(is_there, false);
-    if (missing != is_there.end()) {
-      throw UnusableData(
-          name_ + ": the column " +
-          net::quoted(facts.columns[static_cast<std::size_t>(missing - is_there.begin())]) +
-          " is missing, which the model was trained with");
+    if (!inputs.empty()) {
+      const auto first =
+          std::ranges::min_element(inputs, {}, [](const auto& each) { return each.second; });
+      throw UnusableData(name_ + ": the column \"" + data::printable(first->first) +
+                         "\" is missing, which the model was trained with");
     }
   }
 
   void read_row(data::CsvCells& cells) {
     const std::size_t begin = out_.numbers.size();
+    begin_ = cells.rest().data();
     out_.numbers.resize(begin + inputs_);
     std::size_t column = 0;
     do {
@@ -122,7 +129,6 @@ class TableReader {
       fail(column,
            "the line ends, where the first one has " + std::to_string(uses_.size()) + " cells");
     }
-    ++line_;
   }
 
   void take_cell(std::size_t use, std::string_view cell, std::size_t column, std::size_t begin) {
@@ -131,15 +137,19 @@ class TableReader {
       return;
     }
     if (use == kLabel && !model_.tells_numbers()) {
-      const std::optional<std::size_t> label = class_called(model_, cell);
-      if (!label) {
-        fail(column, net::quoted(cell) + " is no class of the model");
+      auto found = labels_.find(cell);
+      if (found == labels_.end()) {
+        const std::optional<std::size_t> label = class_called(model_, cell);
+        if (!label) {
+          fail(column, shown(cell) + " is no class of the model");
+        }
+        found = labels_.emplace(cell, *label).first;
       }
-      out_.labels.push_back(*label);
+      out_.labels.push_back(found->second);
       return;
     }
     if (!data::read_number(cell, number) || !std::isfinite(number)) {
-      fail(column, net::quoted(cell) + " is not a finite number");
+      fail(column, shown(cell) + " is not a finite number");
     }
     if (use == kLabel) {
       out_.targets.push_back(number);
@@ -148,8 +158,12 @@ class TableReader {
     }
   }
 
+  static std::string shown(std::string_view cell) { return "\"" + data::printable(cell) + "\""; }
+
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw UnusableData(name_ + ": line " + std::to_string(line_) + ", column " +
+    const auto lines = std::count(counted_, begin_, '\n');
+    throw UnusableData(name_ + ": line " +
+                       std::to_string(line_ + static_cast<std::uint64_t>(lines)) + ", column " +
                        std::to_string(column + 1) + ": " + what);
   }
 
@@ -158,7 +172,10 @@ class TableReader {
   const TrainedModel& model_;
   std::size_t inputs_;
   char delimiter_ = ',';
-  std::size_t line_ = 1;
+  std::uint64_t line_ = 1;                                  // of the first row
+  const char* counted_ = nullptr;                           // where that begins
+  const char* begin_ = nullptr;                             // of the row that is read
+  std::map<std::string, std::size_t, std::less<>> labels_;  // class by the cell that says it
   std::vector<std::size_t> uses_;  // by column: which input, kLabel or kLeftOut
   Examples out_;
 };

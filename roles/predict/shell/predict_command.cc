@@ -14,6 +14,7 @@
 
 #include "data/file.h"
 #include "data/own/row_source.h"
+#include "data/own/shown_text.h"
 #include "math/evaluation.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/text.h"
@@ -283,7 +284,7 @@ int run_predict(const PredictOptions& options) {
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, error.what());
+    throw Failure(kBadData, data::escaped(error.what()));  // with the names of files
   }
   asking.sum_up();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
