@@ -105,15 +105,8 @@ int run(const RunDownload& run) {
 
 int run(const InspectData& inspect) {
   const roles::StopSignal stop;
-  if (roles::own_data_is_images(inspect.data)) {
-    const data::Dataset dataset = roles::open_dataset(inspect.data, stop);
-    return run(
-        Print{.text = inspect.as_json ? image_data_json(dataset) : image_data_text(dataset)});
-  }
-  const data::OwnData data = roles::convert_own_dataset(inspect.data, stop);
-  return run(Print{.text = inspect.as_json
-                               ? data_json(data)
-                               : data_text(data, roles::open_dataset(inspect.data, stop).train)});
+  const data::OpenedOwnData data = roles::open_own_dataset(inspect.data, stop);
+  return run(Print{.text = inspect.as_json ? data_json(data) : data_text(data)});
 }
 
 int run(const RunCheckpoint& run) { return roles::run_checkpoint_command(run.command); }

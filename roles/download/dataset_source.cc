@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "data/own/shown_text.h"
 #include "math/random.h"
 #include "net/transport/descriptor_limit.h"
 #include "roles/download/download.h"
@@ -160,9 +161,9 @@ class ConversionLog {
   net::Clock::time_point next_line_ = began_ + std::chrono::seconds(1);
 };
 
-// `use` with what it needs to convert; its errors as the user is told of them.
-template <typename Use>
-auto with_own_data(const DataOptions& options, const StopSignal& stop, Use use) {
+}  // namespace
+
+data::OpenedOwnData open_own_dataset(const DataOptions& options, const StopSignal& stop) {
   ConversionLog log(stop);
   data::OwnDataHooks hooks;
   hooks.cache_directory = options.directory;
@@ -170,29 +171,14 @@ auto with_own_data(const DataOptions& options, const StopSignal& stop, Use use) 
   hooks.random_bits = &math::random_bits;
   hooks.threads = processors();
   hooks.on_progress = [&log](std::uint64_t bytes, std::uint64_t all) { log.progress(bytes, all); };
+  hooks.on_block = [&stop] { stop.throw_if_stopped(); };
   hooks.on_message = [](const std::string& sentence) { log_info(sentence); };
   try {
-    return use(brought_here(*options.own, options.directory), hooks);
+    return data::open_own_data(brought_here(*options.own, options.directory), hooks);
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, error.what());
-  }
-}
-
-}  // namespace
-
-data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& stop) {
-  return with_own_data(options, stop, &data::convert_own_data);
-}
-
-bool own_data_is_images(const DataOptions& options) {
-  try {
-    return data::holds_images(brought_here(options.own.value(), options.directory));
-  } catch (const data::UnusableData& error) {
-    throw Failure(kBadData, error.what());
-  } catch (const std::system_error& error) {
-    throw Failure(kBadData, error.what());
+    throw Failure(kBadData, data::escaped(error.what()));  // with the names of files
   }
 }
 
@@ -202,7 +188,7 @@ data::Dataset open_built_in_dataset(const DatasetRow& dataset, const DataOptions
 
 data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
   if (options.own) {
-    return with_own_data(options, stop, &data::open_own_data);
+    return open_own_dataset(options, stop).dataset;
   }
   const DatasetRow& wanted = options.dataset != nullptr ? *options.dataset : usual_dataset();
   const DatasetRow& substitute = built_in_dataset();

@@ -37,9 +37,8 @@ struct DataOptions {
 [[nodiscard]] data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop);
 // A user's own data, converted where that has not been done yet. REQUIRES: options.own. Throws as
 // open_dataset() does.
-[[nodiscard]] data::OwnData convert_own_dataset(const DataOptions& options, const StopSignal& stop);
-// Whether that is images, of which the data set says all. The same.
-[[nodiscard]] bool own_data_is_images(const DataOptions& options);
+[[nodiscard]] data::OpenedOwnData open_own_dataset(const DataOptions& options,
+                                                   const StopSignal& stop);
 // That set, whatever options.dataset says. REQUIRES: it is built in.
 [[nodiscard]] data::Dataset open_built_in_dataset(const DatasetRow& dataset,
                                                   const DataOptions& options);

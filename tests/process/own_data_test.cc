@@ -216,6 +216,35 @@ TEST_F(OwnTable, WithClassesInAnyBytesHasItsMetrics) {
   EXPECT_TRUE(says(job, "cities accuracy: "));
 }
 
+// As pandas writes a frame without names, in Latin-1, behind a byte order mark: what is found is
+// logged once for the run, and the model can be asked about the very file.
+TEST_F(OwnTable, IsReadByPredictAsTrainingHasReadIt) {
+  const std::string path = (scratch() / "frame.csv").string();
+  std::ofstream file(path);
+  file << "\xEF\xBB\xBF"
+       << "0,1,label\r\n";
+  for (int row = 0; row < 200; ++row) {
+    file << row % 2 * 9 + row % 3 << "," << row % 7 << ","
+         << (row % 2 == 0 ? "f\xFCr" : "\"f\xF6r\tx\"") << "\r\n";
+  }
+  file.close();
+  const std::string run_directory = (scratch() / "run").string();
+  Process& job =
+      run("launch", Words{"launch", "--workers=2", "--data=" + path,
+                          "--data_dir=" + (scratch() / "data").string(), "--train_steps=200",
+                          "--hidden_units=8", "--train_dir=" + run_directory});
+  ASSERT_TRUE(exits(job, kExitDone));
+  const std::string log = job.standard_error();
+  const std::string warning = "is not UTF-8; such labels are read as Windows-1252";
+  const std::size_t first = log.find(warning);
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find(warning, first + 1), std::string::npos) << "once for all tasks";
+  Process& asked = run("predict", Words{"predict", run_directory, path, "--json"});
+  ASSERT_TRUE(exits(asked, kExitDone));
+  EXPECT_THAT(asked.standard_output(), testing::HasSubstr("\"expected\":\"f\xC3\xB6r\\tx\""));
+  EXPECT_THAT(asked.standard_output(), testing::HasSubstr("\"accuracy\":1"));
+}
+
 TEST_F(OwnTable, RefusesALossOfTheOtherKindOfLabels) {
   Process& job = run("launch", Words{"launch", "--restart=never", "--loss=mean_squared_error"} +
                                    flags(put("heaps.csv", 100)));

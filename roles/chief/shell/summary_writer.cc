@@ -10,6 +10,7 @@
 #include "data/tensorboard/hparams.h"
 #include "data/tensorboard/png.h"
 #include "data/tensorboard/projector.h"
+#include "net/wire/text.h"
 #include "roles/chief/shell/run_description.h"
 #include "roles/chief/shell/summary_pictures.h"
 #include "roles/process/log.h"
@@ -172,7 +173,7 @@ void SummaryWriter::write(const HistogramSummary& histograms) {
 }
 
 std::string SummaryWriter::class_name(std::size_t index) const {
-  return index < dataset_.class_names.size() ? std::string(dataset_.class_names[index])
+  return index < dataset_.class_names.size() ? net::one_line(dataset_.class_names[index])
                                              : std::to_string(index);
 }
 

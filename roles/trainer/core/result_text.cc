@@ -6,12 +6,18 @@
 #include <nlohmann/json.hpp>
 
 #include "data/json/json_text.h"
+#include "net/wire/text.h"
 
 namespace disttf::roles {
 namespace {
 
 std::string name_of(std::size_t one, std::span<const std::string_view> names) {
   return one < names.size() ? std::string(names[one]) : std::to_string(one);
+}
+
+// The same, fit for one line.
+std::string shown_name(std::size_t one, std::span<const std::string_view> names) {
+  return net::one_line(name_of(one, names));
 }
 
 nlohmann::ordered_json classes_of(const math::Evaluation& test,
@@ -81,12 +87,12 @@ std::vector<std::string> class_table(const math::Evaluation& test,
                                      std::span<const std::string_view> names) {
   std::size_t width = std::string_view("class").size();
   for (std::size_t one = 0; one < test.classes; ++one) {
-    width = std::max(width, name_of(one, names).size());
+    width = std::max(width, shown_name(one, names).size());
   }
   std::vector<std::string> lines{
       fmt::format("{:{}}  {:>7}  {:>9}  {:>6}", "class", width, "images", "precision", "recall")};
   for (std::size_t one = 0; one < test.classes; ++one) {
-    lines.push_back(fmt::format("{:{}}  {:>7}  {:>9.4f}  {:>6.4f}", name_of(one, names), width,
+    lines.push_back(fmt::format("{:{}}  {:>7}  {:>9.4f}  {:>6.4f}", shown_name(one, names), width,
                                 test.of_class(one), test.precision(one), test.recall(one)));
   }
   if (test.classes > kMostClassesOfATable) {
@@ -95,7 +101,7 @@ std::vector<std::string> class_table(const math::Evaluation& test,
   std::string head = fmt::format("{:{}}  judged to be", "class", width);
   lines.push_back(std::move(head));
   for (std::size_t label = 0; label < test.classes; ++label) {
-    std::string line = fmt::format("{:{}} ", name_of(label, names), width);
+    std::string line = fmt::format("{:{}} ", shown_name(label, names), width);
     for (std::size_t judged = 0; judged < test.classes; ++judged) {
       line += fmt::format(" {:>5}", test.count(label, judged));
     }

@@ -32,6 +32,12 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       metrics_(rank() == 0 ? options.metrics_file : std::string()),
       meter_(options.task),
       began_(net::Clock::now()) {
+  // Once for the run: all tasks train on the same data.
+  if (rank() == 0) {
+    for (const std::string& finding : dataset_.findings) {
+      log_warning("--data: " + finding);
+    }
+  }
   client_.on_incarnation(
       [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
   client_.on_joined([this](net::Generation generation) {
