@@ -1,14 +1,15 @@
 #include "main/carry_out.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <type_traits>
 #include <variant>
 
+#include "data/output_file.h"
 #include "main/data_command.h"
 #include "main/reach_of.h"
 #include "main/version.h"
@@ -39,11 +40,9 @@
 namespace disttf {
 namespace {
 
+// What cannot be written, finish_output() finds.
 int run(const Print& print) {
-  std::FILE* const stream = print.exit_code == 0 ? stdout : stderr;
-  if (std::fputs(print.text.c_str(), stream) < 0 || std::fflush(stream) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
-  }
+  static_cast<void>(std::fputs(print.text.c_str(), print.exit_code == 0 ? stdout : stderr));
   return print.exit_code;
 }
 
@@ -143,10 +142,10 @@ int run(const RunCp& run) { return roles::run_copy_command(run.command); }
 int run(const RunManage& run) { return roles::run_manage(run.options); }
 
 int run(const RunRender& run) {
-  std::ofstream file(run.path, std::ios::binary);
-  if (!(file << run.text).flush()) {
-    throw std::system_error(errno, std::generic_category(),
-                            "--output: cannot write " + net::quoted(run.path));
+  try {
+    data::write_output_file(run.path, run.text);
+  } catch (const std::system_error& error) {
+    throw roles::Failure(roles::kError, "--output: " + std::string(error.what()));
   }
   return roles::kDone;
 }
@@ -188,6 +187,11 @@ void give_up_the_rest(const Action& action, const Environment& environment) {
 
 int carry_out(Invocation& invocation, const Environment& environment) {
   const auto start = [&](auto& action) {
+    // As process 1 of a container, or a child subreaper, a task is given the orphans of others, and
+    // the kernel reaps them where SIGCHLD is ignored. Those that start programs reap by themselves.
+    if constexpr (!kStartsPrograms<std::remove_reference_t<decltype(action)>>) {
+      std::signal(SIGCHLD, SIG_IGN);
+    }
     if (invocation.confines) give_up_the_rest(action, environment);
     if constexpr (kHasReach<std::remove_reference_t<decltype(action)>>) {
       for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));

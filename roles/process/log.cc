@@ -1,21 +1,28 @@
 #include "roles/process/log.h"
 
+#include <fcntl.h>
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "data/json/json_text.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {
@@ -192,22 +199,62 @@ void log_exception(const std::exception_ptr& exception) {
 
 void print_result(std::string_view line) { standard_output().write(std::string(line) + "\n"); }
 
+void print_written(std::string_view line, const std::filesystem::path& output) {
+  struct stat ours {};
+  struct stat other {};
+  const bool is_output = fstat(STDOUT_FILENO, &ours) == 0 && stat(output.c_str(), &other) == 0 &&
+                         ours.st_dev == other.st_dev && ours.st_ino == other.st_ino;
+  is_output ? log_info(line) : print_result(line);
+}
+
 PatientOutput& standard_output() { return *streams().output; }
 PatientOutput& standard_error() { return *streams().error; }
 
-void finish_output() {
+namespace {
+
+// Why standard output lacks something that was written to it; no error: it lacks nothing.
+std::error_code output_failure() {
+  const bool is_flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int flush_error = errno;
+  if (const std::error_code error = standard_output().failure()) {
+    return error;
+  }
+  if (!is_flushed) {
+    return {flush_error == 0 ? EIO : flush_error, std::generic_category()};
+  }
+  // A network file system may report only now that a write has failed. Descriptors that cannot be
+  // duplicated are of no concern here.
+  const int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  return copy >= 0 && close(copy) != 0 && errno != EINTR
+             ? std::error_code(errno, std::generic_category())
+             : std::error_code();
+}
+
+}  // namespace
+
+int finish_output(int exit_code) {
+  errno = 0;
   if (!standard_output().drain(net::Clock::now())) {
     sigset_t set;
     sigemptyset(&set);
     for (const int number : {SIGINT, SIGTERM}) {
-      std::signal(number, SIG_DFL);
+      std::signal(number, end_by_signal);
       sigaddset(&set, number);
     }
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
     while (!standard_output().drain(net::Clock::now() + std::chrono::hours(1))) {
     }
   }
+  if (const std::error_code error = output_failure(); error && exit_code == kDone) {
+    log_error("cannot write to standard output: " + error.message() +
+              "; results were lost or cut off");
+    exit_code = kError;
+  } else if (error && standard_output().failure()) {
+    log_warning("cannot write to standard output: " + error.message() +
+                "; results were lost or cut off");
+  }
   standard_error().drain(net::Clock::now() + kLogFarewell);
+  return exit_code;
 }
 
 }  // namespace disttf::roles

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -46,11 +47,17 @@ void log_exception(const std::exception_ptr& exception);
 // A result line on standard output: what scripts read. None is ever left out.
 void print_result(std::string_view line);
 
+// The same of a result that was written to the file `output`; in the log where that is standard
+// output itself, which is to have the result alone.
+void print_written(std::string_view line, const std::filesystem::path& output);
+
 // What the two are written to, for a console that shares them. From set_up_log() on.
 [[nodiscard]] PatientOutput& standard_output();
 [[nodiscard]] PatientOutput& standard_error();
 // At the end of the process: waits until all results are read, and for a while for the log. A
-// signal ends the process meanwhile.
-void finish_output();
+// signal ends the process meanwhile. Returns the exit code of the process: `exit_code`, or kError
+// in the place of kDone where standard output could not take all that was written to it, whether by
+// print_result() or by stdio (a full disk, a closed pipe, a limit of file sizes). The log says so.
+[[nodiscard]] int finish_output(int exit_code);
 
 }  // namespace disttf::roles

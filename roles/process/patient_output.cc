@@ -48,6 +48,7 @@ PatientOutput::PatientOutput(int fd, std::size_t most_bytes, LeftOut left_out)
   struct stat status {};
   if (fstat(fd, &status) != 0) {
     is_lost_ = true;
+    why_lost_ = errno;
   } else if (S_ISSOCK(status.st_mode)) {
     way_ = Way::kSocket;
   } else if (S_ISFIFO(status.st_mode) || isatty(fd) == 1) {
@@ -83,7 +84,11 @@ ssize_t PatientOutput::put(std::string_view text) const {
 
 void PatientOutput::write(std::string_view line) {
   const std::scoped_lock lock(mutex_);
-  if (is_lost_ || line.empty()) {
+  if (line.empty()) {
+    return;
+  }
+  if (is_lost_) {
+    error_ = error_ != 0 ? error_ : why_lost_;
     return;
   }
   if (begun_.empty() && next_.empty() && way_ != Way::kByThread) {
@@ -99,6 +104,11 @@ void PatientOutput::write(std::string_view line) {
   next_bytes_ += line.size();
   trim();
   start_thread();
+}
+
+std::error_code PatientOutput::failure() const {
+  const std::scoped_lock lock(mutex_);
+  return {error_, std::generic_category()};
 }
 
 std::size_t PatientOutput::kept() const {
@@ -149,9 +159,12 @@ bool PatientOutput::account(ssize_t count) {
   if (errno == EAGAIN) {
     return false;
   }
+  const int error = errno;
+  error_ = error_ != 0 ? error_ : error;
   begun_.clear();
   if (way_ != Way::kAsItIs) {  // a disk may have room again
     is_lost_ = true;
+    why_lost_ = error;
     next_.clear();
     next_bytes_ = 0;
   }

@@ -22,6 +22,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "data/file.h"
@@ -45,6 +46,9 @@ class PatientOutput {
   void write(std::string_view line);
   // What is kept, in bytes.
   [[nodiscard]] std::size_t kept() const;
+  // Why something that was written was lost; no error: nothing was. Lines that most_bytes left out
+  // do not count.
+  [[nodiscard]] std::error_code failure() const;
   // Waits until all is written, or cannot be. False: not before the deadline.
   bool drain(net::Deadline deadline);
 
@@ -80,6 +84,8 @@ class PatientOutput {
   std::deque<std::string> next_;  // whole lines
   std::size_t next_bytes_ = 0;    // of all of them
   bool is_lost_ = false;          // nobody reads any more
+  int why_lost_ = 0;              // errno, where is_lost_
+  int error_ = 0;                 // errno of the first write that has lost something
   bool is_ending_ = false;
   std::thread thread_;  // from the first line on that is kept
 };

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -13,15 +14,27 @@ namespace {
 // A ninth of the weight of a thread at 0.
 constexpr int kBackgroundNice = 10;
 
+// How long the system is asked for a thread, and the first pause between two tries.
+constexpr std::chrono::milliseconds kThreadPatience{2000};
+constexpr std::chrono::milliseconds kFirstPause{10};
+
 }  // namespace
 
 std::thread start_thread(std::function<void()> body) {
-  try {
-    return std::thread(std::move(body));
-  } catch (const std::system_error& error) {
-    throw std::system_error(error.code(),
-                            "cannot start a thread, for lack of memory or by a limit on threads "
-                            "(ulimit -v, ulimit -u)");
+  auto pause = kFirstPause;
+  const auto deadline = std::chrono::steady_clock::now() + kThreadPatience;
+  while (true) {
+    try {
+      return std::thread(body);
+    } catch (const std::system_error& error) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        throw std::system_error(error.code(),
+                                "cannot start a thread, for lack of memory or by a limit on "
+                                "threads (ulimit -v, ulimit -u)");
+      }
+    }
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
   }
 }
 

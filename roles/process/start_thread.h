@@ -8,7 +8,8 @@
 
 namespace disttf::roles {
 
-// Throws std::system_error where the system grants no thread, for lack of memory or by a limit.
+// A limit on threads that others use up for a moment must not end a task: where the system grants
+// no thread, it is asked again for up to 2 s. Then throws std::system_error.
 [[nodiscard]] std::thread start_thread(std::function<void()> body);
 // The same for a thread that nobody waits for: where there are fewer processors than threads that
 // would run, it gets a ninth of another's time.

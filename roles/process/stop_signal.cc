@@ -29,6 +29,9 @@ sigset_t watched_signals() {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGUSR2);
+  if (!is_ignored(SIGHUP)) {  // one that is ignored and blocked would be taken all the same
+    sigaddset(&set, SIGHUP);
+  }
   return set;
 }
 
@@ -121,8 +124,27 @@ void StopSignal::throw_if_stopped() const {
   }
 }
 
+bool is_ignored(int number) noexcept {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void end_by_signal(int number) {
+  if (getpid() != 1) {
+    std::signal(number, SIG_DFL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  }
+  _exit(exit_code_for(number));
+}
+
 const char* signal_name(int number) noexcept {
   switch (number) {
+    case SIGHUP:
+      return "SIGHUP";
     case SIGINT:
       return "SIGINT";
     case SIGTERM:

@@ -1,5 +1,6 @@
-// SIGINT and SIGTERM as an orderly request to stop, SIGUSR1 as one to save what there is, SIGUSR2
-// as one for a timeline of some steps.
+// SIGINT, SIGTERM and SIGHUP as an orderly request to stop, SIGUSR1 as one to save what there is,
+// SIGUSR2 as one for a timeline of some steps. SIGHUP, which comes when a terminal goes away, stays
+// ignored where it was so from the start (nohup).
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace disttf::roles {
 
-// From construction on the four signals are blocked in this thread and those it starts, and taken
+// From construction on these signals are blocked in this thread and those it starts, and taken
 // by a thread of the watcher's own: no code runs in a signal handler. Construct it before any other
 // thread.
 class StopSignal {
@@ -65,7 +66,13 @@ class StopSignal {
   std::thread thread_;
 };
 
-// "SIGTERM" or "SIGINT"; "a signal" for others.
+// Whether the process ignores the signal, as whoever has started it may have chosen (nohup).
+[[nodiscard]] bool is_ignored(int number) noexcept;
+// A handler that ends the process: by the signal itself, or as process 1 of a container, which no
+// signal without a handler ends, with exit_code_for(number).
+void end_by_signal(int number);
+
+// "SIGTERM", "SIGINT" or "SIGHUP"; "a signal" for others.
 [[nodiscard]] const char* signal_name(int number) noexcept;
 // What a process ends with that `number` stopped: 128 + number.
 [[nodiscard]] int exit_code_for(int number) noexcept;

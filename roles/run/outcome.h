@@ -14,6 +14,7 @@ enum ExitCode : int {
   kUsage = 2,          // a flag, a variable of the environment or the cluster's description
   kBadData = 3,        // the data set cannot be had or is damaged
   kCannotListen = 4,   // the task's own port cannot be had
+  kHungUp = 129,       // SIGHUP before the run finished: the terminal went away
   kInterrupted = 130,  // SIGINT before the run finished
   kLostPeers = 138,    // peers missing or lost: restarting the task may help
   kTerminated = 143,   // SIGTERM before the run finished

@@ -117,5 +117,34 @@ TEST_F(PatientOutputTest, WritesToASocketThatIsFull) {
   EXPECT_EQ(read_all(output), expected);
 }
 
+TEST_F(PatientOutputTest, RemembersWhyALineWasLost) {
+  const data::FileDescriptor full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(full.is_open());
+  PatientOutput output(full.number(), PatientOutput::kKeepAll, note);
+  EXPECT_FALSE(output.failure());
+  output.write("lost\n");
+  EXPECT_EQ(output.failure(), std::errc::no_space_on_device);
+}
+
+TEST_F(PatientOutputTest, RemembersThatItsReaderHasGone) {
+  PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
+  output.write("read\n");
+  EXPECT_EQ(read_all(output), "read\n");
+  EXPECT_FALSE(output.failure());
+  pipe_.read_end = {};
+  output.write("lost\n");
+  EXPECT_TRUE(output.drain(net::Clock::now()));
+  EXPECT_EQ(output.failure(), std::errc::broken_pipe);
+}
+
+// open_standard_descriptors() puts such a one in the place of a closed standard output.
+TEST_F(PatientOutputTest, RemembersThatItMayNotBeWritten) {
+  PatientOutput output(pipe_.read_end.number(), PatientOutput::kKeepAll, note);
+  EXPECT_FALSE(output.failure()) << "nothing was written yet";
+  output.write("lost\n");
+  output.drain(net::Clock::now() + kReaderPatience);
+  EXPECT_TRUE(output.failure());
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -113,9 +113,10 @@ bool RunLeader::is_concluded() const noexcept {
 }
 
 void RunLeader::failed(int exit_code, TimePoint now) noexcept {
-  const bool is_worth_saving =
-      next_ != Action::kConnect && next_ != Action::kSaveAndFail && !is_concluded() && run_.saves &&
-      (exit_code == kInterrupted || exit_code == kTerminated || exit_code == kLostPeers);
+  const bool is_worth_saving = next_ != Action::kConnect && next_ != Action::kSaveAndFail &&
+                               !is_concluded() && run_.saves &&
+                               (exit_code == kHungUp || exit_code == kInterrupted ||
+                                exit_code == kTerminated || exit_code == kLostPeers);
   has_failed_ = true;
   deadline_ = now + kSaveAndFail;
   next_ = is_worth_saving ? Action::kSaveAndFail : Action::kEnd;

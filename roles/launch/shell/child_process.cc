@@ -6,13 +6,18 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <system_error>
+#include <thread>
 #include <utility>
+
+#include "roles/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {
@@ -98,10 +103,13 @@ ChildLimits limits_from(const ChildOptions& options) {
     _exit(kCannotRun);  // the launcher died before the line above
   }
   // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
-  // was meant for this process. SIGPIPE, SIGUSR1 and SIGUSR2 are ignored by this file, and exec
-  // would keep it so.
-  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1, SIGUSR2}) {
+  // was meant for this process. SIGPIPE, SIGUSR1, SIGUSR2 and SIGXFSZ are ignored by this file, and
+  // exec would keep it so. SIGHUP stays ignored where it was so from the start (nohup).
+  for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ}) {
     std::signal(handled, SIG_DFL);
+  }
+  if (!is_ignored(SIGHUP)) {
+    std::signal(SIGHUP, SIG_DFL);
   }
   sigset_t none;
   sigemptyset(&none);
@@ -187,6 +195,30 @@ ChildProcess start_child(const ChildOptions& options) {
           .standard_output = std::move(output.read_end),
           .standard_error = std::move(error.read_end),
           .progress = std::move(progress.read_end)};
+}
+
+ChildProcess start_child_patiently(const ChildOptions& options) {
+  constexpr std::chrono::milliseconds kPatience{2000};
+  std::chrono::milliseconds pause{10};
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    try {
+      return start_child(options);
+    } catch (const std::system_error&) {
+      if (std::chrono::steady_clock::now() >= deadline) throw;
+    }
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+  }
+}
+
+void reap_others(const std::function<bool(pid_t)>& is_own) {
+  siginfo_t ended{};
+  while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid > 0 &&
+         !is_own(ended.si_pid)) {
+    waitpid(ended.si_pid, nullptr, WNOHANG);
+    ended = {};
+  }
 }
 
 std::vector<int> usable_cpus() {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,14 @@ struct ChildOptions {
 // but one of its `variables`, killed by the kernel when this thread's process dies. A program that
 // cannot be run ends with 126. Throws std::system_error.
 [[nodiscard]] ChildProcess start_child(const ChildOptions& options);
+// The same, for who cannot try again later: where no process can be made, waits for up to 2 s.
+[[nodiscard]] ChildProcess start_child_patiently(const ChildOptions& options);
+
+// Reaps children that have ended and that this process did not start: orphans of other processes,
+// which the kernel gives to process 1 of a container and to a child subreaper. `is_own`: whether
+// the process is one that the caller waits for itself; where the first child that has ended is one,
+// nothing more is reaped in this call, and its SIGCHLD leads to the next.
+void reap_others(const std::function<bool(pid_t)>& is_own);
 
 // The file that a shell would run for `name`: itself where it has a slash, else the first in the
 // folders of `search_path` (PATH). nullopt: there is none that may be run.

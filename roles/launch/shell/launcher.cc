@@ -121,6 +121,9 @@ Launcher::Launcher(const LaunchOptions& options)
       processes_(context_, options, secret_variables(options.secret, secret_), events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
       page_(context_, feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
+  if (!is_ignored(SIGHUP)) {
+    signals_.add(SIGHUP);
+  }
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
   if (!train_dir.empty()) {
     record_file_.emplace(train_dir, fmt::format("{}-{}", process_facts().host, getpid()));

@@ -5,8 +5,10 @@
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +27,7 @@
 #include "net/wire/order.h"
 #include "net/wire/run_order.h"
 #include "roles/download/datasets.h"
+#include "roles/launch/shell/child_process.h"
 #include "roles/process/call_at.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
@@ -80,11 +83,13 @@ class OrderServer {
   static void carry_out(const ServerLine& order);
   void carry_out(const EndServer& order);
   void spawn(asio::awaitable<void> work);
+  void reap_orphans();
 
   const Task& task_;
   const StopSignal* stop_ = nullptr;  // run()'s
   const std::string version_;
   asio::io_context context_{1};
+  asio::signal_set child_signals_{context_, SIGCHLD};
   asio::steady_timer timer_;                 // at the controller's deadline, if there is one
   data::FileDescriptor port_;                // the listening socket; a child gets it, too
   std::unique_ptr<net::Listener> listener_;  // null while the port is a driver's
@@ -104,11 +109,22 @@ int OrderServer::run() {
     });
   });
   stop_ = &stop;
+  reap_orphans();
   listen();
   act();
   context_.run();
   log_info(std::string("stopped by ") + signal_name(stop.number()));
   return kDone;
+}
+
+// As process 1 of a container a server is given those of others.
+void OrderServer::reap_orphans() {
+  child_signals_.async_wait([this](std::error_code error, int /*signal*/) {
+    if (!error) {
+      reap_others([this](pid_t pid) { return child_.is(pid); });
+      reap_orphans();
+    }
+  });
 }
 
 void OrderServer::listen() {

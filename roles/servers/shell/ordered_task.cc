@@ -63,7 +63,7 @@ std::vector<std::string> OrderedTask::arguments_for(const net::RunOrder& order) 
 }
 
 void OrderedTask::start(const net::RunOrder& order, int listen_fd) {
-  process_ = start_child({.arguments = arguments_for(order), .listen_fd = listen_fd});
+  process_ = start_child_patiently({.arguments = arguments_for(order), .listen_fd = listen_fd});
   asio::co_spawn(context_, print_results(std::move(process_.standard_output)), asio::detached);
 }
 

@@ -32,6 +32,7 @@ class OrderedTask {
   // borrowed. REQUIRES: none runs. Throws std::system_error.
   void start(const net::RunOrder& order, int listen_fd);
   [[nodiscard]] bool is_running() const noexcept { return process_.pid > 0; }
+  [[nodiscard]] bool is(pid_t pid) const noexcept { return process_.pid == pid; }
   // How it has ended. One caller for each start(), soon after it.
   asio::awaitable<net::TaskEnd> ended();
   // Tells it to end, and kills it when it takes longer than kStopGrace.
