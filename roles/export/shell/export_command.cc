@@ -106,14 +106,18 @@ bool check_output(const Path& output, const std::string& marker, bool overwrite)
   std::error_code not_a_file;
   static_cast<void>(disk.size_of(output, not_a_file));
   const bool is_link = !is_store_url(output) && std::filesystem::is_symlink(output);
-  if (!inside && not_a_file && !is_link) {
+  if (!inside && not_a_file && (!is_link || marker.empty())) {
     return false;
+  }
+  if (marker.empty() && !inside && !is_store_url(output) &&
+      !std::filesystem::is_regular_file(output)) {
+    return false;  // a device or a FIFO is written to, and stays
   }
   if (!overwrite) {
     refuse_output(output, "is there already; --overwrite replaces it");
   }
   if (marker.empty()) {
-    if (inside || is_link) {
+    if (inside) {
       refuse_output(output, "is not a file, and is not replaced by one");
     }
   } else if (!inside || is_link || (!inside->empty() && !disk.exists(output / marker))) {
@@ -128,8 +132,10 @@ std::uint64_t write_file(const Path& output, const std::string& bytes, bool over
   if (output.has_parent_path()) {
     data::create_directories(disk, output.parent_path());
   }
-  const std::span contents(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  data::write_durably(disk, output, std::span(&contents, 1));
+  const auto file = disk.create_output(output);
+  file->write({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  file->sync();
+  file->take_name();
   return bytes.size();
 }
 
@@ -190,10 +196,11 @@ int run_export(const ExportOptions& options) {
     output = output.parent_path();
   }
   const std::uint64_t bytes = write_model(model, output, options);
-  print_result(fmt::format("Exported {} of {}, step {}, weights {:.8}, to {} ({}, {} bytes)",
-                           math::describe(model.config.model), model.config.dataset, model.step,
-                           model.weights_sha256, net::one_line(output.string()),
-                           name_of_format(options.format), bytes));
+  print_written(fmt::format("Exported {} of {}, step {}, weights {:.8}, to {} ({}, {} bytes)",
+                            math::describe(model.config.model), model.config.dataset, model.step,
+                            model.weights_sha256, net::one_line(output.string()),
+                            name_of_format(options.format), bytes),
+                output);
   return kDone;
 }
 

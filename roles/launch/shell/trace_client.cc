@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "data/json/json_text.h"
+#include "data/output_file.h"
+#include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/monitor/shell/terminal.h"
@@ -20,6 +24,9 @@ namespace disttf::roles {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+// A timeline of the most steps and tasks that can be asked for is a tenth of it.
+constexpr std::size_t kMostTimelineBytes = std::size_t{1} << 30U;
 
 // Between two looks at whether it is there.
 constexpr std::chrono::milliseconds kTraceLook{200};
@@ -75,14 +82,17 @@ OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before)
 
 // Under the name that is wanted. The file of a run without --train_dir is not needed any more then.
 void bring(const std::string& from, const std::string& to) {
-  std::error_code error;
-  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error);
-  if (error) {
-    throw Failure(kError, "--output: " + net::quoted(to) + " cannot be written: " +
-                              error.message() + "; the timeline is in " + net::quoted(from));
+  try {
+    data::PosixFileSystem disk;
+    const std::vector<std::byte> bytes = data::read_file(disk, from, kMostTimelineBytes);
+    data::write_output_file(to, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const std::system_error& error) {
+    throw Failure(kError, "--output: " + std::string(error.what()) + "; the timeline is in " +
+                              net::quoted(from));
   }
   if (std::filesystem::path(from).parent_path().filename() != "traces") {
-    std::filesystem::remove(from, error);
+    std::error_code ignored;
+    std::filesystem::remove(from, ignored);
   }
 }
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "data/file.h"
+#include "data/output_file.h"
 #include "net/http/http_status.h"
 #include "net/transport/listening.h"
 #include "net/wire/address.h"
@@ -181,9 +181,7 @@ class MetricsAddress::Impl {
     try {
       const std::string text =
           exposition(meters_.metrics().read(), meters_.task(), ExpositionFormat::kText);
-      const auto bytes = std::as_bytes(std::span(text));
-      data::write_file_atomically(
-          options_.textfile, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+      data::write_output_file(options_.textfile, text, data::OutputReader::kIsNot);
       has_failed_ = false;
     } catch (const std::exception& error) {
       if (!std::exchange(has_failed_, true)) {  // not every 15 s

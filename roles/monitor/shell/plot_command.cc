@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "data/json/json_text.h"
+#include "data/output_file.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/chart_svg.h"
 #include "roles/monitor/core/show_text.h"
@@ -45,10 +45,10 @@ void check_series(const std::vector<PlottedRun>& runs, const PlotSettings& setti
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text).flush()) {
-    throw std::system_error(errno, std::generic_category(),
-                            "--output: cannot write " + net::quoted(path));
+  try {
+    data::write_output_file(path, text);
+  } catch (const std::system_error& error) {
+    throw Failure(kError, "--output: " + std::string(error.what()));
   }
 }
 

@@ -32,7 +32,9 @@ std::string time_text() {
 
 std::shared_ptr<const data::FileDescriptor> open_access_log(const std::string& path) {
   constexpr mode_t kMode = 0644;
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+  // A FIFO that is not read holds up neither the start nor the answers.
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, kMode);
   if (file < 0) {
     throw std::system_error(errno, std::generic_category(),
                             "--access_log: cannot write " + net::quoted(path));

@@ -16,8 +16,9 @@ namespace disttf::roles {
 struct StoreEntry {
   std::string name;
   bool is_directory = false;
-  std::uint64_t size_bytes = 0;                // of a file
-  std::filesystem::file_time_type modified{};  // where it is known: of a bucket's folders it is not
+  std::uint64_t size_bytes = 0;  // of a file
+  // min(): unknown, as of a bucket's folders. (file_time_type{} is the year 2174 in libstdc++.)
+  std::filesystem::file_time_type modified = std::filesystem::file_time_type::min();
 };
 
 class StoreFileSystem : public data::FileSystem {

@@ -70,7 +70,7 @@ class Copying {
     const auto source = storage.open(file.from);
     data::create_directories(
         storage, file.to.has_parent_path() ? file.to.parent_path() : std::filesystem::path("."));
-    const auto target = storage.create(file.to);
+    const auto target = storage.create_output(file.to);
     std::uint64_t at = 0;
     while (at < source->size_bytes() && !has_failed_) {
       const std::size_t count = source->read(at, buffer);

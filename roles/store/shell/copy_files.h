@@ -14,7 +14,7 @@ struct FileToCopy {
   std::filesystem::path from;
   std::filesystem::path to;
   std::uint64_t size_bytes = 0;  // of the first, and when it was written
-  std::filesystem::file_time_type modified{};
+  std::filesystem::file_time_type modified = std::filesystem::file_time_type::min();
 };
 
 // Adds all that lies in the directory, with what lies in those in it. False: there is none. Throws

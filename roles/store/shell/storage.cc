@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/output_file.h"
 #include "net/wire/text.h"
 #include "roles/store/core/object_file_system.h"
 #include "roles/store/core/store_answers.h"
@@ -106,6 +107,10 @@ data::FileSystem& Storage::on(const Path& path) {
 
 std::unique_ptr<data::NewFile> Storage::create(const Path& target) {
   return on(target).create(target);
+}
+
+std::unique_ptr<data::NewFile> Storage::create_output(const Path& target) {
+  return is_store_url(target) ? create(target) : data::create_output(target);
 }
 
 std::unique_ptr<data::OpenFile> Storage::open(const Path& path) { return on(path).open(path); }

@@ -45,6 +45,9 @@ class Storage final : public data::FileSystem {
   std::error_code remove(const Path& path) override;
   void sync_directory(const Path& directory) override;
 
+  // A file that is to be the output that a user has named: in a store as create(), on this machine
+  // as data::create_output().
+  [[nodiscard]] std::unique_ptr<data::NewFile> create_output(const Path& target);
   // What lies in a directory, in the order of the names; nullopt: there is none. Throws
   // std::system_error.
   [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory);

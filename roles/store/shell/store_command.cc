@@ -105,9 +105,10 @@ int copy(const CopyCommand& command) {
   const std::uint64_t bytes = copy_files(std::move(files), command.threads);
   const double seconds = std::chrono::duration<double>(SteadyClock::now() - began).count();
   const double megabytes = static_cast<double>(bytes) / kMegabyte;
-  print_result(fmt::format("Copied {} file{}, {:.1f} MB, to {} ({:.1f} MB/s)", count,
-                           count == 1 ? "" : "s", megabytes, to.string(),
-                           megabytes / std::max(seconds, 1e-9)));
+  print_written(
+      fmt::format("Copied {} file{}, {:.1f} MB, to {} ({:.1f} MB/s)", count, count == 1 ? "" : "s",
+                  megabytes, to.string(), megabytes / std::max(seconds, 1e-9)),
+      to);
   return kDone;
 }
 

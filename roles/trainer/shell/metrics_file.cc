@@ -14,8 +14,10 @@ void MetricsFile::append(std::string_view line) {
   if (path_.empty()) {
     return;
   }
-  // Opened anew each time: whoever moves the file away gets a new one.
-  const int fd = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  // Opened anew each time: whoever moves the file away gets a new one. A FIFO that is not read must
+  // not hold up the training.
+  const int fd =
+      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
   const std::string text = (left_a_part_ ? "\n" : "") + std::string(line);
   const ssize_t written = fd < 0 ? -1 : ::write(fd, text.data(), text.size());
   const int error = written < 0 ? errno : ENOSPC;

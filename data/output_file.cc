@@ -1,0 +1,117 @@
+#include "data/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "data/file.h"
+#include "data/posix_file_system.h"
+
+namespace disttf::data {
+namespace {
+
+using Path = std::filesystem::path;
+
+[[noreturn]] void fail_output(int error, const std::string& what) {
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+struct OutputPlace {
+  Path path;
+  bool is_in_place = false;  // else it is a name that may be given to a new file
+};
+
+Path output_folder_of(const Path& path) {
+  return path.has_parent_path() ? path.parent_path() : Path(".");
+}
+
+// Descriptors of a process look like links there, and lead to what has no name, or to a file that
+// is open already.
+bool is_of_proc(const Path& folder) {
+  std::error_code error;
+  const Path real = std::filesystem::canonical(folder, error);
+  return !error && real.native().starts_with("/proc/");
+}
+
+OutputPlace output_place_of(const Path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return {.path = path, .is_in_place = true};
+  }
+  constexpr int kMostLinks = 40;  // the kernel's own limit
+  Path at = path;
+  for (int link = 0; link < kMostLinks; ++link) {
+    if (::lstat(at.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) {
+      return {.path = at, .is_in_place = false};
+    }
+    if (is_of_proc(output_folder_of(at))) {
+      return {.path = path, .is_in_place = true};
+    }
+    std::error_code error;
+    const Path target = std::filesystem::read_symlink(at, error);
+    if (error) throw std::system_error(error, "cannot read " + at.string());
+    at = output_folder_of(at) / target;  // which is the target alone where that is absolute
+  }
+  fail_output(ELOOP, "cannot write " + path.string());
+}
+
+class OutputInPlace final : public NewFile {
+ public:
+  OutputInPlace(const Path& path, OutputReader reader) : path_(path) {
+    // Without a reader a FIFO can be opened only by who waits for one.
+    file_ = FileDescriptor(
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    if (!file_.is_open()) {
+      fail_output(errno, errno == ENXIO
+                             ? "cannot write " + path.string() + ", which no process reads"
+                             : "cannot write " + path.string());
+    }
+    if (reader == OutputReader::kIsAwaited) {
+      ::fcntl(file_.number(), F_SETFL, O_APPEND);
+    }
+  }
+  void write(std::span<const std::uint8_t> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(file_.number(), bytes.data(), bytes.size());
+      if (count < 0 && errno != EINTR) fail_output(errno, "cannot write " + path_.string());
+      if (count > 0) bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+  }
+  void sync() override {}
+  // It has had it all along. What a network file system has not taken is said here.
+  void take_name() override {
+    if (::close(file_.release()) != 0 && errno != EINTR) {
+      fail_output(errno, "cannot write " + path_.string());
+    }
+  }
+
+ private:
+  const Path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace
+
+std::unique_ptr<NewFile> create_output(const Path& path, OutputReader reader) {
+  const OutputPlace place = output_place_of(path);
+  if (place.is_in_place) return std::make_unique<OutputInPlace>(place.path, reader);
+  return std::make_unique<PosixNewFile>(place.path);
+}
+
+void write_output_file(const Path& path, std::string_view text, OutputReader reader) {
+  const OutputPlace place = output_place_of(path);
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  if (!place.is_in_place) {
+    write_file_atomically(place.path, bytes);
+    return;
+  }
+  OutputInPlace file(place.path, reader);
+  file.write(bytes);
+  file.take_name();
+}
+
+}  // namespace disttf::data
