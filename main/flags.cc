@@ -61,7 +61,8 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->check(one_of({"on-failure", "never"}))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_option("--max_restarts", flags.max_restarts, "restarts of all tasks together")
+  app.add_option("--max_restarts", flags.max_restarts,
+                 "restarts of all tasks together; as many again of the evaluator")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()

@@ -41,6 +41,11 @@ class ReplicaSupervisorTest : public testing::Test {
     core_.effects().drain([this](const auto& effect) { take(effect); });
   }
   void take(const StartPart& effect) {
+    if (cannot_start_) {
+      core_.could_not_start(effect.task, "no processes", now_);
+      return;
+    }
+    core_.started(effect.task);
     core_.pipes_opened(1);
     started_.emplace_back(effect.task, effect.part);
   }
@@ -71,6 +76,7 @@ class ReplicaSupervisorTest : public testing::Test {
   std::vector<std::string> lines_;
   int late_ = 0;
   bool has_ended_ = false;
+  bool cannot_start_ = false;
 };
 
 TEST_F(ReplicaSupervisorTest, ThePartsOfATaskRunOneAfterTheOther) {
@@ -191,6 +197,39 @@ TEST_F(ReplicaSupervisorTest, ASignalEndsTheWaitForAPipe) {
   take_effects();
   EXPECT_TRUE(has_ended_);
   EXPECT_EQ(core_.exit_code(), kDone) << "the run was over";
+}
+
+TEST_F(ReplicaSupervisorTest, AProgramThatCannotBeStartedForAMomentIsStartedAfterAll) {
+  cannot_start_ = true;
+  begin(/*all_parts=*/false);
+  EXPECT_THAT(lines_, testing::Each(testing::HasSubstr(" cannot be started: no processes; trying "
+                                                       "again for up to 60 s")));
+  EXPECT_EQ(lines_.size(), 3U);
+  pass(seconds(20));
+  EXPECT_THAT(take_started(), IsEmpty());
+  cannot_start_ = false;
+  pass(seconds(6));
+  EXPECT_EQ(take_started().size(), 3U);
+  EXPECT_EQ(core_.deadline(), TimePoint::max());
+  EXPECT_EQ(lines_.size(), 3U);
+}
+
+TEST_F(ReplicaSupervisorTest, AProgramThatCannotBeStartedForAMinuteEndsTheRun) {
+  cannot_start_ = true;
+  begin(/*all_parts=*/false);
+  pass(seconds(70));
+  EXPECT_TRUE(has_ended_);
+  EXPECT_EQ(core_.exit_code(), kError);
+  EXPECT_THAT(lines_.back(), testing::HasSubstr("could not be started: no processes"));
+}
+
+TEST_F(ReplicaSupervisorTest, ASignalEndsTheWaitForAProcess) {
+  cannot_start_ = true;
+  begin(/*all_parts=*/false);
+  core_.stop(kTerminated, SIGTERM, now_);
+  pass(seconds(1));
+  EXPECT_TRUE(has_ended_);
+  EXPECT_EQ(core_.exit_code(), kTerminated);
 }
 
 }  // namespace

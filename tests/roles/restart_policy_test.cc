@@ -227,5 +227,46 @@ TEST_F(RestartPolicyTest, AnEvaluatorsEndIsNeverTheRuns) {
   EXPECT_EQ(rules.exit_code(), kDone);
 }
 
+// A run that trains for days is not to end because its evaluator had to be started ten times.
+TEST_F(RestartPolicyTest, TheEvaluatorsRestartsUseUpNoneOfTheRuns) {
+  RestartPolicy rules({.max_restarts = 2}, {Part::kPs, Part::kChief, Part::kEvaluator},
+                      std::mt19937_64(1));
+  constexpr std::size_t kEvaluator = 2;
+  EXPECT_EQ(ended(rules, kEvaluator, kLost).sentence,
+            "ended with exit code 138; starting it again (1 of 2 restarts of the evaluator)");
+  EXPECT_EQ(ended(rules, kEvaluator, kLost).action, Action::kRestart);
+  EXPECT_EQ(ended(rules, kEvaluator, kLost).action, Action::kLeave);
+  EXPECT_EQ(ended(rules, kPs, kKilled).sentence,
+            "was killed by signal 9 (Killed); starting it again (1 of 2 restarts)");
+  EXPECT_EQ(ended(rules, kChief, kKilled).action, Action::kRestart);
+  EXPECT_EQ(ended(rules, kPs, kKilled).action, Action::kStop);
+}
+
+TEST_F(RestartPolicyTest, AProcessThatCannotBeMadeIsTriedAgainForAMinute) {
+  RestartPolicy rules = policy({.max_restarts = 1});
+  const auto begin = now_;
+  int tries = 0;
+  for (auto delay = rules.could_not_start(kWorker, now_); delay;
+       delay = rules.could_not_start(kWorker, now_)) {
+    EXPECT_GE(*delay, milliseconds(50));
+    EXPECT_LE(*delay, seconds(5));
+    now_ += *delay;
+    ++tries;
+  }
+  EXPECT_GE(now_ - begin, kStartPatience);
+  EXPECT_LE(now_ - begin, kStartPatience + seconds(5));
+  EXPECT_LT(tries, 30);
+  EXPECT_EQ(ended(rules, kPs, kKilled).action, Action::kRestart) << "no restart was counted";
+}
+
+TEST_F(RestartPolicyTest, AProcessThatWasMadeHasAnotherMinute) {
+  RestartPolicy rules = policy();
+  EXPECT_TRUE(rules.could_not_start(kWorker, now_));
+  now_ += seconds(59);
+  rules.started(kWorker, now_);
+  now_ += seconds(10);
+  EXPECT_TRUE(rules.could_not_start(kWorker, now_));
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -164,15 +164,45 @@ TEST_F(SupervisorTest, AfterTheResultWorkersHaveTheTimeToEvaluateIt) {
   EXPECT_EQ(lines_.back(), "[worker:1] did not end within 70 s; killing it");
 }
 
-TEST_F(SupervisorTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
+TEST_F(SupervisorTest, ATaskThatCannotBeStartedForAMinuteEndsTheRun) {
   end(2, kTaskKilled);
-  end(0, kTaskKilled);
   cannot_start_ = true;
-  pass(seconds(1));
-  ASSERT_EQ(lines_.size(), 3U) << "the other one that waited is not tried";
-  EXPECT_THAT(lines_.back(), HasSubstr("cannot be started again: no ports; stopping the others"));
-  EXPECT_THAT(take_signals(), ElementsAre(Pair(1, SIGTERM)));
+  pass(seconds(50));
+  ASSERT_EQ(lines_.size(), 2U) << "each try is no line of its own";
+  EXPECT_THAT(lines_.back(),
+              HasSubstr("[worker:1] cannot be started: no ports; trying again for up to 60 s"));
+  EXPECT_FALSE(core_.policy().exit_code());
+  pass(seconds(20));
+  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] could not be started for 60 s: no ports; "
+                                       "stopping the others"));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGTERM), Pair(1, SIGTERM)));
   EXPECT_EQ(core_.policy().exit_code(), kError);
+}
+
+// A limit on processes that others use up for a moment (EAGAIN).
+TEST_F(SupervisorTest, ATaskThatCannotBeStartedForAMomentIsStartedAfterAll) {
+  end(2, kTaskKilled);
+  cannot_start_ = true;
+  pass(seconds(10));
+  EXPECT_THAT(started_, IsEmpty());
+  cannot_start_ = false;
+  pass(seconds(6));
+  EXPECT_THAT(started_, ElementsAre(2));
+  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] has been started after all"));
+  EXPECT_EQ(core_.tasks()[2].restarts, 1U);
+  EXPECT_EQ(core_.deadline(), TimePoint::max());
+}
+
+TEST_F(SupervisorTest, ATaskThatCannotBeStartedIsGivenUpWithTheRun) {
+  end(2, kTaskKilled);
+  cannot_start_ = true;
+  pass(seconds(10));
+  core_.stop(kTerminated, SIGTERM, now_);
+  take_effects();
+  end(0, kTaskKilled);
+  end(1, kTaskKilled);
+  EXPECT_TRUE(all_gone_);
+  EXPECT_EQ(core_.policy().exit_code(), kTerminated);
 }
 
 TEST_F(SupervisorTest, MemoryIsNamedWhereItMayBeWhy) {

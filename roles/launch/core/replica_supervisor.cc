@@ -14,6 +14,9 @@ namespace {
 // A process that left its group may hold a task's pipe open for ever: after the last task's end,
 // lines are waited for this long.
 constexpr std::chrono::seconds kDrainLimit{1};
+// Between two tries to make a process.
+constexpr std::chrono::milliseconds kFirstStartDelay{100};
+constexpr std::chrono::milliseconds kLongestStartDelay{5000};
 // A shell's code for a program that was killed: this and the signal's number.
 constexpr int kSignalBase = 128;
 
@@ -43,10 +46,39 @@ void ReplicaSupervisor::start_next(std::size_t number) {
     if (has && may_run(task, part)) {
       task.ran = task.ran || part == ReplicaPart::kCommand;
       task.lives = true;
-      effects_.add(StartPart{.task = number, .part = part});
+      effects_.add(part_to_start(number, task));
       return;
     }
   }
+}
+
+// The part before `next`.
+StartPart ReplicaSupervisor::part_to_start(std::size_t number, const ReplicaTask& task) {
+  return {.task = number, .part = static_cast<ReplicaPart>(task.next - 1)};
+}
+
+void ReplicaSupervisor::started(std::size_t number) {
+  tasks_.at(number).fails_to_start_since.reset();
+}
+
+void ReplicaSupervisor::could_not_start(std::size_t number, const std::string& why, TimePoint now) {
+  ReplicaTask& task = tasks_.at(number);
+  if (!task.fails_to_start_since) {
+    task.fails_to_start_since = now;
+    task.delay = kFirstStartDelay;
+    effects_.add(ReplicaWarning{task.prefix + " cannot be started: " + why +
+                                "; trying again for up to " +
+                                std::to_string(kStartPatience.count()) + " s"});
+  }
+  const bool may_wait = now - *task.fails_to_start_since < kStartPatience &&
+                        may_run(task, part_to_start(number, task).part);
+  if (may_wait) {
+    task.start_at = now + task.delay;
+    task.delay = std::min(2 * task.delay, kLongestStartDelay);
+    return;
+  }
+  effects_.add(ReplicaWarning{task.prefix + " could not be started: " + why});
+  ended(number, {.exit_code = kError}, now);
 }
 
 bool ReplicaSupervisor::may_run(const ReplicaTask& task, ReplicaPart part) const {
@@ -91,6 +123,9 @@ void ReplicaSupervisor::end_run(int exit_code, int signal, TimePoint now) {
       effects_.add(SignalGroup{.task = number, .signal = signal});
     }
   }
+  for (ReplicaTask& task : tasks_) {  // what waits to be started is looked at once more
+    task.start_at = task.start_at ? std::optional(now) : std::nullopt;
+  }
   if (!all_gone()) {
     grace_at_ = now + kStopGrace;
   }
@@ -126,11 +161,29 @@ void ReplicaSupervisor::check_gone(TimePoint now) {
 
 void ReplicaSupervisor::wait_for_pipes(TimePoint now) { drained_at_ = now + kDrainLimit; }
 
+// The parts of which no process could be made. One that may not run any more has ended.
+void ReplicaSupervisor::start_again(TimePoint now) {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    ReplicaTask& task = tasks_[number];
+    if (!task.start_at || *task.start_at > now) {
+      continue;
+    }
+    task.start_at.reset();
+    const StartPart order = part_to_start(number, task);
+    if (may_run(task, order.part)) {
+      effects_.add(order);
+    } else {
+      ended(number, {.exit_code = kDone}, now);
+    }
+  }
+}
+
 void ReplicaSupervisor::time(TimePoint now) {
   if (drained_at_ && *drained_at_ <= now) {
     drained_at_.reset();
     effects_.add(PipesAreLate{});
   }
+  start_again(now);
   if (!grace_at_ || *grace_at_ > now) {
     return;
   }
@@ -146,7 +199,12 @@ void ReplicaSupervisor::time(TimePoint now) {
 }
 
 ReplicaSupervisor::TimePoint ReplicaSupervisor::deadline() const {
-  return std::min(grace_at_.value_or(TimePoint::max()), drained_at_.value_or(TimePoint::max()));
+  TimePoint next =
+      std::min(grace_at_.value_or(TimePoint::max()), drained_at_.value_or(TimePoint::max()));
+  for (const ReplicaTask& task : tasks_) {
+    next = std::min(next, task.start_at.value_or(next));
+  }
+  return next;
 }
 
 int ReplicaSupervisor::exit_code() const { return exit_code_.value_or(kDone); }

@@ -26,7 +26,8 @@ inline constexpr std::size_t kReplicaParts = 3;
 
 // --- effects
 
-// A process group with this part of the task, which none has now.
+// A process group with this part of the task, which none has now; then started() or
+// could_not_start().
 struct StartPart {
   std::size_t task = 0;
   ReplicaPart part = ReplicaPart::kCommand;
@@ -56,6 +57,10 @@ class ReplicaSupervisor {
   // All have been added.
   void begin();
 
+  // A process of the part that was asked for last lives.
+  void started(std::size_t task);
+  // None could be made. It is tried again for kStartPatience; then the task has failed, with 1.
+  void could_not_start(std::size_t task, const std::string& why, TimePoint now);
   // The process of the part that was started last has ended, and its group with it.
   void ended(std::size_t task, const Ending& ending, TimePoint now);
   // Pipes that processes print into were opened, or one of them has been read to its end.
@@ -80,13 +85,19 @@ class ReplicaSupervisor {
     bool is_worker = false;
     std::array<bool, kReplicaParts> has{};
     std::size_t next = 0;  // the part that comes after the one that runs
-    bool lives = false;    // a part runs
+    bool lives = false;    // a part runs, or is to be started
     bool failed = false;
     bool ran = false;  // the command was started
+    // Of a part of which no process could be made: since when, and when it is tried again.
+    std::optional<TimePoint> fails_to_start_since = {};
+    std::optional<TimePoint> start_at = {};
+    std::chrono::milliseconds delay{0};
   };
 
   void start_next(std::size_t task);
+  [[nodiscard]] static StartPart part_to_start(std::size_t number, const ReplicaTask& task);
   [[nodiscard]] bool may_run(const ReplicaTask& task, ReplicaPart part) const;
+  void start_again(TimePoint now);
   void fail(std::size_t task, const Ending& ending, TimePoint now);
   void end_run(int exit_code, int signal, TimePoint now);
   [[nodiscard]] bool all_gone() const;

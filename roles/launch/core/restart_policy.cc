@@ -58,7 +58,22 @@ RestartPolicy::RestartPolicy(const RestartOptions& options, const std::vector<Pa
 
 void RestartPolicy::add(Part part) { tasks_.push_back({.part = part, .ceiling = kFirstDelay}); }
 
-void RestartPolicy::started(std::size_t task, TimePoint now) { tasks_.at(task).started = now; }
+void RestartPolicy::started(std::size_t task, TimePoint now) {
+  tasks_.at(task).started = now;
+  tasks_[task].fails_to_start_since.reset();
+}
+
+std::optional<milliseconds> RestartPolicy::could_not_start(std::size_t task, TimePoint now) {
+  TaskState& state = tasks_.at(task);
+  const TimePoint since = state.fails_to_start_since.value_or(now);
+  if (now - since >= kStartPatience) {
+    return std::nullopt;
+  }
+  state.fails_to_start_since = since;
+  const milliseconds ceiling = state.ceiling;
+  state.ceiling = std::min(2 * ceiling, kLongestDelay);
+  return jittered(ceiling);
+}
 
 RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& ending,
                                              TimePoint now) {
@@ -82,15 +97,11 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
             .delay = jittered(kFirstDelay),
             .sentence = to_string(ending) + " as planned; starting it again"};
   }
-  if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
-    ++restarts_;
-    return {.action = Action::kRestart,
-            .delay = next_delay(state, now),
-            .sentence = to_string(ending) + "; starting it again (" + std::to_string(restarts_) +
-                        " of " + std::to_string(options_.max_restarts) + " restarts)"};
-  }
   if (state.part == Part::kEvaluator) {
-    return {.sentence = to_string(ending) + "; the run goes on without it"};
+    return evaluator_ended(state, ending, now);
+  }
+  if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
+    return restart(state, ending, restarts_, "restarts", now);
   }
   const std::string tries = may_be_mended(ending) && restarts_ > 0
                                 ? " after " + std::to_string(restarts_) + " of " +
@@ -98,6 +109,24 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                 : "";
   exit_code_ = ending.signal != 0 || ending.lost ? static_cast<int>(kLostPeers) : ending.exit_code;
   return {.action = Action::kStop, .sentence = to_string(ending) + tries + "; stopping the others"};
+}
+
+RestartPolicy::Decision RestartPolicy::evaluator_ended(TaskState& task, const Ending& ending,
+                                                       TimePoint now) {
+  if (may_be_mended(ending) && evaluator_restarts_ < options_.max_restarts) {
+    return restart(task, ending, evaluator_restarts_, "restarts of the evaluator", now);
+  }
+  return {.sentence = to_string(ending) + "; the run goes on without it"};
+}
+
+RestartPolicy::Decision RestartPolicy::restart(TaskState& task, const Ending& ending,
+                                               std::uint64_t& restarts, const char* of,
+                                               TimePoint now) {
+  ++restarts;
+  return {.action = Action::kRestart,
+          .delay = next_delay(task, now),
+          .sentence = to_string(ending) + "; starting it again (" + std::to_string(restarts) +
+                      " of " + std::to_string(options_.max_restarts) + " " + of + ")"};
 }
 
 void RestartPolicy::stop(int exit_code) {

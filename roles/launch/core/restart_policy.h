@@ -2,7 +2,8 @@
 //
 // The rules of an orchestrator that restarts on failure: 0 is done, codes below 128 are permanent,
 // a signal or a code from 128 on (138: "lost peers, start me again") asks for another try. The
-// number of tries is bounded for the job as a whole, and each comes later than the one before.
+// number of tries is bounded for the job as a whole, and each comes later than the one before. An
+// evaluator has a budget of its own: its restarts use up none of the run's.
 //
 // Knows no clock and no process: times and endings are passed in. Not thread-safe.
 #pragma once
@@ -19,7 +20,7 @@ namespace disttf::roles {
 
 struct RestartOptions {
   bool on_failure = true;           // false: the first failure ends the run
-  std::uint64_t max_restarts = 10;  // of all tasks together
+  std::uint64_t max_restarts = 10;  // of all tasks together; as many again of the evaluator
 };
 
 // How a process ended.
@@ -29,6 +30,11 @@ struct Ending {
   bool lost = false;     // nothing is heard of its machine any more
   bool planned = false;  // launch itself did it, for the sake of it: mended without being counted
 };
+// A process that cannot be made (no memory, a limit on processes or descriptors) is tried again for
+// this long: a limit that other programs use up for a moment is no reason to end a run, and one
+// that lasts is reported within a minute.
+inline constexpr std::chrono::seconds kStartPatience{60};
+
 // Of a status that waitpid() gave. `fault`: launch has killed it on purpose.
 [[nodiscard]] Ending ending_of(int status, bool fault = false);
 // "was killed by signal 9 (Killed)", "ended with exit code 3".
@@ -64,6 +70,10 @@ class RestartPolicy {
   // A process of the task has been started, for the first time or again.
   void started(std::size_t task, TimePoint now);
   [[nodiscard]] Decision ended(std::size_t task, const Ending& ending, TimePoint now);
+  // No process of the task could be made. Returns the delay before the next try, which is not
+  // counted as a restart; nullopt: none was made for kStartPatience.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> could_not_start(std::size_t task,
+                                                                         TimePoint now);
   // Somebody else ends the run: nothing is started again. Has no effect on what is decided already.
   void stop(int exit_code);
 
@@ -79,15 +89,20 @@ class RestartPolicy {
     Part part;
     TimePoint started{};
     std::chrono::milliseconds ceiling;  // of the next delay
+    std::optional<TimePoint> fails_to_start_since = {};
   };
 
+  [[nodiscard]] Decision evaluator_ended(TaskState& task, const Ending& ending, TimePoint now);
+  [[nodiscard]] Decision restart(TaskState& task, const Ending& ending, std::uint64_t& restarts,
+                                 const char* of, TimePoint now);
   [[nodiscard]] std::chrono::milliseconds next_delay(TaskState& task, TimePoint now);
   [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds ceiling);
 
   RestartOptions options_;
   std::vector<TaskState> tasks_;
   std::mt19937_64 engine_;
-  std::uint64_t restarts_ = 0;
+  std::uint64_t restarts_ = 0;            // of all tasks but the evaluator
+  std::uint64_t evaluator_restarts_ = 0;  // of the evaluator
   bool finished_ = false;
   std::optional<int> exit_code_;
 };

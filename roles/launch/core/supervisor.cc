@@ -22,14 +22,38 @@ void Supervisor::started(std::size_t number, TimePoint now) {
   task.lives = true;
   task.fault = false;
   task.asked = Asked::kNothing;
+  if (std::exchange(task.fails_to_start, false)) {
+    say(task.name + " has been started after all");
+  }
   policy_.started(number, now);
   effects_.add(TaskChanged{number});
 }
 
 void Supervisor::could_not_start(std::size_t number, const std::string& why, TimePoint now) {
-  say(tasks_.at(number).name + " cannot be started again: " + why + "; stopping the others",
-      /*is_error=*/true);
-  stop(kError, SIGTERM, now);
+  SupervisedTask& task = tasks_.at(number);
+  if (!may_start()) {
+    tell_if_all_gone();
+    return;
+  }
+  if (const auto delay = policy_.could_not_start(number, now)) {
+    if (!std::exchange(task.fails_to_start, true)) {
+      say(task.name + " cannot be started: " + why + "; trying again for up to " +
+          std::to_string(kStartPatience.count()) + " s");
+    }
+    task.waits = true;
+    task.start_at = now + *delay;
+    effects_.add(TaskChanged{number});
+    return;
+  }
+  const std::string sentence = task.name + " could not be started for " +
+                               std::to_string(kStartPatience.count()) + " s: " + why;
+  if (task.part == RestartPolicy::Part::kEvaluator) {
+    say(sentence + "; the run goes on without it");
+    effects_.add(TaskChanged{number});
+  } else {
+    say(sentence + "; stopping the others", /*is_error=*/true);
+    stop(kError, SIGTERM, now);
+  }
   tell_if_all_gone();
 }
 

@@ -64,7 +64,8 @@ struct SupervisedTask {
   bool lives = false;                            // a process of it does
   bool waits = false;                            // to be started again
   bool frozen = false;
-  bool fault = false;  // this process was killed on purpose
+  bool fault = false;           // this process was killed on purpose
+  bool fails_to_start = false;  // no process of it could be made, and that was logged
   Asked asked = Asked::kNothing;
   std::optional<Ending> ending = {};  // of its last process
   std::uint64_t restarts = 0;
@@ -97,6 +98,8 @@ class Supervisor {
   // --- what happens
 
   void started(std::size_t task, TimePoint now);
+  // No process could be made. It is tried again for kStartPatience; then the run ends with 1, or
+  // goes on without its evaluator.
   void could_not_start(std::size_t task, const std::string& why, TimePoint now);
   // Its process has ended; `planned` need not be set. Then reaped(), once for all that ended.
   void ended(std::size_t task, Ending ending, TimePoint now);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "net/transport/spawn.h"
@@ -82,7 +83,11 @@ class ReplicaLauncher {
         secret_variables_(secret_variables(
             options.secret, options.secret == SecretOfRun::kMade ? make_run_secret() : "")),
         signals_(context_, SIGINT, SIGTERM, SIGCHLD),
-        timer_(context_) {}
+        timer_(context_) {
+    if (!is_ignored(SIGHUP)) {
+      signals_.add(SIGHUP);
+    }
+  }
   int run();
 
  private:
@@ -104,6 +109,7 @@ class ReplicaLauncher {
   void reap();
   // Does what the supervisor wants done. To be called after each event.
   void act();
+  void start(const StartPart& order);
   void carry_out(const StartPart& order);
   void carry_out(const SignalGroup& order);
   void carry_out(const ReplicaWarning& order) { console_.say(order.text, LogLevel::kWarning); }
@@ -210,6 +216,9 @@ void ReplicaLauncher::reap() {
     supervisor_.ended(number, ending_of(status), Clock::now());
     act();
   }
+  reap_others([this](pid_t pid) {
+    return std::ranges::any_of(tasks_, [pid](const auto& task) { return task->pid == pid; });
+  });
 }
 
 // ------------------------------------------------------------------------------------ effects
@@ -223,6 +232,14 @@ void ReplicaLauncher::act() {
 }
 
 void ReplicaLauncher::carry_out(const StartPart& order) {
+  try {
+    start(order);
+  } catch (const std::system_error& error) {
+    supervisor_.could_not_start(order.task, error.what(), Clock::now());
+  }
+}
+
+void ReplicaLauncher::start(const StartPart& order) {
   Task& task = *tasks_[order.task];
   const Program& program = task.programs.at(static_cast<std::size_t>(order.part));
   std::vector<std::string> variables = task_variables(cluster_, task.id);
@@ -232,6 +249,7 @@ void ReplicaLauncher::carry_out(const StartPart& order) {
                                       .arguments = {program.words.begin() + 1, program.words.end()},
                                       .variables = std::move(variables)});
   task.pid = process.pid;
+  supervisor_.started(order.task);
   supervisor_.pipes_opened(2);
   const auto handler = [this, &task](bool is_output) {
     return [this, &task, is_output](std::string_view line) { on_line(task, line, is_output); };

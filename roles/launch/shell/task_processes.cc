@@ -46,7 +46,7 @@ void TaskProcesses::start_all() {
     acceptors.push_back(task->port.listen());
   }
   for (std::size_t each = 0; each < tasks_.size(); ++each) {
-    start(*tasks_[each], acceptors[each].native_handle());
+    try_to_start(*tasks_[each], acceptors[each].native_handle());
   }
   act();
   // From here on only the process listens: when it dies, connections to it are refused.
@@ -92,7 +92,7 @@ void TaskProcesses::add_workers(std::size_t count) {
   add_missing_tasks();
   for (std::size_t each = first; each < tasks_.size(); ++each) {
     asio::ip::tcp::acceptor acceptor = tasks_[each]->port.listen();
-    start(*tasks_[each], acceptor.native_handle());
+    try_to_start(*tasks_[each], acceptor.native_handle());
   }
   act();
 }
@@ -133,6 +133,15 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
     }
   }
   return task.cpus;
+}
+
+// Tells the supervisor where no process can be made.
+void TaskProcesses::try_to_start(LocalTask& task, int listen_fd) {
+  try {
+    start(task, listen_fd);
+  } catch (const std::system_error& error) {
+    supervisor_.could_not_start(task.number, error.what(), Clock::now());
+  }
 }
 
 void TaskProcesses::start(LocalTask& task, int listen_fd) {
@@ -181,6 +190,9 @@ void TaskProcesses::reap() {
       supervisor_.ended(task->number, ending_of(status), Clock::now());
     }
   }
+  reap_others([this](pid_t pid) {
+    return std::ranges::any_of(tasks_, [pid](const auto& task) { return task->pid == pid; });
+  });
   supervisor_.reaped(Clock::now());
   act();
 }
@@ -237,7 +249,7 @@ void TaskProcesses::carry_out(const StartTask& order) {
   LocalTask& task = *tasks_[order.task];
   try {
     asio::ip::tcp::acceptor acceptor = task.port.listen();
-    start(task, acceptor.native_handle());
+    try_to_start(task, acceptor.native_handle());
   } catch (const std::system_error& error) {
     supervisor_.could_not_start(order.task, error.what(), Clock::now());
   }

@@ -45,7 +45,8 @@ class TaskProcesses {
   TaskProcesses(asio::io_context& context, const LaunchOptions& options,
                 std::vector<std::string> variables, TaskEvents events);
 
-  // Throws std::system_error.
+  // A task of which no process can be made is tried again (Supervisor::could_not_start()). Throws
+  // std::system_error where a port cannot be had.
   void start_all();
   // To be called after SIGCHLD.
   void reap();
@@ -89,6 +90,7 @@ class TaskProcesses {
  private:
   LocalTask& add_task(const net::TaskId& id);
   void add_missing_tasks();
+  void try_to_start(LocalTask& task, int listen_fd);
   void start(LocalTask& task, int listen_fd);
   void tell_limits();
   [[nodiscard]] const TaskLimits& limits_of(const LocalTask& task) const;
