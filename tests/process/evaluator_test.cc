@@ -20,6 +20,13 @@ const char* const kOnTheWay = "^After [0-9]+ training step\\(s\\), validation .*
 
 class Evaluator : public ProcessTest {
  protected:
+  [[nodiscard]] static std::size_t times_in(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
   [[nodiscard]] std::string train_dir() const { return (scratch() / "run").string(); }
   [[nodiscard]] std::filesystem::path best_dir() const { return scratch() / "run" / "best"; }
 
@@ -157,6 +164,40 @@ TEST_F(Evaluator, ARunThatDoesNotGoOnIsGivenUp) {
   job.send(SIGKILL);
   EXPECT_TRUE(exits(evaluator, kExitLostPeers));
   EXPECT_TRUE(says(evaluator, "nothing in .*run has changed for [0-9]+ s"));
+}
+
+// A file time that nobody has set lies in the year 2174: the newest of a directory was that one,
+// and never changed.
+TEST_F(Evaluator, ARunThatGoesOnIsNotGivenUp) {
+  Process& job = run("launch", Words{"launch", "--workers=1", "--train_dir=" + train_dir(),
+                                     "--save_secs=1", "--max_to_keep=3"} +
+                                   endless() + data_flags());
+  ASSERT_TRUE(says(job, "Saved checkpoint at global step"));
+  // It evaluates one checkpoint, and from then on none but the files' times tell that the run
+  // lives.
+  Process& evaluator = run("evaluator", Words{"evaluator", "--train_dir=" + train_dir(),
+                                              "--evaluator_secs=3600", "--peer_timeout=4"} +
+                                            data_flags());
+  ASSERT_TRUE(says(evaluator, kOnTheWay));
+  const std::size_t before = times_in(job.standard_error(), "Saved checkpoint");
+  ASSERT_TRUE(says_times(job, before + 12, "Saved checkpoint"));  // one a second, at the earliest
+  EXPECT_THAT(evaluator.standard_error(), ::testing::Not(::testing::HasSubstr("has changed for")));
+  evaluator.send(SIGTERM);
+  EXPECT_TRUE(exits(evaluator, kExitTerminated));
+}
+
+// Moved away, and made anew by another: its sandbox does not cover that one.
+TEST_F(Evaluator, ADirectoryThatIsMadeAnewIsNoErrorForGood) {
+  Process& job =
+      run("launch", Words{"launch", "--workers=1", "--train_dir=" + train_dir(), "--save_steps=5"} +
+                        endless() + data_flags());
+  Process& evaluator = evaluate_files({"--peer_timeout=2"});
+  ASSERT_TRUE(says(evaluator, kOnTheWay));
+  job.send(SIGTERM);
+  ASSERT_TRUE(exits(job, kExitTerminated));
+  std::filesystem::rename(train_dir(), train_dir() + ".old");
+  std::filesystem::create_directory(train_dir());
+  EXPECT_TRUE(exits(evaluator, kExitLostPeers));
 }
 
 TEST_F(Evaluator, ASignalEndsIt) {

@@ -134,6 +134,22 @@ TEST_F(ShardedCheckpoint, PsThatCannotWriteOnlyCostsAWarning) {
   expect_whole(2);
 }
 
+// Its sandbox does not cover a directory that is made anew: as a disk that fails, it costs a
+// warning.
+TEST_F(ShardedCheckpoint, DirectoryThatIsGoneWhenAPsIsLostCostsAWarning) {
+  const ClusterOnLoopback cluster({.ps = 2, .workers = 1});
+  const Words words = kRun + kSlowly + kSaves;
+  Tasks tasks = run_cluster(cluster, words);
+  ASSERT_TRUE(says(tasks.chief(), "Saved checkpoint at global step"));
+  fs::rename(scratch() / "train", scratch() / "gone");
+  fs::create_directory(scratch() / "train");
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, words);
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_undisturbed(tasks.trainers);
+}
+
 TEST_F(ShardedCheckpoint, PsWithoutADirectoryIsToldOf) {
   const ClusterOnLoopback cluster{{.ps = 2, .workers = 1}};
   Tasks tasks;

@@ -83,6 +83,7 @@ class Checkpointer::Impl {
   Impl& operator=(const Impl&) = delete;
 
   bool wants_snapshot(std::uint64_t step) {
+    is_under_way_ = true;
     return schedule_.wants(step, is_busy(), net::Clock::now());
   }
 
@@ -172,7 +173,10 @@ class Checkpointer::Impl {
     return job_.has_value();
   }
 
-  // A store that is away may come back: to begin anew instead would throw the run away.
+  // A store that is away may come back: to begin anew instead would throw the run away. A directory
+  // that cannot be read at the start is a mistake of the user's, and ends the task. One that could
+  // be read and cannot be any more (it was moved, mounted anew, or is another one by now, which the
+  // sandbox does not cover) is a disk that fails, and the run goes on without it.
   std::optional<LoadedCheckpoint> load_newest() {
     const auto deadline = net::Clock::now() + task_.timeouts.peer;
     while (true) {
@@ -180,7 +184,12 @@ class Checkpointer::Impl {
         return store_.load_newest(layout_, [](const std::string& text) { log_warning(text); });
       } catch (const std::system_error& error) {
         if (!is_away(error.code())) {
-          throw;
+          if (!is_under_way_) {
+            throw;
+          }
+          log_warning(std::string(error.what()) +
+                      "; no checkpoint can be read, so the run goes back to the beginning");
+          return std::nullopt;
         }
         if (net::Clock::now() >= deadline) {
           throw Failure(kLostPeers, error.what());
@@ -388,6 +397,7 @@ class Checkpointer::Impl {
   CheckpointMeters* meters_ = nullptr;     // null: nobody measures
   // The computing thread's.
   SnapshotSchedule schedule_;
+  bool is_under_way_ = false;  // a step was made: the directory could be read at the start
   // Of whichever of the others has a job.
   SnapshotCoordinator coordinator_;
   net::Interrupt interrupt_;                   // set by any thread

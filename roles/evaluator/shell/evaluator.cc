@@ -86,8 +86,11 @@ class DirectoryEvaluator {
     try {
       names = checkpoints_in(disk_, directory_);
       has_warned_ = false;
+      has_read_ = true;
     } catch (const std::system_error& error) {
-      if (!is_away(error.code())) {
+      // Once it could be read, one that cannot be was moved or made anew: after a restart, which
+      // watch_for_life() asks for, the sandbox covers the new one.
+      if (!is_away(error.code()) && !has_read_) {
         throw;
       }
       if (!std::exchange(has_warned_, true)) {
@@ -219,9 +222,11 @@ class DirectoryEvaluator {
     }
   }
 
-  // A store that is away says nothing of the run.
+  // When the newest entry of the directory was written; min(): it has none. The result of the call
+  // before where the store is away, which says nothing of the run. The default value of a
+  // file_time_type is no early time: in libstdc++ it is the year 2174.
   [[nodiscard]] std::filesystem::file_time_type newest_write() {
-    std::filesystem::file_time_type newest{};
+    auto newest = std::filesystem::file_time_type::min();
     for (const Path& place : {directory_, directory_ / "records"}) {
       try {
         for (const StoreEntry& each : disk_.entries(place).value_or(std::vector<StoreEntry>())) {
@@ -248,10 +253,11 @@ class DirectoryEvaluator {
   std::optional<CheckpointName> seen_;  // the newest that was looked at
   bool has_seen_any_ = false;
   bool has_warned_ = false;  // that the store is away
+  bool has_read_ = false;    // the directory could be read
   std::optional<CheckpointName> peeked_;
   bool is_result_ = false;  // that one
   steady_clock::time_point next_{};
-  std::filesystem::file_time_type newest_write_{};
+  std::filesystem::file_time_type newest_write_ = std::filesystem::file_time_type::min();
   steady_clock::time_point last_change_ = steady_clock::now();
   steady_clock::duration longest_silence_{0};
 };

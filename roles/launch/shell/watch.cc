@@ -15,6 +15,7 @@
 
 #include "data/file.h"
 #include "data/json/json_text.h"
+#include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
 #include "roles/monitor/shell/terminal_keys.h"
@@ -32,6 +33,7 @@ using std::chrono::steady_clock;
 // closes a moment before its name goes.
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
+constexpr int kMostMissesOfALivingOne = 150;
 
 // What the launch tells of its run; null: it does not, or not now.
 OrderedJson ask_for_run(const std::string& socket) {
@@ -115,7 +117,7 @@ class Watch {
       if (error == std::errc::no_such_file_or_directory && view_) {
         return end();
       }
-      if (error && (!view_ || ++misses_ > kMostMisses)) {
+      if (error && (!view_ || ++misses_ > most_misses(error))) {
         screen_.leave();
         fail(error);
       }
@@ -137,11 +139,27 @@ class Watch {
     return terminal_state(STDOUT_FILENO, options_.variables);
   }
 
+  // How often in a row `error` is no end. A launch that ends closes its socket before it removes
+  // the name, and on a busy machine some seconds lie between the two: as long as its process lives.
+  [[nodiscard]] int most_misses(const std::error_code& error) const {
+    const bool is_silent = error == std::errc::timed_out;
+    const bool lives =
+        view_->pid && (kill(static_cast<pid_t>(*view_->pid), 0) == 0 || errno == EPERM);
+    return lives && !is_silent ? kMostMissesOfALivingOne : kMostMisses;
+  }
+
   // Takes what the launch says now.
   std::error_code look() {
     const LaunchAnswer status = ask_launch(options_.socket, "/v1/status");
     if (status.error) {
       return status.error;
+    }
+    // One that ends may answer with nothing, with a part, or that it cannot: the next look shows.
+    const bool is_answer = status.is_ok() && data::parse_ordered_json(status.body).is_object();
+    const bool may_be_ending =
+        status.is_ok() || status.status == 0 || status.status >= net::http_status::kServerError;
+    if (view_ && !is_answer && may_be_ending) {
+      return std::make_error_code(std::errc::resource_unavailable_try_again);
     }
     if (!status.is_ok()) {
       screen_.leave();
