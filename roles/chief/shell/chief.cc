@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/json/json_text.h"
+#include "roles/checkpoint/shell/held_run_lock.h"
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
@@ -116,6 +117,9 @@ class Leading {
   // `page`: nullptr where the run has none here.
   Leading(const TrainerOptions& options, StopSignal& stop, PageThread* page)
       : options_(options), stop_(stop), page_(page), trainer_(options, stop) {
+    if (!options.checkpoint.train_dir.empty()) {
+      lock_.emplace(options.checkpoint.train_dir, options.task.cluster, stop);
+    }
     const RunConfig config = config_for(trainer_.dataset(), options);
     trainer_.prepare(config);
     early_stop_.emplace(EarlyStop::Rule{.train_steps = config.train_steps,
@@ -450,6 +454,7 @@ class Leading {
   StopSignal& stop_;
   PageThread* page_;
   net::Clock::time_point next_pictures_{};
+  std::optional<HeldRunLock> lock_;  // of --train_dir, while this task may write there
   Trainer trainer_;
   std::optional<FailoverThread> failover_;
   std::optional<RunLeader> leader_;

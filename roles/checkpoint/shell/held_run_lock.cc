@@ -1,0 +1,209 @@
+#include "roles/checkpoint/shell/held_run_lock.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+#include "roles/store/core/store_url.h"
+
+namespace disttf::roles {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between two looks at a lock whose owner may be dead.
+constexpr milliseconds kLookAtDisk{500};
+constexpr milliseconds kLookInStore{3000};
+
+// The 22nd field of /proc/PID/stat; nullopt: there is no such process, or it is hidden.
+std::optional<std::uint64_t> start_time_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) {
+    return std::nullopt;
+  }
+  // Behind the name of the program, which may hold anything, the third field begins.
+  std::istringstream fields(text.substr(std::min<std::size_t>(text.rfind(')') + 1, text.size())));
+  constexpr int kFieldsBefore = 19;
+  std::string ignored;
+  for (int field = 0; field < kFieldsBefore; ++field) {
+    fields >> ignored;
+  }
+  std::uint64_t started = 0;
+  return fields >> started ? std::optional(started) : std::nullopt;
+}
+
+// Within it a pid and a start time name one process. Empty: it is not known.
+std::string machine_name() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  struct stat pids {};
+  const bool is_known = !boot.empty() && stat("/proc/self/ns/pid", &pids) == 0;
+  return is_known ? boot + "-" + std::to_string(pids.st_ino) : std::string();
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
+
+std::string present_text() { return time_text(std::chrono::file_clock::now()); }
+
+}  // namespace
+
+std::optional<bool> process_lives(std::int64_t pid, std::uint64_t started) {
+  if (started == 0 || !start_time_of("self")) {
+    return std::nullopt;
+  }
+  if (const auto found = start_time_of(std::to_string(pid))) {
+    return *found == started;
+  }
+  // Where /proc hides the processes of other users, process 1 is hidden, too.
+  return start_time_of("1") ? std::optional(false) : std::nullopt;
+}
+
+RunLockOwner own_lock(const std::filesystem::path& directory, const net::Cluster& cluster) {
+  RunLockOwner self{.run = {},
+                    .process = fmt::format("{:016x}", random_number()),
+                    .host = host_name(),
+                    .machine = machine_name(),
+                    .directory = directory.string(),
+                    .pid = getpid(),
+                    .started = start_time_of("self").value_or(0),
+                    .time = present_text()};
+  self.run = run_of_cluster(cluster, self.machine);
+  if (!is_store_url(directory)) {
+    std::error_code error;
+    const auto real = std::filesystem::weakly_canonical(directory, error);
+    self.directory = error ? self.directory : real.string();
+  }
+  return self;
+}
+
+// A lock of another process, while it is watched.
+struct HeldRunLock::Seen {
+  std::string text;
+  net::Deadline expires;
+};
+
+HeldRunLock::HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
+                         StopSignal& stop)
+    : directory_(directory),
+      stop_(stop),
+      file_(disk_, directory),
+      self_(own_lock(directory, cluster)) {
+  take();
+  try {
+    thread_ = start_background_thread([this] { keep(); });
+  } catch (...) {
+    file_.remove_own(self_);
+    throw;
+  }
+}
+
+HeldRunLock::~HeldRunLock() {
+  done_.interrupt();
+  thread_.join();
+  file_.remove_own(self_);
+}
+
+void HeldRunLock::take() {
+  Seen seen;
+  try {
+    while (!try_to_take(seen)) {
+      stop_.interrupt().wait_until(net::Clock::now() +
+                                   (is_store_url(directory_) ? kLookInStore : kLookAtDisk));
+      stop_.throw_if_stopped();
+    }
+  } catch (const std::system_error& error) {
+    log_warning(
+        "--train_dir: the directory cannot be locked, so another run in it may go "
+        "unnoticed: " +
+        std::string(error.what()));
+  }
+}
+
+// False: to be looked at again.
+bool HeldRunLock::try_to_take(Seen& seen) {
+  const std::optional<std::string> text = file_.read();
+  if (!text) {
+    return file_.create(self_);
+  }
+  const auto owner = run_lock_owner_from(*text).value_or(RunLockOwner{});
+  const auto now = net::Clock::now();
+  switch (judge(owner, self_, process_lives(owner.pid, owner.started))) {
+    case LockVerdict::kTake:
+      file_.write(self_);
+      return true;
+    case LockVerdict::kRefuse:
+      throw Failure(kUsage, in_use_sentence(directory_, owner));
+    case LockVerdict::kWatch:
+      break;
+  }
+  if (seen.text.empty()) {
+    const milliseconds left = milliseconds(kLockExpiry) - file_.age();
+    seen = {.text = *text, .expires = now + left};
+    if (left > kLookInStore) {
+      log_warning(
+          fmt::format("{} was locked by process {} on host \"{}\", which may live: waiting "
+                      "up to {} s for it to renew the lock",
+                      directory_.string(), owner.pid, owner.host,
+                      std::chrono::ceil<std::chrono::seconds>(left).count()));
+    }
+  }
+  if (seen.text != *text) {
+    throw Failure(kUsage, in_use_sentence(directory_, owner));
+  }
+  if (now < seen.expires) {
+    return false;
+  }
+  file_.write(self_);
+  return true;
+}
+
+void HeldRunLock::keep() {
+  std::chrono::seconds pause = kLockSettles;
+  while (!done_.wait_until(net::Clock::now() + pause)) {
+    pause = kLockRenewal;
+    try {
+      if (!renew()) {
+        return;
+      }
+    } catch (const Failure& failure) {
+      stop_.stop_with(failure);
+      return;
+    } catch (const std::exception&) {  // what is wrong with the disk, checkpoints tell
+    }
+  }
+}
+
+// False: a later process of the same run has it. Throws Failure where another run has.
+bool HeldRunLock::renew() {
+  const std::optional<std::string> text = file_.read();
+  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
+  if (owner && owner->process != self_.process) {
+    if (owner->run == self_.run) {
+      return false;
+    }
+    throw Failure(kUsage, in_use_sentence(directory_, *owner));
+  }
+  ++self_.renewals;
+  self_.time = present_text();
+  file_.write(self_);
+  return true;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,79 @@
+// Two runs that are given one --train_dir by mistake: the second one is refused. One that was
+// killed, and a chief that is started again, do not stand in the way of who goes on.
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using net::Job;
+
+const Words kSaves = {"--train_dir=run", "--save_steps=5"};
+
+class RunLock : public ProcessTest {
+ protected:
+  Process& launch(const std::string& name, const Words& more) {
+    return run(name, Words{"launch", "--workers=1"} + kSaves + data_flags() + more);
+  }
+  [[nodiscard]] std::filesystem::path lock() const { return scratch() / "run" / "run.lock"; }
+};
+
+TEST_F(RunLock, ASecondRunInADirectoryIsRefused) {
+  Process& first = launch("first", endless());
+  ASSERT_TRUE(says(first, "Saved checkpoint at global step"));
+  const auto chief = pid_of_task(first.pid(), "worker:0");
+  ASSERT_TRUE(chief);
+  Process& second = launch("second", endless());
+  EXPECT_TRUE(exits(second, kExitUsage));
+  EXPECT_TRUE(says(second, "--train_dir: \"run\" is in use by another run, process " +
+                               std::to_string(*chief) + " on host .*; end that run, or give"));
+  EXPECT_TRUE(std::filesystem::exists(lock()));
+  first.send(SIGTERM);
+  EXPECT_TRUE(exits(first, kExitTerminated));
+  EXPECT_FALSE(std::filesystem::exists(lock()));
+  Process& verify = run("verify", {"checkpoint", "verify", "run"});
+  EXPECT_TRUE(exits(verify, kExitDone));
+}
+
+TEST_F(RunLock, ARunThatWasKilledIsGoneOnWithAtOnce) {
+  Process& first = launch("first", endless());
+  ASSERT_TRUE(says(first, "Saved checkpoint at global step"));
+  const std::vector<pid_t> tasks = children_of(first.pid());
+  first.send(SIGKILL);
+  ASSERT_TRUE(killed(first, SIGKILL));
+  ASSERT_TRUE(wait_until_gone(tasks));
+  EXPECT_TRUE(std::filesystem::exists(lock()));
+  Process& second = launch("second", {"--train_steps=20"});
+  EXPECT_TRUE(exits(second, kExitDone));
+  EXPECT_THAT(second.standard_error(), ::testing::Not(::testing::HasSubstr("waiting up to")));
+  EXPECT_FALSE(std::filesystem::exists(lock()));
+}
+
+// As an orchestrator does it, with the same addresses.
+TEST_F(RunLock, AChiefThatIsStartedAgainHasItAtOnce) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
+  const Words words = kSaves + endless();
+  Tasks tasks = run_cluster(cluster, words);
+  ASSERT_TRUE(says(tasks.chief(), "Saved checkpoint at global step"));
+  tasks.chief().send(SIGKILL);
+  ASSERT_TRUE(killed(tasks.chief(), SIGKILL));
+  Process& chief = run_task(cluster, Job::kWorker, 0, words);
+  EXPECT_TRUE(says(chief, "Saved checkpoint at global step"));
+  EXPECT_THAT(chief.standard_error(), ::testing::Not(::testing::HasSubstr("waiting up to")));
+}
+
+TEST_F(RunLock, ReadersNeedNone) {
+  Process& first = launch("first", endless());
+  ASSERT_TRUE(says(first, "Saved checkpoint at global step"));
+  Process& predict = run("predict", Words{"predict", "run"} + data_flags());
+  EXPECT_TRUE(exits(predict, kExitDone));
+  Process& evaluator =
+      run("evaluator", Words{"evaluator", "--train_dir=run", "--evaluator_secs=0"} + data_flags());
+  EXPECT_TRUE(says(evaluator, "^After [0-9]+ training step"));
+}
+
+}  // namespace
+}  // namespace disttf::test_process

@@ -1,0 +1,251 @@
+// The lock of a --train_dir: who gets it, who is refused, and who has to wait.
+#include "roles/checkpoint/core/run_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "roles/checkpoint/shell/held_run_lock.h"
+#include "roles/process/stop_signal.h"
+#include "roles/run/outcome.h"
+#include "roles/store/shell/storage.h"
+#include "tests/data/scratch.h"
+
+namespace disttf::roles {
+namespace {
+
+using testing::HasSubstr;
+
+net::Cluster cluster_of(const std::string& host, std::uint16_t port = 2222) {
+  net::Cluster cluster;
+  cluster.ps.push_back({.host = host, .port = port});
+  cluster.workers.push_back({.host = host, .port = 2223});
+  return cluster;
+}
+
+RunLockOwner owner_of(const std::string& run, const std::string& machine = "boot-1") {
+  return {.run = run,
+          .process = "p" + run,
+          .host = "far",
+          .machine = machine,
+          .directory = "/runs/a",
+          .pid = 17,
+          .started = 4711,
+          .time = "2026-11-29T12:00:00Z"};
+}
+
+TEST(RunLock, IsReadBackAsItWasWritten) {
+  RunLockOwner owner = owner_of("r");
+  owner.renewals = 5;
+  const auto read = run_lock_owner_from(to_json(owner));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_json(*read), to_json(owner));
+  EXPECT_EQ(read->pid, 17);
+  EXPECT_EQ(read->started, 4711U);
+  for (const char* text : {"", "{}", "[1]", "no json", R"({"disttf_lock": 2, "process": "p"})",
+                           R"({"disttf_lock": 1})", R"({"disttf_lock": "1", "process": "p"})"}) {
+    EXPECT_FALSE(run_lock_owner_from(text)) << text;
+  }
+}
+
+TEST(RunLock, ARestartedChiefIsOfTheSameRunWhereverItRuns) {
+  EXPECT_EQ(run_of_cluster(cluster_of("ps-0.ps"), "boot-1"),
+            run_of_cluster(cluster_of("ps-0.ps"), "boot-2"));
+  EXPECT_NE(run_of_cluster(cluster_of("ps-0.ps"), "boot-1"),
+            run_of_cluster(cluster_of("ps-0.other"), "boot-1"));
+  for (const char* host : {"localhost", "127.0.0.1", "::1"}) {
+    EXPECT_NE(run_of_cluster(cluster_of(host), "boot-1"),
+              run_of_cluster(cluster_of(host), "boot-2"))
+        << "two hosts may both have such an address";
+  }
+  net::Cluster grown = cluster_of("ps-0.ps");
+  grown.workers.push_back({.host = "w-1", .port = 2222});
+  EXPECT_EQ(run_of_cluster(grown, "boot-1"), run_of_cluster(cluster_of("ps-0.ps"), "boot-1"))
+      << "workers may be added";
+}
+
+TEST(RunLock, IsTakenFromOneOfTheSameRunAndFromTheDead) {
+  const RunLockOwner self = owner_of("mine");
+  EXPECT_EQ(judge(owner_of("mine"), self, true), LockVerdict::kTake);
+  EXPECT_EQ(judge(owner_of("other"), self, false), LockVerdict::kTake);
+}
+
+TEST(RunLock, OfAnOwnerThatLivesIsRefused) {
+  EXPECT_EQ(judge(owner_of("other"), owner_of("mine"), true), LockVerdict::kRefuse);
+}
+
+TEST(RunLock, IsWatchedWhereItIsNotKnownWhetherItsOwnerLives) {
+  const RunLockOwner self = owner_of("mine");
+  EXPECT_EQ(judge(owner_of("other"), self, std::nullopt), LockVerdict::kWatch);
+  EXPECT_EQ(judge(owner_of("other", "boot-2"), self, false), LockVerdict::kWatch)
+      << "pids of another machine mean nothing here";
+  EXPECT_EQ(judge(owner_of("other", ""), owner_of("mine", ""), false), LockVerdict::kWatch);
+  RunLockOwner of_original = owner_of("other");
+  of_original.directory = "/runs/b";
+  EXPECT_EQ(judge(of_original, self, true), LockVerdict::kWatch) << "this is a copy";
+}
+
+TEST(RunLock, SaysWhoHasItAndWhatToDo) {
+  EXPECT_EQ(in_use_sentence("/runs/a", owner_of("r")),
+            "--train_dir: \"/runs/a\" is in use by another run, process 17 on host \"far\", which "
+            "renewed its lock at 2026-11-29T12:00:00Z; end that run, or give this one another "
+            "directory");
+}
+
+TEST(RunLock, KnowsProcessesByPidAndStartTime) {
+  const RunLockOwner self = own_lock("/runs/a", cluster_of("a"));
+  EXPECT_EQ(process_lives(getpid(), self.started), std::optional(true));
+  EXPECT_EQ(process_lives(getpid(), self.started + 1), std::optional(false))
+      << "the pid was reused";
+  constexpr std::int64_t kNoProcess = 0x3fffffff;  // above the kernel's highest pid
+  EXPECT_EQ(process_lives(kNoProcess, self.started), std::optional(false));
+  EXPECT_EQ(process_lives(getpid(), 0), std::nullopt);
+}
+
+// On a real directory.
+class HeldRunLockTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path path() const { return directory_ / kRunLockName; }
+  [[nodiscard]] std::optional<RunLockOwner> owner() const {
+    const auto text = RunLockFile(disk_, directory_).read();
+    return text ? run_lock_owner_from(*text) : std::nullopt;
+  }
+  // As another process of this machine would.
+  void write(const RunLockOwner& other) {
+    std::filesystem::create_directories(directory_);
+    RunLockFile(disk_, directory_).write(other);
+  }
+  [[nodiscard]] RunLockOwner other_of_this_machine() const {
+    RunLockOwner other = own_lock(directory_, cluster_of("other"));
+    other.pid = getppid();
+    other.started = 1;  // so it is dead
+    return other;
+  }
+
+  data::test::ScratchDirectory scratch_;
+  const std::filesystem::path directory_ = scratch_.path() / "run";
+  mutable Storage disk_;
+  StopSignal stop_;
+  const net::Cluster cluster_ = cluster_of("ps-0.ps");
+};
+
+TEST_F(HeldRunLockTest, IsThereWhileItIsHeld) {
+  {
+    const HeldRunLock held(directory_, cluster_, stop_);
+    ASSERT_TRUE(owner());
+    EXPECT_EQ(owner()->pid, getpid());
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(HeldRunLockTest, ASecondRunIsRefused) {
+  const HeldRunLock held(directory_, cluster_, stop_);
+  try {
+    const HeldRunLock second(directory_, cluster_of("other"), stop_);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.exit_code(), kUsage);
+    EXPECT_THAT(failure.what(),
+                HasSubstr("is in use by another run, process " + std::to_string(getpid())));
+  }
+  EXPECT_TRUE(owner()) << "who is refused changes nothing";
+  EXPECT_EQ(owner()->run, run_of_cluster(cluster_, ""));  // it is no address of the loopback
+}
+
+TEST_F(HeldRunLockTest, ARestartedChiefTakesItAtOnce) {
+  RunLockOwner before = own_lock(directory_, cluster_);
+  before.machine = "another";
+  write(before);
+  const HeldRunLock held(directory_, cluster_, stop_);
+  EXPECT_NE(owner()->process, before.process);
+}
+
+TEST_F(HeldRunLockTest, OfADeadProcessIsTakenAtOnce) {
+  const RunLockOwner before = other_of_this_machine();
+  write(before);
+  const HeldRunLock held(directory_, cluster_, stop_);
+  EXPECT_NE(owner()->process, before.process);
+}
+
+// Nobody renews it, and it was written long ago by the clock of its file system.
+TEST_F(HeldRunLockTest, ExpiresWhereItsOwnerCannotBeSeen) {
+  RunLockOwner before = other_of_this_machine();
+  before.machine = "another";
+  write(before);
+  std::filesystem::last_write_time(path(),
+                                   std::filesystem::file_time_type::clock::now() - 2 * kLockExpiry);
+  const HeldRunLock held(directory_, cluster_, stop_);
+  EXPECT_NE(owner()->process, before.process);
+}
+
+TEST_F(HeldRunLockTest, ItsTimeAddsUpToTheExpiryAndNoMore) {
+  write(other_of_this_machine());
+  const RunLockFile file(disk_, directory_);
+  EXPECT_LT(file.age(), kLockExpiry);
+  for (const auto offset : {-2 * kLockExpiry, 2 * kLockExpiry}) {
+    std::filesystem::last_write_time(path(),
+                                     std::filesystem::file_time_type::clock::now() + offset);
+    EXPECT_EQ(file.age(), offset.count() < 0 ? kLockExpiry : std::chrono::seconds(0));
+  }
+}
+
+TEST_F(HeldRunLockTest, WhoWaitsForItIsEndedByASignal) {
+  RunLockOwner before = other_of_this_machine();
+  before.machine = "another";
+  write(before);
+  stop_.stop_with(Failure(kTerminated, "stopped"));
+  try {
+    const HeldRunLock held(directory_, cluster_, stop_);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.exit_code(), kTerminated);
+  }
+  EXPECT_EQ(owner()->process, before.process);
+}
+
+TEST_F(HeldRunLockTest, IsTheFirstsWhereTwoTakeItAtOnce) {
+  const RunLockFile file(disk_, directory_);
+  EXPECT_TRUE(file.create(owner_of("first")));
+  EXPECT_FALSE(file.create(owner_of("second")));
+  EXPECT_EQ(owner()->run, "first");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+}
+
+// As where two found it free in a store, and the other wrote last; or where this process was frozen
+// until the lock had expired.
+TEST_F(HeldRunLockTest, WhoLosesItLaterEnds) {
+  const HeldRunLock held(directory_, cluster_, stop_);
+  write(owner_of("other"));
+  ASSERT_TRUE(stop_.interrupt().wait_until(net::Clock::now() + std::chrono::seconds(60)));
+  try {
+    stop_.throw_if_stopped();
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.exit_code(), kUsage);
+    EXPECT_THAT(failure.what(), HasSubstr("is in use by another run, process 17"));
+  }
+}
+
+TEST_F(HeldRunLockTest, IsNotRemovedWhereASuccessorHasIt) {
+  std::optional<HeldRunLock> held;
+  held.emplace(directory_, cluster_, stop_);
+  RunLockOwner successor = own_lock(directory_, cluster_);
+  write(successor);
+  held.reset();
+  ASSERT_TRUE(owner());
+  EXPECT_EQ(owner()->process, successor.process);
+}
+
+TEST_F(HeldRunLockTest, ADirectoryThatCannotBeWrittenCostsAWarning) {
+  std::ofstream(scratch_.path() / "file") << "no folder";
+  EXPECT_NO_THROW(HeldRunLock(scratch_.path() / "file" / "run", cluster_, stop_));
+}
+
+}  // namespace
+}  // namespace disttf::roles
