@@ -33,7 +33,7 @@
 namespace disttf::net {
 
 inline constexpr std::size_t kHeaderBytes = 64;
-inline constexpr std::uint8_t kWireVersion = 6;
+inline constexpr std::uint8_t kWireVersion = 7;
 // Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
 // whatever the peer claims.
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;

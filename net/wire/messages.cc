@@ -9,8 +9,8 @@ namespace disttf::net {
 namespace {
 
 constexpr MessageFields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation = true};
-constexpr MessageFields kPullFields{.kind = FrameKind::kPull,
-                                    .flags = kFlagPrevious | kFlagFinished};
+constexpr MessageFields kPullFields{
+    .kind = FrameKind::kPull, .flags = kFlagPrevious | kFlagFinished, .sequence = true};
 constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
                                          .flags = kFlagNext | kFlagCut | kTensorForms,
                                          .step = true,
@@ -68,7 +68,7 @@ std::error_code Goodbye::from_header(const FrameHeader& header) noexcept {
 }
 
 FrameHeader Pull::to_header() const noexcept {
-  FrameHeader header{.kind = kPullFields.kind, .request_id = request_id};
+  FrameHeader header{.kind = kPullFields.kind, .request_id = request_id, .sequence = configuration};
   header.flags |= flag_if(previous, kFlagPrevious);
   header.flags |= flag_if(concludes, kFlagFinished);
   return header;
@@ -77,6 +77,7 @@ FrameHeader Pull::to_header() const noexcept {
 std::error_code Pull::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kPullFields)) return error;
   *this = {.request_id = header.request_id,
+           .configuration = header.sequence,
            .previous = has(header, kFlagPrevious),
            .concludes = has(header, kFlagFinished)};
   return {};

@@ -33,10 +33,13 @@ struct Goodbye {
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
-// A trainer asks for the parameters as they are.
+// A trainer asks for the parameters as they are. With this it joins the run, so it names the
+// configuration that it computes with: a ps that trains another one answers CONFIG in the place of
+// PARAMETERS. A push needs no such name: it carries the generation that a pull has brought.
 struct Pull {
   std::uint64_t request_id = 0;
-  bool previous = false;  // those from before the newest step
+  std::uint64_t configuration = 0;  // RunConfig's configuration_id(); 0: not known
+  bool previous = false;            // those from before the newest step
   // Chief: what this is answered with is the run's result, so no push changes the parameters any
   // more. Where every gradient counts that is only said to end a run before its last step.
   bool concludes = false;

@@ -351,6 +351,16 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 
 std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
 
+std::uint64_t configuration_id(std::string_view json) noexcept {
+  constexpr std::uint64_t kOffset = 0xcbf29ce484222325;
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  std::uint64_t hash = kOffset;
+  for (const char each : json) {
+    hash = (hash ^ static_cast<unsigned char>(each)) * kPrime;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
 std::string to_saved_json(const RunConfig& config) {
   nlohmann::ordered_json out = published(config);
   out["examples"] = json_of(config.examples);
@@ -416,6 +426,19 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
     }
   }
   return std::nullopt;
+}
+
+std::string changes(const RunConfig& before, const RunConfig& now) {
+  std::string text;
+  for (const Setting& setting : settings()) {
+    const Json old = json_of(setting, before);
+    const Json next = json_of(setting, now);
+    if (old != next) {
+      text += (text.empty() ? "--" : "; --") + std::string(setting.name) + " is " + shown(next) +
+              ", it was " + shown(old);
+    }
+  }
+  return text;
 }
 
 bool evaluates_alike(const RunConfig& config, std::string_view saved_json) {

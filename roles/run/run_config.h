@@ -130,6 +130,12 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // thousands of columns would fill a frame, and every trainer has the data.
 [[nodiscard]] std::string to_saved_json(const RunConfig& config);
 
+// The identity of a published configuration: a hash of `json`, the bytes that the chief publishes
+// (docs/wire_format.md, "Which configuration"). Never 0. A ps compares it with that of each trainer
+// that joins. 64 bits: it tells configurations of people apart, not those of an attacker, who could
+// send any gradient anyway.
+[[nodiscard]] std::uint64_t configuration_id(std::string_view json) noexcept;
+
 // Reads either back. Throws std::invalid_argument with the key, the value and what is allowed: the
 // bytes come from a peer.
 [[nodiscard]] RunConfig run_config_from_json(std::string_view json);
@@ -158,6 +164,10 @@ void validate_for(const ExampleKind& examples, const RunConfig& config);
 // those of an undisturbed run.
 [[nodiscard]] std::optional<std::string> difference(const RunConfig& config,
                                                     std::string_view saved_json);
+
+// How `now` differs from `before`, two configurations of which the second took the place of the
+// first: "--seed is 2, it was 1; --batch_size is 50, it was 100". Empty: no setting differs.
+[[nodiscard]] std::string changes(const RunConfig& before, const RunConfig& now);
 
 // Whether the evaluations of both measure alike, so that a loss of one can be held against a loss
 // of the other.

@@ -30,7 +30,11 @@ inline net::FrameHeader frame_of_a_task(Input& input, const HeldState& held) {
   net::FrameHeader header;
   switch (what % 14) {
     case 0:
-      header = net::Pull{request_id, is_odd, (how & 2U) != 0}.to_header();
+      header = net::Pull{.request_id = request_id,
+                         .configuration = (how & 4U) != 0 ? 1U : 0U,
+                         .previous = is_odd,
+                         .concludes = (how & 2U) != 0}
+                   .to_header();
       break;
     case 1:
       header = net::AwaitStep{request_id, step, push, is_odd, generation}.to_header();

@@ -49,10 +49,10 @@ TEST(Order, HasTheBytesOfTheDocument) {
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kOrder, .request_id = 1, .body_size = body.size()}, header);
   EXPECT_EQ(hex_of(header),
-            "44544631062100000100000000000000"
+            "44544631072100000100000000000000"
             "30000000000000000000000000000000"
             "00000000000000000000000000000000"
-            "000000000000000000000000064d76be");
+            "000000000000000000000000d15ee3a3");
   EXPECT_EQ(hex_of(body),
             "02020000010000000000000000000000"
             "01010000000000000a00000000000000"

@@ -150,7 +150,7 @@ TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
   client.write(bytes);
   const auto refusal = refusal_in(client.read_to_end());
   ASSERT_TRUE(refusal);
-  EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 6"));
+  EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 7"));
 }
 
 TEST_F(ListenerTest, RefusesAFrameBeforeHello) {
