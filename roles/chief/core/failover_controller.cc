@@ -25,7 +25,6 @@ void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
   hosts_[host].was_connected = true;
   hosts_[host].finished = false;  // a new process, perhaps, in the place of one that was
-  hosts_[host].backoff.reset();
   if (finishing_) {
     send_end(host);
   }
@@ -39,6 +38,7 @@ void FailoverController::not_reached(HostNumber host, TimePoint now) {
 }
 
 void FailoverController::heard(HostNumber host, const net::Report& report) {
+  hosts_[host].backoff.reset();  // not sooner: who is reached may hang up at once
   hosts_[host].finished = hosts_[host].finished || report.finished;
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
@@ -46,7 +46,8 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   replaced_by_ = std::max(replaced_by_, service.replaced_by());
   tell(range_of(host));
   // Whatever has been decided, this host may not have heard of it.
-  if (const auto& view = service.view(); view && report.view < view->number && replaced_by_ == 0) {
+  if (const auto& view = service.view();
+      view && report.view < view->number && replaced_by_ == 0 && !is_refused_) {
     send_view(host, *view);
   }
 }
@@ -115,7 +116,7 @@ void FailoverController::dial_later(Host& host, TimePoint now) {
 
 void FailoverController::tell(std::size_t range) {
   const auto& view = services_[range].view();
-  if (!view || view == told_[range] || finishing_ || replaced_by_ != 0) {
+  if (!view || view == told_[range] || finishing_ || replaced_by_ != 0 || is_refused_) {
     return;
   }
   told_[range] = view;

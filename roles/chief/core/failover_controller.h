@@ -56,6 +56,9 @@ class FailoverController {
   // A host refuses this process: another one, with that incarnation, is the chief there. Nothing is
   // decided or said any more.
   void refused(HostNumber host, std::uint64_t by) noexcept;
+  // A host refuses this chief for what it wants (its run has no replicas, say). The chief is about
+  // to end for that, and what it has decided so far counts for no other host: nothing more is.
+  void refused_for_good() noexcept { is_refused_ = true; }
   // The run is over: every host is told that has not ended, those that come back too.
   void finish();
 
@@ -106,6 +109,7 @@ class FailoverController {
   std::vector<std::optional<net::View>> told_;  // by range
   std::uint64_t replaced_by_ = 0;
   bool is_overtaken_ = false;
+  bool is_refused_ = false;
   bool finishing_ = false;
   bool is_run_over_ = false;
   TimePoint next_beat_;

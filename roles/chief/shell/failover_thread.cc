@@ -133,6 +133,9 @@ class FailoverThread::Impl {
     if (!dialed.connection) {
       if (dialed.error == net::WireError::kRefused) {
         core_.refused(host, dialed.refusal.replaced_by);
+        if (dialed.refusal.exit_code == kUsage) {
+          core_.refused_for_good();
+        }
       }
       core_.not_reached(host, net::Clock::now());
       act();

@@ -26,6 +26,13 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
                         Clock::time_point now, Outbox& out) {
   TrainerRecord& record = records_[rank];
   present_ -= record.present() ? 1U : 0U;
+  if (!record.joined || record.incarnation != hello.incarnation) {
+    const bool was_disowned = std::exchange(record.is_disowned, false);
+    if (!record.alive() || !was_disowned) {
+      record.had_joined = record.joined;
+      record.was_absent_since = record.alive() ? now : record.absent_since;
+    }
+  }
   if (record.joined && record.incarnation != hello.incarnation) {
     for (ConnectionId* old : {&record.step, &record.control}) {
       out.close(std::exchange(*old, 0));
@@ -68,6 +75,10 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
   if (was_control || was_step) {
     record.absent_since = now;
   }
+  if (record.is_disowned && !record.alive()) {
+    record.absent_since = record.was_absent_since;
+    record.joined = record.had_joined;
+  }
   return was_step;
 }
 
@@ -75,6 +86,7 @@ void Membership::forgive(Clock::time_point now, Clock::duration missed) {
   for (TrainerRecord& record : records_) {
     record.last_heard = std::min(record.last_heard + missed, now);
     record.absent_since = std::min(record.absent_since + missed, now);
+    record.was_absent_since = std::min(record.was_absent_since + missed, now);
   }
   if (too_few_since_) {
     too_few_since_ = std::min(*too_few_since_ + missed, now);

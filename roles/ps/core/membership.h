@@ -38,6 +38,10 @@ struct TrainerRecord {
   ConnectionId control = 0;       // the heartbeats'
   std::uint64_t incarnation = 0;  // of the process that is this trainer now
   bool joined = false;            // has been seen at least once
+  // The process was refused since: what was true before it came is true again when it has gone.
+  bool is_disowned = false;
+  bool had_joined = false;
+  Clock::time_point was_absent_since{};
   // How messages call it, while it has joined, and has not been lost since. A trainer that joins
   // the run again closes its step channel and opens another one: nobody has been lost.
   std::string name = {};
@@ -95,6 +99,10 @@ class Membership {
               Clock::time_point now, Outbox& out);
   // The connection has ended. True when that made the trainer absent.
   bool detach(std::size_t rank, ConnectionId connection, Clock::time_point now);
+
+  // The process that is this trainer now is refused for what it wants: it has not been here. A
+  // chief that is started again and again with the wrong flags keeps nobody waiting.
+  void disown(std::size_t rank) noexcept { records_[rank].is_disowned = true; }
 
   // This process did not run for so long, until a moment ago: nobody was silent or away meanwhile.
   void forgive(Clock::time_point now, Clock::duration missed);

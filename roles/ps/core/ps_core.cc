@@ -57,6 +57,17 @@ void PsCore::add_range(Clock::time_point now) {
   }
   ranges_.push_back(
       std::make_unique<RangeReplica>(task_, replica, threads_, std::move(make_arena), order_, now));
+  ranges_.back()->leave_views_with([this] { return leave_views(); });
+}
+
+bool PsCore::leave_views() {
+  if (!std::ranges::all_of(ranges_, [](const auto& range) { return range->is_empty(); })) {
+    return false;
+  }
+  for (const auto& range : ranges_) {
+    range->leave_views(now_);
+  }
+  return true;
 }
 
 // ---------------------------------------------------------------------------------- connections
@@ -69,6 +80,13 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   }
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
+  }
+  const bool is_about_replicas =
+      hello.purpose == net::ChannelPurpose::kView || hello.purpose == net::ChannelPurpose::kReplica;
+  if (is_about_replicas && ranges_.front()->trains_without_replicas()) {
+    return net::Refusal{.exit_code = kUsage,
+                        .sentence = "--ps_replicas: 2 is not allowed here: " + self_text() +
+                                    " trains a run that has none"};
   }
   std::variant<net::Welcome, net::Refusal> answer = range_of(hello, now).welcome(hello);
   if (!std::holds_alternative<net::Welcome>(answer) || !speaks_as_trainer(hello)) {
@@ -187,6 +205,7 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
     told(id, from);
     return {};
   }
+  now_ = now;
   const BodyPlan plan = ranges_[from.hello.replica]->body(id, now);
   fence_replaced();
   check_ranges();

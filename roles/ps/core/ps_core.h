@@ -168,6 +168,8 @@ class PsCore {
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   void add_range(Clock::time_point now);
+  // As RangeReplica::leave_views_with() has it.
+  bool leave_views();
   // The range that a HELLO means; made if there was none.
   RangeReplica& range_of(const net::Hello& hello, Clock::time_point now);
   // Closes what processes have that were replaced.
@@ -207,6 +209,7 @@ class PsCore {
   std::map<std::size_t, std::deque<std::string>> told_;  // by rank, since the last take_told()
   StepWindow window_;                                    // the steps that all are to tell of
   Clock::time_point next_heartbeat_;
+  Clock::time_point now_{};  // of the body under way
   bool ended_ = false;
   bool is_told_to_stop_ = false;         // by a signal, after the run
   bool is_idle_ = false;                 // stays after the run, for late trainers

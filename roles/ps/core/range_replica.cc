@@ -48,7 +48,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
     return welcome;
   }
   if (hello.purpose == net::ChannelPurpose::kReplica) {
-    if (hello.from != other_host() || (standing_ == net::Standing::kOnly && state_.shard())) {
+    if (hello.from != other_host() || trains_without_replicas()) {
       return net::Refusal{.exit_code = kUsage,
                           .sentence = net::to_string(hello.from) + " keeps no copy of this range"};
     }
@@ -68,8 +68,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
   if (hello.purpose == net::ChannelPurpose::kState && !is_chief) {
     return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
   }
-  if (hello.purpose == net::ChannelPurpose::kView &&
-      (!is_chief || (standing_ == net::Standing::kOnly && state_.shard()))) {
+  if (hello.purpose == net::ChannelPurpose::kView && (!is_chief || trains_without_replicas())) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = "only the chief makes views, of a run that has replicas"};
   }

@@ -143,6 +143,19 @@ class RangeReplica {
   [[nodiscard]] bool is_as_new_as(net::Generation generation) const noexcept {
     return is_finishing() || (holds_state() && state_.generation() >= generation);
   }
+  // It is in a run that has no replicas. (Not one that was only published to: another ps may refuse
+  // the chief that did.)
+  [[nodiscard]] bool trains_without_replicas() const noexcept {
+    return standing_ == net::Standing::kOnly && !awaits_state();
+  }
+  // It holds nothing of a run, not even a part of a copy that is on its way.
+  [[nodiscard]] bool is_empty() const noexcept { return awaits_state() && !copy_; }
+  // Forgets the views of a chief whose run did not begin here, for a chief whose run has no
+  // replicas. REQUIRES: is_empty().
+  void leave_views(Clock::time_point now);
+  // `leave` does that at all ranges of this ps, and returns true; or false, and nothing has
+  // changed, where one of them is not empty. Without it views are never left.
+  void leave_views_with(std::function<bool()> leave) { leave_views_ = std::move(leave); }
   // Holds a copy for another ps. It is not told of the end before that ps ends.
   [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
   // Nobody has asked this ps to host the range of the one before it.
@@ -241,6 +254,8 @@ class RangeReplica {
   // The chief's: a run begins, has a state, is over.
   BodyPlan publish_header(PeerConnection& from);
   BodyPlan publish_came(PeerConnection& from);
+  // Throws std::invalid_argument where the chief is refused; then nothing has changed.
+  [[nodiscard]] RunConfig config_to_begin(const std::string& json);
   // Throws std::bad_alloc. `chief`: the connection that is not closed.
   void begin_run(const RunConfig& config, std::string json, ConnectionId chief);
   BodyPlan restore_header(PeerConnection& from);
@@ -310,6 +325,7 @@ class RangeReplica {
   bool reaching_ = false;     // primary: ReachOut is under way
   ConnectionId primary_ = 0;  // backup: the other host
   TakeRest take_rest_;
+  std::function<bool()> leave_views_;
   // Backup: what the newest primary has copied here; also when that is gone.
   std::shared_ptr<BackupReceiver> copy_;
 };

@@ -74,6 +74,15 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   if (has_ended() || !is_newer) {
     return from.refuse(out_, kLostPeers, "that view of the range is an older one");
   }
+  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
+  RunConfig config;
+  try {
+    config = state_.checked_config(
+        json,
+        /*is_replicated=*/publish.view > view_.number || standing_ != net::Standing::kOnly);
+  } catch (const std::invalid_argument& error) {
+    return from.refuse(out_, kError, error.what());
+  }
   if (primary_ != from.id) {
     out_.close(primary_);
   }
@@ -84,14 +93,11 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
     view_ = {.number = publish.view, .primary = other_replica()};
     become_backup();
   }
-  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
-    const RunConfig config =
-        state_.checked_config(json, /*is_replicated=*/standing_ != net::Standing::kOnly);
     if (json != state_.config_json() || !state_.shard()) {
       begin_run(config, std::move(json), 0);
     }
-  } catch (const std::exception& error) {  // what is wrong, or no memory
+  } catch (const std::exception& error) {  // no memory
     return from.refuse(out_, kError, error.what());
   }
   state_.invalidate();

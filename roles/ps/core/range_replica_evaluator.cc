@@ -39,7 +39,10 @@ void RangeReplica::take_evaluator(ConnectionId id, std::uint64_t incarnation) {
 BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
   const net::FrameHeader& header = from.header;
   if (net::is_bodiless<net::GetConfig>(header)) {
-    const auto bytes = std::as_bytes(std::span(state_.config_json()));
+    // Before it holds a state a ps may have been published to by a chief that another ps refuses.
+    const bool is_known = holds_state() || is_finishing();
+    const auto bytes =
+        is_known ? std::as_bytes(std::span(state_.config_json())) : std::span<const std::byte>{};
     out_.send(from.id,
               bytes.empty() ? net::Ack{header.request_id}.to_header()
                             : net::Config{header.request_id}.to_header(),

@@ -92,7 +92,8 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
     if (request.concludes && from.rank != 0) {
       return from.refuse(out_, kError, "only the chief fetches the result");
     }
-    if (request.concludes && is_training()) {
+    const bool is_of_this_run = !state_.is_of_another(request.configuration);
+    if (request.concludes && is_training() && is_of_this_run) {
       conclude();
     }
     from.pulled = std::max(from.pulled, request.request_id);

@@ -20,15 +20,16 @@ BodyPlan RangeReplica::publish_header(PeerConnection& from) {
 BodyPlan RangeReplica::publish_came(PeerConnection& from) {
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
-    const RunConfig config =
-        state_.checked_config(json, /*is_replicated=*/standing_ != net::Standing::kOnly);
+    const RunConfig config = config_to_begin(json);
     if (json != state_.config_json()) {
       if (!awaits_state()) {
-        throw std::invalid_argument("a run with another configuration is under way here");
+        throw std::invalid_argument("a run with another configuration is under way here: " +
+                                    changes(state_.shard()->config(), config));
       }
       begin_run(config, std::move(json), from.id);
     }
   } catch (const std::invalid_argument& error) {
+    trainers_.disown(from.rank);
     return from.refuse(out_, kUsage, error.what());
   } catch (const std::bad_alloc&) {
     return from.refuse(out_, kError,
@@ -40,11 +41,27 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
   return {};
 }
 
+// Of a chief that has come last. A host that holds nothing may have heard views of a chief before
+// it, which another ps has refused: they do not bind this one.
+RunConfig RangeReplica::config_to_begin(const std::string& json) {
+  const bool has_views = standing_ != net::Standing::kOnly;
+  const bool may_leave = is_empty() && leave_views_;
+  RunConfig config =
+      state_.checked_config(json, has_views && may_leave ? std::nullopt : std::optional(has_views));
+  if (may_leave && config.ps_replicas == 1 && !leave_views_() && has_views) {
+    return state_.checked_config(json, has_views);  // throws
+  }
+  return config;
+}
+
 void RangeReplica::begin_run(const RunConfig& config, std::string json, ConnectionId chief) {
   for (const TrainerRecord& record : trainers_.records()) {
     if (state_.shard() && record.step != chief) {
       out_.close(record.step);  // a reply may still borrow the old shard's memory
     }
+  }
+  if (state_.shard()) {
+    close_evaluators();  // they ask for the configuration when they open a channel
   }
   try {
     state_.begin_run(config, std::move(json));

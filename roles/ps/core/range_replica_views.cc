@@ -98,6 +98,25 @@ void RangeReplica::become_backup() {
   }
 }
 
+void RangeReplica::leave_views(Clock::time_point now) {
+  now_ = now;
+  if (standing_ == net::Standing::kOnly) {
+    return;
+  }
+  out_.info("range " + std::to_string(state_.index()) +
+            ": forgets the views of a chief whose run has not begun here");
+  backup_.go_alone();
+  lose_backup();
+  out_.close(std::exchange(view_channel_, 0));
+  out_.close(std::exchange(primary_, 0));
+  standing_ = net::Standing::kOnly;
+  view_ = {};
+  if (replica_ == 1) {
+    forget_state();  // the memory that a configuration took
+  }
+  count_needed();
+}
+
 void RangeReplica::forget_state() {
   if (!state_.shard()) {
     return;

@@ -22,7 +22,8 @@ RangeState::RangeState(const Task& task, std::size_t index, std::size_t threads,
 
 // ----------------------------------------------------------------------------------------- a run
 
-RunConfig RangeState::checked_config(const std::string& json, bool is_replicated) const {
+RunConfig RangeState::checked_config(const std::string& json,
+                                     std::optional<bool> is_replicated) const {
   RunConfig config = run_config_from_json(json);
   if (config.trainers != trainers()) {
     throw std::invalid_argument("the chief counts " + std::to_string(config.trainers) +
@@ -32,7 +33,7 @@ RunConfig RangeState::checked_config(const std::string& json, bool is_replicated
   if (const auto why = missing_isa(config, math::supported_isas())) {
     throw std::invalid_argument(*why);
   }
-  if ((config.ps_replicas > 1) != is_replicated) {
+  if ((config.ps_replicas > 1) != is_replicated.value_or(config.ps_replicas > 1)) {
     throw std::invalid_argument("the chief has --ps_replicas " +
                                 std::to_string(config.ps_replicas) + ", a run with another " +
                                 "number is under way here");
@@ -42,6 +43,7 @@ RunConfig RangeState::checked_config(const std::string& json, bool is_replicated
 
 void RangeState::begin_run(const RunConfig& config, std::string json) {
   config_json_.clear();
+  configuration_ = 0;
   best_ = {};
   drop_shard();  // its memory is needed for the new one
   const std::size_t total = math::layout_of(config.model).size();
@@ -56,6 +58,7 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
     shard_->on_update(on_update_);
   }
   config_json_ = std::move(json);
+  configuration_ = configuration_id(config_json_);
 }
 
 void RangeState::drop_shard() noexcept {
@@ -90,6 +93,7 @@ void RangeState::drop_for(net::Generation result) noexcept {
 void RangeState::forget() noexcept {
   drop_shard();
   config_json_.clear();
+  configuration_ = 0;
   best_ = {};
   lineage_ = task_.incarnation;
 }

@@ -47,8 +47,9 @@ class RangeState {
   // --- a run
 
   // Throws std::invalid_argument when this ps cannot serve such a run. `is_replicated`: it is known
-  // already that another host has a part in the range, or that none has.
-  [[nodiscard]] RunConfig checked_config(const std::string& json, bool is_replicated) const;
+  // already that another host has a part in the range, or that none has; nullopt: it is not.
+  [[nodiscard]] RunConfig checked_config(const std::string& json,
+                                         std::optional<bool> is_replicated) const;
   // A new shard takes the place of what was here. `json`: the same configuration, as it came.
   // Throws std::bad_alloc; then there is none.
   void begin_run(const RunConfig& config, std::string json);
@@ -83,6 +84,12 @@ class RangeState {
   [[nodiscard]] std::size_t index() const noexcept { return index_; }  // of the range, among all
   // As it came; empty before one has.
   [[nodiscard]] const std::string& config_json() const noexcept { return config_json_; }
+  // configuration_id() of that; 0 before one has come.
+  [[nodiscard]] std::uint64_t configuration() const noexcept { return configuration_; }
+  // A trainer that computes with this configuration (0: it does not say) has no part in the run.
+  [[nodiscard]] bool is_of_another(std::uint64_t configuration) const noexcept {
+    return configuration != 0 && configuration_ != 0 && configuration != configuration_;
+  }
   // nullptr before a configuration has come.
   [[nodiscard]] const std::shared_ptr<Shard>& shard() const noexcept { return shard_; }
   // nullptr where the run is not elastic.
@@ -135,6 +142,7 @@ class RangeState {
   const MakeArena make_arena_;
   const OnUpdate on_update_;
   std::string config_json_;
+  std::uint64_t configuration_ = 0;  // of config_json_
   std::shared_ptr<Shard> shard_;
   std::optional<MicroBatchDealer> dealer_;  // of the shard, in an elastic run
   bool is_restored_ = false;

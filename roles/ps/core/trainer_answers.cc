@@ -70,7 +70,7 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
   if (MicroBatchDealer* const dealer = state_.dealer()) {
     dealer->forget(rank);
   }
-  if (request.is<net::GetConfig>()) {
+  if (request.is<net::GetConfig>() || is_of_another(request)) {
     send_config(request);
   } else if (request.is<net::Goodbye>()) {
     out_.send(request.connection, net::Ack{request.id()}.to_header());
@@ -81,8 +81,13 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
 
 // A configuration and a farewell tell of no step.
 bool TrainerAnswers::is_safe(const WaitingRequest& request) const {
-  return request.is<net::GetConfig>() || request.is<net::Goodbye>() ||
+  return request.is<net::GetConfig>() || request.is<net::Goodbye>() || is_of_another(request) ||
          backup_.is_safe(request.log_index);
+}
+
+bool TrainerAnswers::is_of_another(const WaitingRequest& request) const {
+  const auto* const pull = std::get_if<net::Pull>(&request.request);
+  return pull != nullptr && state_.is_of_another(pull->configuration);
 }
 
 bool TrainerAnswers::is_answerable(std::size_t rank, const WaitingRequest& waiting,

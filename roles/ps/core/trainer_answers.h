@@ -56,6 +56,9 @@ class TrainerAnswers {
                                    Clock::time_point now) const;
   // Whether the other host has what an answer to this request would tell.
   [[nodiscard]] bool is_safe(const WaitingRequest& request) const;
+  // A pull of a trainer that computes with another configuration than the run's: it is answered
+  // with that, not with parameters.
+  [[nodiscard]] bool is_of_another(const WaitingRequest& request) const;
   // What the dealer is told of the trainers; valid until the next call.
   [[nodiscard]] std::span<const MicroBatchDealer::Activity> activities();
   void send_config(const WaitingRequest& request);

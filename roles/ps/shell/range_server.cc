@@ -142,12 +142,14 @@ asio::awaitable<void> RangeServer::keep_backup() {
           co_await dial_host(process_.context(), task_, core_.state().index(),
                              core_.other_replica(), net::ChannelPurpose::kReplica, lookup, limits);
       if (dialed.connection && core_.may_fill()) {
-        backoff.reset();
         const ConnectionId id = process_.add(dialed.connection);
         process_.core().reached(core_.replica(), id, Clock::now());
         process_.do_effects();
         offer_memory(dialed.connection);
         co_await serve_frames(id, dialed.connection);
+        if (core_.backup().is_complete()) {  // else it is refused, say, as soon as it is reached
+          backoff.reset();
+        }
         process_.core().closed(id, Clock::now());
         process_.do_effects();
         process_.remove(id);
