@@ -63,7 +63,7 @@ class Trainer {
         task_(make_task(is_chief_)) {}
 
   void run() {
-    if ((choice_ & 8U) != 0) session_.expect_replicas();
+    if ((choice_ & 8U) != 0) session_.expect_replicas(true);
     session_.begin_connect(now_);
     if (!drive()) return;
     if (!is_chief_) {

@@ -26,6 +26,8 @@ struct FakeHost {
   bool swallows = false;           // packets: nobody answers a dial before it ends
   bool is_mute = false;            // hears requests and says nothing
   bool releases = true;            // answers GOODBYE
+  bool talks_nonsense = false;     // answers with what is no answer
+  bool hangs_up = false;           // as soon as it is asked for anything
   bool is_ahead = false;           // has this trainer's gradient of the next step already
   bool waits = false;              // holding nothing, lets a PULL wait for the chief
   std::uint64_t last_step = 1000;  // of the run
@@ -190,6 +192,10 @@ class TrainerWorld {
     link.last_id = effect.header.request_id;
     session.sent(effect.range, now_);
     FakeHost& to = host(effect.range, link.replica);
+    if (to.hangs_up) {
+      cut(effect.range);
+      return;
+    }
     if (to.dies_of == effect.header.kind) {
       to.dies_of.reset();
       to.restart(to.welcome.incarnation + 100);
@@ -271,6 +277,9 @@ class TrainerWorld {
       }
       default:
         break;
+    }
+    if (from.talks_nonsense) {
+      reply = {.kind = FrameKind::kWelcome, .request_id = request.request_id};
     }
     if (!from.is_mute) {
       links_[range].frames.push_back(reply);

@@ -187,7 +187,7 @@ TEST_F(RunSessionTest, TheEndOfARunWithReplicasIsHeardFromAnyHost) {
   }
   world_.host(1).is_up = true;
   world_.host(1).welcome.state = net::ShardState::kFinished;
-  session().expect_replicas();
+  session().expect_replicas(true);
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kRunOver);
 }

@@ -401,7 +401,7 @@ TEST_F(RunSessionTest, ABackupIsAskedAgainUntilItIsMadeThePrimary) {
 
 TEST_F(RunSessionTest, APsWithoutReplicasIsNotTakenForOneThatHasThem) {
   world_.host(0).hold(0, 1);
-  session().expect_replicas();
+  session().expect_replicas(true);
   session().begin_connect(world_.now());
   world_.go_on();
   expect_failure(kUsage, "--ps_replicas: 2 is not allowed here");

@@ -121,7 +121,7 @@ class Leading {
       lock_.emplace(options.checkpoint.train_dir, options.task.cluster, stop);
     }
     const RunConfig config = config_for(trainer_.dataset(), options);
-    trainer_.prepare(config);
+    trainer_.prepare(config, configuration_id(to_json(config)));
     early_stop_.emplace(EarlyStop::Rule{.train_steps = config.train_steps,
                                         .eval_every = config.eval_every,
                                         .target_accuracy = config.target_accuracy,

@@ -43,7 +43,9 @@ void Scoring::prepare(const RunConfig& config) {
   if (model_ && json == prepared_) {
     return;
   }
-  if (!dataset_) {
+  const DataOptions& options = options_.trainer.data;
+  const bool is_chosen = options.own || options.dataset != nullptr;
+  if (!dataset_ || (!is_chosen && dataset_->name != config.dataset)) {  // another run's
     open_data(config);
   }
   check_data(config, *dataset_, options_.trainer.data, "the run trains on");

@@ -70,8 +70,29 @@ Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const Di
 Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welcome,
                                 Clock::time_point now) {
   context_.welcomed_by.insert(session.host().index);
-  context_.replicated = context_.replicated || welcome.standing != net::Standing::kOnly;
-  const RangeSession::Fit fit = session.welcomed(welcome, context_.replicated);
+  const bool says_replicated = welcome.standing != net::Standing::kOnly;
+  if (!context_.is_replication_known) {
+    context_.replicated = context_.replicated || says_replicated;
+  }
+  RangeSession::Fit fit = session.welcomed(welcome, context_.replicated);
+  if (fit == RangeSession::Fit::kNoReplicas && !context_.is_replication_known) {
+    // This one trains. Those that have said otherwise hold nothing, and were told so by a chief
+    // that this one has refused.
+    context_.replicated = false;
+    context_.use_own_hosts();
+    fit = session.welcomed(welcome, /*replicated=*/false);
+  }
+  if (is_of_another_run(fit, welcome)) {
+    context_.is_other_configuration = true;
+    context_.close(session.index());
+    return failed_for_good(no_primary());
+  }
+  if (context_.is_replication_known && !context_.replicated &&
+      welcome.standing == net::Standing::kBackup) {  // which reads nothing from a trainer
+    context_.close(session.index());
+    return refused(Failure(kUsage, "--ps_replicas: 1 is not allowed here: " + session.name() +
+                                       " has a part in a run that has replicas"));
+  }
   if (fit == RangeSession::Fit::kElsewhere || fit == RangeSession::Fit::kNoReplicas) {
     context_.out.add(CloseLink{session.index()});
     if (fit == RangeSession::Fit::kNoReplicas) {
@@ -84,6 +105,23 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
   return fit == RangeSession::Fit::kOtherState ? Result::kOtherState : Result::kOpen;
 }
 
+// A worker works on a run that has replicas, and the ps trains one that has none; or the other way
+// round: then a backup answers no trainer. It has to read the configuration again.
+bool Dialer::is_of_another_run(RangeSession::Fit fit, const net::Welcome& welcome) const {
+  if (!context_.is_replication_known || context_.configuration == 0 ||
+      context_.task.cluster.rank_of(context_.task.self) == 0) {
+    return false;
+  }
+  return fit == RangeSession::Fit::kNoReplicas ||
+         (!context_.replicated && welcome.standing == net::Standing::kBackup);
+}
+
+Dialer::Result Dialer::failed_for_good(std::error_code error) {
+  range_.reset();
+  error_ = error;
+  return Result::kFailed;
+}
+
 Dialer::Result Dialer::failed(std::error_code error, Clock::time_point now) {
   if (context_.replicated) {
     context_.ranges[*range_].try_other_host();
@@ -93,9 +131,7 @@ Dialer::Result Dialer::failed(std::error_code error, Clock::time_point now) {
       return Result::kUnderWay;
     }
   }
-  range_.reset();
-  error_ = error;
-  return Result::kFailed;
+  return failed_for_good(error);
 }
 
 Dialer::Result Dialer::refused(const Failure& failure) {

@@ -61,6 +61,8 @@ class Dialer {
   [[nodiscard]] Result welcomed(RangeSession& session, const net::Welcome& welcome,
                                 Clock::time_point now);
   [[nodiscard]] Result failed(std::error_code error, Clock::time_point now);
+  [[nodiscard]] Result failed_for_good(std::error_code error);
+  [[nodiscard]] bool is_of_another_run(RangeSession::Fit fit, const net::Welcome& welcome) const;
   [[nodiscard]] Result refused(const Failure& failure);
 
   RunContext& context_;

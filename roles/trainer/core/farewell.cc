@@ -139,8 +139,8 @@ void Farewell::reach(Clock::time_point now) {
   deadline_ = now + kOthersFollow;
   exchange_.begin(OnLoss::kLeave);
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), net::Pull{}.to_header(), RequestBody::kNone,
-                  FrameKind::kParameters, now);
+    exchange_.ask(session.index(), net::Pull{.configuration = context_.configuration}.to_header(),
+                  RequestBody::kNone, FrameKind::kParameters, now);
   }
 }
 

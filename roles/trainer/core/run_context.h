@@ -24,10 +24,17 @@ struct RunContext {
   TrainerOutbox out = {};
   std::optional<Failure> failure = {};  // what ends this trainer
   // Of the run.
-  bool replicated = false;  // has --ps_replicas 2
-  bool over = false;        // a ps has said so; from then on it is
-  bool strict = true;       // every gradient counts
+  // Has --ps_replicas 2: as far as is known from the ps, until the configuration says it. A ps that
+  // holds no state may have been told so by a chief that the others refuse.
+  bool replicated = false;
+  bool is_replication_known = false;  // from the configuration
+  bool over = false;                  // a ps has said so; from then on it is
+  bool strict = true;                 // every gradient counts
   bool elastic = false;
+  // configuration_id() of what this trainer computes with; 0: not known yet.
+  std::uint64_t configuration = 0;
+  // A ps trains another one, and has sent it.
+  bool is_other_configuration = false;
   // Chief, with --patience: the newest that it, or any ps, knows of. It is told to all ps before
   // they are set to a state, and before steps are made of one.
   std::optional<BestEvaluation> best = {};
@@ -36,6 +43,14 @@ struct RunContext {
   bool has_connected = false;
   std::set<std::size_t> welcomed_by = {};
 
+  // Each range is its own ps's.
+  void use_own_hosts() noexcept {
+    for (RangeSession& range : ranges) {
+      if (range.replica() != 0 && !range.is_open()) {
+        range.try_other_host();
+      }
+    }
+  }
   // A ps says whether the run is over.
   void note_end(const RangeSession& range) noexcept {
     over = over || range.state() == net::ShardState::kFinished;

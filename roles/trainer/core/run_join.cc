@@ -101,6 +101,7 @@ RunJoin::RunJoin(RunContext& context, Connecting& connecting, StepExchange& exch
 
 void RunJoin::begin(Clock::time_point now) {
   pauses_.reset();
+  failing_since_.reset();
   attempt(now);
 }
 
@@ -221,7 +222,10 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
   for (const RangeSession& session : context_.ranges) {
     const bool asks_previous = stage == Stage::kPullingPrevious && session.step() > slowest;
     exchange_.ask(session.index(),
-                  net::Pull{.previous = asks_previous, .concludes = concludes}.to_header(),
+                  net::Pull{.configuration = context_.configuration,
+                            .previous = asks_previous,
+                            .concludes = concludes}
+                      .to_header(),
                   RequestBody::kNone, FrameKind::kParameters, now);
   }
 }
@@ -329,6 +333,15 @@ void RunJoin::state_lost(Clock::time_point now) {
 
 // The chief is at work on it. Its own end is found out by the ps, who tell everybody.
 void RunJoin::pause(Clock::time_point now) {
+  const std::chrono::seconds limit = context_.task.timeouts.start;
+  failing_since_ = failing_since_.value_or(now);
+  if (now - *failing_since_ >= limit) {
+    context_.failure =
+        Failure(kLostPeers, "could not join the run for " + seconds_text(limit) +
+                                ": the ps were reached, and each time one of them was lost, or "
+                                "they did not hold one state");
+    return;
+  }
   stage_ = Stage::kPausing;
   resume_at_ = now + pauses_.next();
 }

@@ -2,7 +2,8 @@
 //   connect -> chief: publish -> chief, with --patience: tell the best evaluation -> chief, where
 //   they do not agree: restore -> pull -> strict, where they are not at one step: pull the step
 //   before -> pinned
-// What fails on that way begins again from its beginning, after a pause.
+// What fails on that way begins again from its beginning, after a pause; until Timeouts::start has
+// passed since the first failure.
 #pragma once
 
 #include <chrono>
@@ -91,6 +92,11 @@ class RunJoin {
   [[nodiscard]] Clock::time_point deadline() const noexcept {
     return stage_ == Stage::kPausing ? resume_at_ : Clock::time_point::max();
   }
+  void forgive(Clock::duration missed) noexcept {
+    if (failing_since_) {
+      *failing_since_ += missed;
+    }
+  }
 
  private:
   enum class Stage : std::uint8_t {
@@ -140,6 +146,7 @@ class RunJoin {
   net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
   std::optional<net::Generation> ended_;   // what has_ended() said
   Clock::time_point resume_at_;
+  std::optional<Clock::time_point> failing_since_;  // attempts: since this join has begun
   StepResult result_;
 };
 

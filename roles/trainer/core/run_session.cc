@@ -22,6 +22,7 @@ RunSession::RunSession(const Task& task, std::mt19937_64 random)
 void RunSession::prepare(const Run& run) {
   context_.strict = run.strict;
   context_.elastic = run.elastic;
+  context_.configuration = run.configuration;
   for (RangeSession& session : context_.ranges) {
     session.range = math::shard_range(run.size, session.index(), context_.ranges.size());
   }
@@ -36,6 +37,7 @@ void RunSession::begin(Operation operation) {
   joins_ = false;
   reconnects_ = false;
   context_.failure.reset();
+  context_.is_other_configuration = false;
   context_.out.clear();
   operation_ = operation;
   outcome_ = Outcome::kUnderWay;
@@ -99,8 +101,9 @@ void RunSession::begin_peek(Clock::time_point now) {
   begin(Operation::kPeek);
   exchange_.begin(patience());
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), net::Pull{.concludes = true}.to_header(), RequestBody::kNone,
-                  FrameKind::kParameters, now);
+    exchange_.ask(session.index(),
+                  net::Pull{.configuration = context_.configuration, .concludes = true}.to_header(),
+                  RequestBody::kNone, FrameKind::kParameters, now);
   }
   advance(now);
 }
@@ -286,6 +289,10 @@ void RunSession::time(Clock::time_point now) {
 void RunSession::forgive(Clock::duration missed) {
   connecting_.forgive(missed);
   exchange_.forgive(missed);
+  join_.forgive(missed);
+  if (stalled_since_) {
+    *stalled_since_ += missed;
+  }
 }
 
 void RunSession::provided(std::uint64_t step, Clock::time_point now) {
@@ -313,6 +320,12 @@ void RunSession::end(Outcome outcome) noexcept {
 
 void RunSession::advance(Clock::time_point now) {
   if (outcome_ != Outcome::kUnderWay) {
+    return;
+  }
+  if (context_.is_other_configuration) {
+    joins_ = false;
+    context_.close_all();
+    end(Outcome::kOtherConfiguration);
     return;
   }
   if (joins_) {
@@ -416,6 +429,7 @@ void RunSession::advance_exchange(Clock::time_point now) {
       return;
     }
     awaiting_ = false;
+    stalled_since_.reset();
     if (operation_ == Operation::kPeek && reply_.finished) {
       join_.has_ended(reply_.generation);
     }
@@ -430,6 +444,13 @@ void RunSession::begin_join(Clock::time_point now) {
 }
 
 void RunSession::join_again(Clock::time_point now) {
+  if (is_stalled(now)) {
+    context_.failure = Failure(kLostPeers, "has joined the run again and again for " +
+                                               seconds_text(context_.task.timeouts.start) +
+                                               ", and each time a ps was lost before it answered");
+    exchange_.close_unfinished();
+    return;
+  }
   if (operation_ != Operation::kPeek) {
     context_.out.warn(
         "a ps was lost, or does not hold this step's state any more; joining the run again");
@@ -462,14 +483,28 @@ void RunSession::advance_config(Clock::time_point now) {
   }
   if (exchange_.is_state_lost()) {  // or it was told that the run is over before it knew of any
     context_.close(0);
+    if (is_stalled(now)) {
+      context_.failure = Failure(
+          kLostPeers, "ps 0 was reached, and lost again before it told the configuration, for " +
+                          seconds_text(context_.task.timeouts.start));
+      end(Outcome::kFailed);
+      return;
+    }
     exchange_.begin(OnLoss::kStateLost);
     reconnects_ = true;
     connecting_.begin(context_.task.timeouts.peer, "ps 0 was lost before training began; waited ",
                       now);
   } else if (!exchange_.awaits(0)) {
     has_text_ = true;
+    stalled_since_.reset();
     end(Outcome::kDone);
   }
+}
+
+// Whether what has just failed has done so for Timeouts::start, and nothing has come of it.
+bool RunSession::is_stalled(Clock::time_point now) {
+  stalled_since_ = stalled_since_.value_or(now);
+  return now - *stalled_since_ >= context_.task.timeouts.start;
 }
 
 }  // namespace disttf::roles

@@ -66,6 +66,9 @@ class RunSession {
     kFailed,      // failure() says why, and what the task ends with
     kNeedsState,  // chief: the ps are to be set to a state; provided() goes on
     kNeedsWork,   // elastic: work() is to be pushed; begin_await_step() goes on
+    // The run has another configuration than this trainer computes with: another chief has begun it
+    // anew. The last body was that configuration.
+    kOtherConfiguration,
   };
 
   // `task` must outlive it. `random`: seeded at random, differently in each process.
@@ -76,15 +79,28 @@ class RunSession {
 
   // --- what is known of the run
 
-  // It has --ps_replicas 2: known from the configuration, or from any ps that says so.
-  void expect_replicas() noexcept { context_.replicated = true; }
+  // Whether it has --ps_replicas 2, as the configuration says; before that any ps may say so.
+  void expect_replicas(bool has_replicas) noexcept {
+    context_.replicated = has_replicas;
+    context_.is_replication_known = true;
+    if (!has_replicas) {
+      context_.use_own_hosts();
+    }
+  }
   struct Run {
     std::size_t size = 0;  // floats of the parameter vector
     bool strict = true;    // every gradient counts
     bool elastic = false;
+    std::uint64_t configuration = 0;  // configuration_id() of what is published; 0: not known
   };
   // TakeIncarnation has been done: this process is that one now.
   void took_incarnation(std::uint64_t incarnation) noexcept { context_.incarnation = incarnation; }
+  // Instead: another session of this process has connected to all ps as `incarnation`. A ps that
+  // refuses it now knows of a newer process, and that one is in the right.
+  void continue_as(std::uint64_t incarnation) noexcept {
+    context_.incarnation = incarnation;
+    context_.has_connected = true;
+  }
   // Before the operations from begin_pull() on.
   void prepare(const Run& run);
   // Chief: from now on this trainer publishes, and sets the ps to one state where they hold none.
@@ -259,6 +275,7 @@ class RunSession {
   void advance_join(Clock::time_point now);
   void advance_exchange(Clock::time_point now);
   void advance_config(Clock::time_point now);
+  [[nodiscard]] bool is_stalled(Clock::time_point now);
   void begin_join(Clock::time_point now);
   void join_again(Clock::time_point now);
   void ask_for_text(std::size_t range, net::FrameKind question, net::FrameKind answer,
@@ -278,6 +295,9 @@ class RunSession {
   bool reconnects_ = false;  // connecting_ is, before the configuration is asked for again
   bool awaiting_ = false;    // elastic: begin_await_step() has sent its requests
   bool broken_ = false;      // elastic: a push could not be sent
+  // Since then the run was joined again each time before all ps had answered, or the configuration
+  // was asked for and not told.
+  std::optional<Clock::time_point> stalled_since_;
   bool has_text_ = false;
   std::size_t asked_ = 0;  // the range whose status it is
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "roles/run/outcome.h"
 
@@ -20,6 +21,14 @@ bool is_text(FrameKind kind) {
 }
 
 }  // namespace
+
+// The answer of a ps to a pull that names a configuration which it does not train.
+bool StepExchange::is_other_configuration(const Item& item, const FrameHeader& header) {
+  net::Pull pull;
+  return header.kind == FrameKind::kConfig && header.body_size <= net::kMaxControlBodyBytes &&
+         !net::Config{}.from_header(header) && !pull.from_header(item.request) &&
+         pull.configuration != 0;
+}
 
 StepExchange::StepExchange(RunContext& context, Dialer& dialer)
     : context_(context), dialer_(dialer), items_(context.task.cluster.ps.size()) {}
@@ -43,6 +52,9 @@ void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBod
   item.body = body;
   item.expected = expected;
   item.is_answered = false;
+  item.is_configuration = false;
+  item.is_failing = false;
+  item.is_nonsense = false;
   item.reply = {};
   send(range, now);
 }
@@ -94,6 +106,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
       work_.push_back(work.micro_batch);
     }
     item.silent_at = now + context_.task.timeouts.silence;
+    item.is_failing = item.is_failing && item.is_nonsense;
     return ReplyPlan::kNothing;
   }
   if (is_watched(range)) {
@@ -106,6 +119,11 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   if (is_answer && net::is_bodiless<net::Fenced>(header)) {
     fenced(range);
     return ReplyPlan::kNothing;
+  }
+  if (is_answer && is_other_configuration(item, header)) {
+    item.is_configuration = true;
+    item.state = State::kReading;
+    return ReplyPlan::kText;
   }
   if (!is_answer || header.kind != item.expected) {
     close_and_lose(range, net::WireError::kUnexpected, now);
@@ -152,13 +170,22 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
 }
 
 void StepExchange::body(std::size_t range, Clock::time_point now) {
-  if (items_[range].state == State::kReading) {
+  Item& item = items_[range];
+  if (item.state != State::kReading) {
+    return;
+  }
+  if (std::exchange(item.is_configuration, false)) {
+    leave(range);
+    context_.is_other_configuration = true;
+  } else {
     answered(range, now);
   }
 }
 
 void StepExchange::answered(std::size_t range, Clock::time_point now) {
   Item& item = items_[range];
+  item.is_failing = false;
+  item.is_nonsense = false;
   done(item, now);
   if (item.expected == FrameKind::kParameters) {
     RangeSession& session = context_.ranges[range];
@@ -211,7 +238,11 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   }
   const bool was_lost = item.state == State::kLost || item.state == State::kDialing;
   item.state = State::kLost;
-  if (!was_lost) {
+  if (!was_lost && error.category() == net::wire_category() && !item.is_nonsense) {
+    item.is_nonsense = true;
+    item.is_failing = false;  // counted from here
+  }
+  if (!was_lost && !std::exchange(item.is_failing, true)) {
     item.lost_since = now;
     item.notes.begin(now);
     context_.out.warn(session.name() + " was lost (" + error.message() + "); connecting again");
@@ -319,9 +350,11 @@ void StepExchange::time(Clock::time_point now) {
   for (std::size_t range = 0; range < items_.size(); ++range) {
     const Item& item = items_[range];
     if (item.state == State::kLost && now >= given_up_at(item)) {
-      context_.failure = Failure(kLostPeers, context_.ranges[range].name() + " has been gone for " +
-                                                 seconds_text(context_.task.timeouts.peer) + ": " +
-                                                 item.error.message());
+      context_.failure = Failure(
+          kLostPeers, context_.ranges[range].name() +
+                          (item.is_nonsense ? " has answered nothing that can be used for "
+                                            : " has been gone for ") +
+                          seconds_text(context_.task.timeouts.peer) + ": " + item.error.message());
       return;
     }
   }

@@ -3,7 +3,9 @@
 // All requests leave before the first reply is awaited, and the loss of any ps is noticed while
 // others are waited for. A ps that waits for somebody else says so with heartbeats: silence is
 // death. A link that was lost is opened again and the request repeated, until Timeouts::peer has
-// passed since; requests are made so that a repeat does no harm.
+// passed since; requests are made so that a repeat does no harm. That time goes on while a link is
+// opened and lost again and nothing comes in between: a heartbeat ends it where the link broke, the
+// answer alone where the ps said what no ps says.
 //
 // Ps that have answered are watched meanwhile: the others may be waiting for a trainer that can
 // come only once such a ps, should it have died or be frozen, is set to a state again. They are
@@ -133,18 +135,24 @@ class StepExchange {
     net::FrameHeader request;
     RequestBody body = RequestBody::kNone;
     net::FrameKind expected = net::FrameKind::kAck;
-    bool is_answered = false;      // also where the link was lost since
-    std::uint64_t awaited_id = 0;  // of the request that was sent last
+    bool is_answered = false;       // also where the link was lost since
+    bool is_configuration = false;  // what is being read: another one than this trainer's
+    std::uint64_t awaited_id = 0;   // of the request that was sent last
     net::Parameters reply;
     // Waiting, or done: the ps is dead when nothing has come until then.
     Clock::time_point silent_at;
     Clock::time_point beat_at;  // done: when the ps is sent a heartbeat
     Clock::time_point lost_since;
+    // Of lost_since: the ps has said nothing since, though a link may have been open meanwhile.
+    bool is_failing = false;
+    bool is_nonsense = false;  // the ps said what no ps says, and has not answered since
     WaitNotes notes;
     Clock::time_point retry_at;
     std::error_code error;  // it was lost by
   };
 
+  [[nodiscard]] static bool is_other_configuration(const Item& item,
+                                                   const net::FrameHeader& header);
   void send(std::size_t range, Clock::time_point now);
   void close_and_lose(std::size_t range, std::error_code error, Clock::time_point now);
   void fenced(std::size_t range);

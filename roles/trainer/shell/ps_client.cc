@@ -36,6 +36,11 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
   wait_.may_leave_processor(have_processors_each(task));
 }
 
+void PsClient::continue_as(std::uint64_t incarnation) noexcept {
+  incarnation_ = incarnation;
+  session_.continue_as(incarnation);
+}
+
 // ------------------------------------------------------------------------- before the first step
 
 bool PsClient::connect() {
@@ -57,7 +62,10 @@ std::string PsClient::get_config() {
 void PsClient::prepare(const Run& run) {
   gradients_.prepare(make_gradient_memory(task_, run.size, run.gradients), run.size,
                      std::max<std::size_t>(run.micro_batches, 1));
-  session_.prepare({.size = run.size, .strict = run.strict, .elastic = run.micro_batches != 0});
+  session_.prepare({.size = run.size,
+                    .strict = run.strict,
+                    .elastic = run.micro_batches != 0,
+                    .configuration = run.configuration});
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const math::Range range = session_.range(index).range;
     links_[index].prepare({.range = range,
@@ -259,6 +267,8 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
   parameters_ = parameters;
   try {
     run();
+  } catch (const OtherConfiguration&) {
+    throw;
   } catch (const std::exception&) {
     return std::nullopt;
   }

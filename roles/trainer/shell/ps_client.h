@@ -10,7 +10,8 @@
 // A ps that lost its parameters ends nothing: pull() and push_pull() then wait until the chief has
 // set all ps to one state again, and return that. Every call throws Failure when the run cannot go
 // on (138), a ps refused (its sentence and code), or a signal came; and RunOver where this trainer
-// would have to wait for a state that will not come any more.
+// would have to wait for a state that will not come any more. A worker's calls that join the run
+// throw OtherConfiguration.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -52,6 +53,16 @@ class RunOver : public std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "the run is over"; }
 };
 
+// The ps train another configuration than this trainer computes with: all ps of the run and its
+// chief were lost, and the next chief has published another one. What this trainer has computed has
+// no part in that run.
+class OtherConfiguration : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "the run has another configuration";
+  }
+};
+
 // Where a pull or a push has brought the trainer.
 struct StepReply : StepResult {
   // In the caller's memory, or where the ps has them: unchanged until the next call.
@@ -62,6 +73,9 @@ class PsClient {
  public:
   // `task` and `stop` must outlive the client.
   PsClient(const Task& task, const StopSignal& stop);
+  // Goes on as the process that another client has been, which all ps have welcomed as
+  // `incarnation`. Before connect().
+  void continue_as(std::uint64_t incarnation) noexcept;
 
   // Connects to every ps, retrying those that are not up until Timeouts::start has passed; then
   // Failure names all that are missing, and why. True when the run is over: a ps says so; then some
@@ -83,8 +97,8 @@ class PsClient {
   // Called whenever all ps hold one state that this trainer has joined, with its generation.
   void on_joined(std::function<void(net::Generation)> hook) { on_joined_ = std::move(hook); }
 
-  // The run has --ps_replicas 2: known from the configuration, or from any ps that says so.
-  void expect_replicas() noexcept { session_.expect_replicas(); }
+  // Whether the run has --ps_replicas 2, as the configuration says.
+  void expect_replicas(bool has_replicas) noexcept { session_.expect_replicas(has_replicas); }
 
   [[nodiscard]] std::size_t ps_count() const noexcept { return links_.size(); }
   // Of the state that the last exchange was about.
@@ -102,7 +116,8 @@ class PsClient {
     std::size_t gradients = 1;  // how many of a step lie in memory that a ps may read
     WireFormat wire = {};
     math::Isa isa = math::Isa::kGeneric;
-    bool judges_norms = false;  // --max_gradient_norm: of each gradient
+    bool judges_norms = false;        // --max_gradient_norm: of each gradient
+    std::uint64_t configuration = 0;  // configuration_id() of what was published
   };
   // Before the calls below.
   void prepare(const Run& run);
@@ -177,7 +192,7 @@ class PsClient {
   // the ps were set back to another state meanwhile; the run is to be joined again.
   [[nodiscard]] bool await_end();
   // Worker, when the run is over: the parameters that the ps hold then, and ps 0's step; nothing
-  // where one of them is gone.
+  // where one of them is gone. Throws nothing but OtherConfiguration.
   [[nodiscard]] std::optional<std::uint64_t> fetch_final(std::span<float> parameters);
   // Chief: has the result, and waits until the other trainers have it too. Ps that are lost
   // meanwhile are set to it again. False: another chief has set them to a state from which there

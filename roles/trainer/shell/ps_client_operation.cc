@@ -40,6 +40,14 @@ void PsClient::run(const std::function<void()>& meanwhile) {
   if (session_.outcome() == Outcome::kRunOver) {
     throw RunOver();
   }
+  if (session_.outcome() == Outcome::kOtherConfiguration) {
+    if (provide_state_) {  // what this chief has published is another chief's now
+      throw Failure(kLostPeers,
+                    "another chief has published another configuration; this one no longer leads "
+                    "the run");
+    }
+    throw OtherConfiguration();
+  }
 }
 
 // Until something has come, or it is time to do something about what has not.

@@ -27,7 +27,6 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       stop_(stop),
       background_(options.task, stop),
       dataset_(open_dataset(options.data, stop)),
-      client_(options.task, stop),
       progress_(options.progress_fd),
       metrics_(rank() == 0 ? options.metrics_file : std::string()),
       meter_(options.task),
@@ -38,31 +37,51 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       log_warning("--data: " + finding);
     }
   }
-  client_.on_incarnation(
-      [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
-  client_.on_joined([this](net::Generation generation) {
-    background_.set_generation(generation);
-    meter_.joined(generation);
-  });
-  background_.on_replaced(
-      [replaced = client_.replaced()](std::size_t ps, net::Generation generation) {
-        replaced->add(ps, generation);
-      });
+  open_client();
   background_.tell([this] { return metrics(); },
                    [this](const StepWindow& window) { stages_.trace(window); });
 }
 
+void Trainer::open_client() {
+  client_.emplace(options_.task, stop_);
+  client_->on_incarnation(
+      [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
+  client_->on_joined([this](net::Generation generation) {
+    background_.set_generation(generation);
+    meter_.joined(generation);
+  });
+  background_.on_replaced(
+      [replaced = client_->replaced()](std::size_t ps, net::Generation generation) {
+        replaced->add(ps, generation);
+      });
+}
+
+void Trainer::begin_anew() {
+  const std::uint64_t incarnation = client_->incarnation();
+  reply_ = {};  // its parameters may lie in memory of the links
+  kept_result_ = {};
+  augmented_.reset();
+  top_k_.reset();
+  open_client();
+  client_->continue_as(incarnation);
+  background_.set_generation(0);
+  if (std::exchange(uses_built_in_, false)) {
+    dataset_ = open_dataset(options_.data, stop_);
+  }
+}
+
 void Trainer::use_built_in(const DatasetRow& dataset) {
   dataset_ = open_built_in_dataset(dataset, options_.data);
+  uses_built_in_ = true;
 }
 
 std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options_.task.self); }
 
 math::ImageSet Trainer::train_set() const { return image_set(dataset_, dataset_.train); }
 
-void Trainer::prepare(const RunConfig& config) {
+void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
   try {
-    allocate(config);
+    allocate(config, configuration);
   } catch (const std::bad_alloc&) {
     throw Failure(kError, describe(options_.task.cluster, options_.task.self) +
                               " has not the memory for " +
@@ -72,7 +91,7 @@ void Trainer::prepare(const RunConfig& config) {
   }
 }
 
-void Trainer::allocate(const RunConfig& config) {
+void Trainer::allocate(const RunConfig& config, std::uint64_t configuration) {
   config_ = config;
   meter_.prepared(config);
   model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
@@ -95,9 +114,7 @@ void Trainer::allocate(const RunConfig& config) {
   if (config.augmentation.any()) {
     augmented_.emplace(config.augmentation, config.model.input, config.seed, config.batch_size);
   }
-  if (config.ps_replicas > 1) {
-    client_.expect_replicas();
-  }
+  client_->expect_replicas(config.ps_replicas > 1);
   wire_ = wire_format_of(config);
   if (wire_.components != 0) {
     top_k_.emplace(size, wire_.components, wire_.rounds());
@@ -106,18 +123,19 @@ void Trainer::allocate(const RunConfig& config) {
                                 .sync_replicas = config.sync_replicas,
                                 .strict = config.every_gradient_counts(),
                                 .micro_batches = config.micro_batches});
-  client_.prepare({.size = size,
-                   .strict = config.every_gradient_counts(),
-                   .micro_batches = config.micro_batches,
-                   .trainers = config.trainers,
-                   .gradients = gradients_in_memory(config),
-                   .wire = wire_,
-                   .isa = config.isa,
-                   .judges_norms = config.max_gradient_norm != 0});
+  client_->prepare({.size = size,
+                    .strict = config.every_gradient_counts(),
+                    .micro_batches = config.micro_batches,
+                    .trainers = config.trainers,
+                    .gradients = gradients_in_memory(config),
+                    .wire = wire_,
+                    .isa = config.isa,
+                    .judges_norms = config.max_gradient_norm != 0,
+                    .configuration = configuration});
 }
 
 bool Trainer::leave() {
-  const bool released = client_.await_end();
+  const bool released = client_->await_end();
   if (stepper_->left(released)) {
     kept_result_ = math::AlignedVector(parameters_.size());
     std::copy_n(parameters_.data(), parameters_.size(), kept_result_.data());
@@ -127,7 +145,7 @@ bool Trainer::leave() {
 }
 
 bool Trainer::await_others() {
-  const bool are_done = client_.await_others();
+  const bool are_done = client_->await_others();
   if (!are_done) {
     set_back();
   }
@@ -135,7 +153,7 @@ bool Trainer::await_others() {
 }
 
 bool Trainer::peek() {
-  const StepReply newest = client_.peek(parameters_.span());
+  const StepReply newest = client_->peek(parameters_.span());
   const bool are_done = newest.finished || !newest.joined;
   if (!are_done) {
     set_back();
@@ -151,9 +169,12 @@ void Trainer::set_back() {
 bool Trainer::has_result() {
   stepper_->run_over();
   if (stepper_->next() == Stepper::Action::kFetchFinal) {
-    stepper_->fetched(client_.fetch_final(parameters_.span()));
+    stepper_->fetched(client_->fetch_final(parameters_.span()));
   }
   if (stepper_->result() == Stepper::Result::kKept) {
+    // It is the run's result unless the run has begun anew since, with another configuration. A ps
+    // that is there still says so.
+    static_cast<void>(client_->fetch_final(parameters_.span()));
     std::swap(parameters_, kept_result_);
   }
   reply_ = {stepper_->reply(), parameters_.span()};
@@ -161,7 +182,7 @@ bool Trainer::has_result() {
 }
 
 void Trainer::train(const StepHooks& hooks) {
-  reply_ = client_.pull(parameters_.span());
+  reply_ = client_->pull(parameters_.span());
   round_parameters();
   stepper_->replied(reply_);
   if (config_.compute_dtype == math::ComputeDtype::kBf16) {
@@ -184,7 +205,7 @@ void Trainer::train(const StepHooks& hooks) {
   }
   const std::chrono::duration<double> elapsed = net::Clock::now() - began_;
   if (config_.ps_replicas > 1) {
-    const std::vector<std::uint64_t> counts = client_.acknowledged();
+    const std::vector<std::uint64_t> counts = client_->acknowledged();
     for (std::size_t range = 0; range < counts.size(); ++range) {
       log_info("range " + std::to_string(range) + ": " + std::to_string(counts[range]) +
                " gradients acknowledged");
@@ -207,7 +228,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
   const float loss = [&] {
     const Timed timed(meter_.gradient());
-    return model_->gradient_of_batch(reply_.parameters, client_.begin_gradient(), on_ready);
+    return model_->gradient_of_batch(reply_.parameters, client_->begin_gradient(), on_ready);
   }();
   meter_.computed(config_.batch_size, loss);
   if (!std::isfinite(loss)) {
@@ -223,12 +244,12 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
 
 void Trainer::reduce_gradient() {
   if (config_.clip_norm != 0) {
-    math::clip_by_norm(client_.gradient(), trained_, config_.clip_norm, config_.isa);
+    math::clip_by_norm(client_->gradient(), trained_, config_.clip_norm, config_.isa);
   }
   if (top_k_) {
-    top_k_->select(client_.gradient());
+    top_k_->select(client_->gradient());
   } else {
-    round_to_wire(wire_, client_.gradient(), client_.gradient());
+    round_to_wire(wire_, client_->gradient(), client_->gradient());
   }
 }
 
@@ -295,17 +316,17 @@ void Trainer::take_step(const StepHooks& hooks) {
   } else {
     const auto push_ahead = [&](float loss_of_batch, std::size_t ready) {
       if (std::isfinite(loss_of_batch)) {
-        client_.push_ahead(sequence, cut, ready);
+        client_->push_ahead(sequence, cut, ready);
       }
     };
     // A norm is known only when all of the gradient is.
-    const bool ahead = config_.clip_norm == 0 && client_.pushes_ahead();
+    const bool ahead = config_.clip_norm == 0 && client_->pushes_ahead();
     // By reference: a larger function object would be allocated, in each step.
     loss = compute(ahead ? math::Model::OnReady(std::ref(push_ahead)) : math::Model::OnReady());
     delay(local_step);
     {
       const Timed timed(meter_.push_pull());
-      reply_ = client_.push_pull(sequence, parameters_.span(), cut, [this] {
+      reply_ = client_->push_pull(sequence, parameters_.span(), cut, [this] {
         stages_.mark(Stage::kPush);
         load_ahead();
       });
@@ -335,12 +356,12 @@ void Trainer::answered() {
   counts_.dropped += reply_.dropped != 0 ? 1U : 0U;
   counts_.step = reply_.step;
   if (stages_.is_measuring()) {  // else nobody looks at them
-    std::tie(counts_.bytes_sent, counts_.bytes_received) = client_.traffic();
+    std::tie(counts_.bytes_sent, counts_.bytes_received) = client_->traffic();
   }
   if (reply_.joined) {
     stages_.give_up();  // what was waited for meanwhile is no step's
   }
-  stages_.answered(counts_, client_.answer_came(), client_.last_ps());
+  stages_.answered(counts_, client_->answer_came(), client_->last_ps());
 }
 
 std::string Trainer::metrics() {
@@ -367,7 +388,7 @@ std::string Trainer::metrics() {
 // Or the run goes on from another state, where a ps was lost before all knew.
 void Trainer::end_here() {
   stop_.throw_if_stopped();
-  reply_ = client_.peek(parameters_.span());
+  reply_ = client_->peek(parameters_.span());
   if (!reply_.finished && !reply_.joined) {
     throw Failure(kError,
                   "a ps does not end the run before its last step; start all tasks from "
@@ -389,8 +410,8 @@ void Trainer::keep_unused() {
   if (reply_.dropped == 0) {
     return;
   }
-  for (const math::Range range : client_.dropped_ranges()) {
-    top_k_->take_back(range.begin, client_.gradient().subspan(range.begin, range.size()));
+  for (const math::Range range : client_->dropped_ranges()) {
+    top_k_->take_back(range.begin, client_->gradient().subspan(range.begin, range.size()));
   }
 }
 
@@ -400,14 +421,14 @@ float Trainer::take_elastic_step(bool cut) {
   while (true) {
     while (stepper_->next() == Stepper::Action::kCompute) {
       loss = compute();
-      client_.push(stepper_->batch().slot);
+      client_->push(stepper_->batch().slot);
       stages_.mark(Stage::kPush);
       ++counts_.pushes;
       stepper_->pushed();
     }
     const Timed timed(meter_.push_pull());
-    if (client_.await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing,
-                           [this] { load_ahead(); })) {
+    if (client_->await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing,
+                            [this] { load_ahead(); })) {
       break;
     }
     stepper_->needs(missing);

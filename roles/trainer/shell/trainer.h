@@ -73,14 +73,19 @@ class Trainer {
   // Failure.
   Trainer(const TrainerOptions& options, StopSignal& stop);
 
-  [[nodiscard]] PsClient& client() noexcept { return client_; }
+  [[nodiscard]] PsClient& client() noexcept { return *client_; }
   [[nodiscard]] Background& background() noexcept { return background_; }
   [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
   // For a worker whose chief trains on the built-in digits.
   void use_built_in(const DatasetRow& dataset);
 
-  // Makes the model that `config` describes; before the calls below.
-  void prepare(const RunConfig& config);
+  // The run has another configuration than this trainer was prepared for: as if this process had
+  // just begun, with another client() that has to connect, and prepare() to come.
+  void begin_anew();
+
+  // Makes the model that `config` describes; before the calls below. `configuration`:
+  // configuration_id() of what was published.
+  void prepare(const RunConfig& config, std::uint64_t configuration);
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   // The whole parameter vector as this trainer last saw it.
   [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
@@ -99,6 +104,7 @@ class Trainer {
   // the others' last pushes. False: as await_others().
   [[nodiscard]] bool peek();
   // When the run is over: whether this trainer has its result, or can still have it from the ps.
+  // Throws OtherConfiguration where that is another run's.
   [[nodiscard]] bool has_result();
 
   // Prints the validation cross-entropy as the tutorials do. Returns what was found on the
@@ -121,7 +127,8 @@ class Trainer {
   SetEvaluations evaluate();
   // Adds a line to --metrics_file, where this is the task that does, and tells on_evaluation().
   void write_metrics(std::uint64_t step, const SetEvaluations& found, bool is_last);
-  void allocate(const RunConfig& config);
+  void open_client();
+  void allocate(const RunConfig& config, std::uint64_t configuration);
   void set_back();
   void take_step(const StepHooks& hooks);
   // Chief: the parameters in hand are the run's result.
@@ -155,7 +162,8 @@ class Trainer {
   StageClock::Counts counts_;          // the computing thread's
   Background background_;
   data::Dataset dataset_;
-  PsClient client_;
+  bool uses_built_in_ = false;      // instead of what the options say
+  std::optional<PsClient> client_;  // always there, but for a moment of begin_anew()
   ProgressWriter progress_;
   MetricsFile metrics_;
   OnEvaluation on_evaluation_;

@@ -1,5 +1,6 @@
 #include "roles/trainer/shell/worker.h"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -15,14 +16,21 @@ Failure unusable(const std::invalid_argument& error) {
   return {kError, std::string("the chief published what this version cannot use: ") + error.what()};
 }
 
-// What the chief published, after holding it against this task's own flags and data.
-RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options) {
+// What the chief published, after holding it against this task's own flags and data. `before`: what
+// this worker has trained until another chief has published something else.
+RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const std::string& json,
+                       const std::optional<RunConfig>& before) {
   RunConfig published;
   try {
-    published = run_config_from_json(trainer.client().get_config());
+    published = run_config_from_json(json);
     validate(published);
   } catch (const std::invalid_argument& error) {
     throw unusable(error);
+  }
+  if (before) {
+    log_warning("another chief has begun the run anew with another configuration: " +
+                changes(*before, published) +
+                ". This worker has dropped what it had computed, and trains with that one");
   }
   if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
@@ -51,14 +59,17 @@ void train_to_the_end(Trainer& trainer) {
   }
 }
 
-// From the first step to the result.
-void train(const TrainerOptions& options, StopSignal& stop) {
-  Trainer trainer(options, stop);
+// From the first step to the result. `trained`: the configuration that this worker has trained
+// with, if it has; also when this throws OtherConfiguration.
+void train(const TrainerOptions& options, Trainer& trainer, std::optional<RunConfig>& trained) {
   try {
     if (trainer.client().connect()) {
       throw RunOver();
     }
-    trainer.prepare(adopt_config(trainer, options));
+    const std::string json = trainer.client().get_config();
+    const RunConfig config = adopt_config(trainer, options, json, trained);
+    trained = config;
+    trainer.prepare(config, configuration_id(json));
   } catch (const RunOver&) {
     log_info("the run has finished already");
     return;
@@ -77,7 +88,18 @@ void train(const TrainerOptions& options, StopSignal& stop) {
 
 int run_worker(const TrainerOptions& options) {
   StopSignal stop;
-  train(options, stop);
+  {
+    Trainer trainer(options, stop);
+    std::optional<RunConfig> trained;
+    for (bool is_over = false; !is_over;) {
+      try {
+        train(options, trainer, trained);
+        is_over = true;
+      } catch (const OtherConfiguration&) {
+        trainer.begin_anew();
+      }
+    }
+  }
   return finish(options.task.on_finish, stop);
 }
 

@@ -33,6 +33,7 @@ CutCollector::CutCollector(const Task& task, StopSignal& stop, WhenGone when_gon
       when_gone_(when_gone),
       plan_(task.cluster.ps.size()),
       heard_(task.cluster.ps.size()),
+      has_spoken_(task.cluster.ps.size()),
       has_last_(task.cluster.ps.size()),
       gone_since_(net::Clock::now()) {
   for (std::size_t ps = 0; ps < task.cluster.ps.size(); ++ps) {
@@ -127,12 +128,11 @@ void CutCollector::work() {
   while (!is_ending() && !is_over()) {
     bool is_there = false;
     try {
-      is_there = find_config() && reach_all();
-      if (is_there) {
-        backoff.reset();
+      if (find_config() && reach_all()) {
         tell_there();
-        listen();
-      } else {
+        is_there = listen();
+      }
+      if (!is_there && !is_over()) {
         throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
       }
     } catch (const Failure& failure) {
@@ -143,7 +143,9 @@ void CutCollector::work() {
       is_there = false;
       begin_anew(failure.what());
     }
-    if (!is_there) {
+    if (is_there) {
+      backoff.reset();
+    } else {
       ends_.wait_until(net::Clock::now() + backoff.next());
     }
   }
@@ -204,11 +206,19 @@ bool CutCollector::reach_all() {
     if (error) {
       return lose(ps, error.message());
     }
+    // It holds no state yet: the run that it will be in may be another one.
+    if (json.empty() && link.welcome().state != net::ShardState::kFinished) {
+      return lose(ps, "it holds nothing of a run");
+    }
     if (!json.empty() && json != config_json_) {
-      throw Failure(kLostPeers, "the ps are in another run than before");
+      const std::string why = "another chief has begun the run anew with another configuration";
+      log_warning(why + "; it is read again");
+      begin_anew(why);
+      return false;
     }
     plan_.saw(link.welcome().step);
     heard_[ps] = net::Clock::now();
+    has_spoken_[ps] = false;
   }
   waits_for_end_ = true;
   return watch_all(kToTheEnd);
@@ -258,13 +268,16 @@ void CutCollector::begin_anew(const std::string& why) {
   has_last_.assign(links_.size(), false);
 }
 
-void CutCollector::listen() {
+// Until a ps is lost, or nothing more is to come. True: all ps have said something meanwhile, so
+// that the next loss is a new one.
+bool CutCollector::listen() {
+  bool have_spoken = false;
   std::vector<pollfd> fds(links_.size() + 1);  // the last one is the interrupt's
   for (;;) {
     if (waits_for_end_ && wants_cut()) {
       waits_for_end_ = false;
       if (!watch_all(plan_.begin())) {
-        return;
+        return have_spoken;
       }
     }
     for (std::size_t ps = 0; ps < links_.size(); ++ps) {
@@ -272,29 +285,41 @@ void CutCollector::listen() {
     }
     static_cast<void>(net::wait_for_any(fds, ends_, net::Clock::now() + kTick));
     if (is_ending()) {
-      return;
+      return have_spoken;
     }
     const auto now = net::Clock::now();
     for (std::size_t ps = 0; ps < links_.size(); ++ps) {
       // Who has been frozen finds what came meanwhile, and nobody silent.
       const bool is_silent = !has_last_[ps] && now - heard_[ps] > task_.timeouts.silence;
       if (fds[ps].revents != 0 ? !receive(ps) : is_silent && !lose(ps, "it is silent")) {
-        return;
+        return have_spoken;
       }
     }
-    gone_since_ = now;
+    have_spoken = have_spoken || all_have_spoken();
+    if (have_spoken) {
+      gone_since_ = now;
+    }
     const CutPlan::State state = plan_.state();
     if (state == CutPlan::State::kResult) {
       deliver(/*is_result=*/true);
-      return;
+      return true;
     }
     if (!waits_for_end_ && state == CutPlan::State::kWhole) {
       waits_for_end_ = true;  // each was asked for that when it had answered
       deliver(/*is_result=*/false);
     } else if (!waits_for_end_ && state == CutPlan::State::kTorn && !watch_all(plan_.begin())) {
-      return;
+      return have_spoken;
     }
   }
+}
+
+bool CutCollector::all_have_spoken() const {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    if (!has_last_[ps] && !has_spoken_[ps]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool CutCollector::receive(std::size_t ps) {
@@ -307,6 +332,7 @@ bool CutCollector::receive(std::size_t ps) {
     return lose(ps, error.message());
   }
   heard_[ps] = net::Clock::now();
+  has_spoken_[ps] = true;
   if (has_nothing) {
     over();
     return false;

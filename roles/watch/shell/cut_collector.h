@@ -65,7 +65,8 @@ class CutCollector {
   bool find_config();
   void take_config(const std::string& json);
   bool reach_all();
-  void listen();
+  bool listen();
+  [[nodiscard]] bool all_have_spoken() const;
   bool receive(std::size_t ps);
   bool watch_all(std::uint64_t step);
   bool lose(std::size_t ps, const std::string& why);
@@ -91,6 +92,7 @@ class CutCollector {
   CutPlan plan_;
   math::AlignedVector parameters_;    // of the cut under way
   std::vector<net::Deadline> heard_;  // by ps, when
+  std::vector<bool> has_spoken_;      // by ps: something has come since it was reached
   std::vector<bool> has_last_;        // by ps: its part of the result is here
   bool waits_for_end_ = true;         // that is what all ps are asked for
   net::Deadline gone_since_;          // they are not all there
