@@ -16,6 +16,7 @@
 #include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/run/run_config.h"
+#include "tests/sim/oracles.h"
 #include "tests/sim/witnesses.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
@@ -33,6 +34,14 @@ class Checks {
  public:
   Checks(World& world, const roles::RunConfig& config, std::size_t size, std::size_t ps);
 
+  // A chief may also come with this configuration, of which every gradient counts, too.
+  void expect_also(const roles::RunConfig& other) { oracle_.add(other, size_); }
+  [[nodiscard]] bool may_differ() const noexcept { return oracle_.are_several(); }
+  // A chief with that configuration sets the ps to a state of this generation.
+  void began(net::Generation generation, const roles::RunConfig& config) {
+    oracle_.began(generation, config.seed);
+  }
+
   [[nodiscard]] math::Range range(std::size_t index) const;
 
   // --- the gradients
@@ -44,7 +53,8 @@ class Checks {
   using Places = std::vector<std::pair<StateName, std::uint64_t>>;
   [[nodiscard]] Components take_components(std::size_t rank, const Places& places);
   void fill_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
-                     const Components& components, std::span<float> gradient) const;
+                     const Components& components, std::span<float> gradient,
+                     std::uint64_t seed = 1) const;
 
   // --- what a trainer hears
   // Parameters have come: invariants 1, 2, 8, 9, 13.
@@ -148,7 +158,7 @@ class Checks {
   const roles::RunConfig config_;
   const std::size_t size_;
   const std::size_t ps_;
-  std::optional<Oracle> oracle_;
+  Oracles oracle_;
   std::size_t next_component_ = 0;
   float applied_;  // what a component is once its push was
   std::vector<std::map<StateName, State>> ranges_;

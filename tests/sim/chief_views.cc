@@ -131,6 +131,9 @@ void ChiefProcess::hear_refusal(roles::HostNumber number, const Frame& frame) {
   net::Refusal refusal;
   if (frame.header.kind == FrameKind::kRefused && !net::decode(frame.body, refusal)) {
     views_->refused(number, refusal.replaced_by);
+    if (refusal.exit_code == roles::kUsage) {
+      views_->refused_for_good();
+    }
   }
 }
 

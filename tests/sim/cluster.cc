@@ -64,6 +64,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
   Outcome run() {
+    if (scenario_.other_config) {
+      checks_.expect_also(*scenario_.other_config);
+    }
     outcome_.happened.assign(scenario_.faults.size(), false);
     for (std::size_t node = 0; node < current_.size(); ++node) {
       // A launch has started all before anybody can ask it for anything.
@@ -176,6 +179,41 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     return node == scenario_.ps + scenario_.trainers;
   }
 
+  // With which trainers are started.
+  [[nodiscard]] const roles::RunConfig& config_now() const {
+    return is_other_ ? *scenario_.other_config : scenario_.config;
+  }
+
+  // The flags of a trainer do not fit the run. A chief's are set right before it is started again;
+  // a worker is given the chief's.
+  bool ends_for_flags(const Process& process, int code) {
+    if (code != roles::kUsage || !has_begun_anew_) {
+      return false;
+    }
+    if (process.node() == scenario_.ps && current_[process.node()] == &process) {
+      is_other_ = !is_other_;
+    }
+    return true;
+  }
+
+  bool begin_anew(const Fault& fault) {
+    if (!scenario_.other_config) {
+      return false;
+    }
+    world_.mark(Mark::kBegunAnew);
+    has_begun_anew_ = true;
+    is_other_ = !is_other_;
+    const std::size_t left = fault.detail % 3 == 0 ? fault.detail / 3 % scenario_.ps : scenario_.ps;
+    for (std::size_t node = 0; node <= scenario_.ps; ++node) {
+      Process* const process = current_[node];
+      if (node != left && process != nullptr && process->is_alive()) {
+        kill(*process, /*silently=*/false);
+        start_later(node);
+      }
+    }
+    return true;
+  }
+
   void replace_older(std::size_t node) {
     for (const auto& each : all_) {
       if (each->node() == node) {
@@ -218,10 +256,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
           world_, network_, checks_, scenario_.has_disk ? &disk_ : nullptr, task, node, on_end);
     } else if (node == scenario_.ps) {
       process = std::make_unique<ChiefProcess>(
-          world_, network_, checks_, scenario_.config, scenario_.pace, scenario_.checkpoint,
+          world_, network_, checks_, config_now(), scenario_.pace, scenario_.checkpoint,
           scenario_.has_disk ? &disk_ : nullptr, task, node, scenario_.size, on_end);
     } else {
-      process = std::make_unique<WorkerProcess>(world_, network_, checks_, scenario_.config,
+      process = std::make_unique<WorkerProcess>(world_, network_, checks_, config_now(),
                                                 scenario_.pace, task, node, scenario_.size, on_end);
     }
     if (scenario_.trainers_per_host > 1 && node >= scenario_.ps && !is_evaluator(node)) {
@@ -320,11 +358,12 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       return;
     }
     const bool is_excused =
-        code == roles::kTerminated
-            ? terminated_
-            : code == roles::kLostPeers &&
-                  (run_is_over_ || !is_current || excuse_ >= kShortest ||
-                   (sentence.find("replaced") != std::string::npos && is_outdated(process)));
+        ends_for_flags(process, code) ||
+        (code == roles::kTerminated
+             ? terminated_
+             : code == roles::kLostPeers &&
+                   (run_is_over_ || !is_current || excuse_ >= kShortest ||
+                    (sentence.find("replaced") != std::string::npos && is_outdated(process))));
     if (code == roles::kLostPeers) {
       world_.mark(Mark::kLostPeers);
     }
@@ -463,6 +502,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       case Fault::Kind::kRot:
       case Fault::Kind::kClockSteps:
         return strike_disk(fault);
+      case Fault::Kind::kBeginAnew:
+        return begin_anew(fault);
       case Fault::Kind::kCount:
         break;
     }
@@ -551,7 +592,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   bool run_is_over_ = false;  // a task has ended with 0
   Time over_at_{};            // then
   bool terminated_ = false;
-  Duration excuse_{};  // for which somebody may have been missed
+  bool has_begun_anew_ = false;
+  bool is_other_ = false;  // the chief's configuration
+  Duration excuse_{};      // for which somebody may have been missed
 };
 
 }  // namespace

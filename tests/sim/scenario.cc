@@ -4,6 +4,7 @@
 #include <array>
 
 #include "math/model.h"
+#include "tests/sim/other_configuration.h"
 
 namespace disttf::sim {
 namespace {
@@ -385,6 +386,7 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.trainers_per_host = hosts.between(2, 5);
     scenario.summed_ranges = hosts.one_in(3) ? hosts.between(1, 15) : ~std::uint64_t{0};
   }
+  draw_other_configuration(scenario);
   return scenario;
 }
 

@@ -34,6 +34,8 @@ struct Fault {
     kDiskFails,   // at the nth operation from now on, and some more
     kRot,         // a bit of one checkpoint, if there is another
     kClockSteps,  // its clock, by up to hours
+    // Of the chief and all ps, or all but one: from then on the chief has the other configuration.
+    kBeginAnew,
     kCount,
   };
   Kind kind = Kind::kKill;
@@ -69,6 +71,8 @@ struct Scenario {
   Duration evaluated_every{0};  // at most
   std::size_t size = 0;         // floats of the parameter vector
   roles::RunConfig config;
+  // What Fault::Kind::kBeginAnew changes to, and back. It has another seed.
+  std::optional<roles::RunConfig> other_config;
   Pace pace;
   // So many ranks after the other are on one host, and push one sum to the ps that have a bit in
   // the mask where they are a host group.

@@ -82,7 +82,8 @@ std::string to_string(const Fault& fault, std::size_t ps) {
       "kill at an operation of the disk",
       "failing disk",
       "rot",
-      "step of the disk's clock"};
+      "step of the disk's clock",
+      "begin anew"};
   std::string text;
   const std::chrono::duration<double> at = fault.at;
   const std::chrono::duration<double> duration = fault.duration;

@@ -56,11 +56,11 @@ void TrainerProcess::take_incarnation_above(std::uint64_t other) {
 }
 
 void TrainerProcess::prepare() {
-  if (config_.ps_replicas > 1) {
-    session_.expect_replicas();
-  }
-  session_.prepare(
-      {.size = size_, .strict = config_.every_gradient_counts(), .elastic = config_.elastic()});
+  session_.expect_replicas(config_.ps_replicas > 1);
+  session_.prepare({.size = size_,
+                    .strict = config_.every_gradient_counts(),
+                    .elastic = config_.elastic(),
+                    .configuration = roles::configuration_id(config_json_)});
 }
 
 StateName TrainerProcess::state_of(std::size_t range) const {
@@ -102,6 +102,10 @@ Routine<void> TrainerProcess::run(Fiber& fiber) {
   }
   if (session_.outcome() == Stand::kRunOver) {
     throw RunOver();
+  }
+  if (session_.outcome() == Stand::kOtherConfiguration) {
+    world_.mark(Mark::kOtherConfiguration);
+    throw Failure(roles::kUsage, "the run has another configuration");
   }
 }
 
@@ -232,6 +236,9 @@ void TrainerProcess::receive(std::size_t index) {
     case ReplyPlan::kText:
       if (frame.header.kind == FrameKind::kConfig &&
           !std::ranges::equal(frame.body, std::as_bytes(std::span(config_json_)))) {
+        if (checks_.may_differ()) {
+          break;  // run() finds out, or what comes of a pull
+        }
         world_.violate(name() + " was sent another configuration than the chief's");
       }
       break;
@@ -315,6 +322,9 @@ void TrainerProcess::send(const roles::SendRequest& order) {
         frame.owner = gradient_;
       }
       break;
+  }
+  if (order.header.kind == FrameKind::kRestore) {
+    checks_.began(order.header.generation, config_);
   }
   if (order.header.kind == FrameKind::kRestore && (order.header.flags & net::kFlagFinished) != 0) {
     world_.mark(Mark::kRestoredToEarlyEnd);

@@ -134,7 +134,7 @@ Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components
   co_await sleep(fiber, std::chrono::microseconds(us));
   is_torn_ = !read_again(parameters_);
   const roles::Stepper::Batch& batch = stepper_.batch();
-  checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient);
+  checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient, config_.seed);
   gradient_ = gradient;
   stepper_.computed();
 }
@@ -287,6 +287,15 @@ Routine<bool> WorkerProcess::has_result(Fiber& fiber) {
     stepper_.fetched(step);
   }
   if (stepper_.result() == roles::Stepper::Result::kKept) {
+    Values newest(size_);
+    session_.begin_fetch_final(begin_now());
+    try {
+      static_cast<void>(co_await run_step(fiber, newest));
+    } catch (const Failure& failure) {
+      if (failure.exit_code() == roles::kUsage) {  // the run has another configuration
+        throw;
+      }
+    }
     parameters_ = kept_result_;
   }
   reply_ = stepper_.reply();

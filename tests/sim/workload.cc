@@ -15,8 +15,9 @@ void initialize(std::span<float> parameters) noexcept {
 }
 
 void compute_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
-                      std::span<float> gradient) noexcept {
-  std::uint64_t bits = sum_of(std::as_bytes(parameters)) + step * 0x9E3779B97F4A7C15U;
+                      std::span<float> gradient, std::uint64_t seed) noexcept {
+  std::uint64_t bits = sum_of(std::as_bytes(parameters)) + step * 0x9E3779B97F4A7C15U +
+                       (seed - 1) * 0x94D049BB133111EBU;
   bits = (bits ^ (slot + 1)) * 0xBF58476D1CE4E5B9U;
   const auto begin = static_cast<std::uint32_t>(bits >> 32U);
   for (std::uint32_t i = 0; i < gradient.size(); ++i) {
@@ -102,7 +103,7 @@ void Oracle::add_up(const Values& old, std::uint64_t step) {
   };
   for (std::size_t slot = 0; slot < config_.slots(); ++slot) {
     stack.emplace_back(1, Values(old.size()));
-    compute_gradient(old, step, slot, stack.back().second);
+    compute_gradient(old, step, slot, stack.back().second, config_.seed);
     while (stack.size() > 1 && stack[stack.size() - 2].first == stack.back().first) {
       join();
     }

@@ -18,9 +18,9 @@ using Values = std::vector<float>;
 // Any state but 0.
 void initialize(std::span<float> parameters) noexcept;
 // A gradient that depends on every bit of the parameters, so that a difference spreads. [size of
-// parameters]; the same for whoever computes it.
+// parameters]; the same for whoever computes it. `seed`: of the configuration.
 void compute_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
-                      std::span<float> gradient) noexcept;
+                      std::span<float> gradient, std::uint64_t seed = 1) noexcept;
 
 // What the parameters are worth, which depends on every bit of them, too: any loss, and any
 // accuracy.

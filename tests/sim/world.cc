@@ -69,7 +69,9 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "host's sum pushed",
                                                                         "pushed without the leader",
                                                                         "secret changed",
-                                                                        "turned away for now"});
+                                                                        "turned away for now",
+                                                                        "begun anew",
+                                                                        "another configuration"});
   static_assert(kNames.size() == kMarks);
   return kNames[static_cast<std::size_t>(mark)];
 }

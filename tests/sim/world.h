@@ -45,6 +45,7 @@ enum class Draw : std::uint32_t {
   kSharing,
   kHosts,
   kSecret,
+  kOtherConfiguration,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -101,6 +102,8 @@ enum class Mark : std::uint8_t {
   kPushedWithoutLeader,
   kSecretChanged,
   kSecretChanges,
+  kBegunAnew,
+  kOtherConfiguration,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;
