@@ -7,6 +7,7 @@
 #include "net/wire/messages.h"
 #include "net/wire/text.h"
 #include "net/wire/write_cut.h"
+#include "roles/process/log.h"
 #include "roles/process/ps_channel.h"
 #include "roles/process/tensor_memory.h"
 
