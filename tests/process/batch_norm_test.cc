@@ -15,7 +15,8 @@ using net::Job;
 const Words kRun = {"--batch_size=10",    "--train_steps=60",    "--optimizer=adamw",
                     "--weight_decay=0.1", "--clip_norm=0.5",     "--ema=0.9",
                     "--seed=3",           "--print_weights_hash"};
-const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
+const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10",
+                       "--log_level=debug"};
 
 class BatchNorm : public ProcessTest {
  protected:
@@ -66,6 +67,7 @@ TEST_F(BatchNorm, HasTheSameBitsWhereWorkersAndPsAreLost) {
   ASSERT_TRUE(killed(*tasks.trainers[1], SIGKILL));
   tasks.trainers[1] = &run_task(cluster, Job::kWorker, 1, flags);
   ASSERT_TRUE(says(tasks.chief(), "global step: 30,"));
+  ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
   tasks.ps[1]->send(SIGKILL);
   ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
   tasks.ps[1] = &run_task(cluster, Job::kPs, 1);

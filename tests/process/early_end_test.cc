@@ -15,8 +15,8 @@ using net::Job;
 // steps.
 const Words kPatient = {"--train_steps=2000", "--learning_rate=0.03", "--eval_every=10",
                         "--patience=3", "--print_weights_hash"};
-// Slow enough that a task can be killed on the way.
-const Words kSlowly = {"--debug_delay_ms=10", "--log_every=1"};
+// Slow enough that a task can be killed within the 15 steps before the end.
+const Words kSlowly = {"--debug_delay_ms=50", "--log_every=1"};
 
 // Between the best evaluation and the end, where somebody has to remember the former.
 int step_between(const std::string& output) {

@@ -119,13 +119,14 @@ TEST_F(Ends, APsWithoutTrainersNamingThemAll) {
 
 TEST_F(Ends, EverybodyWhenOneWorkerNeverComes) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 3});
-  const Words flags = {"--start_timeout=3", "--peer_timeout=1"};
+  // Long enough that the others have joined by then.
+  const Words flags = {"--start_timeout=15", "--peer_timeout=1"};
   Process& ps = run_task(cluster, Job::kPs, 0, flags);
   Process& chief = run_task(cluster, Job::kWorker, 0, flags);
   Process& worker = run_task(cluster, Job::kWorker, 1, flags);
   EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitLostPeers));
   for (Process* task : {&ps, &chief, &worker}) {
-    EXPECT_TRUE(says(*task, "waited 3 s for worker 2 \\(.*\\) to join"));
+    EXPECT_TRUE(says(*task, "waited 15 s for worker 2 \\(.*\\) to join"));
   }
 }
 

@@ -63,7 +63,7 @@ TEST_F(LostPeers, WorkerKilled) {
 }
 
 TEST_F(LostPeers, WorkerKilledInAnAsynchronousRunThatGoesOn) {
-  const Words flags = {"--sync_replicas=false", "--train_steps=600", "--debug_delay_ms=10",
+  const Words flags = {"--sync_replicas=false", "--train_steps=600", "--debug_delay_ms=30",
                        "--log_every=1"};
   const Tasks tasks = run_cluster(cluster_, impatient() + flags);
   ASSERT_TRUE(says(*tasks.trainers[2], "training step 3 done"));
@@ -74,7 +74,7 @@ TEST_F(LostPeers, WorkerKilledInAnAsynchronousRunThatGoesOn) {
 }
 
 TEST_F(LostPeers, WorkerKilledThatBackupWorkersMakeUpFor) {
-  const Words flags = {"--replicas_to_aggregate=2", "--train_steps=300", "--debug_delay_ms=10",
+  const Words flags = {"--replicas_to_aggregate=2", "--train_steps=300", "--debug_delay_ms=30",
                        "--log_every=1"};
   const Tasks tasks = run_cluster(cluster_, impatient() + flags);
   ASSERT_TRUE(says(*tasks.trainers[2], "training step 3 done"));

@@ -11,6 +11,9 @@ namespace {
 
 using net::Job;
 
+// For a task that waits in vain: the one that it refuses has to come within that time.
+const char* const kWaitsInVain = "--start_timeout=15";
+
 class Mismatch : public ProcessTest {
  protected:
   // A task with lists of its own making.
@@ -19,7 +22,7 @@ class Mismatch : public ProcessTest {
     const std::string name(net::job_name(job));
     return run(name + " " + std::to_string(index),
                Words{name, "--task_index=" + std::to_string(index), "--ps_hosts=" + ps_hosts,
-                     "--worker_hosts=" + worker_hosts, "--start_timeout=3"} +
+                     "--worker_hosts=" + worker_hosts, kWaitsInVain} +
                    data_flags());
   }
 
@@ -30,7 +33,7 @@ class Mismatch : public ProcessTest {
 };
 
 TEST_F(Mismatch, OfHostListsIsLearntByBothSides) {
-  Process& ps = run_task(cluster_, Job::kPs, 0, {"--start_timeout=3"});
+  Process& ps = run_task(cluster_, Job::kPs, 0, {kWaitsInVain});
   Process& worker = run_with(Job::kWorker, 1, ps_, worker1_ + "," + worker0_);
   EXPECT_TRUE(exits(worker, kExitUsage));
   EXPECT_TRUE(says(worker,
@@ -41,7 +44,7 @@ TEST_F(Mismatch, OfHostListsIsLearntByBothSides) {
 }
 
 TEST_F(Mismatch, PsHostsThatLeadToAWorker) {
-  Process& worker1 = run_task(cluster_, Job::kWorker, 1, {"--start_timeout=3"});
+  Process& worker1 = run_task(cluster_, Job::kWorker, 1, {kWaitsInVain});
   ASSERT_TRUE(says(worker1, "Started server"));
   Process& worker0 = run_with(Job::kWorker, 0, worker1_, worker0_);
   EXPECT_TRUE(exits(worker0, kExitUsage));

@@ -86,8 +86,9 @@ class ProcessTest : public ::testing::Test {
   std::deque<Process> processes_;
 };
 
-// Beyond what the flags allow: a hang is longer than this, a busy machine shorter.
-inline constexpr seconds kSoon{10};
+// Less than --peer_timeout and --worker_timeout are by default: a task that ends only by one of
+// these takes longer. A busy machine takes less.
+inline constexpr seconds kSoon{50};
 
 // --- the data ---
 
@@ -108,6 +109,9 @@ inline constexpr seconds kSoon{10};
 // --- words ---
 
 [[nodiscard]] Words operator+(Words left, const Words& right);
+
+// What the chief logs, at level debug, when it can set ps that are lost to a step after step 0.
+inline constexpr const char* kHasSnapshot = "Snapshot of global step [1-9][0-9]* is in memory";
 
 // A run that lasts until something ends it, at a pace that leaves processors to others. Every step
 // is logged, so that a test can wait for one.

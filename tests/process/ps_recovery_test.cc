@@ -13,6 +13,9 @@ const Words kRun = {"--train_steps=150", "--print_weights_hash"};
 // Slow enough that a task can be killed in the middle of it.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1"};
 
+// Snapshots, and a word in the log about each.
+const Words kSaves = {"--save_steps=10", "--log_level=debug"};
+
 class PsRecovery : public ProcessTest {
  protected:
   void kill(Process& process) {
@@ -47,8 +50,8 @@ TEST_F(PsRecovery, KilledBeforeThereIsACut) {
 }
 
 TEST_F(PsRecovery, KilledAfterACut) {
-  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_steps=10"});
-  ASSERT_TRUE(reaches(tasks.chief(), 25));
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
   kill(*tasks.ps[0]);
   restart_ps(tasks, 0);
   EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step [1-9][0-9]*, generation 2"));
@@ -56,8 +59,8 @@ TEST_F(PsRecovery, KilledAfterACut) {
 }
 
 TEST_F(PsRecovery, BothKilledAtOnce) {
-  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_steps=10"});
-  ASSERT_TRUE(reaches(tasks.chief(), 25));
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
   for (const std::size_t index : {0U, 1U}) {
     kill(*tasks.ps[index]);
   }
@@ -69,7 +72,7 @@ TEST_F(PsRecovery, BothKilledAtOnce) {
 }
 
 TEST_F(PsRecovery, KilledOneAfterTheOther) {
-  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_steps=10"});
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
   int step = 25;
   for (const std::size_t index : {1U, 0U, 1U}) {
     ASSERT_TRUE(reaches(tasks.chief(), step));
@@ -82,7 +85,7 @@ TEST_F(PsRecovery, KilledOneAfterTheOther) {
 }
 
 TEST_F(PsRecovery, KilledTogetherWithTheChief) {
-  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_steps=10"});
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
   ASSERT_TRUE(reaches(tasks.chief(), 25));
   kill(tasks.chief());
   kill(*tasks.ps[1]);
@@ -92,7 +95,7 @@ TEST_F(PsRecovery, KilledTogetherWithTheChief) {
 }
 
 TEST_F(PsRecovery, KilledTogetherWithAWorker) {
-  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_steps=10"});
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
   ASSERT_TRUE(reaches(tasks.chief(), 25));
   kill(*tasks.trainers[2]);
   kill(*tasks.ps[1]);

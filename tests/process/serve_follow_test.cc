@@ -120,10 +120,11 @@ TEST_F(ServeFollow, EachStateOfTheRunAnswersAndAtLastItsResult) {
 
 TEST_F(ServeFollow, ThoseThatAreKilledOrFrozenCostTheRunNothingNorEachOther) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
-  const Tasks tasks = run_cluster(cluster, kLasting);
+  // They answer before the run starts, so that none of them comes when it is over.
   const Service killed_one = follow(cluster);
   const Service frozen_one = follow(cluster);
   const Service other = follow(cluster, {"--keep_versions=2"});
+  const Tasks tasks = run_cluster(cluster, kLasting);
   Process& evaluator =
       run("evaluator", Words{"evaluator", "--evaluator_secs=0", "--print_weights_hash"} +
                            cluster.host_flags() + data_flags());
@@ -143,8 +144,8 @@ TEST_F(ServeFollow, ThoseThatAreKilledOrFrozenCostTheRunNothingNorEachOther) {
 
 TEST_F(ServeFollow, AnswersWhileAPsIsAwayAndGoesOnWhenItIsBack) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
-  Tasks tasks = run_cluster(cluster, kLasting + Words{"--save_steps=10", "--save_secs=0"});
   const Service service = follow(cluster, {"--heartbeat_timeout=2"});
+  Tasks tasks = run_cluster(cluster, kLasting + Words{"--save_steps=10", "--save_secs=0"});
   await_version(service, 1);
   tasks.ps[1]->send(SIGKILL);
   EXPECT_TRUE(killed(*tasks.ps[1], SIGKILL));

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <thread>
 
 #include "tests/process/process_test.h"
@@ -69,12 +70,13 @@ class SlurmTest : public ProcessTest {
     return path;
   }
 
-  // Until the job has printed the line.
-  ::testing::AssertionResult job_says(const std::string& part) const {
+  // Until the job has printed a line in which the regular expression is found.
+  ::testing::AssertionResult job_says(const std::string& pattern) const {
+    const std::regex regex(pattern);
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (output().find(part) == std::string::npos) {
+    while (!std::regex_search(output(), regex)) {
       if (std::chrono::steady_clock::now() >= deadline) {
-        return ::testing::AssertionFailure() << "the job did not print \"" << part << "\"";
+        return ::testing::AssertionFailure() << "the job did not print " << pattern;
       }
       std::this_thread::sleep_for(milliseconds(20));
     }
@@ -162,6 +164,7 @@ TEST_F(SlurmTest, RenderedScriptHandsOnASecretThatNobodyElseMayRead) {
 TEST_F(SlurmTest, WorkerKilledEndsTheStepAndTheJobSubmittedAgainGoesOn) {
   const Words directory = {"--train_dir=" + (scratch() / "train").string()};
   const std::string job = start_training(directory);
+  EXPECT_TRUE(job_says("Saved checkpoint at global step [1-9]"));
   kill(tasks().at(3), SIGKILL);
   EXPECT_EQ(slurm_->wait_for_end(job), "FAILED");
   EXPECT_TRUE(wait_until_gone(tasks_));

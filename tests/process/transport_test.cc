@@ -139,7 +139,7 @@ TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
 TEST_F(Transport, TcpSurvivesAKilledPsAndAKilledWorker) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
   const Words flags =
-      kRun + Words{"--transport=tcp", "--log_every=1", "--debug_delay_ms=10", "--save_steps=20"};
+      kRun + Words{"--transport=tcp", "--log_every=1", "--debug_delay_ms=30", "--save_steps=20"};
   Tasks tasks = run_cluster(cluster, flags);
   ASSERT_TRUE(says(tasks.chief(), "global step: [4-9][0-9],"));
   ASSERT_NO_FATAL_FAILURE(kill_and_start_again(cluster, tasks, {"--transport=tcp"}, flags));

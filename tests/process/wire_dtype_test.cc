@@ -20,7 +20,7 @@ const Words kBf16 = {"--wire_dtype=bf16"};
 const Words kInt8 = {"--wire_dtype=int8"};
 const Words kInt4 = {"--wire_dtype=int4"};
 const Words kTopK = {"--compress=topk:0.01"};
-const Words kSlowly = {"--debug_delay_ms=10", "--log_every=1", "--save_steps=20"};
+const Words kSlowly = {"--debug_delay_ms=30", "--log_every=1", "--save_steps=20"};
 constexpr const char* kLastWarning = "takes along what it has not pushed yet";
 
 class WireDtype : public ProcessTest {
@@ -63,7 +63,7 @@ TEST_P(WireForm, SameBitsWhateverHappensToFrames) {
 TEST_P(WireForm, SameBitsWhenACopyTakesOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags =
-      kRun + GetParam() + Words{"--ps_replicas=2", "--log_every=1", "--debug_delay_ms=10"};
+      kRun + GetParam() + Words{"--ps_replicas=2", "--log_every=1", "--debug_delay_ms=30"};
   Tasks tasks = run_cluster(cluster, flags);
   ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
   ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));

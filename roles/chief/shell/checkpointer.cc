@@ -315,6 +315,7 @@ class Checkpointer::Impl {
         collected_ = std::move(*before);  // nobody else has it: newest() copies under this lock
       }
     }
+    log_debug("Snapshot of global step " + std::to_string(order.step) + " is in memory");
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
       saved_ = store_.save(order.attempt, *state, layout_, config_json_, options_.max_to_keep);
