@@ -34,7 +34,8 @@ void complete_compose_service(Json& service, const PlacedTask& task) {
   limit_compose_service(service, task.group->resources);
 }
 
-// Compose mounts the file as it is, with its owner and its mode.
+// Compose mounts the file as it is, with its owner and its mode, so services run as root
+// (services.h).
 void add_compose_secret(Json& json, const Deployment& deployment) {
   check_secret(deployment, "/._-+@",
                "the path of a file, from the folder of the Compose file on or from /: letters, "

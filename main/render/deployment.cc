@@ -74,6 +74,11 @@ const Volume* Deployment::volume_with(std::string_view directory) const {
   return found == volumes.end() ? nullptr : &*found;
 }
 
+bool Deployment::wants_root() const {
+  return !secret.empty() ||
+         std::ranges::any_of(volumes, [](const Volume& volume) { return !volume.read_only; });
+}
+
 std::string PlacedTask::name() const {
   return std::string(net::job_name(id.job)) + "-" + std::to_string(id.index);
 }

@@ -39,6 +39,9 @@ struct TaskGroup {
 
 // A directory that the tasks see as `path`. `source`: a path of the machine, or the name of a
 // volume that the engine keeps.
+// The user and the group of the image's processes (Containerfile, deploy/packages/image.py).
+inline constexpr int kImageUser = 65532;
+
 struct Volume {
   std::string source;
   std::string path;
@@ -101,6 +104,9 @@ struct Deployment {
   [[nodiscard]] std::size_t task_count() const;
   // The one in which a directory lies, as tasks see it. nullptr: none.
   [[nodiscard]] const Volume* volume_with(std::string_view directory) const;
+  // Whether containers must run as root where the engine leaves the owners of volumes and secrets
+  // as they are on the machine: the image's user could not write to these or read those.
+  [[nodiscard]] bool wants_root() const;
   // `the line "MNIST accuracy: ..."`
   [[nodiscard]] std::string result_line() const {
     return "the line \"" + result_word + " " + result_measure + ": ...\"";

@@ -62,6 +62,9 @@ Json task_of(const Deployment& deployment, const Resources& resources,
   if (!deployment.secret.empty()) {
     add_nomad_secret(task, deployment.secret);
   }
+  if (deployment.wants_root()) {
+    task["User"] = "0:0";  // Nomad's client, root, has written the secret, and made the volumes
+  }
   return task;
 }
 

@@ -1,5 +1,6 @@
 #include "main/render/pod.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -59,6 +60,8 @@ Json volumes(const Deployment& deployment) {
 
 constexpr const char* kMetricsPath = "/metrics";
 
+// Of a file that its owner, root, and the group fsGroup may read.
+constexpr int kPodSecretMode = 0440;
 constexpr const char* kSecretFolder = "/run/secrets/disttf";
 constexpr const char* kSecretFile = "secret";  // in it
 
@@ -71,8 +74,9 @@ void add_secret(Json& spec, Json& container, const std::string& name) {
   Json volume;
   volume["name"] = "secret";
   volume["secret"]["secretName"] = name;
-  volume["secret"]["#defaultMode"] = "0400, in decimal: disttf takes no file that others may read.";
-  volume["secret"]["defaultMode"] = kSecretMode;
+  volume["secret"]["#defaultMode"] =
+      "0440, in decimal: the group is fsGroup's. disttf takes no file that others may read.";
+  volume["secret"]["defaultMode"] = kPodSecretMode;
   volume["secret"]["items"].push_back(std::move(item));
   spec["volumes"].push_back(std::move(volume));
   Json mount;
@@ -81,6 +85,26 @@ void add_secret(Json& spec, Json& container, const std::string& name) {
   mount["readOnly"] = true;
   container["volumeMounts"].push_back(std::move(mount));
   container["args"].push_back(secret_flag(std::string(kSecretFolder) + "/" + kSecretFile));
+}
+
+// The user of the image is not root, so the files of a Secret and of a claim get its group. A
+// folder of the node stays as it is: to write there, the pod's user has to be root.
+void add_security(Json& spec, const Deployment& deployment) {
+  if (deployment.volumes.empty() && deployment.secret.empty()) {
+    return;
+  }
+  Json& security = spec["securityContext"];
+  if (std::ranges::any_of(deployment.volumes, [](const Volume& volume) {
+        return volume.is_host_path() && !volume.read_only;
+      })) {
+    security["#runAsUser"] =
+        "root: a hostPath that is written to is root's, whatever fsGroup says.";
+    security["runAsUser"] = 0;
+  }
+  security["#fsGroup"] =
+      "The group of the image's user, which then reads Secrets and writes to claims.";
+  security["fsGroup"] = kImageUser;
+  security["fsGroupChangePolicy"] = "OnRootMismatch";
 }
 
 }  // namespace
@@ -133,6 +157,7 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
   if (!deployment.secret.empty()) {
     add_secret(spec, container, deployment.secret);
   }
+  add_security(spec, deployment);
   spec["containers"].push_back(std::move(container));
   return spec;
 }

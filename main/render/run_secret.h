@@ -14,8 +14,7 @@ namespace disttf::render {
 // What the secret is called within what an engine keeps under the name: a key of Kubernetes'
 // Secret, an item of Nomad's variable, and in the environment of a task.
 inline constexpr const char* kSecretVariable = "DISTTF_SECRET";
-// Read by its owner alone: disttf takes no other file. JSON and YAML have no octal numbers in
-// common.
+// Read by its owner alone. JSON and YAML have no octal numbers in common.
 inline constexpr int kSecretMode = 0400;
 // Writes 32 random bytes as text.
 inline constexpr const char* kMakeSecret = "head -c 32 /dev/urandom | base64";

@@ -27,6 +27,11 @@ Json service_of(const Deployment& deployment, const std::vector<std::string>& ar
   if (!deployment.volumes.empty()) {
     service["volumes"] = volume_list(deployment);
   }
+  if (deployment.wants_root()) {
+    service["#user"] =
+        "root: volumes and the file of the secret have the owner that they have outside.";
+    service["user"] = "0:0";
+  }
   return service;
 }
 

@@ -15,6 +15,26 @@
 namespace disttf::net {
 namespace {
 
+std::vector<gid_t> groups_of_this_process() {
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(count, 0)));
+  groups.push_back(::getegid());
+  return groups;
+}
+
+// Whether no user but the owner may open the file, or none outside a group of this process may. The
+// latter is mode 0440 exactly: Kubernetes gives it to the files of a Secret in a pod with an
+// fsGroup. The groups are asked for once, as the sandbox may refuse the call when a file is read
+// again.
+bool is_private(const struct stat& status) {
+  static const std::vector<gid_t> kOwnGroups = groups_of_this_process();
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if ((status.st_mode & kOthers) == 0) return true;
+  return (status.st_mode & ACCESSPERMS) == (S_IRUSR | S_IRGRP) &&
+         std::ranges::find(kOwnGroups, status.st_gid) != kOwnGroups.end();
+}
+
 // What is looked at is the file that is read, not whatever has its name a moment later.
 std::string read_private(const std::string& path, const std::string& source, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -23,10 +43,11 @@ std::string read_private(const std::string& path, const std::string& source, std
     throw std::invalid_argument(source + " cannot be read: " + last_error().message());
   }
   if (!S_ISREG(status.st_mode)) throw std::invalid_argument(source + " is not a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw std::invalid_argument(source +
-                                " can be read or written by others than its owner: its mode must "
-                                "be 0600 or 0400");
+  if (!is_private(status)) {
+    throw std::invalid_argument(
+        source +
+        " can be read or written by others than its owner: its mode must be 0600 or 0400, or 0440 "
+        "with a group of this process");
   }
   std::string text(most + 1, '\0');
   std::size_t have = 0;

@@ -1,4 +1,5 @@
-// Files that hold secrets, a line each: of their owner alone.
+// Files that hold secrets, a line each. Their mode is 0600 or 0400, or 0440 where the group is one
+// of this process's, as in a pod of Kubernetes with an fsGroup.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ struct SecretLines {
 [[nodiscard]] std::vector<std::string> secret_lines(std::string_view text,
                                                     const std::string& source,
                                                     const SecretLines& allowed);
-// The same of a file that nobody but its owner may read or write.
+// The same of a file. Throws likewise where its mode lets other users read or write it.
 [[nodiscard]] std::vector<std::string> secret_lines_of_file(const std::string& path,
                                                             const std::string& source,
                                                             const SecretLines& allowed);

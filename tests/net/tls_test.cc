@@ -411,6 +411,25 @@ class SecretFile : public Tls {
   const std::filesystem::path path_;
 };
 
+// As Kubernetes leaves the file of a Secret in a pod with an fsGroup.
+TEST_F(SecretFile, MayBeReadByAGroupOfThisProcess) {
+  write(kOne, 0440);
+  EXPECT_EQ(refused(), "");
+  for (const mode_t mode : {0444U, 0460U, 0450U, 0441U, 0640U}) {
+    write(kOne, mode);
+    EXPECT_THAT(refused(), HasSubstr("or 0440 with a group of this process")) << std::oct << mode;
+  }
+}
+
+TEST_F(SecretFile, IsRefusedWhereAnotherGroupMayReadIt) {
+  write(kOne, 0440);
+  constexpr gid_t kForeign = 54321;
+  if (::chown(path_.c_str(), static_cast<uid_t>(-1), kForeign) != 0) {
+    GTEST_SKIP() << "this user may not give a file to another group";
+  }
+  EXPECT_THAT(refused(), HasSubstr("or 0440 with a group of this process"));
+}
+
 TEST_F(SecretFile, IsRefusedWhereOthersCouldReadItOrItIsNoSecret) {
   EXPECT_THAT(refused(), HasSubstr("cannot be read"));
   write(kOne + "\n");

@@ -43,7 +43,8 @@ std::string file_of_pod(const json& pod, const std::string& secret) {
       continue;
     }
     EXPECT_EQ(volume["secret"]["secretName"], secret);
-    EXPECT_EQ(volume["secret"]["defaultMode"], 0400);
+    EXPECT_EQ(volume["secret"]["defaultMode"], 0440);
+    EXPECT_EQ(pod["securityContext"]["fsGroup"], 65532);
     EXPECT_EQ(volume["secret"]["items"].at(0)["key"], "DISTTF_SECRET");
     for (const json& mount : container["volumeMounts"]) {
       if (mount["name"] == volume["name"]) {
@@ -85,6 +86,37 @@ TEST(RenderSecret, EveryPodThatTrainsHasItAsAFileAndNoOther) {
     }
     EXPECT_EQ(with, 4U);
     EXPECT_EQ(without, 1U);
+  }
+}
+
+// The image's user is not root.
+TEST(RenderSecret, PodsMayReadItAndWriteToTheirVolumes) {
+  const auto security_of = [](const std::string& words) {
+    const json object = parse_yaml(rendered("kubernetes " + words)).at(1);
+    return object["spec"]["template"]["spec"].value("securityContext", json());
+  };
+  const json group = {{"fsGroup", 65532}, {"fsGroupChangePolicy", "OnRootMismatch"}};
+  json root = group;
+  root["runAsUser"] = 0;
+  EXPECT_EQ(security_of(""), json());
+  EXPECT_EQ(security_of("--secret s"), group);
+  EXPECT_EQ(security_of("--volumes runs:/runs"), group);
+  EXPECT_EQ(security_of("--volumes /srv:/data:ro"), group);
+  EXPECT_EQ(security_of("--volumes /srv:/data"), root) << "fsGroup does not act on a hostPath";
+}
+
+// There is no fsGroup.
+TEST(RenderSecret, ContainersOfDockerAreRootWhereTheImagesUserCouldNotReadOrWrite) {
+  for (const char* target : {"compose", "swarm", "nomad"}) {
+    SCOPED_TRACE(target);
+    const auto says_root = [target](const std::string& words) {
+      const std::string file = rendered(std::string(target) + " " + words);
+      return file.find("\"0:0\"") != std::string::npos || file.find("0:0\n") != std::string::npos;
+    };
+    EXPECT_FALSE(says_root(""));
+    EXPECT_FALSE(says_root("--volumes /srv:/data:ro"));
+    EXPECT_TRUE(says_root("--secret s"));
+    EXPECT_TRUE(says_root("--volumes /srv:/data"));
   }
 }
 

@@ -174,7 +174,17 @@ topologySpreadConstraints:
       matchLabels:
         app: {{ .app }}
 {{- end }}
-{{- with $values.podSecurityContext }}
+{{- /* As render kubernetes: Secrets and claims get the group of the image's user; a hostPath that is written to wants root. */ -}}
+{{- $security := deepCopy $values.podSecurityContext -}}
+{{- if or .volumes .secret -}}
+{{- $security = merge $security (dict "fsGroup" 65532 "fsGroupChangePolicy" "OnRootMismatch") -}}
+{{- range .volumes -}}
+{{- if and .hostPath (not .readOnly) (not (hasKey $security "runAsUser")) -}}
+{{- $_ := set $security "runAsUser" 0 -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+{{- with $security }}
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -194,8 +204,8 @@ volumes:
   - name: secret
     secret:
       secretName: {{ . }}
-      # 0400, in decimal: disttf takes no file that others may read.
-      defaultMode: 256
+      # 0440, in decimal: the group is fsGroup's. disttf takes no file that others may read.
+      defaultMode: 288
       items:
         - key: DISTTF_SECRET
           path: secret
