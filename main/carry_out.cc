@@ -36,13 +36,15 @@
 #include "roles/servers/shell/driver.h"
 #include "roles/servers/shell/order_server.h"
 #include "roles/trainer/shell/worker.h"
+#include "text/shown_text.h"
 
 namespace disttf {
 namespace {
 
 // What cannot be written, finish_output() finds.
 int run(const Print& print) {
-  static_cast<void>(std::fputs(print.text.c_str(), print.exit_code == 0 ? stdout : stderr));
+  const std::string text = shown_text(print.text, KeptBreaks::kAll);
+  static_cast<void>(std::fputs(text.c_str(), print.exit_code == 0 ? stdout : stderr));
   return print.exit_code;
 }
 

@@ -14,6 +14,7 @@
 #include "main/flag_values.h"
 #include "main/own_data_flags.h"
 #include "net/wire/text.h"
+#include "text/shown_text.h"
 
 namespace disttf {
 namespace {
@@ -170,11 +171,11 @@ std::string table_text(const data::OwnData& data, const data::Dataset& dataset) 
   std::string text = fmt::format(
       "{}: {} rows of {} numbers, {} in column {}\n{} to train on, {} for validation, {} "
       "for the test\nconverted in {}\nSHA-256 {}\n\n",
-      index.name, rows, index.columns.size(),
+      shown_text(index.name), rows, index.columns.size(),
       index.target ? "the label" : std::to_string(index.classes.size()) + " classes",
       printable(index.label_column), part_of(index, Part::kTrain).rows,
       part_of(index, Part::kValidation).rows, part_of(index, Part::kTest).rows,
-      data.directory.string(), index.checksum);
+      shown_text(data.directory.string()), index.checksum);
   text += columns_text(index, width) + "\n" +
           (index.target ? target_text(*index.target) : classes_text(index, width)) +
           "\nThe first rows to train on:\n" + rows_text(index, dataset.train);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <system_error>
 
+#include "text/shown_text.h"
+
 namespace disttf::data {
 namespace {
 

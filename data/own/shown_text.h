@@ -14,10 +14,8 @@ namespace disttf::data {
 // REQUIRES: !text.empty().
 [[nodiscard]] std::size_t utf8_character(std::string_view text) noexcept;
 
-// `text` on one line, as valid UTF-8 that no terminal takes for a command. A control character
-// becomes \n, \r, \t or \xNN, a byte that is not UTF-8 becomes \xNN, and a character that reorders
-// or hides text (U+202E, say) becomes \u{202e}. Everything else stays, so two different texts
-// without backslashes stay different.
+// shown_text() of text/shown_text.h: `text` on one line, as valid UTF-8 that no terminal takes for a
+// command.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 // escaped(), of the first 60 bytes: what is longer ends in "...".

@@ -1,48 +1,15 @@
 #include "net/wire/text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+
+#include "text/shown_text.h"
 
 namespace disttf::net {
 namespace {
 
 [[nodiscard]] std::uint8_t byte_at(std::string_view text, std::size_t at) noexcept {
   return static_cast<std::uint8_t>(text[at]);
-}
-
-// How long the UTF-8 character at the start of `text` is; 0 when none is (a stray or overlong
-// byte, a surrogate, a character cut short). Ranges: RFC 3629, section 4.
-[[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept {
-  struct Form {
-    std::uint8_t first_low, first_high;    // the first byte
-    std::uint8_t second_low, second_high;  // the second; later ones are 0x80..0xBF
-    std::size_t length;
-  };
-  static constexpr std::array kForms{
-      Form{0xC2, 0xDF, 0x80, 0xBF, 2}, Form{0xE0, 0xE0, 0xA0, 0xBF, 3},
-      Form{0xE1, 0xEC, 0x80, 0xBF, 3}, Form{0xED, 0xED, 0x80, 0x9F, 3},
-      Form{0xEE, 0xEF, 0x80, 0xBF, 3}, Form{0xF0, 0xF0, 0x90, 0xBF, 4},
-      Form{0xF1, 0xF3, 0x80, 0xBF, 4}, Form{0xF4, 0xF4, 0x80, 0x8F, 4}};
-  const std::uint8_t first = byte_at(text, 0);
-  if (first < 0x80) return 1;
-  for (const Form& form : kForms) {
-    if (first < form.first_low || first > form.first_high) continue;
-    if (text.size() < form.length) return 0;
-    if (byte_at(text, 1) < form.second_low || byte_at(text, 1) > form.second_high) return 0;
-    for (std::size_t i = 2; i < form.length; ++i) {
-      if ((byte_at(text, i) & 0xC0U) != 0x80U) return 0;
-    }
-    return form.length;
-  }
-  return 0;
-}
-
-// Whether the UTF-8 character at the start of `text` is U+0000..U+001F or U+007F..U+009F:
-// terminals take some of them for commands.
-[[nodiscard]] bool is_control(std::string_view text) noexcept {
-  const std::uint8_t first = byte_at(text, 0);
-  return first < 0x20 || first == 0x7F || (first == 0xC2 && byte_at(text, 1) < 0xA0);
 }
 
 void append_escaped(std::string& out, char character) {
@@ -98,15 +65,14 @@ std::string one_line(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) {
-      out += '?';
-    } else if (is_control(text)) {
-      out += ' ';
+    const ShownCharacter character = first_character(text);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    if (character.is_safe) {
+      out += text.substr(0, bytes);
     } else {
-      out += text.substr(0, length);
+      out += character.bytes == 0 ? '?' : ' ';
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+    text.remove_prefix(bytes);
   }
   return out;
 }

@@ -208,7 +208,7 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
     }
     log_warning(std::string(wanted.word()) + " cannot be had, training on the built-in " +
                 std::string(substitute.name) + " instead (--dataset " + std::string(wanted.name) +
-                " makes this an error):\n" + error.what());
+                " makes this an error):\n  " + error.what());
   }
   return open_built_in_dataset(substitute, options);
 }

@@ -23,6 +23,7 @@
 #include "data/json/json_text.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -66,7 +67,8 @@ class JsonFormatter final : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"task", task_},
         {"message", std::string(message.payload.data(), message.payload.size())}};
-    const std::string text = data::json_text(line) + "\n";
+    // An escape of a character in a string of JSON is the same character to who reads it.
+    const std::string text = shown_text(data::json_text(line)) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
 
@@ -79,11 +81,34 @@ class JsonFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter time_;
 };
 
+// Text, with what a message has from outside escaped where nothing else did that: no file name,
+// peer or variable writes a line of its own into the log, or commands the terminal.
+class TextFormatter final : public spdlog::formatter {
+ public:
+  explicit TextFormatter(const char* pattern) : pattern_(pattern), form_(pattern) {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const std::string text =
+        shown_text({message.payload.data(), message.payload.size()}, KeptBreaks::kIndented);
+    spdlog::details::log_msg shown = message;
+    shown.payload = spdlog::string_view_t(text.data(), text.size());
+    form_.format(shown, out);
+  }
+
+  [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<TextFormatter>(pattern_);
+  }
+
+ private:
+  const char* const pattern_;
+  spdlog::pattern_formatter form_;
+};
+
 std::unique_ptr<spdlog::formatter> make_formatter(const LogOptions& options) {
   if (options.format == LogFormat::kJson) {
     return std::make_unique<JsonFormatter>(options.task);
   }
-  return std::make_unique<spdlog::pattern_formatter>(
+  return std::make_unique<TextFormatter>(
       options.name_task && !options.task.empty() ? "%H:%M:%S.%e %L [%n] %v" : "%H:%M:%S.%e %L %v");
 }
 
@@ -197,7 +222,9 @@ void log_exception(const std::exception_ptr& exception) {
   }
 }
 
-void print_result(std::string_view line) { standard_output().write(std::string(line) + "\n"); }
+void print_result(std::string_view line) {
+  standard_output().write(shown_text(line, KeptBreaks::kAll) + "\n");
+}
 
 void print_written(std::string_view line, const std::filesystem::path& output) {
   struct stat ours {};

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The law of the house: who may include whom, by room. A room sees what its line in `allowed` names,
 # and itself; what is in no room breaks the law too. A core besides decides and does nothing: what it
-# would need to act is not included there. No argument: checks the folders below the working directory.
+# would need to act is not included there. All may include text/. No argument: checks the folders below the working directory.
 set -euo pipefail
 
 # allowed ROOM: the rooms whose headers it may include, as a regular expression; fails for what is no
@@ -11,7 +11,7 @@ allowed() {
   local process="$run|data|net/transport|roles/process"
   local store='roles/store/core|roles/store/shell'
   case $1 in
-    data/json | net/wire) echo 'nothing' ;;
+    text | data/json | net/wire) echo 'nothing' ;;
     data) echo 'data/json' ;;
     data/own | data/tensorboard) echo 'data|data/json' ;;
     math) echo 'math/layers|math/losses' ;;
@@ -85,8 +85,8 @@ violations() {
     fi
     # Also by a way round: "../math/x.h", <math/x.h>.
     while IFS= read -r file; do
-      grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(net|math|data|roles|main)/' "$file" |
-        grep -vE "[\"<](\.\./)*($(allowed "$folder")|$folder)/[a-z0-9_]+\.(h|inc)[\">]" || true
+      grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(text|net|math|data|roles|main)/' "$file" |
+        grep -vE "[\"<](\.\./)*($(allowed "$folder")|$folder|text)/[a-z0-9_]+\.(h|inc)[\">]" || true
       case $folder in
         roles/*/core | roles/run | net/wire) grep -nHE "$acts" "$file" || true ;;
       esac
@@ -95,7 +95,7 @@ violations() {
         grep -nHiE "$ways" "$file" || true
       fi
     done < <(find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \))
-  done < <(find "$1"/{net,math,data,roles,main} -type d 2>/dev/null)
+  done < <(find "$1"/{text,net,math,data,roles,main} -type d 2>/dev/null)
 }
 
 # A check that finds nothing because it is broken looks like a house in order: so it must first

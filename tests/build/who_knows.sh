@@ -2,7 +2,7 @@
 # Sourced; the working directory is the checkout.
 
 # sources: all of the product's, one a line.
-sources() { find math data net roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
+sources() { find text math data net roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
 
 # knowing TEXT: the sources in which TEXT stands, comments aside.
 knowing() {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
+#include "text/shown_text.h"
+
 namespace disttf::net {
 namespace {
 
@@ -29,6 +33,36 @@ TEST(OneLine, ReplacesControlCharacters) {
   EXPECT_EQ(one_line("a\r\n\x7F\xC2\x9B"
                      "b"),
             "a    b");
+}
+
+TEST(OneLine, ReplacesWhatEndsALineOrReordersText) {
+  EXPECT_EQ(one_line("a\u2028\u2029\u061c\u200e\u200f\u202a\u202e\u2066\u2069z"), "a         z");
+}
+
+// What each character or byte from outside becomes, and what stays.
+TEST(ShownText, EscapesWhatIsNotSafeToShow) {
+  const struct {
+    std::string_view text, shown;
+  } cases[] = {
+      {"naïve € 𝄞 \\", "naïve € 𝄞 \\"},
+      {"a\nb\rc\td", R"(a\nb\rc\td)"},
+      {std::string_view("\0\x1b[31m\a", 7), R"(\x00\x1b[31m\x07)"},
+      {"\x7f\u0080\u009b\u009f\u00a0", "\\u007f\\u0080\\u009b\\u009f\u00a0"},
+      {"\u2028\u2029", R"(\u2028\u2029)"},
+      {"\u061c\u200e\u200f", R"(\u061c\u200e\u200f)"},
+      {"\u202a\u202b\u202c\u202d\u202e", R"(\u202a\u202b\u202c\u202d\u202e)"},
+      {"\u2066\u2067\u2068\u2069", R"(\u2066\u2067\u2068\u2069)"},
+      {"\u200d\u2027\u202f\u2065\u206a", "\u200d\u2027\u202f\u2065\u206a"},
+      {"\x80\xC0\xAF\xED\xA0\x80", R"(\x80\xc0\xaf\xed\xa0\x80)"},
+      {"\xF4\x90\x80\x80 a\xE2\x82", R"(\xf4\x90\x80\x80 a\xe2\x82)"},
+  };
+  for (const auto& each : cases) EXPECT_EQ(shown_text(each.text), each.shown);
+}
+
+TEST(ShownText, KeepsTheLineBreaksOfOurOwn) {
+  EXPECT_EQ(shown_text("from any mirror:\n  http://a: 404\n12:00 I forged", KeptBreaks::kIndented),
+            "from any mirror:\n  http://a: 404\\n12:00 I forged");
+  EXPECT_EQ(shown_text("a\tb\n\x1b", KeptBreaks::kAll), "a\tb\n\\x1b");
 }
 
 TEST(CutUtf8, NeverEndsInsideACharacter) {

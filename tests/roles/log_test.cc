@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -81,6 +82,29 @@ TEST(JsonLog, HasTimeLevelTaskAndMessage) {
   EXPECT_TRUE(std::regex_match(line.at("time").get<std::string>(),
                                std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)")))
       << line;
+}
+
+// A file's name, say.
+TEST(Log, NeverHasALineThatAMessageForged) {
+  const std::string forged =
+      "no image: a\n12:00:00.000 I Digits accuracy: 0.9999\x1b]0;mine\a\u202e";
+  const std::string text = logged({}, [&] { log_error(forged); });
+  EXPECT_THAT(text, testing::EndsWith(" E no image: a\\n12:00:00.000 I Digits accuracy: "
+                                      "0.9999\\x1b]0;mine\\x07\\u202e\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+TEST(Log, KeepsASentenceOfSeveralLines) {
+  EXPECT_THAT(logged({}, [] { log_error("from any mirror:\n  one: 404\n  two: 500"); }),
+              testing::EndsWith(" E from any mirror:\n  one: 404\n  two: 500\n"));
+}
+
+TEST(JsonLog, HasNoCharacterThatATerminalObeys) {
+  const std::string message = "a\u009b\u202eb\x7f";
+  const std::string text =
+      logged(plain_options(LogLevel::kInfo, LogFormat::kJson), [&] { log_info(message); });
+  EXPECT_THAT(text, HasSubstr(R"(a\u009b\u202eb\u007f)"));
+  EXPECT_EQ(json::parse(text).at("message"), message);
 }
 
 TEST(JsonLog, IsOneValidObjectALineWhateverTheMessageHolds) {
