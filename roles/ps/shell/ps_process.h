@@ -21,6 +21,7 @@
 #include "net/transport/interrupt.h"
 #include "net/transport/server.h"
 #include "roles/process/log.h"
+#include "roles/process/note_limit.h"
 #include "roles/ps/core/ps_core.h"
 #include "roles/ps/shell/giving_way.h"
 #include "roles/ps/shell/range_server.h"
@@ -56,6 +57,12 @@ class ParameterServer {
   void do_effects();
   void apply(const CloseConnection& effect);
   void apply(RefuseConnection& effect);
+  // Logs what trainers and other ps have caused, unless there is too much of it.
+  void apply(const Note& effect) {
+    if (std::optional<std::string> text = notes_.admit(effect.text, Clock::now())) {
+      log_note({.level = effect.level, .text = *std::move(text)});
+    }
+  }
   void drain_at_end(const std::vector<ConnectionId>& ids);
 
  private:
@@ -84,7 +91,6 @@ class ParameterServer {
   void publish_meters();
   void on_exception(const std::exception_ptr& exception);
 
-  static void apply(const Note& effect) { log_note(effect); }
   void apply(const ClosePort& effect);
   void apply(const AwaitDrained& effect);
   static void apply(const StayIdle& effect);
@@ -105,6 +111,7 @@ class ParameterServer {
   GivingWay giving_way_;                               // before it sleeps
   std::map<ConnectionId, ConnectionPtr> connections_;  // that are served
   ConnectionId last_id_ = 0;
+  NoteLimit notes_;
   std::vector<ConnectionPtr> last_;  // to be drained before the process ends
   EndProcess end_;                   // what run() returns, or throws
 };

@@ -82,7 +82,9 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
     FrameHeader header;
     if (co_await connection->read_header(header, silence)) {
       if (!connection->refused_with().empty()) {
-        log_warning("refused " + connection->peer_text() + ": " + connection->refused_with());
+        apply(
+            Note{.level = Note::Level::kWarning,
+                 .text = "refused " + connection->peer_text() + ": " + connection->refused_with()});
       }
       break;
     }
@@ -300,6 +302,8 @@ void RangeServer::apply(SendFrame& effect) {
 
 void RangeServer::apply(const CloseConnection& effect) { process_.apply(effect); }
 
+void RangeServer::apply(const Note& effect) { process_.apply(effect); }
+
 void RangeServer::apply(const FinishConnection& effect) {
   if (net::ServerConnection* const connection = process_.find(effect.id)) {
     connection->finish();
@@ -316,7 +320,8 @@ void RangeServer::apply(const DrainConnections& effect) { process_.drain_at_end(
 
 bool RangeServer::refuse(const ConnectionPtr& connection, const FrameHeader& header, ExitCode code,
                          const std::string& sentence) {
-  log_warning("refused " + connection->peer_text() + ": " + sentence);
+  apply(Note{.level = Note::Level::kWarning,
+             .text = "refused " + connection->peer_text() + ": " + sentence});
   connection->refuse({.exit_code = static_cast<std::uint8_t>(code), .sentence = sentence},
                      header.request_id);
   return false;

@@ -56,7 +56,7 @@ class RangeServer {
   void apply(const CloseConnection& effect);
   void apply(const FinishConnection& effect);
   void apply(RefuseConnection& effect);
-  static void apply(const Note& effect) { log_note(effect); }
+  void apply(const Note& effect);
   void apply(const ReachOut& effect);
   void apply(const DrainConnections& effect);
 

@@ -21,16 +21,16 @@ TEST(ShownText, HasNoControlCharacters) {
 TEST(ShownText, HasNoCharactersThatReorderOrHideText) {
   EXPECT_EQ(escaped("a\xE2\x80\xAE"
                     "b"),
-            "a\\u{202e}b");
+            "a\\u202eb");
   EXPECT_EQ(escaped("a\xE2\x81\xA6"
                     "b"),
-            "a\\u{2066}b");
+            "a\\u2066b");
   EXPECT_EQ(escaped("a\xE2\x80\xA8"
                     "b"),
-            "a\\u{2028}b");
+            "a\\u2028b");
   EXPECT_EQ(escaped("a\xE2\x80\x8B"
                     "b"),
-            "a\\u{200b}b");
+            "a\\u200bb");
 }
 
 TEST(ShownText, IsUtf8) {
