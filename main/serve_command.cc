@@ -202,7 +202,8 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
 void add_healthcheck_flags(CLI::App& app, Flags& flags) {
   // For the help, as above.
   app.add_option("URL")->description(
-      "What is asked, as http://127.0.0.1:8501/v2/health/ready: 0 where the answer is 200, else 1");
+      "What is asked, as http://127.0.0.1:8501/v2/health/ready: 0 where the answer is 200, else 1; "
+      "without it the disttf of this container");
   app.add_option("--timeout", flags.healthcheck_timeout_s, "s for all of it; then it is not well")
       ->type_name("SECONDS")
       ->transform(whole_number(1, kMostHealthcheckSeconds))
@@ -218,14 +219,11 @@ void add_healthcheck_flags(CLI::App& app, Flags& flags) {
       ->group("Healthcheck");
 }
 
-net::Url take_healthcheck_word(std::vector<std::string>& arguments) {
-  const std::string url = take_word(arguments, "healthcheck", "URL");
-  if (url.empty()) {
-    throw std::invalid_argument(
-        "healthcheck: the URL is missing; it comes before the flags, as in healthcheck "
-        "http://127.0.0.1:8501/v2/health/ready");
+std::optional<net::Url> take_healthcheck_word(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with("-")) {
+    return std::nullopt;
   }
-  return net::parse_url("healthcheck", url);
+  return net::parse_url("healthcheck", take_word(arguments, "healthcheck", "URL"));
 }
 
 }  // namespace disttf

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,6 @@ void add_serve_flags(CLI::App& app, Flags& flags);
 void add_healthcheck_flags(CLI::App& app, Flags& flags);
 
 // Takes the URL, likewise. Throws also where it is none.
-[[nodiscard]] net::Url take_healthcheck_word(std::vector<std::string>& arguments);
+[[nodiscard]] std::optional<net::Url> take_healthcheck_word(std::vector<std::string>& arguments);
 
 }  // namespace disttf

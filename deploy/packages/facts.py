@@ -26,6 +26,17 @@ def output_of(*command, **options):
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout.strip()
 
 
+def source_url():
+    """Where the sources are: DISTTF_SOURCE_URL, else the address of the checkout's origin where that is one
+    of http; "": not known."""
+    told = os.environ.get("DISTTF_SOURCE_URL")
+    if told is not None or not (SOURCE / ".git").exists():
+        return told or ""
+    found = subprocess.run(["git", "-C", str(SOURCE), "remote", "get-url", "origin"], capture_output=True, text=True)
+    url = found.stdout.strip()
+    return url if url.startswith(("https://", "http://")) and "@" not in url else ""
+
+
 @dataclasses.dataclass(frozen=True)
 class Release:
     """One build of disttf, and the commit that it is of."""

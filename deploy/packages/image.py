@@ -4,9 +4,16 @@ import hashlib
 import json
 import pathlib
 
-from facts import DESCRIPTION, NAME, SUMMARY
+from facts import DESCRIPTION, LICENSE, NAME, SUMMARY, source_url
 from tree import compressed, copyright_text, tar_of
 
+# As in the Containerfile: the user, which is not root; the folders that any user may write to; how an
+# engine asks whether the container is well. Docker reads the last from an OCI image too, podman does not.
+USER = "65532:65532"
+WRITABLE = ("input_data", "tmp")
+SECOND = 1_000_000_000  # in nanoseconds
+HEALTHCHECK = {"Test": ["CMD", "/disttf", "healthcheck"], "Interval": 30 * SECOND, "Timeout": 10 * SECOND,
+               "StartPeriod": 60 * SECOND, "Retries": 3}
 AUTHORITIES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -26,6 +33,8 @@ def labels(release):
         "version": release.version,
         "created": release.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "revision": release.revision,
+        "source": source_url(),
+        "licenses": LICENSE,
     }
     return {f"org.opencontainers.image.{key}": value for key, value in told.items() if value}
 
@@ -36,12 +45,13 @@ def make_image(release, folder):
         "etc/ssl/certs/ca-certificates.crt": (AUTHORITIES.read_bytes(), 0o644),
         "usr/share/doc/disttf/copyright": (copyright_text(release).encode(), 0o644),
     }
-    tar = tar_of(files, release.epoch)
+    tar = tar_of(files, release.epoch, writable_folders=WRITABLE)
     layer = compressed(tar)
     created = release.time.strftime("%Y-%m-%dT%H:%M:%SZ")
     config = dumped({
         "architecture": "amd64", "os": "linux", "created": created,
-        "config": {"Entrypoint": ["/disttf"], "Labels": labels(release), "WorkingDir": "/"},
+        "config": {"Entrypoint": ["/disttf"], "Labels": labels(release), "WorkingDir": "/", "User": USER,
+                   "Healthcheck": HEALTHCHECK},
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(tar).hexdigest()]},
         "history": [{"created": created, "created_by": "make package"}],
     })

@@ -57,12 +57,13 @@ def files_of(release, zsh=COMPLETIONS["zsh"]):
     return dict(sorted(files.items()))
 
 
-def tar_of(files, epoch):
-    """A tar of these files and the folders above them, all root's, all of one time."""
+def tar_of(files, epoch, writable_folders=()):
+    """A tar of these files, the folders above them and empty folders that any user may write to, all root's,
+    all of one time."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         folders = {str(folder) for path in files for folder in pathlib.PurePath(path).parents} - {"."}
-        entries = [(path, None, 0o755) for path in folders]
+        entries = [(path, None, 0o755) for path in folders] + [(path, None, 0o1777) for path in writable_folders]
         entries += [(path, data, mode) for path, (data, mode) in files.items()]
         for path, data, mode in sorted(entries, key=lambda entry: entry[0]):
             info = tarfile.TarInfo(path)

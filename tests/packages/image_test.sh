@@ -36,12 +36,44 @@ quietly machine bash -euc '
   image=$(podman images --format "{{.Repository}}:{{.Tag}}" --noheading)
   echo "image $image"
   podman image inspect --format "{{json .Labels}}{{.Os}}/{{.Architecture}}" "$image"
+  podman image inspect --format "user {{.Config.User}}" "$image"
   run() { podman run --rm --network=none --read-only "$image" "$@"; }
   run --version
   run launch --dataset digits --train_steps 20 --ps 1 --workers 2
+  # Its own health check asks the disttf of the container: alone it finds none, beside a launch that one.
+  ! run healthcheck || { echo "a container without a task is well"; exit 1; }
+  podman run --detach --name trains --network=none --read-only "$image" launch --dataset digits \
+    --train_steps 1000000000 --log_every 1 >/dev/null
+  until podman logs trains 2>&1 | grep -q "training step 1 done"; do
+    [ "$(podman inspect --format "{{.State.Running}}" trains)" = true ] || { podman logs trains; exit 1; }
+  done
+  podman exec trains /disttf healthcheck
+  podman kill --signal STOP trains >/dev/null
+  ! podman exec trains /disttf healthcheck || { echo "a container that is stopped is well"; exit 1; }
+  podman kill --signal KILL trains >/dev/null
 ' -- "$image"
 cp "$scratch/output" "$scratch/said"
 has() { grep -qE "$1" "$scratch/said" || { cat "$scratch/said"; fail "podman did not say $1"; }; }
+has '^user 65532:65532$'
+has '^disttf launch, process 1: well$'
+has 'disttf launch, process 1, is stopped$'
+# What podman does not show of an OCI image.
+python3 -B - "$image" <<'EOF'
+import json, sys, tarfile
+with tarfile.open(sys.argv[1]) as archive:
+    read = lambda name: json.load(archive.extractfile(name))
+    blob = lambda described: read("blobs/" + described["digest"].replace(":", "/"))
+    manifest = blob(read("index.json")["manifests"][0])
+    config = blob(manifest["config"])["config"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "/disttf", "healthcheck"], config
+    assert all(config["Labels"].values()), config["Labels"]
+EOF
+# The Containerfile, whose image is another one, is of the same version and user, and leaves no label empty.
+version=$("$1/disttf" --version | sed -E 's/^disttf ([0-9.]+).*/\1/')
+for line in "ARG VERSION=$version" 'USER 65532:65532' 'HEALTHCHECK .* CMD \["/disttf", "healthcheck"\]'; do
+  grep -qE "^$line\$" Containerfile || fail "Containerfile: no line $line"
+done
+! grep -E '^ARG (VERSION|REVISION|SOURCE)$' Containerfile || fail "Containerfile: an argument without a value leaves an empty label"
 has '^image localhost/disttf:[0-9]'
 has '"org.opencontainers.image.title":"disttf"'
 has '"org.opencontainers.image.created":"20'

@@ -146,10 +146,14 @@ void ContainerHost::build_image() {
   fs::create_directories(context);
   fs::create_directories(build / "src/build/release");
   fs::create_directories(build / "etc/ssl/certs");
+  for (const char* writable : {"input_data", "tmp"}) {
+    fs::create_directories(build / "image" / writable);
+    fs::permissions(build / "image" / writable, fs::perms::all | fs::perms::sticky_bit);
+  }
   fs::copy_file(disttf_binary(), build / "src/build/release/disttf");
   std::ofstream(build / "etc/ssl/certs/ca-certificates.crt") << "# none are needed\n";
   std::ofstream(context / "Containerfile") << last_stage(source_directory() / "Containerfile");
-  run({"buildah", "build", "--isolation=chroot", "--network=host",
+  run({"buildah", "build", "--format=docker", "--isolation=chroot", "--network=host",
        "--build-context=build=" + build.string(), "--tag=disttf", context.string()});
 }
 

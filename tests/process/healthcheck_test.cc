@@ -187,13 +187,55 @@ TEST_F(Healthcheck, KnowsWhoIsNoService) {
                 "connecting to 127.0.0.1 port [0-9]+ failed: Connection refused");
 }
 
+// A container's processes are those of a PID namespace.
+class OwnContainer : public Healthcheck {
+ protected:
+  void SetUp() override {
+    Process& probe = run_program("/usr/bin/unshare", kContainer + Words{"/bin/true"});
+    if (probe.wait().exit_code != 0) {
+      GTEST_SKIP() << "this user may not make a PID namespace";
+    }
+  }
+  // A shell of the namespace, with the program as $0.
+  Process& container(const std::string& script) {
+    return run_program("/usr/bin/unshare",
+                       kContainer + Words{"/bin/bash", "-c", script, disttf_binary()});
+  }
+  const Words kContainer = {"--mount", "--pid", "--fork", "--kill-child", "--mount-proc"};
+};
+
+TEST_F(OwnContainer, WithoutATaskIsNotWell) {
+  Process& asks = container("exec \"$0\" healthcheck");
+  EXPECT_TRUE(exits(asks, kExitError));
+  EXPECT_TRUE(says(asks, "healthcheck: no other disttf runs in this container"));
+}
+
+TEST_F(OwnContainer, IsWellWhileItsTaskRunsAndNotWhenItIsStopped) {
+  Process& asks = container(
+      "\"$0\" ps --task_index=0 --ps_hosts=127.0.0.1:0 --worker_hosts=127.0.0.1:1 & "
+      "\"$0\" healthcheck; kill -STOP %1; \"$0\" healthcheck; kill -KILL %1; wait %1; "
+      "\"$0\" healthcheck");
+  EXPECT_TRUE(exits(asks, kExitError));
+  EXPECT_TRUE(says(asks, "^disttf ps, process [0-9]+: well"));
+  EXPECT_TRUE(says(asks, "disttf ps, process [0-9]+, is stopped"));
+  EXPECT_TRUE(says(asks, "no other disttf runs in this container"));
+}
+
+// `serve` is asked over HTTP, wherever it listens.
+TEST_F(OwnContainer, AsksAServiceWhetherItIsAlive) {
+  std::filesystem::create_directories(scratch() / "run");
+  Process& asks = container(
+      "\"$0\" serve run --port=0 & "
+      "for attempt in {1..1000}; do \"$0\" healthcheck && break; done");
+  EXPECT_TRUE(says(asks, "^disttf serve, process [0-9]+: well"));
+}
+
 TEST_F(Healthcheck, AsksNobodyWhereTheWordsMakeNoSense) {
   struct Case {
     Words words;
     std::string sentence;
   };
   for (const auto& [words, sentence] : {
-           Case{{}, "healthcheck: the URL is missing"},
            Case{{"127.0.0.1:8501"}, "healthcheck: \"127.0.0.1:8501\" "},
            Case{{"http://a/", "http://b/"}, "healthcheck: one URL, but \"http://b/\" follows it"},
            Case{{"http://a/", "--timeout=0"}, "--timeout: 0 is not from 1 to 3600"},

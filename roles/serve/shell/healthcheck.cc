@@ -1,10 +1,24 @@
 #include "roles/serve/shell/healthcheck.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "net/http/access_tokens.h"
 #include "net/http/http_client.h"
@@ -12,6 +26,7 @@
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,30 +52,149 @@ std::string token_in(const std::string& file) {
   }
 }
 
-}  // namespace
-
-int run_healthcheck(const HealthcheckOptions& options) {
-  const StopSignal stop;
+// What `url` answers within the timeout.
+net::HttpOutcome ask(const HealthcheckOptions& options, const net::Url& url,
+                     const StopSignal& stop) {
   net::HttpRequest request;
-  request.url = options.url;
+  request.url = url;
   request.ca_file = options.ca_file;
   request.connect_timeout = options.timeout;
   request.stall_timeout = options.timeout;
   request.deadline = net::Clock::now() + options.timeout;
   request.max_bytes = kMostHealthBytes;
   request.token = token_in(options.token_file);
-  if (!request.token.empty() && options.url.scheme == net::Scheme::kHttp &&
-      !net::is_loopback_host(options.url.host)) {
-    log_warning("--token_file: the token goes to " + options.url.host +
+  if (!request.token.empty() && url.scheme == net::Scheme::kHttp &&
+      !net::is_loopback_host(url.host)) {
+    log_warning("--token_file: the token goes to " + url.host +
                 " in clear, for everybody on the way to see");
   }
   Unread sink;
   const net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
   stop.throw_if_stopped();
+  return outcome;
+}
+
+// ---- the disttf of this container
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct OtherProcess {
+  pid_t pid = 0;
+  char state = '?';     // as proc(5) has it: T is stopped, Z and X have ended
+  std::string command;  // "serve"
+};
+
+bool is_this_program(const std::filesystem::path& process) {
+  struct stat other {};
+  struct stat own {};
+  return ::stat((process / "exe").c_str(), &other) == 0 && ::stat("/proc/self/exe", &own) == 0 &&
+         other.st_dev == own.st_dev && other.st_ino == own.st_ino;
+}
+
+// The word after the program's name.
+std::string command_in(const std::string& command_line) {
+  const std::size_t name_end = std::min(command_line.find('\0'), command_line.size());
+  const std::string rest = command_line.substr(std::min(name_end + 1, command_line.size()));
+  return rest.substr(0, rest.find('\0'));
+}
+
+// The first that was started, as process numbers go; the first of a container is process 1, or the
+// child of an init that is.
+std::optional<OtherProcess> find_other() {
+  std::optional<OtherProcess> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    const bool is_first = !found || pid < found->pid;
+    if (pid <= 0 || pid == ::getpid() || !is_first || !is_this_program(entry.path())) continue;
+    const std::string status = text_of(entry.path() / "stat");
+    const std::size_t name_end = status.rfind(") ");
+    if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has gone
+    found = OtherProcess{.pid = pid,
+                         .state = status[name_end + 2],
+                         .command = command_in(text_of(entry.path() / "cmdline"))};
+  }
+  return found;
+}
+
+// The inodes of the sockets that the process has open.
+std::set<std::string> sockets_of(const OtherProcess& process) {
+  std::set<std::string> inodes;
+  std::error_code error;
+  const std::filesystem::path folder = "/proc/" + std::to_string(process.pid) + "/fd";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
+  }
+  return inodes;
+}
+
+// Where the process listens. As proc(5) has it: number, address:port in hexadecimal, the peer's,
+// the state, which is 0A of a socket that listens, ..., the inode as the tenth word.
+std::optional<net::Url> listens_at(const OtherProcess& process) {
+  const std::set<std::string> own = sockets_of(process);
+  for (const char* table : {"tcp", "tcp6"}) {
+    std::istringstream lines(text_of("/proc/" + std::to_string(process.pid) + "/net/" + table));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+      if (word.size() < 10 || word[3] != "0A" || !own.contains(word[9])) continue;
+      const std::string address = word[1].substr(0, word[1].find(':'));
+      const unsigned long port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
+      std::string host = "127.0.0.1";
+      if (address.size() == 8 && address != "00000000") {  // the bytes in this processor's order
+        const unsigned long bytes = std::strtoul(address.c_str(), nullptr, 16);
+        host = fmt::format("{}.{}.{}.{}", bytes & 255U, bytes >> 8U & 255U, bytes >> 16U & 255U,
+                           bytes >> 24U & 255U);
+      }
+      return net::parse_url("healthcheck", fmt::format("http://{}:{}/v2/health/live", host, port));
+    }
+  }
+  return std::nullopt;
+}
+
+int check_this_container(const HealthcheckOptions& options, const StopSignal& stop) {
+  const std::optional<OtherProcess> process = find_other();
+  if (!process) {
+    throw Failure(kError, "healthcheck: no other disttf runs in this container");
+  }
+  const std::string name =
+      "disttf " + shown_text(process->command) + ", process " + std::to_string(process->pid);
+  if (std::string_view("TtZX").find(process->state) != std::string_view::npos) {
+    throw Failure(
+        kError, name + ", " +
+                    (process->state == 'Z' || process->state == 'X' ? "has ended" : "is stopped"));
+  }
+  if (process->command == "serve") {
+    const std::optional<net::Url> url = listens_at(*process);
+    if (!url) {
+      throw Failure(kError, name + ", listens on no port");
+    }
+    const net::HttpOutcome outcome = ask(options, *url, stop);
+    // A service that speaks https answers 400 to a request in clear: it is alive.
+    if (outcome.error && outcome.sentence.find("the server answered 400") == std::string::npos) {
+      throw Failure(kError, name + ": " + outcome.sentence);
+    }
+  }
+  print_result(name + ": well");
+  return kDone;
+}
+
+}  // namespace
+
+int run_healthcheck(const HealthcheckOptions& options) {
+  const StopSignal stop;
+  if (!options.url) {
+    return check_this_container(options, stop);
+  }
+  const net::HttpOutcome outcome = ask(options, *options.url, stop);
   if (outcome.error) {
     throw Failure(kError, outcome.sentence);
   }
-  print_result(net::to_string(options.url) + ": well");
+  print_result(net::to_string(*options.url) + ": well");
   return kDone;
 }
 
