@@ -31,7 +31,7 @@ CTEST := ctest --parallel $(TEST_JOBS) --no-label-summary --tests-regex '$(TESTS
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test bench package chaos format lint clean
-.PHONY: reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build asan-units asan-processes tsan tsan-build fuzz fuzz-build fuzz-night fuzz-corpus fuzz-coverage fuzz-coverage-build
+.PHONY: test-configure compile-commands reproducible aarch64 engines flags-document last-moment simulate transcripts mutants simulate-build test-build asan asan-build asan-units asan-processes tsan tsan-build fuzz fuzz-build fuzz-night fuzz-corpus fuzz-coverage fuzz-coverage-build
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,13 +50,24 @@ build: ## build the one static file: build/release/disttf
 run: build ## build, then train on 1 ps and 2 workers (flags: ARGS="--model softmax")
 	@$(BUILD)/disttf launch --ps 1 --workers 2 $(ARGS)
 
-test: test-build ## build everything and run every test (some: TESTS=regex)
-	@$(CTEST) --preset $(PRESET) --output-junit tests.xml
+# A program that was not built is one test named X_NOT_BUILT, which would fail.
+test: test-configure ## build and run every test (TESTS=regex: only those whose names match, and their programs)
+	@$(COMPILE) $(PRESET) --target $$(.ci/programs $(BUILD) '$(TESTS)')
+	@$(CTEST) --preset $(PRESET) --exclude-regex '_NOT_BUILT$$' --output-junit tests.xml
 
-test-build:
+test-build: test-configure
+	@$(COMPILE) $(PRESET)
+
+test-configure:
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON -DDISTTF_BUILD_BENCH=ON
-	@$(COMPILE) $(PRESET)
+
+# Of the preset dev, which compiles each source alone: the release compiles units, which no editor opens.
+compile-commands: ## compile_commands.json for editors and clangd, without building anything
+	@.ci/install build test
+	@$(CONFIGURE) dev -DDISTTF_UNITY=OFF -DDISTTF_BUILD_TESTS=ON -DDISTTF_BUILD_BENCH=ON
+	@ln -sfn build/dev/compile_commands.json compile_commands.json
+	@echo "compile_commands.json leads to build/dev/compile_commands.json"
 
 bench: ## build and run the benchmarks
 	@.ci/install build test
