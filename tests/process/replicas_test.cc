@@ -53,7 +53,7 @@ std::uint64_t memory_of(pid_t pid) {
   return 0;
 }
 
-const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=10"};
+const Words kAsync = {"--sync_replicas=false", "--debug_delay_ms=20"};
 
 class Replicas : public ProcessTest {
  protected:
@@ -201,7 +201,7 @@ TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfThreePs) {
 
 TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
   const Words steps = {"--train_steps=200", "--print_weights_hash"};
-  start(2, steps + Words{"--debug_delay_ms=20"});
+  start(2, steps + Words{"--debug_delay_ms=40"});
   train_steps_ = 200;
   kill_and_restart(3);
   ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
@@ -335,7 +335,7 @@ TEST_F(Replicas, PushThatTheCopyLacksIsNotAcknowledged) {
 // A step may stand between the two pushes of a trainer that is no more.
 TEST_F(Replicas, WorkerAndPsKilledTogetherInASynchronousRun) {
   const Words steps = {"--train_steps=120", "--print_weights_hash"};
-  start(2, steps + Words{"--debug_delay_ms=20"});
+  start(2, steps + Words{"--debug_delay_ms=40"});
   ASSERT_TRUE(says_times(*tasks_.trainers[2], 30, "global step: "));
   for (Process* victim : {tasks_.trainers[1], tasks_.ps[0]}) {
     victim->send(SIGKILL);
@@ -349,7 +349,7 @@ TEST_F(Replicas, WorkerAndPsKilledTogetherInASynchronousRun) {
 // The next chief learns from the hosts which of them is the primary.
 TEST_F(Replicas, ChiefKilledBetweenTheDeathsOfTwoPs) {
   const Words steps = {"--train_steps=200", "--print_weights_hash"};
-  start(2, steps + Words{"--debug_delay_ms=20"});
+  start(2, steps + Words{"--debug_delay_ms=40"});
   kill_and_restart(1);
   tasks_.chief().send(SIGKILL);
   ASSERT_TRUE(killed(tasks_.chief(), SIGKILL));
@@ -365,7 +365,7 @@ TEST_F(Replicas, ChiefKilledBetweenTheDeathsOfTwoPs) {
 // Then it is as without replicas: back to the newest cut, with the same bits in the end.
 TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
   const Words steps = {"--train_steps=150", "--print_weights_hash"};
-  start(2, steps + Words{"--debug_delay_ms=20", "--save_steps=10"});
+  start(2, steps + Words{"--debug_delay_ms=40", "--save_steps=10"});
   ASSERT_TRUE(says_times(*tasks_.trainers[2], 30, "global step: "));
   for (Process* ps : tasks_.ps) {
     ps->send(SIGKILL);
@@ -382,7 +382,7 @@ TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
 // updates that it does not read; when the other one is killed it has them all the same.
 TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
   const Words steps = {"--train_steps=300", "--print_weights_hash"};
-  start(2, steps + Words{"--debug_delay_ms=20"});
+  start(2, steps + Words{"--debug_delay_ms=40"});
   train_steps_ = 300;
   kill_and_restart(1);
   Process& trainer = *tasks_.trainers[2];
