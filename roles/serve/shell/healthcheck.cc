@@ -53,8 +53,8 @@ std::string token_in(const std::string& file) {
 }
 
 // What `url` answers within the timeout.
-net::HttpOutcome ask(const HealthcheckOptions& options, const net::Url& url,
-                     const StopSignal& stop) {
+net::HttpOutcome ask_health(const HealthcheckOptions& options, const net::Url& url,
+                            const StopSignal& stop) {
   net::HttpRequest request;
   request.url = url;
   request.ca_file = options.ca_file;
@@ -76,7 +76,7 @@ net::HttpOutcome ask(const HealthcheckOptions& options, const net::Url& url,
 
 // ---- the disttf of this container
 
-std::string text_of(const std::filesystem::path& path) {
+std::string text_of_proc(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -110,12 +110,12 @@ std::optional<OtherProcess> find_other() {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     const bool is_first = !found || pid < found->pid;
     if (pid <= 0 || pid == ::getpid() || !is_first || !is_this_program(entry.path())) continue;
-    const std::string status = text_of(entry.path() / "stat");
+    const std::string status = text_of_proc(entry.path() / "stat");
     const std::size_t name_end = status.rfind(") ");
     if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has gone
     found = OtherProcess{.pid = pid,
                          .state = status[name_end + 2],
-                         .command = command_in(text_of(entry.path() / "cmdline"))};
+                         .command = command_in(text_of_proc(entry.path() / "cmdline"))};
   }
   return found;
 }
@@ -137,16 +137,17 @@ std::set<std::string> sockets_of(const OtherProcess& process) {
 std::optional<net::Url> listens_at(const OtherProcess& process) {
   const std::set<std::string> own = sockets_of(process);
   for (const char* table : {"tcp", "tcp6"}) {
-    std::istringstream lines(text_of("/proc/" + std::to_string(process.pid) + "/net/" + table));
+    std::istringstream lines(
+        text_of_proc("/proc/" + std::to_string(process.pid) + "/net/" + table));
     for (std::string line; std::getline(lines, line);) {
       std::istringstream words(line);
       const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
       if (word.size() < 10 || word[3] != "0A" || !own.contains(word[9])) continue;
       const std::string address = word[1].substr(0, word[1].find(':'));
-      const unsigned long port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
+      const auto port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
       std::string host = "127.0.0.1";
       if (address.size() == 8 && address != "00000000") {  // the bytes in this processor's order
-        const unsigned long bytes = std::strtoul(address.c_str(), nullptr, 16);
+        const auto bytes = std::strtoul(address.c_str(), nullptr, 16);
         host = fmt::format("{}.{}.{}.{}", bytes & 255U, bytes >> 8U & 255U, bytes >> 16U & 255U,
                            bytes >> 24U & 255U);
       }
@@ -173,7 +174,7 @@ int check_this_container(const HealthcheckOptions& options, const StopSignal& st
     if (!url) {
       throw Failure(kError, name + ", listens on no port");
     }
-    const net::HttpOutcome outcome = ask(options, *url, stop);
+    const net::HttpOutcome outcome = ask_health(options, *url, stop);
     // A service that speaks https answers 400 to a request in clear: it is alive.
     if (outcome.error && outcome.sentence.find("the server answered 400") == std::string::npos) {
       throw Failure(kError, name + ": " + outcome.sentence);
@@ -190,7 +191,7 @@ int run_healthcheck(const HealthcheckOptions& options) {
   if (!options.url) {
     return check_this_container(options, stop);
   }
-  const net::HttpOutcome outcome = ask(options, *options.url, stop);
+  const net::HttpOutcome outcome = ask_health(options, *options.url, stop);
   if (outcome.error) {
     throw Failure(kError, outcome.sentence);
   }

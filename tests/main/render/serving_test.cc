@@ -114,7 +114,7 @@ void expect_healthcheck(const json& service, const std::string& url) {
   EXPECT_EQ(test[1], "/disttf");  // where the Containerfile puts it
   const auto action = std::get<RunHealthcheck>(
       parse_command_line(std::vector<std::string>{test.begin() + 2, test.end()}, {}).action);
-  EXPECT_EQ(net::to_string(action.options.url), url);
+  EXPECT_EQ(net::to_string(action.options.url.value()), url);
   EXPECT_LT(action.options.timeout, std::chrono::seconds(10));
   EXPECT_EQ(service["healthcheck"]["timeout"], "10s");
 }
