@@ -212,12 +212,11 @@ TEST_F(OwnContainer, WithoutATaskIsNotWell) {
 
 TEST_F(OwnContainer, IsWellWhileItsTaskRunsAndNotWhenItIsStopped) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
-  Process& asks =
-      container("\"$0\" ps --task_index=0 --ps_hosts=" + cluster.list(net::Job::kPs) +
-                " --worker_hosts=" + cluster.list(net::Job::kWorker) +
-                " & until \"$0\" healthcheck; do :; done; "
-                "kill -STOP $!; while \"$0\" healthcheck; do :; done; "
-                "kill -KILL $!; wait $!; \"$0\" healthcheck");
+  Process& asks = container("\"$0\" ps --task_index=0 --ps_hosts=" + cluster.list(net::Job::kPs) +
+                            " --worker_hosts=" + cluster.list(net::Job::kWorker) +
+                            " & until \"$0\" healthcheck; do :; done; "
+                            "kill -STOP $!; while \"$0\" healthcheck; do :; done; "
+                            "kill -KILL $!; wait $!; \"$0\" healthcheck");
   EXPECT_TRUE(exits(asks, kExitError));
   EXPECT_TRUE(says(asks, "^disttf ps, process [0-9]+: well"));
   EXPECT_TRUE(says(asks, "disttf ps, process [0-9]+, is stopped"));
