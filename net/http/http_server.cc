@@ -42,16 +42,24 @@ std::string chunk(std::string_view text) {
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
+// nullopt: the kernel does not say.
+std::optional<LocalPeer> local_peer_of(Socket& socket) {
+  ucred who{};
+  socklen_t size = sizeof(who);
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) {
+    return std::nullopt;
+  }
+  return LocalPeer{.uid = who.uid, .pid = who.pid};
+}
+
 // Of another process of this machine the kernel says who it is.
 std::string peer_of(Socket& socket) {
   std::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
   asio::ip::tcp::endpoint of_tcp;
   if (!error && endpoint.protocol().family() == AF_UNIX) {
-    ucred who{};
-    socklen_t size = sizeof(who);
-    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
-      return fmt::format("uid {}, pid {}", who.uid, who.pid);
+    if (const std::optional<LocalPeer> who = local_peer_of(socket)) {
+      return fmt::format("uid {}, pid {}", who->uid, who->pid);
     }
   } else if (!error && endpoint.size() <= of_tcp.capacity()) {
     std::memcpy(of_tcp.data(), endpoint.data(), endpoint.size());
@@ -107,6 +115,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         listener_(listener),
         socket_(std::move(socket)),
         peer_(peer_of(socket_)),
+        refusal_(refusal_of_peer()),
         deadline_(state_->context) {
     if (listener_.identity) {
       std::error_code ignored;
@@ -252,7 +261,18 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     return reply;
   }
 
+  // The sentence with which every request of this connection is refused; nullopt: none is.
+  [[nodiscard]] std::optional<std::string> refusal_of_peer() {
+    const bool is_local =
+        std::holds_alternative<asio::local::stream_protocol::acceptor>(listener_.acceptor);
+    if (!is_local || !state_->options.refuses_peer) return std::nullopt;
+    const std::optional<LocalPeer> peer = local_peer_of(socket_);
+    if (!peer) return "the kernel does not say which process asks";
+    return state_->options.refuses_peer(*peer);
+  }
+
   HttpReply answer(HttpServerRequest& request) const {
+    if (refusal_) return error_reply(http_status::kForbidden, *refusal_);
     request.may_change = true;  // whoever may ask here at all
     if (listener_.guard) {
       if (std::optional<HttpReply> reply = listener_.guard->check(request)) {
@@ -352,6 +372,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   Listener& listener_;
   Socket socket_;
   const std::string peer_;
+  const std::optional<std::string> refusal_;
   std::unique_ptr<TlsAccepted> tls_;  // null: http
   asio::steady_timer deadline_;
   bool timed_out_ = false;

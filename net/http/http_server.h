@@ -9,6 +9,8 @@
 // Everything runs on the one thread that runs the io_context; no locks.
 #pragma once
 
+#include <sys/types.h>
+
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
@@ -16,6 +18,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "net/http/access_tokens.h"
@@ -25,6 +28,13 @@
 #include "net/http/tls_identity.h"
 
 namespace disttf::net {
+
+// The process at the other end of a Unix socket, as the kernel recorded it when the process
+// connected (SO_PEERCRED).
+struct LocalPeer {
+  uid_t uid = 0;
+  pid_t pid = 0;  // 0: the process is in none of the PID namespaces that this process sees
+};
 
 struct HttpServerOptions {
   std::chrono::milliseconds request_timeout{5000};  // from accept to the request's last byte
@@ -41,6 +51,9 @@ struct HttpServerOptions {
   // told. May be empty.
   std::function<void(const HttpServerRequest& request, int status, std::size_t untold)> audit = {};
   std::chrono::milliseconds audit_interval{1000};
+  // Called once for each connection to a Unix socket, when it is accepted. A sentence: every
+  // request on that connection is answered with 403 and the sentence. Empty: all are served.
+  std::function<std::optional<std::string>(const LocalPeer& peer)> refuses_peer = {};
 };
 
 // By whom a server over tcp is asked: all of it over https as `identity`, where there is one, and

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <fstream>
+#include <memory>
+#include <set>
 #include <string>
 
+#include "main/common_options.h"
+#include "roles/launch/shell/update_plan.h"
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
 
@@ -110,6 +115,27 @@ TEST_F(LaunchOptionsFile, AnUpdateIsCheckedToo) {
   EXPECT_THROW(options.reconsider({.workers = 1'000'000, .options = {}}), std::invalid_argument);
   EXPECT_THROW(options.reconsider({.workers = 0, .options = {}}), std::invalid_argument);
   EXPECT_THROW(options.reconsider({.workers = {}, .options = "{"}), std::invalid_argument);
+}
+
+// An update must not lead a task to other files, addresses or programs (update_plan.h).
+TEST(LaunchUpdates, ChangeNoFlagThatNamesAFileAnAddressOrAProgram) {
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
+  const std::set<std::string> outside = {"FILE", "DIR",  "PATH",    "URL",   "NAME|FILE",
+                                         "HOST", "PORT", "ADDRESS", "WORDS", "HOST:PORT"};
+  std::size_t changed = 0;
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string name = option->get_lnames().front();
+    std::string type = option->get_type_name();
+    type = type.substr(0, type.find_first_of(":, ="));
+    if (outside.contains(type) || option->get_group() == kLaunchGroup) {
+      EXPECT_FALSE(roles::is_changed_by_updates(name)) << name << " " << type;
+    }
+    changed += roles::is_changed_by_updates(name) ? 1 : 0;
+  }
+  EXPECT_EQ(changed, 55U) << "the list names flags that launch does not have, or a new one";
+  EXPECT_FALSE(roles::is_changed_by_updates("confine"));
 }
 
 TEST(LaunchLimits, AreFlagsToo) {

@@ -73,6 +73,19 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
             "Content-Length: 16\r\n\r\nGET /path query ");
 }
 
+TEST_F(HttpServerTest, RefusesAPeerByWhoItIs) {
+  LocalPeer seen;
+  echo({.refuses_peer = [&seen](const LocalPeer& peer) {
+    seen = peer;
+    return std::optional<std::string>("not you");
+  }});
+  EXPECT_THAT(ask(kRequest), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(ask(kRequest), HasSubstr("{\"error\": \"not you\"}"));
+  stop();
+  EXPECT_EQ(seen.pid, getpid());
+  EXPECT_EQ(seen.uid, geteuid());
+}
+
 TEST_F(HttpServerTest, AnswersHeadWithTheLengthOfABodyThatDoesNotCome) {
   echo();
   EXPECT_EQ(ask("HEAD /path?query HTTP/1.1\r\nHost: x\r\n\r\n"),

@@ -137,6 +137,29 @@ TEST_F(Manage, WhoChangesSomethingIsInTheLog) {
                             ": 20"));
 }
 
+// Each task becomes a program that asks the control socket of its launch: itself, and once more as
+// a process whose parent has ended.
+TEST_F(Manage, TasksAndWhatTheyHaveStartedAreRefused) {
+  const std::string ask = disttf_binary() + " pods restart ps-0";
+  const std::string script = file("asks", "#!/bin/sh\n(" + ask + " &)\n" + ask + "\nsleep 60\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Process& job = launch(endless() + Words{"--confine=false", "--debug_attempts=exec:" + script});
+  EXPECT_TRUE(says_times(job, 2, "\\[ps:0\\] .*may not use its control address"));
+  EXPECT_TRUE(says(job, "POST /v1/pods/ps:0/restart at the control address by .*: 403"));
+}
+
+TEST_F(Manage, AnUpdateChangesNeitherConfinementNorFiles) {
+  Process& job = launch(endless());
+  ASSERT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
+  const auto with = [this](const std::string& flags) {
+    return "--options=" + file("x.json", R"({"service": {"job_context": "{)" + flags + R"(}"}})");
+  };
+  expect_refusal({"update", with(R"(\"confine\": false)")}, kExitError,
+                 "--confine: cannot become false in this run");
+  expect_refusal({"update", with(R"(\"metrics_textfile\": \"/x\")")}, kExitError,
+                 "--metrics_textfile, .* cannot change in this run");
+}
+
 TEST_F(Manage, LogsAreOfTheTaskAlone) {
   launch_slowly();
   const std::string log = told({"logs", "worker-1"});

@@ -76,7 +76,8 @@ class ControlVerbs : public testing::Test {
   net::HttpReply ask(const std::string& method, const std::string& path,
                      const std::string& body = {}, const std::string& query = {}) {
     return answer_verb(
-        job_, {.method = method, .path = path, .query = query, .authorization = {}, .body = body});
+        job_, {.method = method, .path = path, .query = query, .authorization = {}, .body = body},
+        caller_);
   }
   // "404 the sentence"
   std::string refusal(const std::string& method, const std::string& path,
@@ -86,7 +87,44 @@ class ControlVerbs : public testing::Test {
     return std::to_string(reply.status) + " " + json.at("error").get<std::string>();
   }
   FakeJob job_;
+  Caller caller_ = Caller::kControl;
 };
+
+class PageVerbs : public ControlVerbs {
+ protected:
+  PageVerbs() { caller_ = Caller::kPage; }
+};
+
+TEST_F(PageVerbs, MayDoWhatThePageHasButtonsFor) {
+  for (const char* path :
+       {"/v1/pods/worker:0/restart", "/v1/pods/worker:0/replace", "/v1/save", "/v1/stop"}) {
+    EXPECT_EQ(ask("POST", path).status, 200) << path;
+  }
+  EXPECT_EQ(ask("POST", "/v1/trace", R"({"steps": 50})").status, 200);
+  EXPECT_EQ(ask("POST", "/v1/update", R"({"workers": 2})").status, 200) << "there is one worker";
+  EXPECT_EQ(job_.told.back(), "update 2 -");
+}
+
+TEST_F(PageVerbs, MayNotChangeOptionsOrAnyNumberOfWorkers) {
+  EXPECT_EQ(
+      refusal("POST", "/v1/update", R"({"options": "{}"})"),
+      "403 update: options are not allowed from the page, which may ask for {\"workers\": 2}; "
+      "use `disttf update`");
+  EXPECT_THAT(refusal("POST", "/v1/update", R"({"workers": 2, "options": "{}"})"),
+              HasSubstr("403 update: options are not allowed"));
+  EXPECT_EQ(refusal("POST", "/v1/update", R"({"workers": 900})"),
+            "403 update: workers is 900; the page may ask for one worker more, which is 2");
+  EXPECT_THAT(job_.told, IsEmpty());
+}
+
+TEST_F(PageVerbs, MayNotReadLogsOrMakeLinks) {
+  for (const char* path : {"/v1/status", "/v1/endpoints", "/v1/pods", "/v1/logs/worker:0"}) {
+    EXPECT_THAT(refusal("GET", path), HasSubstr("403 ")) << path;
+  }
+  EXPECT_THAT(refusal("POST", "/v1/page"),
+              HasSubstr("403 \"/v1/page\" is not allowed from the page"));
+  EXPECT_THAT(job_.told, IsEmpty());
+}
 
 TEST_F(ControlVerbs, StatusTellsOfTheRunAndItsTasks) {
   const net::HttpReply reply = ask("GET", "/v1/status");

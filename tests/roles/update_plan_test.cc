@@ -101,5 +101,31 @@ TEST(UpdatePlan, RefusesWhatACheckpointCannotBecome) {
               HasSubstr("--hidden_units: cannot"));
 }
 
+// The launch's user decides at the start what the tasks may reach, and no update changes that.
+TEST(UpdatePlan, RefusesFilesAddressesDataSecretsAndConfinement) {
+  for (const char* argument :
+       {"--confine=false", "--metrics_file=/h/.profile", "--log_dir=/e", "--data=/e.csv",
+        "--data_dir=/e", "--data_url=http://e", "--ca_file=/e", "--dataset=digits",
+        "--secret_file=/e", "--insecure=true", "--task_cert=/e", "--on_finish=e",
+        "--debug_attempts=exec:/bin/true", "--transport=tcp", "--listen_fd=3"}) {
+    const std::string name = std::string(argument).substr(0, std::string(argument).find('='));
+    EXPECT_THAT(refusal(launched(), launched({"--train_dir=/d", argument})),
+                HasSubstr(name + ": cannot become "))
+        << argument;
+    EXPECT_THAT(refusal(launched({"--train_dir=/d", argument}), launched()),
+                HasSubstr(name + ": cannot become default"))
+        << argument;
+  }
+}
+
+TEST(UpdatePlan, RefusesOtherMetrics) {
+  LaunchOptions wanted = launched();
+  wanted.metrics.textfile = "/h/.profile";
+  EXPECT_THAT(refusal(launched(), wanted), HasSubstr("--metrics_textfile"));
+  wanted = launched();
+  wanted.metrics.port = 1;
+  EXPECT_THAT(refusal(launched(), wanted), HasSubstr("--metrics_port"));
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -1,5 +1,6 @@
 #include "roles/launch/shell/control_verbs.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -143,12 +144,40 @@ std::uint32_t read_steps(const std::string& body) {
   return steps.get<std::uint32_t>();
 }
 
+// What a caller may not ask for.
+class Forbidden : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws Forbidden unless the update is what the page's button asks for: one worker more.
+void allow_of_page(const LaunchUpdate& update, const JobStatus& status) {
+  const auto now = static_cast<std::size_t>(std::ranges::count(
+      status.tasks, net::Job::kWorker, [](const TaskStatus& task) { return task.id.job; }));
+  if (update.options) {
+    throw Forbidden(
+        "update: options are not allowed from the page, which may ask for {\"workers\": " +
+        std::to_string(now + 1) + "}; use `disttf update`");
+  }
+  if (update.workers != now + 1) {
+    throw Forbidden("update: workers is " + std::to_string(update.workers.value_or(0)) +
+                    "; the page may ask for one worker more, which is " + std::to_string(now + 1));
+  }
+}
+
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
 // What is told to the run as a whole. nullptr: no such thing.
 using Told = OrderedJson (*)(ManagedJob& job, const std::string& body);
 
-Told told_by(std::string_view verb) {
+Told told_by(std::string_view verb, Caller caller) {
+  if (verb == "update" && caller == Caller::kPage) {
+    return [](ManagedJob& job, const std::string& body) {
+      const LaunchUpdate wanted = read_update(body);
+      allow_of_page(wanted, job.status());
+      return OrderedJson{{"message", job.update(wanted)}};
+    };
+  }
   if (verb == "update") {
     return [](ManagedJob& job, const std::string& body) {
       return OrderedJson{{"message", job.update(read_update(body))}};
@@ -169,7 +198,7 @@ Told told_by(std::string_view verb) {
       return OrderedJson{{"message", job.stop()}};
     };
   }
-  if (verb == "page") {
+  if (verb == "page" && caller == Caller::kControl) {
     return [](ManagedJob& job, const std::string& /*body*/) {
       return OrderedJson{{"url", job.make_page_link()}};
     };
@@ -204,22 +233,33 @@ net::HttpReply answer_get(ManagedJob& job, const std::vector<std::string_view>& 
                                    : pods_reply(status);
 }
 
-net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request) {
+const char* allowed_to(Caller caller) {
+  return caller == Caller::kPage
+             ? "pods/TASK/restart, pods/TASK/replace, update, save, trace and stop"
+             : "/v1/status, endpoints, pods, logs/TASK, pods/TASK/restart, "
+               "pods/TASK/replace, update, save, trace, stop and page";
+}
+
+net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Caller caller) {
   const std::vector<std::string_view> parts = parts_of(request.path);
   const std::string_view verb = parts.size() > 1 && parts[0] == "v1" ? parts[1] : "";
   const bool is_plain = verb == "status" || verb == "endpoints" || verb == "pods";
-  if ((parts.size() == 2 && is_plain) || (parts.size() == 3 && verb == "logs")) {
+  const bool reads = (parts.size() == 2 && is_plain) || (parts.size() == 3 && verb == "logs");
+  const bool makes_link = parts.size() == 2 && verb == "page";
+  if (caller == Caller::kPage && (reads || makes_link)) {
+    throw Forbidden(net::quoted(request.path) + " is not allowed from the page; allowed are " +
+                    allowed_to(caller));
+  }
+  if (reads) {
     return answer_get(job, parts, request);
   }
   const std::optional<Change> change =
       parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
-  const Told tell = parts.size() == 2 ? told_by(verb) : nullptr;
+  const Told tell = parts.size() == 2 ? told_by(verb, caller) : nullptr;
   if (!change && tell == nullptr) {
-    return net::error_reply(net::http_status::kNotFound,
-                            net::quoted(request.path) +
-                                " is not there; allowed are /v1/status, endpoints, pods, "
-                                "logs/TASK, pods/TASK/restart, pods/TASK/replace, update, save, "
-                                "trace, stop and page");
+    return net::error_reply(
+        net::http_status::kNotFound,
+        net::quoted(request.path) + " is not there; allowed are " + allowed_to(caller));
   }
   if (request.method != "POST") {
     return wrong_method(request, "POST");
@@ -251,9 +291,11 @@ const char* name_of(TaskState state) noexcept {
   return "ended";
 }
 
-net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request) {
+net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request, Caller caller) {
   try {
-    return answer(job, request);
+    return answer(job, request, caller);
+  } catch (const Forbidden& forbidden) {
+    return net::error_reply(net::http_status::kForbidden, forbidden.what());
   } catch (const JobRefusal& refusal) {
     return net::error_reply(net::http_status::kConflict, refusal.what());
   } catch (const UnknownTask& unknown) {

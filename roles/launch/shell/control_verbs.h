@@ -12,10 +12,12 @@
 //   POST /v1/stop                   what SIGTERM does
 //   POST /v1/page                   {"url": "..."}: a link to the run's page, good for one browser
 //
-// What is refused is {"error": "..."}: 404 an unknown path or task, 405 another method, 400 a body
-// that is none, 409 what cannot be done now. docs/managing.md shows all of it.
+// What is refused is {"error": "..."}: 403 what the caller may not ask for, 404 an unknown path or
+// task, 405 another method, 400 a body that is none, 409 what cannot be done now. docs/managing.md
+// shows all of it.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "net/http/http_server.h"
@@ -23,6 +25,15 @@
 
 namespace disttf::roles {
 
-[[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request);
+// Which address a request came to, which decides what its caller may ask for.
+enum class Caller : std::uint8_t {
+  kControl,  // the control socket or its port: everything above
+  // The page, with its cookie. Only what docs/page.md has buttons for: restart and replace a task,
+  // one more worker, save, trace and stop.
+  kPage,
+};
+
+[[nodiscard]] net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request,
+                                         Caller caller);
 
 }  // namespace disttf::roles

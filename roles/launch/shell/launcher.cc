@@ -20,6 +20,7 @@
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/shell/console.h"
 #include "roles/launch/shell/control_address.h"
+#include "roles/launch/shell/control_peer.h"
 #include "roles/launch/shell/control_verbs.h"
 #include "roles/launch/shell/job_update.h"
 #include "roles/launch/shell/launch_meters.h"
@@ -143,6 +144,7 @@ TaskEvents Launcher::events() {
 }
 
 int Launcher::run() {
+  keep_orphans();
   open_control();
   open_page();
   plan_faults();
@@ -180,7 +182,9 @@ void Launcher::open_control() {
   }
   server_.emplace(
       context_, [this](const net::HttpServerRequest& request) { return answer(request); },
-      net::HttpServerOptions{.audit = audit_of("the control address")});
+      net::HttpServerOptions{
+          .audit = audit_of("the control address"),
+          .refuses_peer = [](const net::LocalPeer& peer) { return why_refused(peer); }});
   server_->listen(control_->take_acceptor());
   if (options_.control->port) {
     open_port(*options_.control->port);
@@ -203,8 +207,9 @@ void Launcher::open_port(std::uint16_t port) {
 
 void Launcher::open_page() {
   if (options_.page) {
-    page_server_.emplace(context_, *options_.page, page_,
-                         [this](const auto& request) { return answer_verb(*this, request); });
+    page_server_.emplace(context_, *options_.page, page_, [this](const auto& request) {
+      return answer_verb(*this, request, Caller::kPage);
+    });
     say("the run's page is " + page_server_->make_link());
   }
 }
@@ -212,7 +217,7 @@ void Launcher::open_page() {
 // Of the control address, which has what the page is made of, too.
 net::HttpReply Launcher::answer(const net::HttpServerRequest& request) {
   std::optional<net::HttpReply> reply = page_.answer(request);
-  return reply ? *std::move(reply) : answer_verb(*this, request);
+  return reply ? *std::move(reply) : answer_verb(*this, request, Caller::kControl);
 }
 
 void Launcher::on_change(const LocalTask& task) {

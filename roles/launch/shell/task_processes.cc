@@ -190,6 +190,7 @@ void TaskProcesses::reap() {
       supervisor_.ended(task->number, ending_of(status), Clock::now());
     }
   }
+  // Processes of tasks that have ended are this process's children then, too (keep_orphans()).
   reap_others([this](pid_t pid) {
     return std::ranges::any_of(tasks_, [pid](const auto& task) { return task->pid == pid; });
   });

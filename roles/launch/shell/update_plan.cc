@@ -15,14 +15,57 @@ namespace {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
+// What an update may change: these flags and no others, whoever asks. A flag that names a file, a
+// folder, an address, a program, a secret or data is not among them, nor is one that decides what
+// the tasks are confined to: who may speak to the control address must not gain by that what the
+// launch's user has not given to its tasks.
+//
 // The settings of one task that neither the weights nor the other tasks depend on.
-constexpr std::array<std::string_view, 21> kOfOneTask = {
-    "log_every",      "log_level",         "log_format",         "save_steps",
-    "save_secs",      "max_to_keep",       "start_timeout",      "peer_timeout",
-    "worker_timeout", "heartbeat_timeout", "print_weights_hash", "print_classes",
-    "metrics_file",   "debug_delay_ms",    "chaos_frames",       "log_dir",
-    "summary_every",  "histogram_every",   "evaluator_secs",     "keep_best",
-    "debug_attempts"};
+constexpr std::array<std::string_view, 16> kOfOneTask = {
+    "log_every",      "log_level",     "log_format",      "save_steps",
+    "save_secs",      "max_to_keep",   "start_timeout",   "peer_timeout",
+    "worker_timeout", "print_classes", "evaluator_secs",  "heartbeat_timeout",
+    "keep_best",      "summary_every", "histogram_every", "print_weights_hash"};
+// The settings that all tasks share, and what each task takes at its start.
+constexpr std::array<std::string_view, 39> kOfTheRun = {"optimizer",
+                                                        "learning_rate",
+                                                        "learning_rate_decay",
+                                                        "warmup_steps",
+                                                        "momentum",
+                                                        "weight_decay",
+                                                        "ema",
+                                                        "clip_norm",
+                                                        "bad_gradients",
+                                                        "max_gradient_norm",
+                                                        "loss",
+                                                        "label_smoothing",
+                                                        "isa",
+                                                        "compute_dtype",
+                                                        "batch_size",
+                                                        "train_steps",
+                                                        "sync_replicas",
+                                                        "replicas_to_aggregate",
+                                                        "max_staleness",
+                                                        "micro_batches",
+                                                        "min_workers",
+                                                        "max_workers",
+                                                        "ps_replicas",
+                                                        "wire_dtype",
+                                                        "compress",
+                                                        "augment_shift",
+                                                        "augment_rotate",
+                                                        "augment_scale",
+                                                        "augment_shear",
+                                                        "augment_elastic",
+                                                        "augment_cutout",
+                                                        "augment_flip",
+                                                        "seed",
+                                                        "eval_every",
+                                                        "test_shifts",
+                                                        "target_accuracy",
+                                                        "patience",
+                                                        "threads",
+                                                        "sharded_checkpoint"};
 
 struct Fixed {
   std::string_view name;
@@ -33,6 +76,11 @@ constexpr std::array<Fixed, 3> kFixed = {{
     {"hidden_units", "the checkpoint holds another model"},
     {"train_dir", "the checkpoints of this run are where they are"},
 }};
+
+constexpr const char* kOthers =
+    "an update changes settings of the training, timeouts, how often tasks log, save and "
+    "summarize, and how many tasks there are; start another launch for other files, addresses, "
+    "data, secrets or confinement";
 
 Values values_of(const std::vector<std::string>& arguments) {
   Values values;
@@ -92,8 +140,11 @@ void compare_settings(const LaunchOptions& now, const LaunchOptions& wanted, Upd
       throw JobRefusal("--" + name + ": cannot become " + new_value + " in this run, which has " +
                        old_value + ": " + fixed->why);
     }
-    const bool is_of_one =
-        std::find(kOfOneTask.begin(), kOfOneTask.end(), name) != kOfOneTask.end();
+    const bool is_of_one = std::ranges::find(kOfOneTask, name) != kOfOneTask.end();
+    if (!is_of_one && std::ranges::find(kOfTheRun, name) == kOfTheRun.end()) {
+      throw JobRefusal("--" + name + ": cannot become " + new_value + " in this run, which has " +
+                       old_value + ": " + kOthers);
+    }
     (is_of_one ? plan.rolls : plan.restarts) = true;
   }
 }
@@ -133,7 +184,22 @@ void compare_counts(const LaunchOptions& now, const LaunchOptions& wanted, Updat
   }
 }
 
+// Where tasks show their metrics, which no argument says.
+void refuse_other_metrics(const LaunchOptions& now, const LaunchOptions& wanted) {
+  if (now.metrics != wanted.metrics) {
+    throw JobRefusal(
+        std::string("--metrics_port, --metrics_host, --metrics_textfile, --tls_cert, --tls_key and "
+                    "--token_file cannot change in this run: ") +
+        kOthers);
+  }
+}
+
 }  // namespace
+
+bool is_changed_by_updates(std::string_view flag) noexcept {
+  return std::ranges::find(kOfOneTask, flag) != kOfOneTask.end() ||
+         std::ranges::find(kOfTheRun, flag) != kOfTheRun.end();
+}
 
 std::string argument_value(const std::vector<std::string>& arguments, const std::string& name) {
   const Values values = values_of(arguments);
@@ -146,6 +212,7 @@ UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted) {
   compare_counts(now, wanted, plan);
   compare_settings(now, wanted, plan);
   compare_limits(now, wanted, plan);
+  refuse_other_metrics(now, wanted);
   if (plan.restarts) {
     plan.rolls = false;
     plan.new_workers = 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "roles/launch/shell/launcher.h"
@@ -22,6 +23,9 @@ struct UpdatePlan {
 
 // Throws JobRefusal with a sentence that names what cannot be changed, and why.
 [[nodiscard]] UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted);
+
+// Whether an update may change that flag of the tasks, "log_every".
+[[nodiscard]] bool is_changed_by_updates(std::string_view flag) noexcept;
 
 // The value of "--name=value" among the arguments; empty: not there.
 [[nodiscard]] std::string argument_value(const std::vector<std::string>& arguments,

@@ -19,6 +19,8 @@ struct AddressFiles {
   [[nodiscard]] const char* scheme() const noexcept {
     return certificate.empty() ? "http" : "https";
   }
+
+  friend bool operator==(const AddressFiles&, const AddressFiles&) = default;
 };
 
 // Null: http. Closes the process's memory to others, as it holds a key from here on; what is wrong

@@ -25,6 +25,8 @@ struct MetricsOptions {
   AddressFiles files = {};
 
   [[nodiscard]] bool any() const noexcept { return port.has_value() || !textfile.empty(); }
+
+  friend bool operator==(const MetricsOptions&, const MetricsOptions&) = default;
 };
 
 // What a request is answered with. `targets`: JSON for GET /targets, Prometheus' service discovery
