@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -14,6 +16,7 @@
 #include "main/reach_of.h"
 #include "main/version.h"
 #include "math/denormals.h"
+#include "net/transport/secrets.h"
 #include "net/wire/text.h"
 #include "roles/chief/shell/chief.h"
 #include "roles/evaluator/shell/evaluator.h"
@@ -160,28 +163,75 @@ int run(RunEvaluator& run) {
   return roles::run_evaluator(run.options);
 }
 
-// Those that start tasks as processes of their own.
+// By what it does with the system.
 template <typename Action>
-constexpr bool kStartsPrograms =
-    std::is_same_v<Action, RunLaunch> || std::is_same_v<Action, RunReplicas> ||
-    std::is_same_v<Action, RunServer>;
+constexpr roles::ProcessKind kKind = roles::ProcessKind::kCommand;
+template <>
+constexpr roles::ProcessKind kKind<RunLaunch> = roles::ProcessKind::kLauncher;
+template <>
+constexpr roles::ProcessKind kKind<RunServer> = roles::ProcessKind::kLauncher;
+template <>
+constexpr roles::ProcessKind kKind<RunReplicas> = roles::ProcessKind::kPrograms;
+template <>
+constexpr roles::ProcessKind kKind<RunDriver> = roles::ProcessKind::kTrainer;
+template <>
+constexpr roles::ProcessKind kKind<RunEvaluator> = roles::ProcessKind::kEvaluator;
+template <>
+constexpr roles::ProcessKind kKind<RunServe> = roles::ProcessKind::kServe;
+
+template <typename Action>
+roles::ProcessKind kind_of(const Action& action) {
+  if constexpr (std::is_same_v<Action, RunTask>) {
+    return action.options.task.self.job == net::Job::kPs ? roles::ProcessKind::kPs
+                                                         : roles::ProcessKind::kTrainer;
+  } else {
+    static_cast<void>(action);
+    return kKind<Action>;
+  }
+}
 
 // Tasks, and what answers others over the network: it is known what they need. Those that start
 // tasks leave it to these, and commands that a person waits for end soon.
 template <typename Action>
 constexpr bool kHasReach = std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
-                           std::is_same_v<Action, RunEvaluator> || std::is_same_v<Action, RunServe>;
+                           std::is_same_v<Action, RunEvaluator> ||
+                           std::is_same_v<Action, RunServe> || std::is_same_v<Action, RunShow>;
+
+// `show` answers others only where it has a page; else it is a command that a person waits for.
+template <typename Action>
+bool answers_others(const Action& action) {
+  if constexpr (std::is_same_v<Action, RunShow>) {
+    return action.options.page.has_value();
+  } else {
+    static_cast<void>(action);
+    return true;
+  }
+}
 
 // Before there is a second thread, so that it holds for all of them.
 template <typename Action>
 void give_up_the_rest(const Action& action, const Environment& environment) {
-  if (!roles::confine(kStartsPrograms<Action>).filters_calls) {
+  if (!roles::confine(kind_of(action)).filters_calls) {
     roles::log_debug("this kernel filters no system calls for this process (seccomp)");
   }
   if constexpr (kHasReach<Action>) {
-    if (!roles::keep_within(reach_of(action, environment)).is_in_force) {
+    if (answers_others(action) && !roles::keep_within(reach_of(action, environment)).is_in_force) {
       roles::log_debug("this kernel keeps this process from no files and ports (Landlock)");
     }
+  }
+}
+
+bool starts_programs(roles::ProcessKind kind) {
+  return kind == roles::ProcessKind::kLauncher || kind == roles::ProcessKind::kPrograms;
+}
+
+// A launcher has the secret of its run, which it makes or was given, as its tasks have.
+void keep_secrets(roles::ProcessKind kind) {
+  if (starts_programs(kind)) {
+    static_cast<void>(roles::keep_memory_private());  // its tasks need the variable
+  } else if (char* const secret = std::getenv(net::kSecretVariable)) {
+    // It has been read. What /proc shows of the environment is this memory.
+    explicit_bzero(secret, std::strlen(secret));
   }
 }
 
@@ -189,11 +239,11 @@ void give_up_the_rest(const Action& action, const Environment& environment) {
 
 int carry_out(Invocation& invocation, const Environment& environment) {
   const auto start = [&](auto& action) {
+    const roles::ProcessKind kind = kind_of(action);
     // As process 1 of a container, or a child subreaper, a task is given the orphans of others, and
     // the kernel reaps them where SIGCHLD is ignored. Those that start programs reap by themselves.
-    if constexpr (!kStartsPrograms<std::remove_reference_t<decltype(action)>>) {
-      std::signal(SIGCHLD, SIG_IGN);
-    }
+    if (!starts_programs(kind)) std::signal(SIGCHLD, SIG_IGN);
+    keep_secrets(kind);
     if (invocation.confines) give_up_the_rest(action, environment);
     if constexpr (kHasReach<std::remove_reference_t<decltype(action)>>) {
       for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));

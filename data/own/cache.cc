@@ -273,8 +273,8 @@ CacheWriter::CacheWriter(Path directory) : directory_(std::move(directory)) {
   if (::mkdtemp(name.data()) == nullptr) fail_at("cannot create", name);
   temporary_ = name;
   // Only its maker may enter what mkdtemp makes; others may want to train on it.
-  std::error_code ignored;
-  std::filesystem::permissions(temporary_, std::filesystem::perms(0755), ignored);
+  const FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  static_cast<void>(::fchmod(opened.number(), 0755));
   for (std::size_t i = 0; i < kParts; ++i) {
     parts_[i] = std::make_unique<PartFiles>(temporary_, static_cast<Part>(i));
   }

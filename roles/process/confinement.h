@@ -2,13 +2,13 @@
 // whoever finds a way to make it do something finds little to do.
 //
 //   - no_new_privs: nothing that it runs has more rights than it (prctl(2))
-//   - a filter of system calls (seccomp(2)): none that a task has no use for, such as to run a
-//     program, look into another process, load code into the kernel, mount, or open a socket that
-//     is neither of IP, of this machine (AF_UNIX), nor netlink's (by which names are looked up).
-//     A call that is refused fails with EPERM, as if a kernel had it switched off
+//   - a filter of system calls (seccomp(2)), with a list of its own for each kind of process
+//     (call_filter.h). A call that is not on the list fails with EPERM
 //
 // What keeps it from files and addresses is reach.h.
 #pragma once
+
+#include "roles/process/system_calls.h"
 
 namespace disttf::roles {
 
@@ -18,9 +18,9 @@ struct Confinement {
 };
 
 // From now on, for this thread and those that it starts, and for good; so call it before there is a
-// second one. `starts_programs`: tasks are to be started by it; they confine themselves further.
-// Says what is in force. Never fails: a kernel that has less gives less.
-Confinement confine(bool starts_programs) noexcept;
+// second one. What a launcher starts inherits its filter, and confines itself further. Says what is
+// in force. Never fails: a kernel that has less gives less.
+Confinement confine(ProcessKind kind) noexcept;
 
 // For good, of a process that is about to read a secret: it leaves no core dump, and to other
 // processes of its user its memory, environment and descriptors are closed (PR_SET_DUMPABLE), but

@@ -43,6 +43,20 @@ std::optional<std::uint64_t> number_in(const Path& path) {
   return take_number(text);
 }
 
+// The number behind a word that begins a line.
+std::optional<std::uint64_t> number_after(std::string_view text, std::string_view word) noexcept {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.starts_with(word)) {
+      line.remove_prefix(word.size());
+      return take_number(line);
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return std::nullopt;
+}
+
 std::string_view take_until(std::string_view& text, char end) noexcept {
   const std::string_view part = text.substr(0, text.find(end));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -122,6 +136,23 @@ std::optional<std::uint64_t> ControlGroup::memory_bytes() const {
     if (limit && *limit < kNoLimitBytes) {
       keep_least(least, *limit);
     }
+  });
+  return least;
+}
+
+std::optional<std::uint64_t> ControlGroup::memory_left_bytes() const {
+  std::optional<std::uint64_t> least;
+  for_each_group("memory", [&least](const Path& group, bool is_v2) {
+    const auto limit = number_in(group / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
+    if (!limit || *limit >= kNoLimitBytes) {
+      return;
+    }
+    const auto used = number_in(group / (is_v2 ? "memory.current" : "memory.usage_in_bytes"));
+    const std::uint64_t pages = number_after(content_of(group / "memory.stat"),
+                                             is_v2 ? "inactive_file " : "total_inactive_file ")
+                                    .value_or(0);
+    const std::uint64_t kept = used.value_or(0) - std::min(pages, used.value_or(0));
+    keep_least(least, *limit - std::min(kept, *limit));
   });
   return least;
 }

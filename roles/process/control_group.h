@@ -29,6 +29,9 @@ class ControlGroup {
   // How many processors' time it may have, e.g. 1.5; above 0.
   [[nodiscard]] std::optional<double> processors() const;
   [[nodiscard]] std::optional<std::uint64_t> memory_bytes() const;
+  // How much of that is left: the limit without what its processes use, but for pages of files that
+  // the kernel gives up for them.
+  [[nodiscard]] std::optional<std::uint64_t> memory_left_bytes() const;
 
  private:
   // For each group of the tree that has `resource` ("cpu"), from its own to the root's.

@@ -34,8 +34,7 @@ constexpr int kNotConfined = 255;
 int within(const Reach& reach, const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) {
-    constexpr bool kStartsPrograms = true;  // what is refused here is not by the filter of calls
-    static_cast<void>(confine(kStartsPrograms));
+    static_cast<void>(confine(ProcessKind::kPrograms));  // which refuses nothing of what is tried
     _exit(keep_within(reach).is_in_force ? act() : kNotConfined);
   }
   int status = 0;

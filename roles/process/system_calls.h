@@ -1,0 +1,47 @@
+// Which system calls each kind of process of this file makes: the one table of them. The filter of
+// calls (call_filter.h) refuses the rest.
+//
+// tests/process/system_calls_test.cc runs processes of each kind and holds the table against every
+// call that they make: a call that is missing here fails the test, and so does a call that none of
+// the runs make and that has no reason here.
+//
+// Constant data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace disttf::roles {
+
+// What kind of process one is, by what it does with the system.
+enum class ProcessKind : std::uint8_t {
+  kPs,
+  kTrainer,  // a worker, a chief, and the driver of servers
+  kEvaluator,
+  kServe,
+  kCommand,   // one that a person waits for: predict, export, show, status, doctor
+  kLauncher,  // starts tasks, which are this same file: launch, server
+  kPrograms,  // starts programs of others: launch -- COMMAND. It has no list
+};
+inline constexpr std::size_t kListedKinds = 6;  // those before kPrograms
+
+[[nodiscard]] std::string_view name_of(ProcessKind kind) noexcept;
+
+struct SystemCall {
+  int number = 0;
+  std::string_view name;
+  std::uint8_t kinds = 0;  // a bit for each kind, 1 << kind
+  // What it is for, where not every process of these kinds makes it. Empty: each does.
+  std::string_view reason = {};
+
+  [[nodiscard]] constexpr bool is_of(ProcessKind kind) const noexcept {
+    return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;
+  }
+};
+
+// Those of the processor that this is built for; the most frequent ones first.
+[[nodiscard]] std::span<const SystemCall> system_calls() noexcept;
+
+}  // namespace disttf::roles
