@@ -113,6 +113,10 @@ float initial_state_value(std::string_view tensor) noexcept {
   return 0.0F;
 }
 
+std::size_t state_tensors(const OptimizerSpec& spec) noexcept {
+  return rule(spec.kind).state.size() + (spec.average_decay != 0.0F ? 1 : 0);
+}
+
 void validate(const OptimizerSpec& spec) {
   constexpr std::string_view kPositive = "a finite number above 0";
   constexpr std::string_view kFraction = "at least 0 and below 1";

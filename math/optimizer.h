@@ -57,6 +57,8 @@ namespace disttf::math {
                                           bool is_convolutional = false) noexcept;
 // What a new optimizer fills its state tensor of this name with; 0 where none has such a one.
 [[nodiscard]] float initial_state_value(std::string_view tensor) noexcept;
+// How many tensors, each as long as the parameters, an optimizer of that kind keeps.
+[[nodiscard]] std::size_t state_tensors(const OptimizerSpec& spec) noexcept;
 
 // Throws std::invalid_argument with one sentence: the field, its value, what is allowed. All
 // fields are checked, those of other kinds too.

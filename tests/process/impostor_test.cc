@@ -3,9 +3,13 @@
 // sentence, the connection closed, and what the ps holds stays as it was.
 #include "tests/process/impostor.h"
 
+#include <sys/resource.h>
+
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <string>
 #include <system_error>
 
 #include "data/digits.h"
@@ -71,6 +75,30 @@ TEST_F(Impostor, PublishesAModelThatIsTooLarge) {
   config_.model.kind = math::ModelKind::kMlp;
   config_.model.hidden = {1'000'000, 1'000'000};
   expect_refused(connect(), publish(), "hidden_units");
+}
+
+// The ps takes none of it before it knows that there is enough.
+TEST_F(Impostor, PublishesAModelForWhichThereIsNoMemory) {
+  const rlimit limit{.rlim_cur = std::size_t{1} << 30U, .rlim_max = std::size_t{1} << 30U};
+  ASSERT_EQ(prlimit(ps_->pid(), RLIMIT_AS, &limit, nullptr), 0);
+  config_.model.kind = math::ModelKind::kMlp;
+  config_.model.hidden = {30'000, 4'000};
+  expect_refused(connect(), publish(), " MiB are available");
+  std::ifstream status("/proc/" + std::to_string(ps_->pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) {
+      EXPECT_LT(std::stoul(line.substr(6)), 200'000U) << "KiB, at most";
+    }
+  }
+}
+
+// Its shard is made on another thread; the ps goes on from there.
+TEST_F(Impostor, PublishesALargeModelAndIsAnswered) {
+  config_.model.kind = math::ModelKind::kMlp;
+  config_.model.hidden = {5'000};
+  size_ = math::layout_of(config_.model).size();
+  start_run();
+  expect_parameters_unchanged();
 }
 
 TEST_F(Impostor, PublishesBatchesThatAreTooLargeForTheModel) {

@@ -51,8 +51,8 @@ void PsCore::add_range(Clock::time_point now) {
   const auto replica = static_cast<std::uint8_t>(ranges_.size());
   RangeState::MakeArena make_arena;
   if (make_arena_) {
-    make_arena = [this, replica](std::size_t floats, std::size_t trainers) {
-      return make_arena_(replica, floats, trainers);
+    make_arena = [this, replica](const RunConfig& config, math::Range range) {
+      return make_arena_(replica, config, range);
     };
   }
   ranges_.push_back(

@@ -78,7 +78,7 @@ class PsCore {
   // `task` must outlive it. `make_arena`: as RangeReplica's, for its range `replica`; may be empty.
   // `threads`: that may compute an update. `now`: when it begins to wait for everybody.
   using MakeArena =
-      std::function<Arena(std::uint8_t replica, std::size_t floats, std::size_t trainers)>;
+      std::function<Arena(std::uint8_t replica, const RunConfig& config, math::Range range)>;
   PsCore(const Task& task, std::size_t threads, MakeArena make_arena, Clock::time_point now);
 
   // --- connections

@@ -88,6 +88,13 @@ class RangeReplica {
                   const net::BodyInPlace& in_place = {});
   // What the plan said has been read.
   BodyPlan body(ConnectionId id, Clock::time_point now);
+  // The run that body() would begin here, where there is no shard yet: the shell may make its shard
+  // beside the loop (RangeState::prepared()), as a large one takes seconds.
+  struct Beginning {
+    std::string json;
+    RunConfig config;
+  };
+  [[nodiscard]] std::optional<Beginning> run_to_begin(ConnectionId id);
   // The update of this entry, that this host was to tell the other one, lies where that one takes
   // it also when this process is gone.
   void gave(ConnectionId to, ReplicationLog::Index entry, Clock::time_point now);

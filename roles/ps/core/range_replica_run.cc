@@ -31,6 +31,8 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
   } catch (const std::invalid_argument& error) {
     trainers_.disown(from.rank);
     return from.refuse(out_, kUsage, error.what());
+  } catch (const Failure& failure) {  // less memory than it takes
+    return from.refuse(out_, static_cast<ExitCode>(failure.exit_code()), failure.what());
   } catch (const std::bad_alloc&) {
     return from.refuse(out_, kError,
                        describe(task_.cluster, task_.self) +
@@ -52,6 +54,28 @@ RunConfig RangeReplica::config_to_begin(const std::string& json) {
     return state_.checked_config(json, has_views);  // throws
   }
   return config;
+}
+
+std::optional<RangeReplica::Beginning> RangeReplica::run_to_begin(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || state_.shard()) {
+    return std::nullopt;
+  }
+  const PeerConnection& from = found->second;
+  const bool is_published = from.part == PeerConnection::Part::kPublish && awaits_state();
+  if (!is_published && from.part != PeerConnection::Part::kConfig) {
+    return std::nullopt;
+  }
+  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
+  try {
+    const bool has_views = standing_ != net::Standing::kOnly;
+    const bool may_leave = is_empty() && leave_views_;  // as config_to_begin(), which leaves them
+    const RunConfig config = state_.checked_config(
+        json, has_views && may_leave ? std::nullopt : std::optional(has_views));
+    return Beginning{.json = std::move(json), .config = config};
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;  // body() refuses it
+  }
 }
 
 void RangeReplica::begin_run(const RunConfig& config, std::string json, ConnectionId chief) {

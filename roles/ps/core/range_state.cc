@@ -46,11 +46,12 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
   configuration_ = 0;
   best_ = {};
   drop_shard();  // its memory is needed for the new one
-  const std::size_t total = math::layout_of(config.model).size();
-  const math::Range range = math::shard_range(total, index_, task_.cluster.ps.size());
-  shard_ = std::make_shared<Shard>(
-      config, range, threads_,
-      make_arena_ ? make_arena_(Shard::arena_size(config, range), trainers()) : Arena{});
+  const std::shared_ptr<Shard> prepared = std::exchange(prepared_, nullptr);
+  if (prepared && prepared_json_ == json) {
+    shard_ = prepared;
+  } else {
+    shard_ = make_shard(config, make_arena_ ? make_arena_(config, range_of(config)) : Arena{});
+  }
   if (config.elastic()) {  // the chief task is no worker, but trains
     dealer_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
   }
@@ -59,6 +60,14 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
   }
   config_json_ = std::move(json);
   configuration_ = configuration_id(config_json_);
+}
+
+std::shared_ptr<Shard> RangeState::make_shard(const RunConfig& config, Arena arena) const {
+  return std::make_shared<Shard>(config, range_of(config), threads_, std::move(arena));
+}
+
+math::Range RangeState::range_of(const RunConfig& config) const {
+  return math::shard_range(math::layout_of(config.model).size(), index_, task_.cluster.ps.size());
 }
 
 void RangeState::drop_shard() noexcept {

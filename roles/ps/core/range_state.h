@@ -35,8 +35,8 @@ namespace disttf::roles {
 
 class RangeState {
  public:
-  // Memory for a shard, as Arena says; may be empty.
-  using MakeArena = std::function<Arena(std::size_t floats, std::size_t trainers)>;
+  // Memory for the shard of a run, as Arena says; may be empty.
+  using MakeArena = std::function<Arena(const RunConfig& config, math::Range range)>;
   // Of each update of a run with replicas, before the parameters change.
   using OnUpdate = std::function<void(const ShardUpdate&)>;
 
@@ -51,8 +51,17 @@ class RangeState {
   [[nodiscard]] RunConfig checked_config(const std::string& json,
                                          std::optional<bool> is_replicated) const;
   // A new shard takes the place of what was here. `json`: the same configuration, as it came.
-  // Throws std::bad_alloc; then there is none.
+  // Throws std::bad_alloc, and what `make_arena` throws; then there is none.
   void begin_run(const RunConfig& config, std::string json);
+  // The shard of such a run; callable from any thread. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<Shard> make_shard(const RunConfig& config, Arena arena) const;
+  // The next begin_run() with that configuration takes this shard and makes none.
+  void prepared(std::string json, std::shared_ptr<Shard> shard) {
+    prepared_json_ = std::move(json);
+    prepared_ = std::move(shard);
+  }
+  // This host's part of the parameters of such a run.
+  [[nodiscard]] math::Range range_of(const RunConfig& config) const;
 
   // --- a state
 
@@ -144,6 +153,8 @@ class RangeState {
   std::string config_json_;
   std::uint64_t configuration_ = 0;  // of config_json_
   std::shared_ptr<Shard> shard_;
+  std::string prepared_json_;  // of the next
+  std::shared_ptr<Shard> prepared_;
   std::optional<MicroBatchDealer> dealer_;  // of the shard, in an elastic run
   bool is_restored_ = false;
   net::Generation generation_ = 0;

@@ -32,6 +32,11 @@ std::size_t Shard::arena_size(const RunConfig& config, math::Range range) {
   return part_count(config) * part_size(range);
 }
 
+std::uint64_t Shard::bytes_taken(const RunConfig& config, math::Range range) {
+  const std::size_t states = math::state_tensors(config.optimizer);
+  return (std::uint64_t{arena_size(config, range)} + states * range.size()) * sizeof(float);
+}
+
 Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena arena)
     : config_(std::move(config)),
       range_(range),

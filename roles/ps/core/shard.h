@@ -163,6 +163,8 @@ class Shard {
   // How large an arena is, in floats, and on what boundary of floats each part of it begins: that
   // of a page, so that a trainer may map it alone.
   [[nodiscard]] static std::size_t arena_size(const RunConfig& config, math::Range range);
+  // How many bytes a new one takes: its arena, and the optimizer's state.
+  [[nodiscard]] static std::uint64_t bytes_taken(const RunConfig& config, math::Range range);
   static constexpr std::size_t kArenaAlignment = 4096 / sizeof(float);
   // Of the tensors behind a gradient, in floats: 64 bytes.
   static constexpr std::size_t kTensorAlignment = 64 / sizeof(float);

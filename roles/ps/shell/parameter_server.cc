@@ -34,8 +34,8 @@ ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
       train_dir_(std::move(train_dir)),
       core_(
           task_, threads_of(task_),
-          [this](std::uint8_t replica, std::size_t floats, std::size_t trainers) {
-            return range(replica).make_arena(floats, trainers);
+          [this](std::uint8_t replica, const RunConfig& config, math::Range range_of_run) {
+            return range(replica).make_arena(config, range_of_run);
           },
           Clock::now()),
       watch_timer_(context_) {}

@@ -1,7 +1,9 @@
 #include "roles/ps/shell/range_server.h"
 
 #include <algorithm>
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <exception>
 #include <limits>
 #include <random>
 #include <utility>
@@ -10,9 +12,11 @@
 #include "math/streaming.h"
 #include "net/transport/as_tuple.h"
 #include "net/wire/backoff.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/dial_host.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
 #include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
 
@@ -25,13 +29,30 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
+namespace {
+
+// The system gives 1 GB of memory in about half a second: a smaller shard takes a few milliseconds.
+constexpr std::uint64_t kMadeOnAnotherThread = std::uint64_t{16} << 20U;
+
+constexpr const char* kWhatARunTakes =
+    "its range of the parameters, the optimizer's state and one gradient of each trainer";
+
+}  // namespace
+
 RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
     : process_(process),
       task_(process.task()),
       core_(core),
       meter_(task_, core),
-      writer_(process.train_dir()) {
+      writer_(process.train_dir()),
+      shard_is_made_(process.context(), net::Clock::time_point::max()) {
   core_.take_rest_with([this](ConnectionId primary) { take_rest(primary); });
+}
+
+RangeServer::~RangeServer() {
+  if (maker_.joinable()) {
+    maker_.join();
+  }
 }
 
 // ---------------------------------------------------------------------------------- connections
@@ -94,7 +115,8 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
     process_.tell_clock();
     process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
-        (plan.is_body() && !co_await read_body(id, connection, plan))) {
+        (plan.is_body() &&
+         !co_await read_body(id, connection, plan, header.kind == FrameKind::kPublish))) {
       break;
     }
   }
@@ -112,7 +134,7 @@ BodyPlan RangeServer::body_came(ConnectionId id) {
 }
 
 asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPtr& connection,
-                                             BodyPlan plan) {
+                                             BodyPlan plan, bool publishes) {
   while (plan.is_body()) {
     if (plan.next == BodyPlan::Next::kDiscard) {
       if (co_await connection->discard_body(plan.bytes, task_.timeouts.silence)) {
@@ -123,6 +145,9 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
       if (co_await connection->read_body(place, task_.timeouts.silence)) {
         co_return false;
       }
+    }
+    if (publishes) {
+      co_await prepare_shard(id);
     }
     plan = body_came(id);
     process_.tell_clock();
@@ -168,7 +193,63 @@ asio::awaitable<void> RangeServer::keep_backup() {
 
 // ---------------------------------------------------------------------------------------- memory
 
-Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
+Arena RangeServer::make_arena(const RunConfig& config, math::Range range) {
+  release_memory();
+  require_memory(Shard::bytes_taken(config, range), describe(task_.cluster, task_.self),
+                 kWhatARunTakes);
+  const std::size_t floats = Shard::arena_size(config, range);
+  memory_ = make_parameter_memory(task_, floats, task_.cluster.trainer_count());
+  return arena_in(memory_, floats);
+}
+
+RangeServer::MadeShard RangeServer::make_shard(const RunConfig& config, math::Range range) {
+  const std::size_t floats = Shard::arena_size(config, range);
+  MadeShard made{.memory = make_parameter_memory(task_, floats, task_.cluster.trainer_count()),
+                 .shard = nullptr};
+  made.shard = core_.state().make_shard(config, arena_in(made.memory, floats));
+  return made;
+}
+
+asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
+  auto next = core_.run_to_begin(id);
+  while (next && maker_.joinable()) {  // another chief's
+    co_await shard_is_made_.async_wait(net::kAsTuple);
+    next = core_.run_to_begin(id);
+  }
+  if (!next) {
+    co_return;
+  }
+  const math::Range range = core_.state().range_of(next->config);
+  if (Shard::bytes_taken(next->config, range) < kMadeOnAnotherThread) {
+    co_return;
+  }
+  const auto made = std::make_shared<MadeShard>();
+  try {
+    release_memory();
+    require_memory(Shard::bytes_taken(next->config, range), describe(task_.cluster, task_.self),
+                   kWhatARunTakes);
+    maker_ = start_thread([this, made, config = next->config, range] {
+      try {
+        *made = make_shard(config, range);
+      } catch (const std::exception&) {
+        // The core tries once more, and says what is missing.
+      }
+      asio::post(process_.context(), [this] {
+        maker_.join();
+        shard_is_made_.cancel();
+      });
+    });
+  } catch (const std::exception&) {
+    co_return;  // no thread, or no memory: as above
+  }
+  co_await shard_is_made_.async_wait(net::kAsTuple);
+  if (made->shard && core_.run_to_begin(id)) {
+    memory_ = std::move(made->memory);
+    core_.state().prepared(std::move(next->json), std::move(made->shard));
+  }
+}
+
+void RangeServer::release_memory() {
   if (memory_) {  // whoever keeps it is not to leave anything there any more
     memory_->take_no_more();
     memory_->set_asleep(true);
@@ -176,12 +257,15 @@ Arena RangeServer::make_arena(std::size_t floats, std::size_t trainers) {
   }
   memory_.reset();  // it is needed for the new one
   backup_.reset();  // it was told of the shard before
-  memory_ = make_parameter_memory(task_, floats, trainers);
+}
+
+Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
+                            std::size_t floats) {
   Arena arena;
   arena.place_of_update = [this] { return place_of_update(); };
-  if (memory_) {
-    arena.floats = {reinterpret_cast<float*>(memory_->parameters().data()), floats};
-    arena.owner = memory_;
+  if (memory) {
+    arena.floats = {reinterpret_cast<float*>(memory->parameters().data()), floats};
+    arena.owner = memory;
     arena.streams = math::streaming_helps() && tasks_here(task_).trainers > 0;
   }
   return arena;

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,13 +36,16 @@ class RangeServer {
  public:
   // Both must outlive it; `core` is one of the process's.
   RangeServer(ParameterServer& process, RangeReplica& core);
+  ~RangeServer();
+  RangeServer(const RangeServer&) = delete;
+  RangeServer& operator=(const RangeServer&) = delete;
 
   // Frames of any channel but a state channel, which asks for cuts; either ends with it.
   asio::awaitable<void> serve_accepted(ConnectionId id, ConnectionPtr connection);
   asio::awaitable<void> serve_cuts(ConnectionPtr connection);
 
-  // Memory for the core's shard.
-  [[nodiscard]] Arena make_arena(std::size_t floats, std::size_t trainers);
+  // Memory for the core's shard. Throws Failure where the machine has less than the run takes.
+  [[nodiscard]] Arena make_arena(const RunConfig& config, math::Range range);
 
   // Whether what trainers and the range's other host leave in memory is looked at; and a look, as
   // net::ParameterMemory's.
@@ -71,7 +76,9 @@ class RangeServer {
                        const net::BodyInPlace& in_place);
   BodyPlan body_came(ConnectionId id);
   // The body of a frame, as the core plans it. False: the connection was refused, or broke.
-  asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan);
+  // `publishes`: it is a configuration.
+  asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan,
+                                  bool publishes);
   // nullptr: it has been lost, or was never made; or `asker` is closed.
   asio::awaitable<std::shared_ptr<const Cut>> whole_cut(const net::ServerConnection& asker,
                                                         std::uint64_t name,
@@ -85,6 +92,19 @@ class RangeServer {
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
   // Reaches the other host, and fills it, for as long as this one is the primary.
   asio::awaitable<void> keep_backup();
+
+  // Where the frame that has been read begins a run with a large shard: makes that on another
+  // thread, so that this one goes on answering. Returns when it is there, or cannot be.
+  asio::awaitable<void> prepare_shard(ConnectionId id);
+  struct MadeShard {
+    std::shared_ptr<net::ParameterMemory> memory;
+    std::shared_ptr<Shard> shard;
+  };
+  // Callable from any thread. Throws std::bad_alloc.
+  [[nodiscard]] MadeShard make_shard(const RunConfig& config, math::Range range);
+  [[nodiscard]] Arena arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
+                               std::size_t floats);
+  void release_memory();
 
   // Memory.
   [[nodiscard]] net::InPlaceTerms terms_of(std::size_t rank) const;
@@ -109,6 +129,8 @@ class RangeServer {
   UpdateShape updates_;                          // what it is told
   std::size_t updates_since_state_ = 0;          // see updates_per_state()
   bool has_told_way_ = false;                    // of the updates to the backup that is filled
+  asio::steady_timer shard_is_made_;             // never expires: cancelled when one has been made
+  std::thread maker_;                            // of a shard; joinable: one is being made
 };
 
 }  // namespace disttf::roles

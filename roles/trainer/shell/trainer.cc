@@ -13,6 +13,7 @@
 #include "math/random.h"
 #include "roles/model/core/trained_model.h"
 #include "roles/monitor/shell/process_facts.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
@@ -80,6 +81,12 @@ std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options
 math::ImageSet Trainer::train_set() const { return image_set(dataset_, dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
+  // What a chief has published is checked before any of it is taken: parameters, twice in elastic
+  // runs, gradients and, with top-k, what was not sent.
+  const std::uint64_t copies = 2 + gradients_in_memory(config);
+  require_memory(copies * math::layout_of(config.model).size() * sizeof(float),
+                 describe(options_.task.cluster, options_.task.self),
+                 "the parameters of the run and their gradients");
   try {
     allocate(config, configuration);
   } catch (const std::bad_alloc&) {

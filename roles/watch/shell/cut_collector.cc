@@ -10,6 +10,7 @@
 
 #include "math/model.h"
 #include "net/wire/backoff.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
@@ -187,6 +188,8 @@ void CutCollector::take_config(const std::string& json) {
     throw Failure(kError,
                   std::string("the chief published what this version cannot use: ") + error.what());
   }
+  require_memory(math::layout_of(config_.model).size() * sizeof(float), "this process",
+                 "the parameters of the run");
   config_json_ = json;
   parameters_ = math::AlignedVector(math::layout_of(config_.model).size());
   gone_since_ = net::Clock::now();
