@@ -256,4 +256,14 @@ roles::Reach reach_of(const RunServe& run, const Environment& environment) {
   return std::move(needs).take();
 }
 
+roles::Reach reach_of(const RunShow& run, const Environment& environment) {
+  Needs needs(environment);
+  for (const std::string& each : run.options.runs) needs.read(each);
+  if (run.options.page) {
+    needs.listen(run.options.page->port);
+    needs.of_address(run.options.page->files);
+  }
+  return std::move(needs).take();
+}
+
 }  // namespace disttf

@@ -13,5 +13,7 @@ namespace disttf {
 [[nodiscard]] roles::Reach reach_of(const RunDriver& run, const Environment& environment);
 [[nodiscard]] roles::Reach reach_of(const RunEvaluator& run, const Environment& environment);
 [[nodiscard]] roles::Reach reach_of(const RunServe& run, const Environment& environment);
+// With a page, which answers others; without one `show` ends at once.
+[[nodiscard]] roles::Reach reach_of(const RunShow& run, const Environment& environment);
 
 }  // namespace disttf

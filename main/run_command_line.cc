@@ -13,6 +13,8 @@
 #include "main/command_line.h"
 #include "main/store_command.h"
 #include "net/transport/descriptor_limit.h"
+#include "net/transport/secrets.h"
+#include "roles/process/confinement.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 #include "roles/store/shell/storage.h"
@@ -56,6 +58,9 @@ int run_command_line(const std::vector<std::string>& arguments) {
   roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
   try {
     const Environment environment = read_environment();
+    if (!value_of(environment, net::kSecretVariable).empty()) {
+      static_cast<void>(roles::keep_memory_private());  // whatever the command does with it
+    }
     roles::configure_stores(store_environment(environment));
     Invocation invocation = parse_command_line(arguments, environment);
     roles::set_up_log(invocation.log);

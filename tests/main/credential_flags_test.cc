@@ -4,11 +4,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "main/command_line.h"
+#include "main/run_command_line.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {
@@ -100,6 +103,25 @@ TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
   };
   EXPECT_EXIT(dumpable({}), testing::ExitedWithCode(1), "");
   EXPECT_EXIT(dumpable({{"DISTTF_SECRET", std::string(32, 's')}}), testing::ExitedWithCode(0), "");
+}
+
+// A launch makes its secret itself, and every command may find one in its variables.
+TEST(CommandLine, ALaunchAndWhoeverFindsASecretKeepTheirMemoryPrivate) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the leak detector looks into the process";
+#endif
+  const auto dumpable_after = [](const std::vector<std::string>& words) {
+    prctl(PR_SET_DUMPABLE, 1);
+    static_cast<void>(run_command_line(words));
+    _exit(prctl(PR_GET_DUMPABLE));
+  };
+  const std::vector<std::string> launch = {"launch", "--control=/none/x.sock", "--confine=false"};
+  EXPECT_EXIT(dumpable_after(launch), testing::ExitedWithCode(0), "--control: .* cannot be had");
+  unsetenv("DISTTF_SECRET");
+  EXPECT_EXIT(dumpable_after({"--version"}), testing::ExitedWithCode(1), "");
+  setenv("DISTTF_SECRET", std::string(32, 's').c_str(), 1);
+  EXPECT_EXIT(dumpable_after({"--version"}), testing::ExitedWithCode(0), "");
+  unsetenv("DISTTF_SECRET");
 }
 
 }  // namespace

@@ -134,6 +134,16 @@ TEST_F(ReachOf, AServiceReadsTheFoldersOfItsCertificateAndKey) {
   EXPECT_THAT(found.read, Contains(fs::path(at("tls"))));
 }
 
+TEST_F(ReachOf, AShownPageReadsItsRunsAndChangesNothing) {
+  fs::create_directory(at("run"));
+  const roles::Reach found = reach<RunShow>("show " + at("run") + " --page --page_port=8080");
+  EXPECT_THAT(found.read, Contains(fs::path(at("run"))));
+  EXPECT_THAT(found.changed,
+              UnorderedElementsAre("/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"));
+  EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(8080)));
+  EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53)));
+}
+
 TEST_F(ReachOf, ModelsThatComeToBeThereLaterAreReadWhereTheyWillBe) {
   fs::create_directory(at("later"));
   EXPECT_THAT(reach<RunServe>("serve " + at("later/models/x")).read,
