@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 
 namespace disttf {
-namespace {
-
-// "true" or "false" for any spelling of a boolean.
 std::optional<std::string> as_boolean(std::string_view word) {
   std::string lower(word);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -20,8 +16,6 @@ std::optional<std::string> as_boolean(std::string_view word) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 std::vector<std::string> normalize_arguments(std::span<const std::string> arguments,
                                              const std::function<bool(std::string_view)>& is_flag) {

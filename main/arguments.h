@@ -8,12 +8,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace disttf {
+
+// "true" or "false" for true, 1, yes, on, false, 0, no, off in any letter case; else nullopt.
+[[nodiscard]] std::optional<std::string> as_boolean(std::string_view word);
 
 // `is_flag`: whether "--name" is a boolean flag (it takes no value word of its own in CLI11).
 [[nodiscard]] std::vector<std::string> normalize_arguments(

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "main/toml.h"
+#include "main/toml_text.h"
 #include "math/layers/layer_fields.h"
 #include "math/layers/registry.h"
 #include "math/model_spec.h"
@@ -27,9 +27,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 // ends in __builtin_unreachable()). Nothing but a comment may have one here, so they become '?':
 // what had one elsewhere is refused as a word that does not exist.
 std::string as_ascii(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
-  std::string out(text);
+  std::string out(checked_utf8(text));
   std::ranges::replace_if(
       out, [](char c) { return static_cast<unsigned char>(c) > 0x7F; }, '?');
   return out;
@@ -53,9 +51,9 @@ class ModelFile {
   [[nodiscard]] std::vector<math::LayerSpec> layers(std::string_view text) const {
     toml::table root;
     try {
-      root = toml::parse(without_flags(as_ascii(text)), path_);
-    } catch (const toml::parse_error& error) {
-      refuse(error.source().begin.line, error.description());
+      root = parse_toml(without_flags(as_ascii(text)));
+    } catch (const TomlError& error) {
+      refuse(error.line(), error.what());
     }
     for (const auto& [key, value] : root) {
       if (key.str() != "layer") {

@@ -1,10 +1,13 @@
 #include "main/options_file.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <fstream>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "main/flags.h"
 #include "main/render/deployment.h"
@@ -26,12 +29,18 @@ bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
 }  // namespace
 
 std::string read_options_text(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostOptionsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty() || file.bad()) {
-    render::refuse("options", path, "a file that can be read and holds options as JSON");
+  if (!file.is_open() || file.bad()) {
+    render::refuse("options", path,
+                   "a file that can be read: " +
+                       std::generic_category().message(file.is_open() ? EIO : errno));
+  }
+  if (text.empty()) {
+    render::refuse("options", path, "a file that holds options as JSON: it is empty");
   }
   if (text.size() > kMostOptionsBytes) {
     render::refuse("options", path, "an options file: it has more than a MiB");
@@ -41,7 +50,9 @@ std::string read_options_text(const std::string& path) {
 
 void set_training_flag(CLI::App& app, const std::string& key, const std::string& value) {
   const std::string field = "--options: service.job_context";
-  CLI::Option* const option = app.get_option_no_throw("--" + key);
+  std::string flag = "--" + key;
+  std::replace(flag.begin() + 2, flag.end(), '-', '_');
+  CLI::Option* const option = app.get_option_no_throw(flag);
   if (option == nullptr || !is_training_flag(app, *option)) {
     throw std::invalid_argument(field + " has the key " + net::quoted(key) +
                                 "; expected a training flag, such as batch_size");

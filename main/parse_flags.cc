@@ -1,11 +1,14 @@
 #include "main/parse_flags.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,8 +95,15 @@ class WordCheck {
 
   void check_readable(const std::string& name, const std::string& path) const {
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
-      fail(name + ": " + net::quoted(path) + " is not a file that can be read");
+    int why = 0;
+    if (std::filesystem::is_directory(path, error)) {
+      why = EISDIR;
+    } else if (::access(path.c_str(), R_OK) != 0) {
+      why = errno;
+    }
+    if (why != 0) {
+      fail(name + ": " + net::quoted(path) +
+           " is not a file that can be read: " + std::generic_category().message(why));
     }
   }
 

@@ -73,14 +73,22 @@ bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
 
 std::vector<std::string> secret_lines(std::string_view text, const std::string& source,
                                       const SecretLines& allowed) {
+  // Editors on Windows put a byte order mark in front, which nobody sees.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   std::vector<std::string> lines;
-  while (!text.empty()) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     const bool is_good = !allowed.must_be_visible || std::ranges::all_of(line, is_visible);
-    if (!is_good || line.size() < allowed.least_bytes || line.size() > allowed.most_bytes) {
+    if (!is_good) {
+      throw std::invalid_argument(source + " has in line " + std::to_string(number) + " a " +
+                                  allowed.what +
+                                  " with a character that is not visible, or not ASCII");
+    }
+    if (line.size() < allowed.least_bytes || line.size() > allowed.most_bytes) {
       throw std::invalid_argument(
           source + " has a " + allowed.what + " of " + std::to_string(line.size()) +
           " bytes: allowed are " + std::to_string(allowed.least_bytes) + " to " +

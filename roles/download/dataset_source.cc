@@ -9,6 +9,7 @@
 #include "data/own/shown_text.h"
 #include "math/random.h"
 #include "net/transport/descriptor_limit.h"
+#include "net/wire/text.h"
 #include "roles/download/download.h"
 #include "roles/download/stored_data.h"
 #include "roles/process/log.h"
@@ -118,6 +119,31 @@ void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
   fetch_files(missing, download, interrupt);
 }
 
+// What is missing, and what to do about it.
+std::string not_to_be_had(const DatasetRow& dataset, const DataOptions& options) {
+  const std::filesystem::path directory = directory_of(dataset, options);
+  const std::vector<data::FileCheck> checks = data::check_files(directory, dataset.files());
+  std::vector<std::string> names;
+  for (std::size_t each = 0; each < checks.size(); ++each) {
+    const std::string name = remote_file(dataset.files().files[each]).name;
+    if (checks[each].state != data::FileState::kReady &&
+        std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  if (names.empty()) {
+    return fmt::format("--dataset {}", dataset.name);
+  }
+  return fmt::format(
+      "--dataset {}: {} {} not in {} and cannot be downloaded; copy {} there, name another "
+      "directory with --data_dir or another mirror with --data_url, or train on the built-in {} "
+      "with "
+      "--dataset {}",
+      dataset.name, fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
+      net::quoted(directory.string()), names.size() == 1 ? "it" : "them", built_in_dataset().name,
+      built_in_dataset().name);
+}
+
 data::Dataset open_downloaded(const DatasetRow& dataset, const DataOptions& options,
                               const net::Interrupt& interrupt) {
   const std::filesystem::path directory = directory_of(dataset, options);
@@ -204,7 +230,9 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
                                 net::descriptor_hint(error.code()));
     }
     if (options.dataset != nullptr) {
-      throw Failure(kBadData, error.what());
+      const bool is_missing = dynamic_cast<const DownloadError*>(&error) != nullptr;
+      throw Failure(kBadData, (is_missing ? not_to_be_had(wanted, options) + ": " : "") +
+                                  std::string(error.what()));
     }
     log_warning(std::string(wanted.word()) + " cannot be had, training on the built-in " +
                 std::string(substitute.name) + " instead (--dataset " + std::string(wanted.name) +

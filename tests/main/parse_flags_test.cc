@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 Flags flags_of(Command command, const std::string& line) {
   Flags flags;
@@ -220,8 +221,9 @@ constexpr Mistake kMistakes[] = {
     {"UrlWithoutScheme", "--data_url mirror/mnist",
      "--data_url: \"mirror/mnist\" does not begin with http:// or https://"},
     {"MissingConfigFile", "--config /no/such/file.toml",
-     "--config: \"/no/such/file.toml\" is not a file that can be read"},
-    {"DirectoryAsConfigFile", "--config /", "--config: \"/\" is not a file that can be read"},
+     "--config: \"/no/such/file.toml\" is not a file that can be read: No such file or directory"},
+    {"DirectoryAsConfigFile", "--config /",
+     "--config: \"/\" is not a file that can be read: Is a directory"},
 };
 
 INSTANTIATE_TEST_SUITE_P(ParseFlags, Mistakes, testing::ValuesIn(kMistakes),
@@ -276,6 +278,90 @@ TEST_F(ConfigFile, TakesPythonsBooleans) {
   EXPECT_TRUE(flags_with("").print_weights_hash);
 }
 
+TEST_F(ConfigFile, MayBeginWithAByteOrderMarkAndHaveHyphensAndCrLf) {
+  write("\xEF\xBB\xBF# from Windows\r\ntrain-steps = 5\r\n\"batch_size\" = 6\r\n");
+  EXPECT_EQ(flags_with("").settings.run.train_steps, 5U);
+  EXPECT_EQ(flags_with("").settings.run.batch_size, 6U);
+}
+
+TEST_F(ConfigFile, TakesEveryFormOfANumberThatTomlHas) {
+  for (const char* five_hundred :
+       {"500", "+500", "5_00", "0x1F4", "0x01_f4", "0o764", "0b1_1111_0100"}) {
+    write(std::string("train_steps = ") + five_hundred + "\n");
+    EXPECT_EQ(flags_with("").settings.run.train_steps, 500U) << five_hundred;
+  }
+  for (const char* quarter : {"0.25", "+0.25", "2.5e-1", "2.5E-1", "0.2_5", "25.0e-2"}) {
+    write(std::string("learning_rate = ") + quarter + "  # a comment\n");
+    EXPECT_EQ(flags_with("").settings.run.optimizer.learning_rate, 0.25F) << quarter;
+  }
+  write("seed = 18446744073709551615\n");  // beyond TOML's own whole numbers
+  EXPECT_THAT(refused(), StartsWith("--seed: 18446744073709551615 is not from 0 to "));
+}
+
+TEST_F(ConfigFile, RoundsANumberOnce) {
+  // Just above the middle of two floats, and exactly the middle once it is rounded to a double.
+  write("learning_rate = 1.00000005960464477539062500001\n");
+  EXPECT_EQ(flags_with("").settings.run.optimizer.learning_rate, 1.00000012F);
+}
+
+TEST_F(ConfigFile, TakesEveryFormOfATextThatTomlHas) {
+  for (const char* text :
+       {R"("a # b, c")", R"('a # b, c')", R"("""a # b, c""")", R"("\u0061 # b, c")"}) {
+    write(std::string("data_dir = ") + text + " # a comment\n");
+    EXPECT_EQ(flags_with("").data_dir, "a # b, c") << text;
+  }
+  write("data_dir = \"/srv/Z\u00fcrich~1\"\n");
+  EXPECT_EQ(flags_with("").data_dir, "/srv/Z\u00fcrich~1");
+  write("hidden_units = [\n  128,  # first\n  0x40,\n]\n");
+  EXPECT_THAT(flags_with("").settings.run.model.hidden, ElementsAre(128, 64));
+}
+
+TEST_F(ConfigFile, MayLackQuotes) {
+  write("optimizer = sgd # a comment\nhidden_units = 128,64\ndata_dir = ./a b\n");
+  EXPECT_EQ(flags_with("").settings.run.optimizer.kind, math::OptimizerKind::kSgd);
+  EXPECT_THAT(flags_with("").settings.run.model.hidden, ElementsAre(128, 64));
+  EXPECT_EQ(flags_with("").data_dir, "./a b");
+}
+
+struct WrongFile {
+  const char* text;
+  const char* sentence;  // behind "--config: FILE, "
+};
+
+TEST_F(ConfigFile, ThatIsWrongIsOneSentenceWithTheLine) {
+  const std::vector<WrongFile> files = {
+      {"train_steps = 5\ntrain_steps = 6\n",
+       "line 2: \"train_steps\" is given twice; once is allowed"},
+      {"train_steps = 5\n\ntrain-steps = 6\n",
+       "line 3: \"train-steps\" is \"train_steps\" once more; once is allowed"},
+      {"# a\ntrain_steps 5\n",
+       "line 2: \"train_steps 5\" is not TOML, which has key = value in each "
+       "line and texts in quotes (expected '=', saw '5')"},
+      {"optimizer = \"sgd\n",
+       "line 1: \"optimizer = \\\"sgd\" has no closing quote on its line, or a control character "
+       "in "
+       "the text"},
+      {"train_steps =\n", "line 1: \"train_steps =\" has no value behind the ="},
+      {"hidden_units = [1,\n2\n", "line 2: the array has no closing ]"},
+      {"train_steps = [5, 6]\n", "line 1: train_steps takes one value, not an array"},
+      {"hidden_units = []\n",
+       "line 1: hidden_units: the array is empty; it needs at least one value"},
+      {"seed = 1979-05-27\n", "line 1: seed is a table, a date or an array within an array"},
+      {"seed = { a = 1 }\n", "line 1: seed is a table, a date or an array within an array"},
+      {"train_steps = 5\rseed = 2\r",
+       "line 1: lines end with CR alone; save the file with LF or CRLF line ends"},
+  };
+  for (const WrongFile& file : files) {
+    write(file.text);
+    EXPECT_THAT(refused(), StartsWith("--config: " + path_ + ", " + file.sentence));
+  }
+  write(std::string("\xFF\xFEt\0r\0", 6));
+  EXPECT_EQ(refused(), "--config: " + path_ + ", line 1: the file is UTF-16; save it as UTF-8");
+  write(std::string("seed = 1\nseed\0", 14));
+  EXPECT_EQ(refused(),
+            "--config: " + path_ + ", line 2: a zero byte; a text file in UTF-8 has none");
+}
+
 TEST_F(ConfigFile, MayBeEmpty) {
   write("");
   EXPECT_EQ(flags_with("").settings.run.batch_size, 100U);
@@ -283,7 +369,10 @@ TEST_F(ConfigFile, MayBeEmpty) {
 
 TEST_F(ConfigFile, WithAnUnknownKeyIsRefused) {
   write("batch_siz = 50\n");
-  EXPECT_THAT(refused(), HasSubstr("--config: \"batch_siz\" is not a flag of disttf worker"));
+  EXPECT_THAT(
+      refused(),
+      StartsWith("--config: \"batch_siz\" is not a flag of disttf worker, so not a key of " +
+                 path_ + " (line 1; "));
 }
 
 TEST_F(ConfigFile, WithASectionIsRefused) {

@@ -225,8 +225,9 @@ TEST_F(GcsTest, WhoIsNobodyIsToldSoInOneSentence) {
                     HasSubstr("metadata server")));
   Variables who = nobody();
   who["GOOGLE_APPLICATION_CREDENTIALS"] = "none.json";
-  EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
-              HasSubstr("GOOGLE_APPLICATION_CREDENTIALS: \"none.json\" cannot be read"));
+  EXPECT_THAT(
+      refusal({"ls", "gs://bucket"}, kExitBadData, who),
+      HasSubstr("GOOGLE_APPLICATION_CREDENTIALS: \"none.json\" cannot be read: No such file"));
   std::ofstream(scratch() / "other.json") << R"({"type": "impersonated_service_account"})";
   who["GOOGLE_APPLICATION_CREDENTIALS"] = "other.json";
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),

@@ -157,6 +157,14 @@ TEST_F(Launch, EndsWithASentenceWhenTrainingDiverges) {
   EXPECT_EQ(job.standard_output(), "");
 }
 
+// The last layer's biases recover, so the loss is that of guessing again; the weights are huge.
+TEST_F(Launch, EndsWithASentenceWhenItHasDivergedAndOnlyGuesses) {
+  Process& job = launch({"--optimizer=sgd", "--learning_rate=1000", "--train_steps=300"});
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "training has diverged; a lower --learning_rate than 1000 may help"));
+  EXPECT_EQ(job.standard_output(), "");
+}
+
 // Adam at ten times its rate: in the first steps the loss is several times that of guessing.
 TEST_F(Launch, ALossThatLeapsAndComesBackIsNoFailure) {
   Process& job = launch({"--learning_rate=0.1", "--train_steps=300", "--log_every=1"});

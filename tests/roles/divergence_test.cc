@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <vector>
 
 namespace disttf::roles {
 namespace {
@@ -11,11 +13,13 @@ constexpr double kGuessing = 2.302585;  // one of ten
 constexpr std::size_t kRows = 5000;
 
 // `accuracy` of 5000 images right.
-Learning judged(double cross_entropy, double accuracy) {
+Learning judged(double cross_entropy, double accuracy, double weights = 0.1,
+                std::size_t classes = 10) {
   return judge({.loss = cross_entropy,
                 .correct = static_cast<std::size_t>(accuracy * static_cast<double>(kRows)),
-                .rows = kRows},
-               kGuessing);
+                .rows = kRows,
+                .classes = classes},
+               kGuessing, weights);
 }
 
 TEST(Divergence, IsALossThatIsNoNumber) {
@@ -29,6 +33,41 @@ TEST(Divergence, IsAFiniteLossFarAboveGuessing) {
   EXPECT_EQ(judged(857, 0.1), Learning::kDiverged);
   EXPECT_EQ(judged(24, 0.1), Learning::kDiverged);
   EXPECT_EQ(judged(227, 0.1554), Learning::kDiverged);
+}
+
+// What is left once the biases of the last layer have recovered; figures of runs.
+TEST(Divergence, IsALossOfGuessingWithHugeWeights) {
+  EXPECT_EQ(judged(2.24125, 0.1277, 237), Learning::kDiverged) << "adam at rate 50";
+  EXPECT_EQ(judged(2.12, 0.1558, 237), Learning::kDiverged) << "adam at rate 50";
+  EXPECT_EQ(judged(2.30635, 0.0982, 2e7), Learning::kDiverged) << "sgd at rate 1000";
+  EXPECT_EQ(judged(2.30189, 0.1135, 54.6), Learning::kDiverged) << "sgd at rate 20";
+  EXPECT_EQ(judged(0.3, 0.9, 237), Learning::kLearned) << "it came back";
+  EXPECT_EQ(judged(1.2, 0.45, 237), Learning::kLearned) << "it has learned something";
+  EXPECT_EQ(judged(2.3, 0, 237, 0), Learning::kNothing) << "labels that are numbers have any size";
+}
+
+TEST(Divergence, IsAWeightThatIsNotFinite) {
+  EXPECT_EQ(judged(2.3, 0.1, std::numeric_limits<double>::quiet_NaN()), Learning::kDiverged);
+  EXPECT_EQ(judged(0.1, 0.99, std::numeric_limits<double>::infinity()), Learning::kDiverged);
+}
+
+TEST(Divergence, OfTwoClassesIsJudgedWhereHalfAreRight) {
+  EXPECT_EQ(judged(857, 0.5, 300, 2), Learning::kDiverged);
+  EXPECT_EQ(judged(30, 0.7, 300, 2), Learning::kLearned);
+}
+
+TEST(Divergence, MeasuresTrainedParametersAlone) {
+  math::ParameterLayout layout;
+  layout.add("w", {2});
+  layout.add("mean", {1}, false, 0.9F);
+  std::vector<float> parameters(layout.size());
+  parameters[layout.variables()[0].offset] = 6;
+  parameters[layout.variables()[0].offset + 1] = 8;
+  EXPECT_DOUBLE_EQ(root_mean_square(layout, parameters), std::sqrt(50.0));
+  parameters[layout.variables()[1].offset] = 1e6F;
+  EXPECT_DOUBLE_EQ(root_mean_square(layout, parameters), std::sqrt(50.0));
+  parameters[layout.variables()[0].offset] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(root_mean_square(layout, parameters)));
 }
 
 // A perceptron is as sure of what it gets wrong as of what it gets right.

@@ -76,10 +76,10 @@ std::optional<GoogleCredentials::Found> GoogleCredentials::from_files() const {
     if (folder.empty()) return std::nullopt;
     path = folder + "/application_default_credentials.json";
   }
-  const std::string text = small_file(path);
+  std::string why = "is empty";
+  const std::string text = small_file(path, &why);
   if (text.empty() && !is_named) return std::nullopt;
   Found found{.identity = {}, .federated = {}, .path = path};
-  std::string why = "cannot be read";
   auto identity = text.empty() ? std::nullopt : google_identity_from(text, why);
   const bool is_federated = identity && identity->kind == GoogleIdentity::Kind::kFederated;
   if (is_federated) found.federated = federated_identity_from(text, why);

@@ -136,13 +136,14 @@ void pause_before_try(int next, std::string_view retry_after, const std::string&
   interrupt.wait_until(net::Clock::now() + wait);
 }
 
-std::string small_file(const std::string& path) {
+std::string small_file(const std::string& path, std::string* why) {
   if (path.empty()) return {};
   try {
     data::PosixFileSystem disk;
     const auto bytes = data::read_file(disk, path, kMaxSmallFileBytes);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  } catch (const std::system_error&) {
+  } catch (const std::system_error& error) {
+    if (why != nullptr) *why = "cannot be read: " + error.code().message();
     return {};
   }
 }

@@ -96,7 +96,8 @@ struct PatientQuestion {
 void pause_before_try(int next, std::string_view retry_after, const std::string& what,
                       const net::Interrupt& interrupt);
 
-// Empty: it cannot be read.
-[[nodiscard]] std::string small_file(const std::string& path);
+// A file of credentials. Empty: it cannot be read, or is empty.
+// `why`: where not null, gets the end of a sentence about a file that cannot be read.
+[[nodiscard]] std::string small_file(const std::string& path, std::string* why = nullptr);
 
 }  // namespace disttf::roles

@@ -14,7 +14,9 @@ SetEvaluations evaluate_sets(math::Model& model, std::span<const float> paramete
   const auto of = [&](const data::Split& split) {
     return model.evaluate(parameters, image_set(dataset, split), test_shifts);
   };
-  return {.validation = of(dataset.validation), .test = of(dataset.test)};
+  return {.validation = of(dataset.validation),
+          .test = of(dataset.test),
+          .weights = root_mean_square(model.layout(), parameters)};
 }
 
 std::string evaluation_line(std::uint64_t step, const SetEvaluations& found) {
@@ -30,7 +32,7 @@ std::string diverged_text(const RunConfig& config) {
 std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step,
                                      const SetEvaluations& found) {
   const double guessing = math::loss_type(config.model.loss).of_guessing(config.model.classes);
-  const Learning learning = judge(found.validation, guessing);
+  const Learning learning = judge(found.validation, guessing, found.weights);
   if (learning == Learning::kLearned) {
     return std::nullopt;
   }
@@ -38,7 +40,8 @@ std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step
       fmt::format("the validation {} is {:.6g} after step {}, that of guessing {:.4g}",
                   loss_word(found.validation), found.validation.loss, step, guessing);
   if (learning == Learning::kDiverged) {
-    return Failure(kError, what + ": " + diverged_text(config));
+    return Failure(kError, fmt::format("{}, and the root mean square of the weights is {:.3g}: {}",
+                                       what, found.weights, diverged_text(config)));
   }
   log_warning(what + ": the model has learnt next to nothing");
   return std::nullopt;

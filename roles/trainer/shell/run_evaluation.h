@@ -20,6 +20,7 @@ namespace disttf::roles {
 struct SetEvaluations {
   math::Evaluation validation;
   math::Evaluation test;
+  double weights = 0;  // the root mean square of the trained parameters
 };
 // REQUIRES: as Model::evaluate().
 [[nodiscard]] SetEvaluations evaluate_sets(math::Model& model, std::span<const float> parameters,
