@@ -33,6 +33,14 @@ struct Found {
 // MPI and torchrun: throws with what to do instead, when one of them has started several tasks.
 void refuse_rank_only_launchers(const Environment&);
 
+// A sentence for each engine whose variables say that this process is one of several tasks, though
+// they do not say where the others are. MPI is above.
+[[nodiscard]] std::vector<std::string> signs_of_several_tasks(const Environment&);
+
+// A batch script's body or a shell of a Slurm job of several tasks or nodes: the sentence that says
+// so. nullopt: no such job, or a task of a step.
+[[nodiscard]] std::optional<std::string> slurm_job_without_step(const Environment&);
+
 // --- flags.cc ---
 
 [[nodiscard]] bool has_host_lists(const ClusterFlags& flags) noexcept;

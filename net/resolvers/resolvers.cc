@@ -89,12 +89,38 @@ constexpr std::array kVariables = {
     "SLURM_LOCALID",
     "SLURM_GTIDS",
     "SLURM_DISTRIBUTION",
+    "SLURM_JOB_ID",
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_NNODES",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_HET_SIZE",
+    "SLURM_PACK_SIZE",
     "MARATHON_APP_ID",
     "PORT0",
     "OMPI_COMM_WORLD_RANK",
     "OMPI_COMM_WORLD_SIZE",
     "PMI_RANK",
     "PMI_SIZE",
+    "PMIX_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "MV2_COMM_WORLD_SIZE",
+    "JSM_NAMESPACE_RANK",
+    "JSM_NAMESPACE_SIZE",
+    "FLUX_TASK_RANK",
+    "FLUX_JOB_SIZE",
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "PBS_NUM_NODES",
+    "PBS_NP",
+    "NHOSTS",
+    "LSB_DJOB_NUMPROC",
+    "AWS_BATCH_JOB_NUM_NODES",
+    "CLOUD_RUN_TASK_COUNT",
+    "BATCH_TASK_COUNT",
+    "VC_WORKER_NUM",
+    "KUBERNETES_SERVICE_HOST",
     "RANK",
     "WORLD_SIZE",
     "GROUP_RANK",
@@ -222,7 +248,20 @@ struct Answer {
     result.warnings.push_back(std::string(resolver.sign) +
                               " is set, but without --task_hosts this task trains alone");
   }
+  for (std::string& sentence : signs_of_several_tasks(environment)) {
+    result.warnings.push_back(std::move(sentence));
+  }
   return result;
+}
+
+// The flags describe a part of a cluster, and no resolver knows the rest.
+[[nodiscard]] Answer ask_flags_alone(const ClusterFlags& flags, const Environment& environment) {
+  try {
+    return {&kResolvers.front(), find_in_flags_alone(flags)};
+  } catch (const std::invalid_argument& error) {
+    const auto slurm = slurm_job_without_step(environment);
+    throw std::invalid_argument(error.what() + (slurm ? "; " + *slurm : std::string()));
+  }
 }
 
 }  // namespace
@@ -242,7 +281,7 @@ Resolution find_cluster(const ClusterFlags& flags, const Environment& environmen
   refuse_rank_only_launchers(environment);
   const bool meant =
       flags.job || flags.task_index || has_counts(flags) || !flags.task_hosts.empty();
-  if (meant) return resolution_of({&kResolvers.front(), find_in_flags_alone(flags)}, flags);
+  if (meant) return resolution_of(ask_flags_alone(flags, environment), flags);
   return local(environment);
 }
 

@@ -142,6 +142,21 @@ void check_own_node(const Environment& environment, const Step& step) {
   return counts;
 }
 
+// A component of a heterogeneous step has ranks of the whole step, but nodes and a number of tasks
+// of its own. (Before Slurm 20.02 such jobs were called packs.)
+void refuse_heterogeneous(const Environment& environment) {
+  for (const char* name : {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
+    const std::string_view size = variable(environment, name).value_or("1");
+    if (size == "1") continue;
+    fail(std::string(name) + " is " + net::quoted(size) +
+         ": Slurm tells a task of a heterogeneous step the nodes of its own component only; start "
+         "a step of one component (env -u " +
+         name +
+         " srun --het-group=0), give each task --job_name, --task_index, --ps_hosts and "
+         "--worker_hosts, or say --resolver local");
+  }
+}
+
 [[nodiscard]] std::vector<std::string> hosts_by_place(const Step& step) {
   std::vector<std::string> hosts;
   for (const Seat& seat : step.by_rank) hosts.push_back(step.nodes[seat.node]);
@@ -174,9 +189,24 @@ void check_own_node(const Environment& environment, const Step& step) {
 
 }  // namespace
 
+std::optional<std::string> slurm_job_without_step(const Environment& environment) {
+  if (!variable(environment, "SLURM_JOB_ID") || variable(environment, kNodes)) return std::nullopt;
+  for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_JOB_NUM_NODES", "SLURM_NNODES",
+                           "SLURM_NTASKS_PER_NODE", "SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
+    const auto count = variable(environment, name);
+    if (count && *count != "1" && *count != "0") {
+      return std::string(name) + " is " + net::quoted(*count) +
+             ", but this process is not a task of a step: srun starts all tasks of the job, as in "
+             "srun disttf train";
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Found> find_in_slurm_step(const ClusterFlags& flags, const Environment& environment) {
   // The body of a batch script and a shell in an allocation are no steps of several tasks.
   if (!variable(environment, kNodes) || !variable(environment, kRank)) return std::nullopt;
+  refuse_heterogeneous(environment);
   Step step;
   step.tasks = number(environment, kTasks);
   if (step.tasks < 2) return std::nullopt;

@@ -326,6 +326,10 @@ INSTANTIATE_TEST_SUITE_P(
               {"GROUP_RANK", "0"},
               {"LOCAL_WORLD_SIZE", "2"}},
              "RANK is \"0\" of WORLD_SIZE \"2\": torchrun"},
+        Case{"Mvapich", {}, {{"MV2_COMM_WORLD_RANK", "0"}, {"MV2_COMM_WORLD_SIZE", "2"}}, "MV2_"},
+        Case{"Jsrun", {}, {{"JSM_NAMESPACE_RANK", "0"}, {"JSM_NAMESPACE_SIZE", "2"}}, "JSM_"},
+        Case{"Flux", {}, {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}}, "FLUX_"},
+        Case{"Horovod", {}, {{"HOROVOD_RANK", "0"}, {"HOROVOD_SIZE", "2"}}, "HOROVOD_"},
         Case{"Hostile",
              {},
              {{"OMPI_COMM_WORLD_RANK", std::string(10'000, '\n')},
@@ -351,6 +355,76 @@ INSTANTIATE_TEST_SUITE_P(
              "flags: ps 0" + kPw},
         Case{"RankOfSomethingElse", {}, {{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "local"}),
     kNameOf);
+
+// ---- Several tasks, each of which would train alone ----
+
+class Alone : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Alone, IsAWarning) {
+  const Resolution resolution = find_cluster(GetParam().flags, GetParam().environment);
+  EXPECT_EQ(resolution.resolver, "local");
+  ASSERT_EQ(resolution.warnings.size(), GetParam().answer.empty() ? 0U : 1U);
+  if (!GetParam().answer.empty()) {
+    EXPECT_THAT(resolution.warnings[0], ::testing::StartsWith(GetParam().answer));
+    EXPECT_THAT(resolution.warnings[0], ::testing::HasSubstr("trains alone"));
+  }
+  const auto listed = resolver_variables();
+  for (const auto& [name, value] : GetParam().environment) {
+    EXPECT_EQ(std::ranges::count(listed, std::string_view(name)), 1) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Resolvers, Alone,
+    ::testing::Values(
+        Case{"SlurmBatchBody",
+             {},
+             {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}},
+             "SLURM_NTASKS is \"4\", but this process is not a task of a step: srun starts all"},
+        Case{"SlurmNodes", {}, {{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NUM_NODES", "2"}}, "SLURM_JOB_"},
+        Case{"SlurmOldNames", {}, {{"SLURM_JOB_ID", "7"}, {"SLURM_NPROCS", "2"}}, "SLURM_NPROCS"},
+        Case{"SlurmHeterogeneousJob",
+             {},
+             {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "1"}, {"SLURM_HET_SIZE", "2"}},
+             "SLURM_HET_SIZE is"},
+        Case{"SlurmJobOfOneTask",
+             {},
+             {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_NUM_NODES", "1"}},
+             ""},
+        Case{"SlurmStepOfOneTask",
+             {},
+             {{"SLURM_JOB_ID", "7"},
+              {"SLURM_JOB_NUM_NODES", "4"},
+              {"SLURM_STEP_NODELIST", "n1"},
+              {"SLURM_STEP_NUM_TASKS", "1"},
+              {"SLURM_PROCID", "0"},
+              {"PMIX_RANK", "0"}},
+             ""},
+        Case{"Pmix", {}, {{"PMIX_RANK", "3"}}, "PMIX_RANK is \"3\" (PMIx)"},
+        Case{"Pbs", {}, {{"PBS_NP", "8"}}, "PBS_NP is \"8\" (PBS)"},
+        Case{"GridEngine", {}, {{"NHOSTS", "2"}}, "NHOSTS is"},
+        Case{"Lsf", {}, {{"LSB_DJOB_NUMPROC", "2"}}, "LSB_DJOB_NUMPROC is"},
+        Case{"AwsBatch", {}, {{"AWS_BATCH_JOB_NUM_NODES", "2"}}, "AWS_BATCH_JOB_NUM_NODES is"},
+        Case{"CloudRun", {}, {{"CLOUD_RUN_TASK_COUNT", "2"}}, "CLOUD_RUN_TASK_COUNT is"},
+        Case{"CloudRunOfOne", {}, {{"CLOUD_RUN_TASK_COUNT", "1"}}, ""},
+        Case{"GoogleBatch", {}, {{"BATCH_TASK_COUNT", "2"}}, "BATCH_TASK_COUNT is"},
+        Case{"Volcano", {}, {{"VC_WORKER_NUM", "2"}}, "VC_WORKER_NUM is"},
+        Case{"IndexedJobWithoutTaskHosts",
+             {},
+             {{"JOB_COMPLETION_INDEX", "1"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}},
+             "JOB_COMPLETION_INDEX is set"},
+        Case{"StatefulSetWithoutTaskHosts",
+             {},
+             {{"HOSTNAME", "mnist-worker-0.mnist"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}},
+             "the host name \"mnist-worker-0\" is that of one pod of several"},
+        Case{"AMachineWithSuchAName", {}, {{"HOSTNAME", "lab-worker-0"}}, ""}),
+    kNameOf);
+
+TEST(Resolvers, CountsInASlurmBatchBodyNameSrun) {
+  EXPECT_THAT(
+      told({.ps = 1, .workers = 3}, {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}}),
+      ::testing::HasSubstr("SLURM_NTASKS is \"4\", but this process is not a task of a step"));
+}
 
 TEST(Variables, AreListedForMainToRead) {
   const auto names = resolver_variables();

@@ -24,6 +24,7 @@ struct Task {
   const char* local = "0";
   const char* ranks_here = nullptr;
   const char* distribution = nullptr;
+  const char* components = nullptr;
 };
 
 [[nodiscard]] Environment environment_of(const Task& task) {
@@ -39,6 +40,7 @@ struct Task {
   set("SLURM_LOCALID", task.local);
   set("SLURM_GTIDS", task.ranks_here);
   set("SLURM_DISTRIBUTION", task.distribution);
+  set("SLURM_HET_SIZE", task.components);
   return environment;
 }
 
@@ -68,6 +70,15 @@ TEST(SlurmStep, HasOnePsAndWorkersWithoutFlags) {
   EXPECT_EQ(told({.rank = "1", .local = "1"}), "worker 0" + cluster);
   EXPECT_EQ(told({.rank = "2", .node = "1"}), "worker 1" + cluster);
   EXPECT_EQ(told({.rank = "3", .node = "1", .local = "1"}), "worker 2" + cluster);
+}
+
+TEST(SlurmStep, OfSeveralComponentsIsRefusedInEachOfThem) {
+  for (const Task& task : {Task{.components = "2"}, Task{.rank = "4", .components = "2"},
+                           Task{.nodes = "n1", .per_node = "1", .tasks = "1", .components = "2"}}) {
+    EXPECT_THAT(told(task), StartsWith("SLURM_HET_SIZE is \"2\": Slurm tells a task of a "
+                                       "heterogeneous step the nodes of its own component only"));
+  }
+  EXPECT_THAT(told({.components = "1"}), StartsWith("ps 0"));
 }
 
 TEST(SlurmStep, DealsRanksToPsThenTheChiefThenWorkers) {
