@@ -3,6 +3,7 @@
 #include <asio/error.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/address.hpp>
+#include <exception>
 #include <new>
 #include <string>
 #include <thread>
@@ -14,46 +15,80 @@ using asio::ip::tcp;
 
 namespace {
 
-std::vector<tcp::endpoint> ask_system(const Address& address, std::error_code& error) {
+std::vector<tcp::endpoint> ask_system(const Address& address, Family family,
+                                      std::error_code& error) {
   asio::io_context context;
   tcp::resolver resolver(context);
   std::vector<tcp::endpoint> endpoints;
-  for (const auto& entry : resolver.resolve(address.host, std::to_string(address.port),
-                                            tcp::resolver::numeric_service, error)) {
-    endpoints.push_back(entry.endpoint());
+  const auto add = [&](const tcp::resolver::results_type& entries) {
+    for (const auto& entry : entries) endpoints.push_back(entry.endpoint());
+  };
+  const std::string port = std::to_string(address.port);
+  if (family == Family::kBoth) {
+    add(resolver.resolve(address.host, port, tcp::resolver::numeric_service, error));
+  } else {
+    add(resolver.resolve(family == Family::kIpv4 ? tcp::v4() : tcp::v6(), address.host, port,
+                         tcp::resolver::numeric_service, error));
   }
   return endpoints;
 }
 
-// Whatever goes wrong is the lookup's result: nobody catches what this thread throws.
-void run_lookup(const std::shared_ptr<Lookup>& lookup) {
+// Stores the answer where it is the first one with an address, or the last one of all.
+void take_answer(Lookup& lookup, Family family, std::vector<tcp::endpoint> endpoints,
+                 std::error_code error) {
+  {
+    const std::lock_guard lock(lookup.mutex);
+    --lookup.running;
+    if (!lookup.endpoints.empty()) return;
+    // The question for both families says best why there is no address.
+    if (family == Family::kBoth || !endpoints.empty()) lookup.error = error;
+    if (endpoints.empty() && lookup.running > 0) return;
+    lookup.endpoints = std::move(endpoints);
+  }
+  lookup.done.interrupt();
+}
+
+// Any failure is the lookup's result, since an exception would end the process.
+void run_lookup(const std::shared_ptr<Lookup>& lookup, Family family) {
   std::vector<tcp::endpoint> endpoints;
   std::error_code error;
   try {
-    endpoints = ask_system(lookup->address, error);
+    endpoints = lookup->ask(lookup->address, family, error);
   } catch (const std::system_error& failure) {
     error = failure.code();
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }
-  {
-    const std::lock_guard lock(lookup->mutex);
-    lookup->error = error;
-    lookup->endpoints = std::move(endpoints);
-  }
-  lookup->done.interrupt();
+  take_answer(*lookup, family, std::move(endpoints), error);
 }
 
 }  // namespace
 
-std::shared_ptr<Lookup> start_lookup(const Address& address, std::error_code& error) {
+std::shared_ptr<Lookup> start_lookup(const Address& address, std::error_code& error, Ask ask) {
   try {
-    auto lookup = std::make_shared<Lookup>(address);
-    std::thread([lookup] { run_lookup(lookup); }).detach();
+    auto lookup = std::make_shared<Lookup>(address, ask ? std::move(ask) : Ask(ask_system));
+    lookup->running = 1;
+    std::thread([lookup] { run_lookup(lookup, Family::kBoth); }).detach();
     return lookup;
   } catch (const std::system_error& failure) {
     error = failure.code();
     return nullptr;
+  }
+}
+
+void ask_each_family(const std::shared_ptr<Lookup>& lookup) noexcept {
+  {
+    const std::lock_guard lock(lookup->mutex);
+    if (lookup->asks_each_family || lookup->running == 0 || !lookup->endpoints.empty()) return;
+    lookup->asks_each_family = true;
+    lookup->running += 2;
+  }
+  for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+    try {
+      std::thread([lookup, family] { run_lookup(lookup, family); }).detach();
+    } catch (const std::exception&) {  // no thread, no memory
+      take_answer(*lookup, family, {}, {});
+    }
   }
 }
 

@@ -10,7 +10,6 @@
 #include "net/transport/as_tuple.h"
 #include "net/transport/descriptor.h"
 #include "net/transport/last_error.h"
-#include "net/transport/lookup.h"
 
 namespace disttf::net {
 
@@ -46,10 +45,15 @@ asio::awaitable<std::vector<tcp::endpoint>> NameLookup::resolve(asio::any_io_exe
                                                                 std::error_code& error) {
   error.clear();
   if (auto endpoints = known_endpoints(address)) co_return *std::move(endpoints);
-  if (!pending_ || pending_->address != address) pending_ = start_lookup(address, error);
+  if (!pending_ || pending_->address != address) pending_ = start_lookup(address, error, ask_);
   if (!pending_) co_return std::vector<tcp::endpoint>{};
-  const int fd = copy_of(pending_->done.fd()).release();
-  error = fd < 0 ? last_error() : co_await readable(executor, fd, deadline);
+  int fd = copy_of(pending_->done.fd()).release();
+  error = fd < 0 ? last_error() : co_await readable(executor, fd, each_family_at(deadline));
+  if (error == std::errc::timed_out) {
+    ask_each_family(pending_);
+    fd = copy_of(pending_->done.fd()).release();
+    error = fd < 0 ? last_error() : co_await readable(executor, fd, deadline);
+  }
   if (error) co_return std::vector<tcp::endpoint>{};
   co_return result_of(*std::exchange(pending_, nullptr), error);
 }

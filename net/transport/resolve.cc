@@ -5,20 +5,21 @@
 
 #include <memory>
 #include <utility>
-
-#include "net/transport/lookup.h"
-
 namespace disttf::net {
 
 using asio::ip::tcp;
 
 std::vector<tcp::endpoint> resolve(const Address& address, const Interrupt& interrupt,
-                                   Deadline deadline, std::error_code& error) {
+                                   Deadline deadline, std::error_code& error, Ask ask) {
   error.clear();
   if (auto endpoints = known_endpoints(address)) return *std::move(endpoints);
-  const std::shared_ptr<Lookup> lookup = start_lookup(address, error);
+  const std::shared_ptr<Lookup> lookup = start_lookup(address, error, std::move(ask));
   if (!lookup) return {};
-  error = wait_for(lookup->done.fd(), POLLIN, interrupt, deadline);
+  error = wait_for(lookup->done.fd(), POLLIN, interrupt, each_family_at(deadline));
+  if (error == std::errc::timed_out) {
+    ask_each_family(lookup);
+    error = wait_for(lookup->done.fd(), POLLIN, interrupt, deadline);
+  }
   if (error) return {};
   return result_of(*lookup, error);
 }
