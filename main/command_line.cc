@@ -29,6 +29,7 @@
 #include "main/word_commands.h"
 #include "net/transport/secrets.h"
 #include "net/wire/text.h"
+#include "roles/launch/shell/control_client.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
 
@@ -293,11 +294,17 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
   if (arguments.front() == "--version") {
     return print_version(std::span(arguments).subspan(1));
   }
-  if (arguments.front() == "--help" || arguments.front() == "-h" || arguments.front() == "help") {
+  if (arguments.front() == "--help" || arguments.front() == "-h") {
     return Print{.text = top_level_help()};
   }
+  if (arguments.front() == "help") {
+    return Print{.text = help_of(std::span(arguments).subspan(1))};
+  }
   if (arguments.front() == kCompleteCommand) {
-    return Print{.text = complete_words(std::span(arguments).subspan(1))};
+    const auto tasks = [&environment](const std::string& socket) {
+      return roles::running_tasks(socket, control_directory(environment));
+    };
+    return Print{.text = complete_words(std::span(arguments).subspan(1), tasks)};
   }
   return std::nullopt;
 }

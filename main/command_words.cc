@@ -29,11 +29,23 @@ std::string top_level_help() {
   for (const CommandInfo& info : commands()) {
     app.add_subcommand(info.name, info.description);
   }
+  app.add_subcommand("help", "Print a command's help, as in disttf help launch");
   app.footer(
       "\nTry: disttf launch --workers 2 --ps 1\n"
       "Without a command the role comes from --job_name or TF_CONFIG, as with train.\n"
       "disttf COMMAND --help lists a command's flags.");
   return app.help();
+}
+
+std::string help_of(std::span<const std::string> words) {
+  const auto is_flag = [](const std::string& word) { return word.starts_with("-"); };
+  const auto name = std::ranges::find_if_not(words, is_flag);
+  if (name == words.end() || *name == "help") {
+    return top_level_help();
+  }
+  std::vector<std::string> command{*name};
+  Flags flags;
+  return make_app(take_command(command), flags)->help();
 }
 
 Command take_command(std::vector<std::string>& arguments) {

@@ -15,6 +15,11 @@ namespace disttf {
 // What `disttf --help` prints.
 [[nodiscard]] std::string top_level_help();
 
+// What `disttf help WORD...` prints: the help of the command that the first word names, and without
+// words that of all. Words behind it, as in `help pods restart`, are ignored. Throws
+// std::invalid_argument where it is no command.
+[[nodiscard]] std::string help_of(std::span<const std::string> words);
+
 // The command's name; flags without one mean train.
 [[nodiscard]] Command take_command(std::vector<std::string>& arguments);
 

@@ -10,6 +10,7 @@
 #include "main/completion_scripts.h"
 #include "main/flags.h"
 #include "main/help_text.h"
+#include "main/manage_command.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
 #include "roles/run/setting.h"
@@ -106,17 +107,27 @@ void add_flags(const CLI::App& app, Offer& offer) {
 struct Before {
   const CLI::Option* flag = nullptr;  // the last one, where its value is still to come
   std::size_t words = 0;              // that are no flags
+  std::string first_word;             // of these
+  std::string control;                // the value of --control
 };
+
+constexpr std::string_view kControl = "--control=";
 
 Before read_before(const CLI::App& app, std::span<const std::string> words) {
   Before before;
   for (const std::string& word : words) {
     if (before.flag != nullptr) {
+      if (before.flag->check_lname("control")) {
+        before.control = word;
+      }
       before.flag = nullptr;
+    } else if (word.starts_with(kControl)) {
+      before.control = word.substr(kControl.size());
     } else if (word.size() > 1 && word.starts_with("-")) {
       const CLI::Option* const option = app.get_option_no_throw(word);
       before.flag = option != nullptr && option->get_expected_max() > 0 ? option : nullptr;
     } else {
+      before.first_word = before.words == 0 ? word : before.first_word;
       ++before.words;
     }
   }
@@ -132,8 +143,31 @@ void add_words(const CLI::App& app, std::size_t place, Offer& offer) {
   }
 }
 
+// Where a word names a task of a running launch: `logs TASK`, `pods restart TASK`.
+bool takes_task(Command command, const Before& before) {
+  if (command == Command::kLogs) {
+    return before.words == 0;
+  }
+  return command == Command::kPods && before.words == 1 &&
+         (before.first_word == "restart" || before.first_word == "replace");
+}
+
+// As worker-1, since bash begins a new word behind a colon; as worker:1 where that has been typed.
+void add_tasks(const RunningTasks& running_tasks, const Before& before, std::string_view current,
+               Offer& offer) {
+  if (!running_tasks) {
+    return;
+  }
+  for (std::string name : running_tasks(before.control)) {
+    if (!contains(current, ":")) {
+      std::ranges::replace(name, ':', '-');
+    }
+    offer.add(name);
+  }
+}
+
 std::string complete_of_command(Command command, std::vector<std::string> before,
-                                std::string current) {
+                                std::string current, const RunningTasks& running_tasks) {
   if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // of another program
   }
@@ -159,7 +193,9 @@ std::string complete_of_command(Command command, std::vector<std::string> before
     add_values(*read.flag, offer);
   } else if (current.starts_with("-")) {
     add_flags(*app, offer);
-  } else {
+  } else if (takes_task(command, read)) {
+    add_tasks(running_tasks, read, current, offer);
+  } else if (!is_management(command) || read.words == 0) {
     add_words(*app, read.words, offer);
   }
   return std::move(offer).text();
@@ -167,22 +203,29 @@ std::string complete_of_command(Command command, std::vector<std::string> before
 
 }  // namespace
 
-std::string complete_words(std::span<const std::string> words) {
+std::string complete_words(std::span<const std::string> words, const RunningTasks& running_tasks) {
   std::vector<std::string> before(words.begin(), words.end());
   std::string current;
   if (!before.empty()) {
     current = std::move(before.back());
     before.pop_back();
   }
-  if (before.empty() && !current.starts_with("-")) {
+  const bool is_help = before.size() == 1 && before.front() == "help";
+  if (is_help || (before.empty() && !current.starts_with("-"))) {
     Offer offer(current);
+    if (!is_help) {
+      offer.add("help", "Print a command's help");
+    }
     for (const CommandInfo& info : commands()) {
       offer.add(info.name, info.description);
     }
     return std::move(offer).text();
   }
+  if (before.size() > 1 && before.front() == "help") {
+    return {};
+  }
   const Command command = take_command(before);
-  return complete_of_command(command, std::move(before), std::move(current));
+  return complete_of_command(command, std::move(before), std::move(current), running_tasks);
 }
 
 std::vector<std::string> completion_shells() {

@@ -63,6 +63,9 @@ int run_command_line(const std::vector<std::string>& arguments) {
     }
     roles::configure_stores(store_environment(environment));
     Invocation invocation = parse_command_line(arguments, environment);
+    const auto term = environment.find("TERM");
+    invocation.log.can_redraw =
+        term != environment.end() && !term->second.empty() && term->second != "dumb";
     roles::set_up_log(invocation.log);
     for (const std::string& warning : invocation.warnings) {
       roles::log_warning(warning);

@@ -141,6 +141,7 @@ std::shared_ptr<PatientOutput> open_standard_output() {
 // be waiting for their reader when the process ends.
 struct Streams {
   LogFormat format = LogFormat::kText;
+  bool can_redraw = false;
   std::shared_ptr<PatientOutput> output = open_standard_output();
   std::shared_ptr<PatientOutput> error = open_standard_error({});
 };
@@ -171,6 +172,7 @@ class Sink final : public spdlog::sinks::base_sink<std::mutex> {
 void set_up_log(const LogOptions& options) {
   Streams& all = streams();
   all.format = options.format;
+  all.can_redraw = options.can_redraw;
   all.output = open_standard_output();
   all.error = open_standard_error(options);
   auto logger = std::make_shared<spdlog::logger>(options.task, std::make_shared<Sink>(all.error));
@@ -180,6 +182,8 @@ void set_up_log(const LogOptions& options) {
 }
 
 LogFormat log_format() noexcept { return streams().format; }
+
+bool log_can_redraw() noexcept { return streams().can_redraw; }
 
 std::string json_log_line(LogLevel level, std::string_view task, std::string_view message) {
   JsonFormatter formatter{std::string(task)};

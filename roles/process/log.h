@@ -23,11 +23,14 @@ struct LogOptions {
   LogFormat format = LogFormat::kText;
   std::string task;       // "worker:1"; named in JSON lines, and in text lines when `name_task`
   bool name_task = true;  // false under `launch`, which writes the prefix itself
+  // TERM names a terminal whose cursor can be moved.
+  bool can_redraw = false;
 };
 
 void set_up_log(const LogOptions& options);
 
 [[nodiscard]] LogFormat log_format() noexcept;
+[[nodiscard]] bool log_can_redraw() noexcept;  // LogOptions::can_redraw
 
 // A line of the log as JSON, of another task than this one; without its end.
 [[nodiscard]] std::string json_log_line(LogLevel level, std::string_view task,

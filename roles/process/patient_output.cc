@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include <exception>
 #include <utility>
 
+#include "net/wire/text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -21,6 +24,15 @@ namespace {
 constexpr std::size_t kOutputPiece = 4096;
 // Between two looks whether there is room: a pipe of 64 KiB that is read as fast carries 13 MB/s.
 constexpr std::chrono::milliseconds kLookAgain{5};
+
+constexpr std::string_view kRowUp = "\x1b[A";
+constexpr std::string_view kEraseBelow = "\x1b[J";  // from the cursor to the end of the screen
+
+std::size_t terminal_columns(int fd) noexcept {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
+}
 
 // The thread gets none of the process's signals.
 class SignalsBlocked {
@@ -82,6 +94,52 @@ ssize_t PatientOutput::put(std::string_view text) const {
   return count;
 }
 
+// REQUIRES: the mutex is held. Nothing is kept, and writing is not the thread's.
+bool PatientOutput::is_idle() const {
+  return begun_.empty() && next_.empty() && way_ != Way::kByThread;
+}
+
+// A terminal that has become narrower has wrapped the line: then it has several rows, and the
+// cursor is in the last one.
+std::string PatientOutput::erase_live() {
+  const std::size_t drawn = std::exchange(drawn_, 0);
+  if (drawn == 0) {
+    return {};
+  }
+  std::string text = "\r";
+  const std::size_t columns = terminal_columns(fd_);
+  for (std::size_t row = columns; row < drawn; row += columns) {
+    text += kRowUp;
+  }
+  return text.append(kEraseBelow);
+}
+
+std::string PatientOutput::draw_live() {
+  if (live_.empty()) {
+    return {};
+  }
+  // The last column stays free: a character there may wrap.
+  const std::string_view shown = net::cut_utf8(live_, terminal_columns(fd_) - 1);
+  drawn_ = shown.size();
+  return std::string(shown);
+}
+
+// REQUIRES: is_idle().
+void PatientOutput::begin(std::string text) {
+  begun_ = std::move(text);
+  put_kept();
+  start_thread();  // for what is left of it, if anything
+}
+
+void PatientOutput::set_live_line(std::string line) {
+  const std::scoped_lock lock(mutex_);
+  live_ = std::move(line);
+  if (!is_lost_ && is_idle() && (drawn_ != 0 || !live_.empty())) {
+    std::string text = erase_live();
+    begin(text.append(draw_live()));
+  }
+}
+
 void PatientOutput::write(std::string_view line) {
   const std::scoped_lock lock(mutex_);
   if (line.empty()) {
@@ -91,17 +149,20 @@ void PatientOutput::write(std::string_view line) {
     error_ = error_ != 0 ? error_ : why_lost_;
     return;
   }
-  if (begun_.empty() && next_.empty() && way_ != Way::kByThread) {
-    begun_ = line;
+  std::string text = erase_live().append(line);
+  if (is_idle()) {
+    const std::size_t size = text.append(draw_live()).size();
+    begun_ = std::move(text);
     put_kept();
-    if (begun_.size() < line.size()) {
+    if (begun_.size() < size) {
       start_thread();  // for what is left of it, if anything
       return;
     }
-    begun_.clear();
+    text = std::exchange(begun_, {});
+    text.resize(size - std::exchange(drawn_, 0));
   }
-  next_.emplace_back(line);
-  next_bytes_ += line.size();
+  next_bytes_ += text.size();
+  next_.push_back(std::move(text));
   trim();
   start_thread();
 }

@@ -44,6 +44,10 @@ class PatientOutput {
 
   // A whole line, with its end. Where nobody reads any more, or the disk is full, it is lost.
   void write(std::string_view line);
+  // On a terminal: the line below all others, which is erased before each write() and drawn again
+  // behind it, whichever thread writes. It is cut to the terminal's width. Empty: none. Not drawn
+  // while lines are kept for a reader.
+  void set_live_line(std::string line);
   // What is kept, in bytes.
   [[nodiscard]] std::size_t kept() const;
   // Why something that was written was lost; no error: nothing was. Lines that most_bytes left out
@@ -60,6 +64,10 @@ class PatientOutput {
     kByThread,
   };
   [[nodiscard]] ssize_t put(std::string_view text) const;
+  [[nodiscard]] bool is_idle() const;
+  [[nodiscard]] std::string erase_live();
+  [[nodiscard]] std::string draw_live();
+  void begin(std::string text);
   void trim();
   [[nodiscard]] bool take_next();
   [[nodiscard]] bool account(ssize_t count);
@@ -79,6 +87,8 @@ class PatientOutput {
 
   mutable std::mutex mutex_;  // guards all below; nobody waits for the reader while he has it
   std::condition_variable changed_;
+  std::string live_;              // the live line, as it was set
+  std::size_t drawn_ = 0;         // columns of it that are on the terminal; 0: it is not there
   std::string begun_;             // what is left of the line that is being written
   std::uint64_t omitted_ = 0;     // lines, before the next one
   std::deque<std::string> next_;  // whole lines

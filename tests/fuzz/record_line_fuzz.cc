@@ -28,7 +28,7 @@ void draw(const std::string& view) {
         !disttf::roles::text_of(chart, {.columns = 40, .unicode = is_log}).empty());
     disttf::fuzz::require(disttf::roles::svg_of(chart).ends_with("</svg>\n"));
   }
-  disttf::fuzz::require(!disttf::roles::show_text(json, "run", {}).empty());
+  disttf::fuzz::require(!disttf::roles::show_text(json, "run", {}, 80).empty());
 }
 
 }  // namespace

@@ -43,6 +43,17 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
   }
 }
 
+TEST(CommandLine, HelpOfACommandIsHadEitherWay) {
+  for (const CommandInfo& info : commands()) {
+    const std::string name = info.name;
+    EXPECT_EQ(print("help " + name).text, print(name + " --help").text);
+    EXPECT_EQ(print("help " + name).exit_code, roles::kDone);
+  }
+  EXPECT_EQ(print("help pods restart").text, print("pods --help").text);
+  EXPECT_EQ(print("help help").text, print("--help").text);
+  EXPECT_THAT(refusal("help dance"), StartsWith("\"dance\" is not a command; one of launch, "));
+}
+
 TEST(CommandLine, WithoutAnythingIsAUsageErrorWithTheHelp) {
   EXPECT_EQ(print("").exit_code, roles::kUsage);
   EXPECT_EQ(print("").text, print("--help").text);

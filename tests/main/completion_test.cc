@@ -14,12 +14,12 @@ using ::testing::IsSupersetOf;
 
 // The words that are offered behind `line`, whose last word is the one being typed; a line that
 // ends with a space has an empty one.
-std::vector<std::string> offered(const std::string& line) {
+std::vector<std::string> offered(const std::string& line, const RunningTasks& tasks = {}) {
   std::vector<std::string> typed = words(line);
   if (line.empty() || line.ends_with(' ')) {
     typed.emplace_back();
   }
-  std::istringstream lines(complete_words(typed));
+  std::istringstream lines(complete_words(typed, tasks));
   std::vector<std::string> found;
   for (std::string each; std::getline(lines, each);) {
     found.push_back(each.substr(0, each.find('\t')));
@@ -29,10 +29,12 @@ std::vector<std::string> offered(const std::string& line) {
 
 TEST(Completion, OffersCommands) {
   EXPECT_THAT(offered(""), IsSupersetOf({"launch", "ps", "completion"}));
-  EXPECT_EQ(offered("").size(), commands().size());
+  EXPECT_EQ(offered("").size(), commands().size() + 1);  // help
+  EXPECT_THAT(offered("help lau"), ElementsAre("launch"));
+  EXPECT_THAT(offered("help launch "), ElementsAre());
   EXPECT_THAT(offered("lau"), ElementsAre("launch"));
   EXPECT_THAT(offered("nothing"), ElementsAre());
-  EXPECT_TRUE(complete_words({}).starts_with("launch\tTrain on this machine"));
+  EXPECT_THAT(complete_words({}), HasSubstr("\nlaunch\tTrain on this machine"));
 }
 
 TEST(Completion, OffersTheFlagsOfTheCommand) {
@@ -70,6 +72,24 @@ TEST(Completion, OffersTheWordsOfACommand) {
   EXPECT_THAT(offered("predict run a.png "), ElementsAre(":path"));
   EXPECT_THAT(offered("model show le"), ElementsAre("lenet", ":path"));
   EXPECT_THAT(offered("completion "), ElementsAre("bash", "zsh", "fish"));
+}
+
+TEST(Completion, OffersTheTasksOfRunningLaunches) {
+  const auto tasks = [](const std::string& socket) -> std::vector<std::string> {
+    if (socket == "/run/b.sock") return {"worker:7"};
+    return {"ps:0", "worker:0", "worker:1"};
+  };
+  EXPECT_THAT(offered("logs ", tasks), ElementsAre("ps-0", "worker-0", "worker-1"));
+  EXPECT_THAT(offered("logs -f w", tasks), ElementsAre("worker-0", "worker-1"));
+  EXPECT_THAT(offered("logs worker:", tasks), ElementsAre("worker:0", "worker:1"));
+  EXPECT_THAT(offered("logs --control /run/b.sock ", tasks), ElementsAre("worker-7"));
+  EXPECT_THAT(offered("pods restart --control=/run/b.sock ", tasks), ElementsAre("worker-7"));
+  EXPECT_THAT(offered("pods restart p", tasks), ElementsAre("ps-0"));
+  EXPECT_THAT(offered("pods replace worker-1", tasks), ElementsAre("worker-1"));
+  EXPECT_THAT(offered("pods list ", tasks), ElementsAre());
+  EXPECT_THAT(offered("logs worker-0 ", tasks), ElementsAre());
+  EXPECT_THAT(offered("status ", tasks), ElementsAre());
+  EXPECT_THAT(offered("logs "), ElementsAre());
 }
 
 TEST(Completion, OfAnUnknownCommandIsRefused) {

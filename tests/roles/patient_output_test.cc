@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "data/file.h"
 #include "tests/support/pipe.h"
@@ -144,6 +149,68 @@ TEST_F(PatientOutputTest, RemembersThatItMayNotBeWritten) {
   output.write("lost\n");
   output.drain(net::Clock::now() + kReaderPatience);
   EXPECT_TRUE(output.failure());
+}
+
+// ---- The live line ----
+
+class LiveLine : public ::testing::Test {
+ protected:
+  LiveLine() {
+    grantpt(terminal_.number());
+    unlockpt(terminal_.number());
+    program_ =
+        data::FileDescriptor(open(ptsname(terminal_.number()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    termios raw{};
+    tcgetattr(program_.number(), &raw);
+    cfmakeraw(&raw);
+    tcsetattr(program_.number(), TCSANOW, &raw);
+    resize(40);
+    fcntl(terminal_.number(), F_SETFL, O_NONBLOCK);
+  }
+  void resize(std::uint16_t columns) const {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    ASSERT_EQ(ioctl(program_.number(), TIOCSWINSZ, &size), 0);
+  }
+  // What has been written since the last call; all of it is there when write() has returned.
+  std::string shown() {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t count = 0; (count = read(terminal_.number(), buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+  data::FileDescriptor terminal_{posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  data::FileDescriptor program_;
+};
+
+TEST_F(LiveLine, IsErasedBeforeALineOfAnyThreadAndDrawnAgainBehindIt) {
+  PatientOutput output(program_.number(), PatientOutput::kKeepAll,
+                       [](std::uint64_t) { return std::string(); });
+  output.set_live_line("step 1");
+  EXPECT_EQ(shown(), "step 1");
+  std::thread([&] { output.write("a warning\n"); }).join();
+  EXPECT_EQ(shown(), "\r\x1b[Ja warning\nstep 1");
+  output.set_live_line("step 2");
+  EXPECT_EQ(shown(), "\r\x1b[Jstep 2");
+  output.set_live_line("");
+  EXPECT_EQ(shown(), "\r\x1b[J");
+  output.write("the end\n");
+  EXPECT_EQ(shown(), "the end\n");
+}
+
+TEST_F(LiveLine, IsCutToTheWidthAndErasedInAllItsRowsAfterAResize) {
+  PatientOutput output(program_.number(), PatientOutput::kKeepAll,
+                       [](std::uint64_t) { return std::string(); });
+  output.set_live_line(std::string(60, 'x'));
+  EXPECT_EQ(shown(), std::string(39, 'x'));
+  resize(20);  // 39 characters are two rows now
+  output.set_live_line(std::string(60, 'y'));
+  EXPECT_EQ(shown(), "\r\x1b[A\x1b[J" + std::string(19, 'y'));
+  resize(80);
+  output.set_live_line(std::string(60, 'z'));
+  EXPECT_EQ(shown(), "\r\x1b[J" + std::string(60, 'z'));
 }
 
 }  // namespace

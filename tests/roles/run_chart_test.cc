@@ -89,7 +89,7 @@ TEST(RunChart, OfSomethingElseIsEmpty) {
     const std::vector<PlottedRun> runs = {{.name = "a", .view = &view}};
     EXPECT_THAT(series_of(runs), ElementsAre()) << wrong;
     EXPECT_TRUE(chart_of(runs, {}).panels.empty()) << wrong;
-    EXPECT_NE(show_text(view, "a", {}), "") << wrong;
+    EXPECT_NE(show_text(view, "a", {}, 80), "") << wrong;
   }
 }
 
@@ -101,7 +101,7 @@ TEST(PlotJson, HasTheNumbers) {
 }
 
 TEST(ShowText, IsWhatARunWas) {
-  EXPECT_EQ(show_text(kView, "a", {.columns = 60, .rows = 20}),
+  EXPECT_EQ(show_text(kView, "a", {.columns = 60, .rows = 20}, 60),
             R"(a, MNIST, mlp, 79510 parameters, 2 trainers, 1 ps, sync
 MNIST accuracy: 0.7500, step 40 of 40
 began 1970-01-01T00:01:40Z, took 0:41
@@ -138,6 +138,14 @@ step-0000000030  1970-01-01T00:02:10Z  318 kB  -
 1970-01-01T00:01:55Z  worker:0 was lost
 1970-01-01T00:01:56Z  ps:0: a [31m cut
 )");
+}
+
+TEST(ShowText, IsCutOnATerminalAlone) {
+  ViewJson view = kView;
+  const std::string text(200, 'x');
+  view["events"].push_back({{"time", 120}, {"what", "long"}, {"text", text}});
+  EXPECT_THAT(show_text(view, "a", {.columns = 60, .rows = 20}, 60), testing::Not(HasSubstr(text)));
+  EXPECT_THAT(show_text(view, "a", {.columns = 60, .rows = 20}, 0), HasSubstr(text));
 }
 
 TEST(ShowText, SettingsAreThoseThatWereGiven) {

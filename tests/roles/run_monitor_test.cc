@@ -88,6 +88,22 @@ TEST_F(RunMonitorTest, TheNewestStepIsTold) {
   EXPECT_LT(of_kind(read, "step", "step").size(), 1000U) << "not each of them";
 }
 
+TEST_F(RunMonitorTest, TheFirstStepIsToldHoweverShortTheRun) {
+  const auto read = records([](RunMonitor& monitor) {
+    for (std::uint64_t step = 1; step <= 1000; ++step) {
+      monitor.made(step, 1.0 / static_cast<double>(step));
+    }
+  });
+  const std::vector<std::string> steps = of_kind(read, "step", "step");
+  ASSERT_GE(steps.size(), 16U);
+  EXPECT_LE(steps.size(), 210U) << "bounded";
+  EXPECT_EQ(steps.front(), "1");
+  EXPECT_EQ(of_kind(read, "step", "loss").front(), "1.0");
+  for (std::size_t each = 1; each < steps.size(); ++each) {
+    EXPECT_LT(std::stoul(steps[each - 1]), std::stoul(steps[each]));
+  }
+}
+
 TEST_F(RunMonitorTest, WhoComesAndGoesIsTold) {
   const auto read = records([this](RunMonitor& monitor) {
     monitor.told(0, {to_json(ps({true, false}))});

@@ -113,6 +113,9 @@ TEST(RunView, ATaskIsWhatIsNewestOfIt) {
   EXPECT_EQ(task["doing"], "waits for worker:0");
   EXPECT_DOUBLE_EQ(task["wait_share"], 0.75);
   EXPECT_EQ(view.slowest(), "worker:0 is 41 % slower: backward");
+  view.take(
+      R"({"kind":"frontier","time":2,"slowest":{"task":"ps:0","stage":"apply","slower":0.41,"than":"its fastest"}})");
+  EXPECT_EQ(view.slowest(), "ps:0 is 41 % slower than at its fastest: apply");
   view.take(R"({"kind":"frontier","time":3,"slowest":null})");
   EXPECT_EQ(view.slowest(), "");
 }

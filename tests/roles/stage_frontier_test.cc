@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "roles/monitor/core/record.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -74,6 +76,7 @@ TEST(StageFrontier, NamesWhoIsSlowAndByWhat) {
   EXPECT_EQ(found->slowest->index, 1U);
   EXPECT_EQ(found->slowest->stage, FrontierStage::kBackward);
   EXPECT_THAT(found->slowest->slower, DoubleNear(0.4, 1e-4));
+  EXPECT_FALSE(found->slowest->is_alone);
   EXPECT_EQ(found->steps, 10U);
 }
 
@@ -298,6 +301,12 @@ TEST(StageFrontier, OnePsIsHeldAgainstItself) {
   ASSERT_TRUE(found && found->slowest);
   EXPECT_TRUE(found->slowest->is_ps);
   EXPECT_EQ(found->slowest->stage, FrontierStage::kApply);
+  EXPECT_TRUE(found->slowest->is_alone);
+  const net::Cluster cluster{
+      .ps = {{"p", 1}}, .workers = {{"w", 1}}, .chief = {}, .evaluators = {}};
+  EXPECT_THAT(slowest_text(*found->slowest, cluster),
+              testing::MatchesRegex("ps:0 is [0-9]+ % slower than at its fastest: apply"));
+  EXPECT_THAT(frontier_line(*found, cluster, 1), testing::HasSubstr(R"("than":"its fastest")"));
 }
 
 TEST(StageFrontier, WhoHasLeftIsNotWaitedFor) {

@@ -102,6 +102,24 @@ TEST_F(TraceTest, IsCompleteWhenAllHaveTold) {
   EXPECT_FALSE(trace.empty());
 }
 
+// With --max_workers the cluster has workers that may never come.
+TEST_F(TraceTest, ATrainerThatHasNeverTakenPartIsNotWaitedFor) {
+  net::Cluster cluster = cluster_;
+  net::open_to(cluster, 4);
+  Trace trace(cluster, {.from = 100, .count = 3});
+  EXPECT_THAT(trace.missing(), ElementsAre("ps:0", "worker:0", "worker:1", "worker:2", "worker:3"));
+  trace.told_present({true, true, false, true});
+  trace.told_present({true, true, false, false});  // worker 3 has gone since
+  EXPECT_THAT(trace.missing(), ElementsAre("ps:0", "worker:0", "worker:1", "worker:3"));
+  tell(trace, 3);
+  EXPECT_THAT(trace.missing(), ElementsAre("worker:3"));
+  EXPECT_FALSE(trace.is_complete());
+  Trace of_two(cluster, {.from = 100, .count = 3});
+  of_two.told_present({true, true, false, false});
+  tell(of_two, 3);
+  EXPECT_TRUE(of_two.is_complete());
+}
+
 TEST_F(TraceTest, ATaskThatHasMoreToTellIsWaitedFor) {
   Trace trace(cluster_, {.from = 100, .count = 3});
   tell(trace, 3);

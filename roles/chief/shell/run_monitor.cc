@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -43,6 +45,50 @@ struct Line {
   std::string text;
   std::string series;  // what is told again and again; empty: this is not
   double time = 0;
+};
+
+// Steps between two looks, evenly spread, the first one always among them: no more than kMost, and
+// in all no more than kMostOfRun since the run began. Adding one allocates nothing.
+class EarlySteps {
+ public:
+  struct Step {
+    std::uint64_t number = 0;
+    double loss = 0;
+  };
+
+  void add(std::uint64_t number, double loss) noexcept {
+    if (taken_ >= kMostOfRun || seen_++ % stride_ != 0) {
+      return;
+    }
+    if (count_ == kMost) {
+      for (std::size_t each = 0; each < kMost / 2; ++each) {
+        steps_[each] = steps_[2 * each];
+      }
+      count_ = kMost / 2;
+      stride_ *= 2;
+    }
+    steps_[count_++] = {.number = number, .loss = loss};
+  }
+  [[nodiscard]] std::span<const Step> steps() const noexcept {
+    return std::span(steps_).first(count_);
+  }
+  // They have been taken.
+  void clear() noexcept {
+    taken_ += count_;
+    count_ = 0;
+    seen_ = 0;
+    stride_ = 1;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMostOfRun = 200;
+
+  std::array<Step, kMost> steps_{};
+  std::size_t count_ = 0;
+  std::uint64_t seen_ = 0;
+  std::uint64_t stride_ = 1;
+  std::size_t taken_ = 0;
 };
 
 }  // namespace
@@ -85,6 +131,7 @@ class RunMonitor::Impl {
     const std::scoped_lock lock(mutex_);
     step_ = step;
     loss_ = loss;
+    early_.add(step, loss);
   }
 
   void begins(const RunRecord& run) {
@@ -92,6 +139,8 @@ class RunMonitor::Impl {
     const double time = record_time();
     put({.text = run.to_line(time), .series = {}, .time = time});
     step_ = shown_ = run.step;
+    looked_at_ = time;
+    early_ = {};
     rated_at_ = {};
     set_back();
   }
@@ -136,6 +185,7 @@ class RunMonitor::Impl {
     put({.text = to_line(ps, time), .series = "metrics " + task_name(ps.task), .time = time});
     if (index == 0) {
       note_present(ps.present, time);
+      traces_.told_present(ps.present);
     }
     if (ps.generation > generation_) {
       if (generation_ != 0) {
@@ -183,8 +233,9 @@ class RunMonitor::Impl {
   void look(bool with_frontier) {
     const double time = record_time();
     if (step_ != shown_) {
-      put_step(time);
+      put_steps(time);
     }
+    looked_at_ = time;
     if (!with_frontier) {
       return;
     }
@@ -194,6 +245,20 @@ class RunMonitor::Impl {
            .time = time});
       name_slowest(frontier->slowest);
     }
+  }
+
+  // Of the first steps several, so that the curves of a short run begin at its first step.
+  void put_steps(double time) {
+    const std::span<const EarlySteps::Step> early = early_.steps();
+    for (std::size_t each = 0; each < early.size(); ++each) {
+      const double share = static_cast<double>(each + 1) / static_cast<double>(early.size() + 1);
+      if (early[each].number < step_) {
+        put_step_of(early[each].number, early[each].loss,
+                    looked_at_ == 0 ? time : looked_at_ + share * (time - looked_at_), {});
+      }
+    }
+    early_.clear();
+    put_step(time);
   }
 
   void put_step(double time) {
@@ -206,15 +271,19 @@ class RunMonitor::Impl {
       rated_at_ = now;
       rated_step_ = step_;
     }
-    const StepRecord step{.step = step_,
-                          .loss = loss_,
+    shown_ = step_;
+    put_step_of(step_, loss_, time, "step");
+  }
+
+  void put_step_of(std::uint64_t number, double loss, double time, std::string series) {
+    const StepRecord step{.step = number,
+                          .loss = loss,
                           .learning_rate = static_cast<double>(
                               config_.optimizer.learning_rate *
-                              math::rate_factor(schedule_, std::max<std::uint64_t>(step_, 1) - 1)),
-                          .images = step_ * config_.rows_per_step(),
+                              math::rate_factor(schedule_, std::max<std::uint64_t>(number, 1) - 1)),
+                          .images = number * config_.rows_per_step(),
                           .images_per_second = rate_};
-    shown_ = step_;
-    put({.text = step.to_line(time), .series = "step", .time = time});
+    put({.text = step.to_line(time), .series = std::move(series), .time = time});
   }
 
   // Once somebody has been slow for a while.
@@ -345,6 +414,8 @@ class RunMonitor::Impl {
   std::uint64_t step_ = 0;
   double loss_ = 0;
   std::uint64_t shown_ = 0;  // the step of the newest record of one
+  double looked_at_ = 0;     // 0: not yet
+  EarlySteps early_;
   Clock::time_point rated_at_{};
   std::uint64_t rated_step_ = 0;
   double rate_ = 0;  // images a second

@@ -12,18 +12,23 @@ namespace {
 // Results are few; beyond this it is a program of the user's that prints, and can wait.
 constexpr std::size_t kFullBytes = std::size_t{1} << 20U;
 
-constexpr std::string_view kErase = "\r\x1b[K";  // carriage return, erase to the end of the line
-
 }  // namespace
 
-Console::Console() : terminal_(isatty(STDERR_FILENO) == 1 && log_format() == LogFormat::kText) {}
+Console::Console()
+    : terminal_(isatty(STDERR_FILENO) == 1 && log_format() == LogFormat::kText &&
+                log_can_redraw()) {}
 
-Console::~Console() { erase_live(); }
+Console::~Console() { draw_live({}); }
 
 void Console::print_output(std::string_view line) {
-  erase_live();
+  // The line is on standard error, which may be the same terminal.
+  if (terminal_) {
+    standard_error().set_live_line({});
+  }
   standard_output().write(std::string(line) + "\n");
-  redraw_live();
+  if (terminal_) {
+    standard_error().set_live_line(live_);
+  }
 }
 
 void Console::print_line_of(const net::TaskId& task, std::string_view line) {
@@ -43,31 +48,16 @@ void Console::say(const std::string& sentence, LogLevel level) {
 }
 
 void Console::print_error(std::string_view line) {
-  erase_live();
   standard_error().write(std::string(line) + "\n");
-  redraw_live();
 }
 
 void Console::draw_live(std::string line) {
-  erase_live();
   live_ = std::move(line);
-  redraw_live();
+  if (terminal_) {
+    standard_error().set_live_line(live_);
+  }
 }
 
 bool Console::is_output_full() { return standard_output().kept() >= kFullBytes; }
-
-void Console::erase_live() {
-  if (std::exchange(drawn_, false)) {
-    standard_error().write(kErase);
-  }
-}
-
-// A terminal that was stopped gets lines alone: they would be drawn over.
-void Console::redraw_live() {
-  if (terminal_ && !live_.empty() && standard_error().kept() == 0) {
-    standard_error().write("\r" + live_ + std::string(kErase.substr(1)));
-    drawn_ = true;
-  }
-}
 
 }  // namespace disttf::roles

@@ -15,7 +15,8 @@ namespace disttf::roles {
 
 class Console {
  public:
-  // The live line is drawn only when standard error is a terminal and the log is text.
+  // The live line is drawn only when standard error is a terminal with a cursor that can be
+  // moved (TERM is set, and is not dumb) and the log is text.
   Console();
   ~Console();  // removes the live line
   Console(const Console&) = delete;
@@ -35,11 +36,8 @@ class Console {
 
  private:
   void print_error(std::string_view line);
-  void erase_live();
-  void redraw_live();
 
   bool terminal_;
-  bool drawn_ = false;
   std::string live_;
 };
 

@@ -1,5 +1,6 @@
 #include "roles/launch/shell/control_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,22 @@ LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                         }
                                       });
   return answer;
+}
+
+std::vector<std::string> running_tasks(const std::string& socket, const std::string& directory) {
+  std::vector<std::string> names;
+  const std::vector<std::string> sockets =
+      socket.empty() ? find_control_sockets(directory) : std::vector<std::string>{socket};
+  for (const std::string& each : sockets) {
+    const LaunchAnswer answer = ask_launch(each, "/v1/pods");
+    const auto json = answer.is_ok() ? data::parse_json(answer.body) : nlohmann::json();
+    for (const auto& name : json.is_array() ? json : nlohmann::json::array()) {
+      if (name.is_string() && std::ranges::find(names, name.get<std::string>()) == names.end()) {
+        names.push_back(name.get<std::string>());
+      }
+    }
+  }
+  return names;
 }
 
 void fail_to_reach(const std::string& socket, const std::error_code& error) {

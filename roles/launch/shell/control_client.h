@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace disttf::roles {
 
@@ -20,6 +21,11 @@ struct LaunchAnswer {
 // GET, or POST where there is a body. Waits a short time only, since no signal ends it.
 [[nodiscard]] LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                       const std::string& body = {});
+
+// The names of the tasks ("worker:1") of the launch at `socket`, or where that is empty of all in
+// `directory`. A launch that cannot be asked has none.
+[[nodiscard]] std::vector<std::string> running_tasks(const std::string& socket,
+                                                     const std::string& directory);
 
 // Throws Failure with one sentence: kError where no launch is there, kLostPeers where it is and
 // does not answer.

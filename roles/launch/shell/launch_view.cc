@@ -54,7 +54,8 @@ std::optional<SlowestTask> slowest_of(const OrderedJson& run) {
   }
   return SlowestTask{.task = text_of_field(slowest, "task"),
                      .stage = text_of_field(slowest, "stage"),
-                     .slower = *slower};
+                     .slower = *slower,
+                     .is_alone = text_of_field(slowest, "than") == "its fastest"};
 }
 
 // A field that is null where nothing is known.
@@ -202,6 +203,7 @@ std::string launch_json(const LaunchView& view) {
     set(slowest, "task", view.slowest->task);
     set(slowest, "stage", view.slowest->stage);
     slowest["slower"] = view.slowest->slower;
+    slowest["than"] = view.slowest->is_alone ? "its fastest" : "others";
   }
   set(json, "result", view.result);
   OrderedJson& tasks = json["tasks"] = OrderedJson::array();

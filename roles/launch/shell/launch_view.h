@@ -36,7 +36,8 @@ struct LaunchTask {
 struct SlowestTask {
   std::string task;
   std::string stage;
-  double slower = 0;  // 0.41: it takes 1.41 times as long as the others
+  double slower = 0;      // 0.41: it takes 1.41 times as long as the others
+  bool is_alone = false;  // no others: as long as its own fastest steps
 };
 
 struct LaunchView {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "roles/launch/shell/launch_view.h"
+#include "roles/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {
@@ -166,8 +167,8 @@ std::string top_text(const LaunchView& view, const TextStyle& style) {
   std::string text = header_of(view, style);
   if (view.slowest) {
     const std::string sentence =
-        fmt::format("{} is {} slower: {}", view.slowest->task, percent_text(view.slowest->slower),
-                    view.slowest->stage);
+        fmt::format("{} is {} slower{}: {}", view.slowest->task, percent_text(view.slowest->slower),
+                    view.slowest->is_alone ? kThanItsFastest : "", view.slowest->stage);
     text += coloured(wrapped({sentence}, style.columns), kWarningColour, style);
   }
   if (!view.result.empty()) {

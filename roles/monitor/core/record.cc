@@ -231,14 +231,16 @@ std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster,
     json["slowest"] = {{"task", task_text(slowest->is_ps, slowest->index, cluster)},
                        {"stage", kFrontierStageNames[static_cast<std::size_t>(slowest->stage)]},
                        {"slower", slowest->slower},
-                       {"seconds", slowest->seconds}};
+                       {"seconds", slowest->seconds},
+                       {"than", slowest->is_alone ? "its fastest" : "others"}};
   }
   return fitted(std::move(json), {"stages"});
 }
 
 std::string slowest_text(const Frontier::Slowest& slowest, const net::Cluster& cluster) {
-  return fmt::format("{} is {:.0f} % slower: {}", task_text(slowest.is_ps, slowest.index, cluster),
-                     100 * slowest.slower,
+  return fmt::format("{} is {:.0f} % slower{}: {}",
+                     task_text(slowest.is_ps, slowest.index, cluster), 100 * slowest.slower,
+                     slowest.is_alone ? kThanItsFastest : "",
                      kFrontierStageNames[static_cast<std::size_t>(slowest.stage)]);
 }
 

@@ -123,10 +123,13 @@ struct ResultRecord {
   [[nodiscard]] std::string to_line(double time) const;
 };
 
+inline constexpr const char* kThanItsFastest = " than at its fastest";
+
 // Who holds steps up: which rank is which task, `cluster` says.
 [[nodiscard]] std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster,
                                         double time);
-// "worker:3 is 41 % slower: backward"
+// "worker:3 is 41 % slower: backward"; of the only ps, "ps:0 is 41 % slower than at its fastest:
+// apply"
 [[nodiscard]] std::string slowest_text(const Frontier::Slowest& slowest,
                                        const net::Cluster& cluster);
 

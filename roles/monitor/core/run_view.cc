@@ -286,8 +286,10 @@ std::string RunView::slowest() const {
   }
   const OrderedJson& slowest = field(frontier_, "slowest");
   const OrderedJson& slower = field(slowest, "slower");
-  return fmt::format("{} is {:.0f} % slower: {}", text(slowest, "task"),
-                     slower.is_number() ? 100 * slower.get<double>() : 0.0, text(slowest, "stage"));
+  return fmt::format("{} is {:.0f} % slower{}: {}", text(slowest, "task"),
+                     slower.is_number() ? 100 * slower.get<double>() : 0.0,
+                     text(slowest, "than") == "its fastest" ? kThanItsFastest : "",
+                     text(slowest, "stage"));
 }
 
 }  // namespace disttf::roles

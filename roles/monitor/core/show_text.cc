@@ -151,7 +151,7 @@ std::string event_lines(const OrderedJson& view, std::size_t width) {
         time_text(number_of(event, "time").value_or(0)) + "  " +
         (task.empty() || said.find(task) != std::string::npos ? "" : task + ": ") +
         (said.empty() ? text_of_field(event, "what") : said);
-    text += cut_to_width(line, width) + "\n";
+    text += (width == 0 ? line : cut_to_width(line, width)) + "\n";
   }
   return text.empty() ? "" : "\n" + text;
 }
@@ -174,17 +174,17 @@ OrderedJson changed_settings(const OrderedJson& published) {
   return changed;
 }
 
-std::string show_text(const OrderedJson& view, const std::string& name, const TextStyle& style) {
-  std::string text = run_lines(view, name, style.columns) + result_lines(view, style.columns) +
-                     settings_lines(view, style.columns);
+std::string show_text(const OrderedJson& view, const std::string& name, const TextStyle& style,
+                      std::size_t width) {
+  std::string text =
+      run_lines(view, name, width) + result_lines(view, width) + settings_lines(view, width);
   const std::array<PlottedRun, 1> runs = {{{.name = name, .view = &view}}};
   Chart chart = chart_of(runs, {});
   chart.title.clear();
   if (x_axis_of(chart, 1)) {
     text += "\n" + text_of(chart, style);
   }
-  return text + task_lines(view, style.columns) + checkpoint_lines(view, style.columns) +
-         event_lines(view, style.columns);
+  return text + task_lines(view, width) + checkpoint_lines(view, width) + event_lines(view, width);
 }
 
 }  // namespace disttf::roles

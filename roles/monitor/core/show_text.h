@@ -3,6 +3,7 @@
 // Pure functions; callable from any thread.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -11,9 +12,11 @@
 
 namespace disttf::roles {
 
-// `view`: of the run, as in run_chart.h; `name`: where it lies. Ends with a newline.
+// `view`: of the run, as in run_chart.h; `name`: where it lies. `style`: of the curves. `width`: at
+// which tables and lines are cut; 0: nowhere, for a reader that is no terminal. Ends with a
+// newline.
 [[nodiscard]] std::string show_text(const nlohmann::ordered_json& view, const std::string& name,
-                                    const TextStyle& style);
+                                    const TextStyle& style, std::size_t width);
 
 // The settings of a run that are not what they are by themselves: {"batch_size": 50}. `published`:
 // as they were published (roles/run/run_config.h).

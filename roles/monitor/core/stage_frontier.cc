@@ -333,7 +333,8 @@ std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, dou
                            .index = index,
                            .stage = receives ? kReceive : kApply,
                            .slower = taken[index] / usual - 1,
-                           .seconds = taken[index] - usual};
+                           .seconds = taken[index] - usual,
+                           .is_alone = taken.size() == 1};
 }
 
 std::optional<Frontier::Slowest> StageFrontier::slowest(const Step& mean, double step_seconds) {

@@ -67,6 +67,8 @@ struct Frontier {
     FrontierStage stage = FrontierStage::kPull;
     double slower = 0;   // 0.41: takes 41 % longer than the median of the others
     double seconds = 0;  // that each step would take less without
+    // There is one ps: it is compared with its own fastest steps, as there are no others.
+    bool is_alone = false;
   };
   std::uint64_t step = 0;     // the newest that it is made of
   std::size_t steps = 0;      // how many

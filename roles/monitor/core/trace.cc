@@ -139,9 +139,25 @@ void Trace::told(const TrainerMetrics& metrics) {
 
 void Trace::told(const PsMetrics& metrics) { take(metrics, ps_[metrics.task.index]); }
 
+void Trace::told_present(const std::vector<bool>& present) {
+  took_part_.resize(trainers_.size());
+  for (std::size_t rank = 0; rank < std::min(present.size(), took_part_.size()); ++rank) {
+    took_part_[rank] = took_part_[rank] || present[rank];
+  }
+}
+
+bool Trace::is_awaited(std::size_t rank) const noexcept {
+  return !trainers_[rank].is_complete &&
+         (took_part_.empty() || took_part_[rank] || !trainers_[rank].steps.empty());
+}
+
 bool Trace::is_complete() const noexcept {
-  const auto is_complete = [](const auto& told) { return told.is_complete; };
-  return std::ranges::all_of(trainers_, is_complete) && std::ranges::all_of(ps_, is_complete);
+  for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    if (is_awaited(rank)) {
+      return false;
+    }
+  }
+  return std::ranges::all_of(ps_, [](const auto& told) { return told.is_complete; });
 }
 
 std::vector<std::string> Trace::missing() const {
@@ -152,7 +168,7 @@ std::vector<std::string> Trace::missing() const {
     }
   }
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
-    if (!trainers_[rank].is_complete) {
+    if (is_awaited(rank)) {
       names.push_back(net::task_name(cluster_->trainer(rank)));
     }
   }

@@ -35,6 +35,9 @@ class Trace {
   // What a task has told. REQUIRES: the task is of the cluster.
   void told(const TrainerMetrics& metrics);
   void told(const PsMetrics& metrics);
+  // By rank, which trainers take part now. Once called, a trainer that has never taken part is not
+  // waited for, and is not missing: with --max_workers most may never come.
+  void told_present(const std::vector<bool>& present);
 
   [[nodiscard]] const StepWindow& window() const noexcept { return window_; }
   // All tasks have told all that there will be.
@@ -69,6 +72,7 @@ class Trace {
   };
   class Writer;
 
+  [[nodiscard]] bool is_awaited(std::size_t rank) const noexcept;
   template <typename Metrics, typename Sample>
   void take(const Metrics& metrics, Told<Sample>& told);
   // Of each task, ps first.
@@ -84,6 +88,7 @@ class Trace {
   StepWindow window_;
   std::vector<Told<TrainerSample>> trainers_;  // by rank
   std::vector<Told<RangeSample>> ps_;
+  std::vector<bool> took_part_;  // by rank; empty: not known
 };
 
 }  // namespace disttf::roles

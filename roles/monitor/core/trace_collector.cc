@@ -22,6 +22,13 @@ void TraceCollector::ask(std::uint64_t steps) {
   wanted_ = std::min(steps, Trace::most_steps(cluster_.trainer_count(), cluster_.ps.size()));
 }
 
+void TraceCollector::told_present(const std::vector<bool>& present) {
+  present_ = present;
+  if (trace_ && !present_.empty()) {
+    trace_->told_present(present_);
+  }
+}
+
 void TraceCollector::set_back() {
   is_set_back_ = trace_.has_value();
   seen_at_.reset();
@@ -64,6 +71,9 @@ std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
                       train_steps_ - std::min(step, train_steps_), ahead + 2, window.count)};
   }
   trace_.emplace(cluster_, window);
+  if (!present_.empty()) {
+    trace_->told_present(present_);
+  }
   passed_at_.reset();
   is_set_back_ = false;
   return std::nullopt;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/wire/cluster.h"
 #include "roles/monitor/core/trace.h"
@@ -36,6 +37,8 @@ class TraceCollector {
       trace_->told(metrics);
     }
   }
+  // By rank, which trainers take part now.
+  void told_present(const std::vector<bool>& present);
   // The run goes on from a state of before.
   void set_back();
 
@@ -56,6 +59,7 @@ class TraceCollector {
   // How fast steps are made is seen from here on.
   std::optional<Clock::time_point> seen_at_;
   std::uint64_t seen_step_ = 0;
+  std::vector<bool> present_;                   // by rank; empty: not known
   std::optional<Trace> trace_;                  // under way
   std::optional<Clock::time_point> passed_at_;  // when its last step had been made
   bool is_set_back_ = false;

@@ -80,9 +80,10 @@ int run_show(const ShowOptions& options) {
     return run_record_page(options.runs, *options.page);
   }
   const OrderedJson view = view_of(options.runs.front());
+  const TerminalState terminal = terminal_state(STDOUT_FILENO, options.variables);
   write_output(options.json ? data::json_text(view) + "\n"
-                            : show_text(view, options.runs.front(),
-                                        terminal_state(STDOUT_FILENO, options.variables).style));
+                            : show_text(view, options.runs.front(), terminal.style,
+                                        terminal.is_terminal ? terminal.style.columns : 0));
   return kDone;
 }
 
