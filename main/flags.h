@@ -89,6 +89,7 @@ struct Flags {
   // Model
   std::string model_hidden_units = "100";
   std::string model_input = "28x28x1";
+  std::string input_layout;
   std::size_t model_classes = 10;
   // Launch
   std::size_t launch_ps = 1;
@@ -128,7 +129,9 @@ struct Flags {
   std::size_t serve_timeout_ms = 10'000;
   std::size_t serve_drain_s = 1;
   std::size_t serve_max_body_mib = 0;  // 0: by the model
-  std::size_t serve_threads = 0;       // 0: roles::processors()
+  std::string input_range = "byte";    // of serve and predict
+  std::vector<std::string> serve_host_names;
+  std::size_t serve_threads = 0;  // 0: roles::processors()
   std::size_t serve_follow_secs = 10;
   std::uint64_t healthcheck_timeout_s = 5;
   std::string healthcheck_token_file;

@@ -28,6 +28,13 @@ void add_import_flags(CLI::App& app, Flags& flags) {
                  "shape of an example: height, width, channels [as the file has it]")
       ->type_name("HxWxC")
       ->group(kImportGroup);
+  app.add_option(
+         "--input_layout", flags.input_layout,
+         "order of an ONNX file's input: `nchw` (channels first) or `nhwc` (channels last, as "
+         "Keras has it) [as the file says]")
+      ->type_name("ORDER")
+      ->check(one_of({"nchw", "nhwc"}))
+      ->group(kImportGroup);
   app.add_option("--classes", flags.model_classes,
                  "that the model tells apart [as the file has it]")
       ->type_name("N")
@@ -57,6 +64,10 @@ roles::ImportOptions import_options(const std::string& file, const CLI::App& app
   options.wishes.names_model = flags.settings.has("model");
   if (app.count("--input") > 0) {
     options.wishes.input = shape_from_text(flags.model_input);
+  }
+  if (app.count("--input_layout") > 0) {
+    options.wishes.layout = flags.input_layout == "nchw" ? roles::ImageLayout::kChannelsFirst
+                                                         : roles::ImageLayout::kChannelsLast;
   }
   if (app.count("--classes") > 0) {
     options.wishes.classes = flags.model_classes;

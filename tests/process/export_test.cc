@@ -213,6 +213,19 @@ TEST_F(Export, ARunGoesOnFromWhatWasImported) {
   }
 }
 
+// 28x1x28 has as many numbers as 28x28x1, and its weights would fit.
+TEST_F(Export, AModelOfAnotherShapeIsNotGoneOnFrom) {
+  train({"--model=mlp"}, "--train_steps=5");
+  ASSERT_TRUE(
+      exits(export_model(path("run"), {"--format=npz", "--output=" + path("m.npz")}), kExitDone));
+  std::filesystem::create_directory(path("bare"));
+  const std::string turned = path("turned");
+  Process& other =
+      run("import", {"import", path("m.npz"), "--train_dir=" + turned, "--input=28x1x28"});
+  EXPECT_TRUE(exits(other, kExitUsage));
+  EXPECT_TRUE(says(other, "was exported from a model of 28x28x1"));
+}
+
 TEST_F(Export, WhatCannotBeImportedIsRefusedInASentence) {
   const std::string text = path("text.onnx");
   std::ofstream(text) << "no model at all";

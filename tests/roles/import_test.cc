@@ -15,6 +15,7 @@
 #include "roles/export/core/onnx_model.h"
 #include "roles/export/core/weights_files.h"
 #include "roles/import/core/import_model.h"
+#include "roles/run/example_shape.h"
 #include "tests/roles/export_fixture.h"
 
 namespace disttf::roles {
@@ -98,6 +99,8 @@ TEST(ImportOfAnExport, AnswersAlikeWhereSomethingWasFolded) {
 }
 
 // ---- What others have exported ----
+
+using Lists = std::map<std::string, std::vector<std::uint64_t>>;
 
 // A graph in a few words.
 class Graph {
@@ -224,7 +227,6 @@ TEST(ImportOfOnnx, WhatScalesPixelsGoesIntoTheFirstWeights) {
 
 TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
   const auto graph = [] { return Graph().tensor("w", {1, 1, 3, 3}, std::vector<float>(9)); };
-  using Lists = std::map<std::string, std::vector<std::uint64_t>>;
   const std::vector<std::pair<std::string, std::string>> cases = {
       {Graph().node("LSTM", {"x"}, "y").bytes({4}), "node \"/y\" (LSTM): this operator"},
       {graph().node("Conv", {"x", "w"}, "y", {{"group", 2}}).bytes({1, 5, 5}), "(Conv): group"},
@@ -260,6 +262,141 @@ TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
   }
   EXPECT_THAT(refusal_of(Graph().node("Relu", {"x"}, "y").bytes({4}), {.names_model = true}),
               StartsWith("--model: m has its layers itself"));
+}
+
+// ---- The order of an image that comes in ----
+
+// 0, 1, 2, ...
+std::vector<float> counting(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
+  return values;
+}
+
+// As Keras' Input, Flatten, Dense come out of tf2onnx: [N, sizes...] -> Reshape -> MatMul.
+std::string flattened(const std::vector<std::uint64_t>& sizes) {
+  std::uint64_t numbers = 1;
+  for (const std::uint64_t size : sizes) numbers *= size;
+  return Graph()
+      .tensor("w", {numbers, 2}, counting(2 * numbers))
+      .node("Flatten", {"x"}, "f")
+      .node("MatMul", {"f", "w"}, "y")
+      .bytes(sizes);
+}
+
+TEST(ImportOfChannelsLast, SizesOfWhichOneAloneMayBeChannelsDecide) {
+  const ImportedModel last = imported(flattened({5, 4, 3}));
+  EXPECT_EQ(last.model.config.model.input, (math::Shape{.height = 5, .width = 4, .channels = 3}));
+  EXPECT_EQ(variable_of(last, "w_w"), counting(120));  // in disttf's own order
+  const ImportedModel first = imported(flattened({3, 5, 4}));
+  EXPECT_EQ(first.model.config.model.input, (math::Shape{.height = 5, .width = 4, .channels = 3}));
+  EXPECT_NE(variable_of(first, "w_w"), counting(120));
+  EXPECT_EQ(imported(flattened({28, 28, 1})).model.config.model.input,
+            (math::Shape{.height = 28, .width = 28, .channels = 1}));
+  EXPECT_EQ(imported(flattened({1, 28, 28})).model.config.model.input,
+            (math::Shape{.height = 28, .width = 28, .channels = 1}));
+}
+
+TEST(ImportOfChannelsLast, AGreyImageNeedsNoSizeForChannels) {
+  const ImportedModel read = imported(flattened({5, 4}));
+  EXPECT_EQ(read.model.config.model.input, (math::Shape{.height = 5, .width = 4}));
+  EXPECT_EQ(variable_of(read, "w_w"), counting(40));
+}
+
+TEST(ImportOfChannelsLast, WhatNothingDecidesIsRefusedWithTheFlagThatDoes) {
+  for (const std::vector<std::uint64_t>& sizes :
+       std::vector<std::vector<std::uint64_t>>{{3, 5, 3}, {8, 5, 6}, {1, 5, 1}, {3, 2, 1}}) {
+    EXPECT_THAT(refusal_of(flattened(sizes)), StartsWith("--input_layout: missing; m: its input"));
+    EXPECT_EQ(
+        imported(flattened(sizes), {.layout = ImageLayout::kChannelsLast}).model.config.model.input,
+        (math::Shape{.height = sizes[0], .width = sizes[1], .channels = sizes[2]}));
+    EXPECT_EQ(imported(flattened(sizes), {.layout = ImageLayout::kChannelsFirst})
+                  .model.config.model.input,
+              (math::Shape{.height = sizes[1], .width = sizes[2], .channels = sizes[0]}));
+    EXPECT_EQ(imported(flattened(sizes), {.input = math::Shape{sizes[0], sizes[1], sizes[2]}})
+                  .model.config.model.input,
+              (math::Shape{.height = sizes[0], .width = sizes[1], .channels = sizes[2]}));
+  }
+  EXPECT_THAT(refusal_of(flattened({28, 28, 1}),
+                         {.input = math::Shape{.height = 28, .width = 1, .channels = 28},
+                          .layout = ImageLayout::kChannelsLast}),
+              HasSubstr("its input is 28x28x1, and --input is 28x1x28"));
+}
+
+// As Keras' Conv2D comes out of tf2onnx.
+Graph convolution_of_keras() {
+  return Graph()
+      .tensor("k", {2, 3, 1, 1}, {1, 2, 3, 4, 5, 6})
+      .tensor("w", {12, 2}, counting(24))
+      .node("Transpose", {"x"}, "t", {}, Lists{{"perm", {0, 3, 1, 2}}})
+      .node("Conv", {"t", "k"}, "c")
+      .node("Relu", {"c"}, "r")
+      .node("Transpose", {"r"}, "u", {}, Lists{{"perm", {0, 2, 3, 1}}})
+      .node("Flatten", {"u"}, "f")
+      .node("MatMul", {"f", "w"}, "y");
+}
+
+TEST(ImportOfChannelsLast, ATransposeBeforeAConvolutionSaysSo) {
+  const ImportedModel read = imported(convolution_of_keras().bytes({3, 2, 3}));  // not by its sizes
+  EXPECT_EQ(read.model.config.model.input, (math::Shape{.height = 3, .width = 2, .channels = 3}));
+  EXPECT_THAT(variable_of(read, "k_w"), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_EQ(variable_of(read, "w_w"), counting(24));
+  EXPECT_THAT(
+      refusal_of(convolution_of_keras().bytes({3, 2, 3}), {.layout = ImageLayout::kChannelsFirst}),
+      StartsWith("--input_layout: nchw, and the node"));
+}
+
+TEST(ImportOfChannelsLast, AConvolutionOfTheInputHasItsChannelsFirstAndOddSizesAreSaid) {
+  const std::string bytes = Graph()
+                                .tensor("k", {2, 5, 1, 1}, counting(10))
+                                .tensor("w", {8, 2}, counting(16))
+                                .node("Conv", {"x", "k"}, "c")
+                                .node("Flatten", {"c"}, "f")
+                                .node("MatMul", {"f", "w"}, "y")
+                                .bytes({5, 4, 1});
+  const ImportedModel read = imported(bytes);
+  EXPECT_EQ(read.model.config.model.input, (math::Shape{.height = 4, .width = 1, .channels = 5}));
+  EXPECT_THAT(read.notes, ElementsAre(HasSubstr("[N, 5, 4, 1] is read as 4x1x5")));
+  EXPECT_THAT(refusal_of(bytes, {.layout = ImageLayout::kChannelsLast}),
+              HasSubstr("nchw is right"));
+}
+
+TEST(ImportOfChannelsLast, TheSameTransposeTwiceIsRefused) {
+  const std::string bytes = Graph()
+                                .tensor("w", {12, 2}, counting(24))
+                                .node("Transpose", {"x"}, "t", {}, Lists{{"perm", {0, 2, 3, 1}}})
+                                .node("Transpose", {"t"}, "u", {}, Lists{{"perm", {0, 2, 3, 1}}})
+                                .node("Flatten", {"u"}, "f")
+                                .node("MatMul", {"f", "w"}, "y")
+                                .bytes({3, 2, 2});
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("(Transpose): perm"));
+}
+
+TEST(ImportOfOnnx, AnAddAlongTheWidthIsNoBias) {
+  const auto graph = [](const std::vector<std::uint64_t>& sizes) {
+    return Graph()
+        .tensor("k", {2, 1, 1, 1}, {1, 2})
+        .tensor("b", sizes, {3, 4})
+        .tensor("w", {8, 2}, counting(16))
+        .node("Conv", {"x", "k"}, "c")
+        .node("Add", {"c", "b"}, "a")
+        .node("Flatten", {"a"}, "f")
+        .node("MatMul", {"f", "w"}, "y")
+        .bytes({1, 2, 2});
+  };
+  EXPECT_THAT(variable_of(imported(graph({1, 2, 1, 1})), "k_b"), ElementsAre(3, 4));
+  EXPECT_THAT(variable_of(imported(graph({2, 1, 1})), "k_b"), ElementsAre(3, 4));
+  EXPECT_THAT(refusal_of(graph({2})), HasSubstr("(Add): scaling"));
+}
+
+TEST(ExamplesOfARun, MustHaveTheShapeOfTheSavedModel) {
+  RunConfig saved;
+  saved.model.input = {.height = 28, .width = 1, .channels = 28};
+  RunConfig run;
+  EXPECT_EQ(other_examples(run, to_saved_json(run)), std::nullopt);
+  EXPECT_THAT(other_examples(run, to_saved_json(saved)).value_or(""),
+              StartsWith("its model takes examples of 28x1x28, and those of this run are 28x28x1"));
+  EXPECT_EQ(other_examples(run, "{}"), std::nullopt);  // of another release
 }
 
 // ---- Files of variables ----

@@ -295,6 +295,13 @@ TEST(Arrays, AreRowsOrOneExample) {
   const auto why = [&](const Bytes& file) {
     return refusal([&] { static_cast<void>(read_examples(file, "a.npy", image_model())); });
   };
+  // As many numbers are not enough: of another shape they are in another order.
+  EXPECT_EQ(rows_of(array("|u1", "(2, 1, 2, 3)", 12)), std::pair(std::size_t{2}, false));
+  EXPECT_EQ(rows_of(array("|u1", "(2, 2, 3, 1)", 12)), std::pair(std::size_t{2}, false));
+  for (const char* shape : {"(2, 3, 2)", "(2, 2, 1, 3)", "(3, 2)", "(2, 6, 1)"}) {
+    EXPECT_THAT(why(array("|u1", shape, shape[1] == '3' ? 6 : 12)),
+                HasSubstr("the model takes rows of 6 (2x3)"));
+  }
   EXPECT_THAT(why(array("|u1", "(2, 5)", 10)), HasSubstr("the model takes rows of 6 (2x3)"));
   EXPECT_THAT(why(array("|u1", "(2, 6)", 11)), HasSubstr("it has 11 bytes of elements"));
   EXPECT_THAT(why(array("|u1", "(2, 6)", 13)), HasSubstr("it has 13 bytes of elements"));

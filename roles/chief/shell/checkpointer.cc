@@ -23,6 +23,7 @@
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
 #include "roles/process/tensor_memory.h"
+#include "roles/run/example_shape.h"
 #include "roles/run/outcome.h"
 #include "roles/store/shell/storage.h"
 #include "roles/trainer/shell/trainer.h"
@@ -131,6 +132,9 @@ class Checkpointer::Impl {
     auto loaded = load_newest();
     if (!loaded) {
       return std::nullopt;
+    }
+    if (const auto sentence = other_examples(config_, loaded->config_json)) {
+      throw Failure(kUsage, loaded->path.string() + ": " + *sentence);
     }
     const std::chrono::duration<double> elapsed = net::Clock::now() - begun;
     const std::size_t tensors = 1 + loaded->state.optimizer.size();

@@ -61,7 +61,12 @@ ImportedModel import_onnx(std::string_view bytes, const std::string& where,
     throw std::invalid_argument("--model: " + where + " has its layers itself; leave it out");
   }
   const OnnxFile file = read_onnx(bytes, where);
-  ImportedLayers read = layers_of_onnx(file, where, wishes.input);
+  const std::optional<RunConfig> exported = exported_config(file.facts);
+  InputWishes input{.shape = wishes.input, .layout = wishes.layout};
+  if (exported) {
+    input.exported_from = exported->model.input;
+  }
+  ImportedLayers read = layers_of_onnx(file, where, input);
   if (wishes.classes && *wishes.classes != read.model.classes) {
     throw std::invalid_argument("--classes: " + std::to_string(*wishes.classes) + ", and " + where +
                                 " tells " + std::to_string(read.model.classes) + " apart");
@@ -69,7 +74,7 @@ ImportedModel import_onnx(std::string_view bytes, const std::string& where,
   ImportedModel imported{.has_layers = true, .notes = std::move(read.notes)};
   imported.model.config = wishes.config;
   imported.model.config.model = std::move(read.model);
-  take_facts(exported_config(file.facts), imported.model.config);
+  take_facts(exported, imported.model.config);
   imported.model.parameters =
       parameters_from(math::layout_of(imported.model.config.model), read.variables);
   return imported;
@@ -81,6 +86,11 @@ math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
   if (!exported && !wishes.names_model) {
     throw std::invalid_argument("--model: missing; " + where +
                                 " does not say which model its variables are of");
+  }
+  if (exported && wishes.input && *wishes.input != exported->model.input) {
+    throw std::invalid_argument("--input: " + math::to_string(*wishes.input) + ", and " + where +
+                                " was exported from a model of " +
+                                math::to_string(exported->model.input));
   }
   math::ModelSpec model = exported ? exported->model : wishes.config.model;
   if (wishes.names_model) {
@@ -106,6 +116,10 @@ math::ParameterLayout layout_or_refuse(const math::ModelSpec& model, const std::
 
 ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::string& where,
                              const ImportWishes& wishes) {
+  if (wishes.layout) {
+    throw std::invalid_argument("--input_layout: " + where +
+                                " has variables and no graph; leave the flag out");
+  }
   const WeightsFile file(bytes, where);
   ImportedModel imported;
   RunConfig& config = imported.model.config;

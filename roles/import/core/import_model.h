@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "math/shape.h"
+#include "roles/import/core/image_layout.h"
 #include "roles/model/core/trained_model.h"
 
 namespace disttf::roles {
@@ -20,6 +21,7 @@ struct ImportWishes {
   RunConfig config = {};     // of the run that goes on from there
   bool names_model = false;  // config.model is what was asked for, and not the default
   std::optional<math::Shape> input = std::nullopt;
+  std::optional<ImageLayout> layout = std::nullopt;  // of an ONNX file's input
   std::optional<std::size_t> classes = std::nullopt;
 };
 

@@ -15,6 +15,7 @@
 #include "math/layers/registry.h"
 #include "math/losses/registry.h"
 #include "net/wire/text.h"
+#include "roles/import/core/image_layout.h"
 #include "roles/import/core/image_scale.h"
 #include "roles/import/core/onnx_node.h"
 #include "roles/model/core/weight_order.h"
@@ -45,14 +46,15 @@ void scale_all(std::vector<float>& values, float factor) {
 
 class Chain {
  public:
-  Chain(const OnnxFile& file, const std::string& where) : file_(file), where_(where) {
+  Chain(const OnnxFile& file, const std::string& where, const InputWishes& wishes)
+      : file_(file), where_(where), value_(where, wishes) {
     for (const auto& [name, tensor] : file.constants) {
       constants_.emplace(name, &tensor);
     }
   }
 
-  ImportedLayers make(std::optional<math::Shape> input) && {
-    begin(input);
+  ImportedLayers make() && {
+    begin();
     for (const OnnxNode& node : file_.nodes) {
       visit(node);
     }
@@ -71,44 +73,47 @@ class Chain {
 
   // ---- The input ----
 
-  void begin(std::optional<math::Shape> wanted) {
+  void begin() {
     const OnnxValue& input = input_of(file_, where_);
-    last_ = input.name;
-    read_shape(input);
-    math::ModelSpec& model = result_.model;
-    model.numbers = !is_image_;
-    if (wanted && wanted->size() == shape_.size()) {
-      // A row that is an image whose numbers it has in their order.
-      const bool fits = !is_image_ || *wanted == shape_;
-      if (!fits) {
-        refuse("its input is " + math::to_string(shape_) + ", and --input is " +
-               math::to_string(*wanted));
-      }
-      shape_ = *wanted;
-      model.numbers = shape_.height == 1 && shape_.width == 1;
-    } else if (wanted) {
-      refuse("its input has " + std::to_string(shape_.size()) + " numbers, and --input " +
-             std::to_string(wanted->size()));
-    }
-    model.input = shape_;
-  }
-
-  void read_shape(const OnnxValue& input) {
     const auto is_size = [](std::int64_t size) {
       return size >= 1 && size <= static_cast<std::int64_t>(math::kMaxInputs);
     };
     const Wholes& sizes = input.sizes;
-    const bool is_known = (sizes.size() == 2 || sizes.size() == 4) &&
-                          std::all_of(sizes.begin() + 1, sizes.end(), is_size);
-    if (!is_known) {
+    if (sizes.size() < 2 || sizes.size() > 4 ||
+        !std::all_of(sizes.begin() + 1, sizes.end(), is_size)) {
       refuse("the input " + net::quoted(input.name) +
-             " is not supported but as [N, columns] or [N, channels, height, width], of sizes that "
-             "are known");
+             " is not supported but as [N, columns], [N, height, width], [N, channels, height, "
+             "width] or [N, height, width, channels], of sizes that are known");
     }
-    is_image_ = sizes.size() == 4;
-    const auto size = [&](std::size_t at) { return static_cast<std::size_t>(sizes[at]); };
-    shape_ = is_image_ ? math::Shape{.height = size(2), .width = size(3), .channels = size(1)}
-                       : math::Shape{.channels = size(1)};
+    last_ = input.name;
+    value_.begin({sizes.begin() + 1, sizes.end()});
+    take_input();
+  }
+
+  // Of the model, once it is known.
+  void take_input() {
+    result_.model.numbers = !value_.input_is_image();
+    if (value_.is_decided()) {
+      result_.model.input = value_.shape();
+    }
+  }
+
+  // The order of an image that comes in, which is open until a node needs it.
+  void decide(std::optional<ImageLayout> evidence) {
+    if (value_.is_decided()) {
+      return;
+    }
+    if (const auto note = value_.decide(*node_, evidence)) {
+      result_.notes.push_back(*note);
+    }
+    take_input();
+  }
+  // Of what takes its image channels first.
+  void require_channels_first() {
+    if (value_.is_image()) {
+      decide(ImageLayout::kChannelsFirst);
+    }
+    require(value_.is_channels_first(), "what it takes", "an image, its channels first");
   }
 
   // ---- A node ----
@@ -122,7 +127,7 @@ class Chain {
       return;
     }
     using Use = void (Chain::*)();
-    static constexpr std::array<std::pair<std::string_view, Use>, 21> kUses = {{
+    static constexpr std::array<std::pair<std::string_view, Use>, 23> kUses = {{
         {"Gemm", &Chain::gemm},
         {"MatMul", &Chain::matrix_product},
         {"Conv", &Chain::convolution},
@@ -135,6 +140,8 @@ class Chain {
         {"Flatten", &Chain::flatten},
         {"Reshape", &Chain::reshape},
         {"Transpose", &Chain::transpose},
+        {"Unsqueeze", &Chain::unsqueeze},
+        {"Squeeze", &Chain::squeeze},
         {"Softmax", &Chain::softmax},
         {"LogSoftmax", &Chain::softmax},
         {"Add", &Chain::scale},
@@ -170,7 +177,7 @@ class Chain {
     for (std::size_t i = 0; i < variables.size(); ++i) {
       check_variable(layer->variables()[i], variables[i]);
     }
-    shape_ = layer->output();
+    value_.set_shape(layer->output());
     result_.model.layers.push_back(std::move(spec));
     std::ranges::move(variables, std::back_inserter(result_.variables));
     has_open_bias_ = variables.size() == 2;
@@ -222,19 +229,19 @@ class Chain {
 
   void add_dense(const OnnxTensor& tensor, bool is_turned, float factor,
                  std::vector<float> biases) {
-    require(!is_image_, "an image as its input", "behind Flatten");
+    require(!value_.is_image(), "an image as its input", "behind Flatten");
     const auto rows = static_cast<std::size_t>(tensor.sizes[is_turned ? 1 : 0]);
     const auto units = static_cast<std::size_t>(tensor.sizes[is_turned ? 0 : 1]);
-    if (rows != shape_.size()) {
+    if (rows != value_.shape().size()) {
       refuse_node("its weights are for " + std::to_string(rows) + " numbers, and there are " +
-                  std::to_string(shape_.size()));
+                  std::to_string(value_.shape().size()));
     }
     std::vector<float> weights =
         is_turned ? units_last(tensor.floats, {.places = 1, .channels = rows, .units = units})
                   : tensor.floats;
-    if (flattened_) {
-      weights = channels_last(weights, *flattened_);
-      flattened_.reset();
+    if (value_.flattened()) {
+      weights = channels_last(weights, *value_.flattened());
+      value_.forget_flattened();
     }
     scale_all(weights, factor);
     if (biases.size() == 1) {
@@ -246,8 +253,8 @@ class Chain {
   }
 
   void convolution() {
-    require(node_->is_first() && is_image_ && !is_turned_, "what it takes",
-            "an image, its channels first");
+    require(node_->is_first(), "the first input", "what the node before gives");
+    require_channels_first();
     const OnnxTensor& tensor = node_->floats(0, "weights", 4);
     const auto size = [&](std::size_t at) { return static_cast<std::size_t>(tensor.sizes[at]); };
     const Wholes strides = node_->wholes("strides", {1, 1});
@@ -256,9 +263,9 @@ class Chain {
             "two equal ones");
     require(node_->whole("group", 1) == 1, "group", "1");
     require(node_->all_are("dilations", 1), "dilations", "1");
-    if (size(1) != shape_.channels) {
+    if (size(1) != value_.shape().channels) {
       refuse_node("its weights are for " + std::to_string(size(1)) + " channels, and there are " +
-                  std::to_string(shape_.channels));
+                  std::to_string(value_.shape().channels));
     }
     math::ConvolutionOfImage operation{
         .kernel = size(2), .units = size(0), .stride = static_cast<std::size_t>(strides[0])};
@@ -299,14 +306,14 @@ class Chain {
   [[nodiscard]] std::unique_ptr<const math::Layer> make_or_refuse(
       const math::LayerSpec& spec) const {
     try {
-      return math::make_layer(spec, shape_);
+      return math::make_layer(spec, value_.shape());
     } catch (const std::invalid_argument& error) {
       refuse_node(error.what());
     }
   }
 
   void pooling() {
-    require(is_image_ && !is_turned_, "what it takes", "an image, its channels first");
+    require_channels_first();
     const Wholes kernel = node_->wholes("kernel_shape", {});
     const Wholes strides = node_->wholes("strides", {1, 1});
     require(kernel.size() == 2 && kernel[0] == kernel[1] && kernel[0] > 0, "kernel_shape",
@@ -325,14 +332,17 @@ class Chain {
   }
 
   void normalization() {
-    require(node_->is_first() && !is_turned_, "what it takes", "its first input, channels first");
+    require(node_->is_first(), "the first input", "what the node before gives");
+    if (value_.is_image()) {
+      require_channels_first();
+    }
     require(node_->whole("training_mode", 0) == 0, "training_mode", "0");
     require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
     std::vector<std::vector<float>> variables;
     for (const char* what : {"scale", "bias", "mean", "variance"}) {
       std::vector<float> values = node_->floats(variables.size(), what, 1).floats;
-      if (flattened_ && values.size() == flattened_->size()) {
-        values = channels_last(values, *flattened_);
+      if (value_.flattened() && values.size() == value_.flattened()->size()) {
+        values = channels_last(values, *value_.flattened());
       }
       variables.push_back(std::move(values));
     }
@@ -349,6 +359,7 @@ class Chain {
       return;
     }
     require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    decide(std::nullopt);
     add(node_->type() == "Relu"   ? ElementFunction::kRelu
         : node_->type() == "Tanh" ? ElementFunction::kTanh
                                   : ElementFunction::kSigmoid);
@@ -359,28 +370,69 @@ class Chain {
     flatten_image();
   }
   void reshape() {
-    const bool is_row = node_->has_operand(0) && node_->operand(0).numbers.size() == 2 &&
-                        (node_->operand(0).numbers[1] == -1 ||
-                         node_->operand(0).numbers[1] == static_cast<std::int64_t>(shape_.size()));
+    require(node_->has_operand(0), "a shape", "a constant");
+    const Wholes& sizes = node_->operand(0).numbers;
+    if (sizes.size() == 3 || sizes.size() == 4) {
+      reshape_to_image(sizes);
+      return;
+    }
+    decide_if_image();
+    const bool is_row =
+        sizes.size() == 2 &&
+        (sizes[1] == -1 || sizes[1] == static_cast<std::int64_t>(value_.shape().size()));
     require(is_row, "a shape", "[N, all numbers of an example]");
     flatten_image();
   }
+  void reshape_to_image(const Wholes& sizes) {
+    require(!is_table_scaled_, "scaling of a row that becomes an image", "with --input HxWxC");
+    value_.reshape_to_image(*node_, sizes, result_.model.layers.empty());
+    take_input();
+  }
+  void decide_if_image() {
+    if (value_.is_image()) {
+      decide(std::nullopt);
+    }
+  }
   void flatten_image() {
-    if (!is_image_) {
-      return;
+    decide_if_image();
+    if (value_.is_image()) {
+      value_.flatten();
+      add(math::Flattening{});
     }
-    if (shape_.channels > 1 && shape_.height * shape_.width > 1 && !is_turned_) {
-      flattened_ = shape_;
-    }
-    add(math::Flattening{});
-    is_image_ = false;
-    is_turned_ = false;
   }
 
   void transpose() {
-    require(is_image_ && node_->wholes("perm", {}) == Wholes{0, 2, 3, 1}, "perm",
-            "0, 2, 3, 1 before Flatten");
-    is_turned_ = true;
+    const bool was_decided = value_.is_decided();
+    value_.transpose(*node_);
+    if (!was_decided) {
+      take_input();
+    }
+  }
+
+  // The axes are an attribute, or from opset 13 on an operand.
+  [[nodiscard]] Wholes axes() const {
+    return node_->has_operand(0) ? node_->operand(0).numbers : node_->wholes("axes", {});
+  }
+  void unsqueeze() {
+    const Wholes at = axes();
+    require(at.size() == 1 && (at[0] == 1 || at[0] == 3 || at[0] == -1) && value_.is_grey_plane(),
+            "axes", "1 or 3 of [N, height, width]");
+    const auto height = static_cast<std::int64_t>(value_.shape().height);
+    const auto width = static_cast<std::int64_t>(value_.shape().width);
+    reshape_to_image(at[0] == 1 ? Wholes{-1, 1, height, width} : Wholes{-1, height, width, 1});
+  }
+  void squeeze() {
+    const Wholes at = axes();
+    require(at.size() == 1 && value_.is_image(), "axes", "the channel of a grey image");
+    if (at[0] == 1) {
+      decide(ImageLayout::kChannelsFirst);
+    } else {
+      decide(ImageLayout::kChannelsLast);
+    }
+    const bool is_channel = value_.shape().channels == 1 &&
+                            (at[0] == 1 ? value_.is_channels_first()
+                                        : (at[0] == 3 || at[0] == -1) && value_.is_channels_last());
+    require(is_channel, "axes", "the channel of a grey image");
   }
 
   void pass() {
@@ -401,18 +453,26 @@ class Chain {
     const std::vector<float>& values = node_->operand(0).floats;
     std::vector<float>* const biases = has_open_bias_ ? &result_.variables.back() : nullptr;
     if (biases != nullptr && node_->type() == "Add" &&
-        (values.size() == biases->size() || values.size() == 1)) {
+        (values.size() == 1 || is_of_channels(node_->operand(0), biases->size()))) {
       for (std::size_t i = 0; i < biases->size(); ++i) {
         (*biases)[i] += values[values.size() == 1 ? 0 : i];
       }
     } else if (result_.model.layers.empty()) {
       scale_input(values);
     } else {
-      require(shape_.size() == 1, "scaling",
+      require(value_.shape().size() == 1, "scaling",
               "before the first layer, or of an answer of one number");
       is_answer_scaled_ = true;
       has_open_bias_ = false;
     }
+  }
+
+  // Whether a constant has a number for each channel of what the node before gives.
+  [[nodiscard]] bool is_of_channels(const OnnxTensor& tensor, std::size_t channels) const {
+    const std::size_t behind = value_.is_channels_first() ? 2 : 0;  // sizes behind the channels'
+    const std::size_t rank = tensor.sizes.size();
+    return tensor.floats.size() == channels && rank > behind &&
+           tensor.sizes[rank - 1 - behind] == static_cast<std::int64_t>(channels);
   }
 
   void scale_input(const std::vector<float>& values) {
@@ -437,7 +497,7 @@ class Chain {
   void softmax() {
     const std::int64_t axis = node_->whole("axis", file_.opset >= 13 ? -1 : 1);
     require(axis == -1 || axis == 1, "axis", "that of the classes");
-    require(!is_image_, "what it takes", "a row of numbers");
+    require(!value_.is_image(), "what it takes", "a row of numbers");
     answer_ = math::AnswerFunction::kSoftmax;
     is_over_ = true;
   }
@@ -446,11 +506,11 @@ class Chain {
     if (file_.outputs.size() != 1 || file_.outputs.front().name != last_) {
       refuse("its output is not what the last node gives; supported is a chain of nodes with one");
     }
-    if (flattened_ || is_turned_) {
+    if (value_.flattened() || value_.is_image()) {
       refuse("an image's numbers are its output, which is not supported");
     }
     math::ModelSpec& model = result_.model;
-    model.classes = shape_.size();
+    model.classes = value_.shape().size();
     if (!answer_) {  // logits, or a number
       answer_ =
           model.classes == 1 ? math::AnswerFunction::kIdentity : math::AnswerFunction::kSoftmax;
@@ -472,14 +532,11 @@ class Chain {
   const std::string& where_;
   OnnxConstants constants_;
   ImportedLayers result_;
-  const ChainNode* node_ = nullptr;       // that is looked at
-  std::string last_;                      // what the node before gives
-  math::Shape shape_;                     // of that, as disttf has it
-  bool is_image_ = false;                 // it is [N, channels, height, width]
-  bool is_turned_ = false;                // or [N, height, width, channels]
-  std::optional<math::Shape> flattened_;  // a row with the numbers of this, channels first
-  bool has_open_bias_ = false;            // the last variable is the bias of the layer before
-  ImageScale scale_;                      // before the first layer
+  const ChainNode* node_ = nullptr;  // that is looked at
+  std::string last_;                 // what the node before gives
+  ValueShape value_;                 // of that
+  bool has_open_bias_ = false;       // the last variable is the bias of the layer before
+  ImageScale scale_;                 // before the first layer
   bool is_table_scaled_ = false;
   bool is_answer_scaled_ = false;
   bool is_over_ = false;  // the answer has been made
@@ -489,11 +546,11 @@ class Chain {
 }  // namespace
 
 ImportedLayers layers_of_onnx(const OnnxFile& file, const std::string& where,
-                              std::optional<math::Shape> input) {
+                              const InputWishes& wishes) {
   if (file.outputs.empty()) {
     throw std::invalid_argument(where + ": it has no output");
   }
-  return Chain(file, where).make(input);
+  return Chain(file, where, wishes).make();
 }
 
 }  // namespace disttf::roles

@@ -2,18 +2,18 @@
 //
 // The nodes must be a chain from one input to one output, of Gemm, MatMul and Add, Conv, MaxPool,
 // AveragePool, BatchNormalization, Relu, Tanh, Sigmoid, Flatten (or Reshape to a row), Softmax,
-// Identity, Dropout, Cast; before the first layer and behind the last one also Sub, Mul, Div and
-// Add with constants, which scale. What computes nothing else is refused by its name.
+// Transpose, Reshape, Unsqueeze and Squeeze of an image (image_layout.h), Identity, Dropout, Cast;
+// before the first layer and behind the last one also Sub, Mul, Div and Add with constants, which
+// scale. What computes nothing else is refused by its name.
 //
 // A pure function; callable from any thread.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "math/model_spec.h"
-#include "math/shape.h"
+#include "roles/import/core/image_layout.h"
 #include "roles/import/core/onnx_file.h"
 
 namespace disttf::roles {
@@ -25,9 +25,10 @@ struct ImportedLayers {
   std::vector<std::string> notes;  // sentences: what was not taken over
 };
 
-// `input`: that a row of numbers is an image of this shape; none: it is a row of a table. Throws
-// std::invalid_argument with one sentence, which `where`, the file's name, begins.
+// `wishes.shape`: that a row of numbers is an image of this shape; none: it is a row of a table.
+// Throws std::invalid_argument with one sentence, which `where`, the file's name, or the flag that
+// decides begins.
 [[nodiscard]] ImportedLayers layers_of_onnx(const OnnxFile& file, const std::string& where,
-                                            std::optional<math::Shape> input = std::nullopt);
+                                            const InputWishes& wishes = {});
 
 }  // namespace disttf::roles

@@ -107,6 +107,20 @@ Examples read_idx(Bytes file, const std::string& name, const TrainedModel& model
   return out;
 }
 
+// Whether the sizes of one example are the model's: its number of values, or of an image its sizes;
+// a grey one has its channel first, last or not at all.
+bool fits(std::span<const std::uint64_t> sizes, const TrainedModel& model) {
+  const math::Shape& shape = model.config.model.input;
+  const auto is = [sizes](std::initializer_list<std::uint64_t> wanted) {
+    return std::ranges::equal(sizes, wanted);
+  };
+  return is({shape.size()}) || (shape.size() == 1 && sizes.empty()) ||
+         (!model.is_of_numbers() &&
+          (is({shape.height, shape.width, shape.channels}) ||
+           (shape.channels == 1 &&
+            (is({shape.height, shape.width}) || is({1, shape.height, shape.width})))));
+}
+
 Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model) {
   const data::NpyPrefix prefix =
       data::parse_npy_prefix(file.first(std::min(file.size(), data::kNpyPrefixBytes)), name);
@@ -120,8 +134,10 @@ Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model
   for (const std::uint64_t size : header.shape) {
     count *= size;  // all elements' bytes fit 63 bits
   }
-  const bool is_single = count == inputs && header.row_elements() != inputs;
-  if (!is_single && (header.shape.empty() || header.row_elements() != inputs)) {
+  const std::span<const std::uint64_t> sizes(header.shape);
+  const bool is_rows = !sizes.empty() && fits(sizes.subspan(1), model);
+  const bool is_single = !is_rows && fits(sizes, model);
+  if (!is_rows && !is_single) {
     throw UnusableData(name + ": it is " + header.text() + "; the model takes rows of " +
                        std::to_string(inputs) + " (" + text_of(model.config.model.input) + ")");
   }

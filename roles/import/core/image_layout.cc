@@ -1,0 +1,236 @@
+#include "roles/import/core/image_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+namespace disttf::roles {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+constexpr ImageLayout kFirst = ImageLayout::kChannelsFirst;
+constexpr ImageLayout kLast = ImageLayout::kChannelsLast;
+
+// "[N, 28, 28, 1]"
+std::string sizes_text(const Sizes& sizes) {
+  std::string text = "[N";
+  for (const std::int64_t size : sizes) {
+    text += ", " + std::to_string(size);
+  }
+  return text + "]";
+}
+
+// `sizes`: two, of a grey image without channels, or three.
+math::Shape shape_as(const Sizes& sizes, ImageLayout layout) {
+  const auto size = [&sizes](std::size_t at) { return static_cast<std::size_t>(sizes[at]); };
+  if (sizes.size() == 2) {
+    return {.height = size(0), .width = size(1)};
+  }
+  return layout == kFirst ? math::Shape{.height = size(1), .width = size(2), .channels = size(0)}
+                          : math::Shape{.height = size(0), .width = size(1), .channels = size(2)};
+}
+
+// Grey, with and without transparency, and colours.
+bool may_be_channels(std::int64_t size) { return size >= 1 && size <= 4; }
+
+// Which of the two readings is an image of a usual number of channels, and not the other.
+std::optional<ImageLayout> usual_layout(const Sizes& sizes) {
+  const bool is_first = may_be_channels(sizes.front());
+  const bool is_last = may_be_channels(sizes.back());
+  if (is_first == is_last) {
+    return std::nullopt;
+  }
+  return is_first ? kFirst : kLast;
+}
+
+// Which of the two readings has this shape, and not the other.
+std::optional<ImageLayout> layout_with(const Sizes& sizes, const math::Shape& shape) {
+  const bool is_first = shape_as(sizes, kFirst) == shape;
+  const bool is_last = shape_as(sizes, kLast) == shape;
+  if (is_first == is_last) {
+    return std::nullopt;
+  }
+  return is_first ? kFirst : kLast;
+}
+
+// As a Reshape has them, with N and at most one -1, where a value has `numbers` numbers: without N.
+// None: they do not come to that.
+std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
+  Sizes sizes(with_n.begin() + 1, with_n.end());
+  std::int64_t known = 1;
+  for (const std::int64_t size : sizes) {
+    if (size == 0 || size < -1 || known > static_cast<std::int64_t>(numbers)) {
+      return std::nullopt;
+    }
+    known *= size == -1 ? 1 : size;
+  }
+  const auto wanted = static_cast<std::int64_t>(numbers);
+  const auto open = std::ranges::count(sizes, -1);
+  if (open > 1 || known == 0 || wanted % known != 0 || (open == 0 && known != wanted)) {
+    return std::nullopt;
+  }
+  std::ranges::replace(sizes, -1, wanted / known);
+  return sizes;
+}
+
+// Which layout of a grey image of this plane these sizes are; 2 sizes have no channels, so either.
+std::optional<ImageLayout> grey_layout(const Sizes& sizes, const math::Shape& plane) {
+  const math::Shape grey{.height = plane.height, .width = plane.width};
+  for (const ImageLayout layout : {kLast, kFirst}) {
+    if (shape_as(sizes, layout) == grey) {
+      return layout;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void ValueShape::open(Sizes sizes) {
+  is_image_ = true;
+  input_is_image_ = true;
+  if (sizes.size() == 2) {  // a grey image has the same order either way
+    shape_ = shape_as(sizes, kLast);
+  }
+  open_sizes_ = std::move(sizes);
+}
+
+void ValueShape::begin(Sizes sizes) {
+  std::size_t numbers = 1;
+  for (const std::int64_t size : sizes) {
+    numbers *= static_cast<std::size_t>(size);
+  }
+  if (wishes_.shape && wishes_.shape->size() != numbers) {
+    throw std::invalid_argument(where_ + ": its input has " + std::to_string(numbers) +
+                                " numbers, and --input " + std::to_string(wishes_.shape->size()));
+  }
+  if (sizes.size() > 1) {
+    open(std::move(sizes));
+    return;
+  }
+  // A row that is an image has its numbers in disttf's order.
+  shape_ = wishes_.shape.value_or(math::Shape{.channels = numbers});
+  input_is_image_ = shape_.height != 1 || shape_.width != 1;
+}
+
+ImageLayout ValueShape::known_layout(const ChainNode& node,
+                                     std::optional<ImageLayout> evidence) const {
+  const Sizes& sizes = open_sizes_;
+  if (wishes_.layout && evidence && sizes.size() == 3 && *wishes_.layout != *evidence) {
+    throw std::invalid_argument(
+        std::string("--input_layout: ") + (*wishes_.layout == kFirst ? "nchw" : "nhwc") +
+        ", and the node that takes the input (" + node.type() + ") has the channels " +
+        (*evidence == kFirst ? "first; nchw is right" : "last; nhwc is right"));
+  }
+  if (evidence) {
+    return *evidence;
+  }
+  if (wishes_.layout) {
+    return *wishes_.layout;
+  }
+  if (sizes.size() == 2 || shape_as(sizes, kFirst) == shape_as(sizes, kLast)) {
+    return kLast;  // the same image either way
+  }
+  for (const std::optional<math::Shape>& shape : {wishes_.shape, wishes_.exported_from}) {
+    if (const auto layout = shape ? layout_with(sizes, *shape) : std::nullopt) {
+      return *layout;
+    }
+  }
+  if (const auto layout = usual_layout(sizes)) {
+    return *layout;
+  }
+  throw std::invalid_argument(
+      "--input_layout: missing; " + where_ + ": its input is " + sizes_text(sizes) +
+      ", and nothing in the file says which size the channels are: give nchw for " +
+      math::to_string(shape_as(sizes, kFirst)) + " (channels first), nhwc for " +
+      math::to_string(shape_as(sizes, kLast)) + " (channels last)");
+}
+
+std::optional<std::string> ValueShape::decide(const ChainNode& node,
+                                              std::optional<ImageLayout> evidence) {
+  if (is_decided()) {
+    return std::nullopt;
+  }
+  const ImageLayout layout = known_layout(node, evidence);
+  const Sizes sizes = std::exchange(open_sizes_, {});
+  shape_ = shape_as(sizes, layout);
+  is_turned_ = layout == kLast;
+  if (wishes_.shape && *wishes_.shape != shape_) {
+    throw std::invalid_argument(where_ + ": its input is " + math::to_string(shape_) +
+                                ", and --input is " + math::to_string(*wishes_.shape));
+  }
+  if (sizes.size() == 3 && usual_layout(sizes).value_or(layout) != layout) {
+    return where_ + ": its input " + sizes_text(sizes) + " is read as " + math::to_string(shape_) +
+           ", as " +
+           (evidence ? "the node that takes it (" + node.type() + ") has the channels there"
+                     : std::string("the flags say"));
+  }
+  return std::nullopt;
+}
+
+void ValueShape::flatten() noexcept {
+  if (shape_.channels > 1 && shape_.height * shape_.width > 1 && !is_turned_) {
+    flattened_ = shape_;
+  }
+  is_image_ = false;
+  is_turned_ = false;
+}
+
+void ValueShape::transpose(const ChainNode& node) {
+  const Sizes order = node.wholes("perm", {});
+  const bool to_first = order == Sizes{0, 3, 1, 2};
+  const bool to_last = order == Sizes{0, 2, 3, 1};
+  if (is_image_ && open_sizes_.size() != 2 && (to_first || to_last)) {
+    static_cast<void>(decide(node, to_first ? kLast : kFirst));
+    if (is_turned_ == to_first) {
+      is_turned_ = to_last;
+      return;
+    }
+  }
+  node.require(false, "perm",
+               "0, 3, 1, 2 of an image whose channels are last, and 0, 2, 3, 1 of one whose "
+               "channels are first");
+}
+
+void ValueShape::reshape_to_image(const ChainNode& node, const Sizes& with_n, bool is_input) {
+  std::size_t numbers = shape_.size();
+  if (!is_decided()) {
+    numbers = 1;
+    for (const std::int64_t size : open_sizes_) numbers *= static_cast<std::size_t>(size);
+  }
+  const auto sizes = resolved(with_n, numbers);
+  if (sizes && !is_image_ && is_input && !flattened_) {
+    open(*sizes);  // the row is the image from here on
+    return;
+  }
+  if (sizes && is_image_ && sizes == open_sizes_) {
+    return;
+  }
+  // A grey image has the same order with its channel first, last, or without one.
+  const bool is_grey =
+      is_image_ && (is_decided() ? shape_.channels == 1
+                                 : open_sizes_.size() == 2 || open_sizes_.front() == 1 ||
+                                       open_sizes_.back() == 1);
+  if (sizes && is_grey) {
+    for (const ImageLayout from : {kLast, kFirst}) {
+      const math::Shape plane = is_decided() ? shape_ : shape_as(open_sizes_, from);
+      const auto to = grey_layout(*sizes, plane);
+      if (plane.channels != 1 || !to) {
+        continue;
+      }
+      static_cast<void>(decide(node, from));
+      is_turned_ = *to == kLast;
+      if (sizes->size() == 2) {
+        open_sizes_.clear();
+      }
+      return;
+    }
+  }
+  node.require(false, "a shape",
+               "[N, all numbers of an example], or, of a grey image or of the input, that of an "
+               "image");
+}
+
+}  // namespace disttf::roles
