@@ -1,12 +1,11 @@
 #include "net/http/browser_guard.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "net/http/http_status.h"
+#include "net/http/known_hosts.h"
 #include "net/http/same_secret.h"
 #include "net/http/url.h"
 #include "net/wire/text.h"
@@ -27,32 +26,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kSeal = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
 }};
-
-// "host", "host:port", "[v6]:port", and nothing more than that.
-std::optional<Url> read_host(std::string_view scheme, std::string_view text) {
-  if (text.empty() || text.find_first_of("/?#") != std::string_view::npos) return std::nullopt;
-  std::string why;
-  return read_url(std::string(scheme) + "://" + std::string(text), why);
-}
-
-// "http://host:port", as browsers write whose page asks; "null" is nobody's.
-std::optional<Url> read_origin(std::string_view text) {
-  const std::size_t mark = text.find("://");
-  if (mark == std::string_view::npos) return std::nullopt;
-  return read_host(text.substr(0, mark), text.substr(mark + 3));
-}
-
-// The address in a form in which equal ones are equal; empty: it is a name.
-std::string address_text(const std::string& host) {
-  std::array<unsigned char, 16> bytes{};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  for (const int family : {AF_INET, AF_INET6}) {
-    if (inet_pton(family, host.c_str(), bytes.data()) == 1) {
-      return inet_ntop(family, bytes.data(), text.data(), text.size());
-    }
-  }
-  return {};
-}
 
 // Of "token=abc", "token=abc&more": the token. nullopt: there is none.
 std::optional<std::string_view> token_in(std::string_view query) {
@@ -78,6 +51,7 @@ void BrowserGuard::add_link(std::string token) {
 }
 
 bool BrowserGuard::is_known_host(std::string_view host) const {
+  if (host.empty()) return true;  // of HTTP/1.0, which no browser speaks
   const std::optional<Url> url = read_host("http", host);
   if (!url) return false;
   const std::string address = address_text(url->host);

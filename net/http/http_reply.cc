@@ -32,18 +32,21 @@ std::string refusal_sentence(int status, std::size_t max_body_bytes) {
     case http_status::kHeadTooLarge:
       return "the request's head is too large; 8 KiB are allowed";
     case http_status::kNotImplemented:
-      return "this method, CONNECT, other protocols and Transfer-Encoding are not understood here";
+      return "this method, CONNECT, and a Transfer-Encoding other than chunked are not understood "
+             "here";
+    case http_status::kExpectationFailed:
+      return "Expect: only 100-continue is understood here";
     case http_status::kUnavailable:
       return "too many connections are open; try again";
     case http_status::kVersionNotSupported:
-      return "only HTTP/1.1 is spoken here";
+      return "only HTTP/1.1 and HTTP/1.0 are spoken here";
     default:
       return "the request is not HTTP to the letter: lines that end in CR LF, no blank before a "
-             "colon, one Host, a path that begins with /";
+             "colon, one Host, a path that begins with /, Content-Length or chunks and not both";
   }
 }
 
-std::string head_text(const HttpReply& reply, bool stays_open) {
+std::string head_text(const HttpReply& reply, bool stays_open, bool takes_chunks) {
   std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " " +
                      std::string(http_reason(reply.status)) + "\r\n";
   const auto add = [&text](std::string_view name, std::string_view value) {
@@ -56,7 +59,7 @@ std::string head_text(const HttpReply& reply, bool stays_open) {
   }
   for (const auto& [name, value] : reply.fields) add(name, value);
   if (reply.lines) {
-    add("Transfer-Encoding", "chunked");
+    if (takes_chunks) add("Transfer-Encoding", "chunked");
   } else if (reply.status != http_status::kNotModified) {
     add("Content-Length", std::to_string(reply.body.size()));
   }

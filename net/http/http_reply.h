@@ -36,6 +36,8 @@ struct HttpReply {
                                            std::size_t max_body_bytes = kMaxRequestBodyBytes);
 
 // Status line and header, the empty line included. `stays_open`: another request may follow.
-[[nodiscard]] std::string head_text(const HttpReply& reply, bool stays_open);
+// `takes_chunks`: false of HTTP/1.0, to which lines go as they are until the connection closes.
+[[nodiscard]] std::string head_text(const HttpReply& reply, bool stays_open,
+                                    bool takes_chunks = true);
 
 }  // namespace disttf::net

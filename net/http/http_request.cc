@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "net/http/http_status.h"
+#include "net/wire/text.h"
 
 namespace disttf::net {
 namespace {
@@ -23,21 +25,33 @@ int digit_of(char c) {
 struct KeptField {
   std::string_view name;  // lower case
   std::string HttpServerRequest::*place;
+  // Between the values of several such fields, which are one list; empty: it has one value, and two
+  // fields are refused.
+  std::string_view separator = {};
 };
 constexpr std::array<KeptField, 12> kKeptFields = {{
     {"authorization", &HttpServerRequest::authorization},
     {"host", &HttpServerRequest::host},
     {"origin", &HttpServerRequest::origin},
-    {"cookie", &HttpServerRequest::cookie},
-    {"accept", &HttpServerRequest::accept},
-    {"accept-encoding", &HttpServerRequest::accept_encoding},
-    {"if-none-match", &HttpServerRequest::if_none_match},
+    {"cookie", &HttpServerRequest::cookie, "; "},
+    {"accept", &HttpServerRequest::accept, ", "},
+    {"accept-encoding", &HttpServerRequest::accept_encoding, ", "},
+    {"if-none-match", &HttpServerRequest::if_none_match, ", "},
     {"last-event-id", &HttpServerRequest::last_event_id},
     {"content-type", &HttpServerRequest::content_type},
-    {"content-encoding", &HttpServerRequest::content_encoding},
+    {"content-encoding", &HttpServerRequest::content_encoding, ", "},
     {"expect", &HttpServerRequest::expect},
     {"inference-header-content-length", &HttpServerRequest::json_bytes},
 }};
+
+// The next of a list whose members commas divide, in lower case; takes it off `list`.
+std::string next_of(std::string_view& list) {
+  const std::size_t end = std::min(list.find(','), list.size());
+  std::string member(trim(list.substr(0, end)));
+  list.remove_prefix(std::min(end + 1, list.size()));
+  for (char& c : member) c = lower(c);
+  return member;
+}
 
 }  // namespace
 
@@ -108,6 +122,8 @@ std::string_view http_reason(int status) noexcept {
       return "Content Too Large";
     case http_status::kMisdirected:
       return "Misdirected Request";
+    case http_status::kExpectationFailed:
+      return "Expectation Failed";
     case http_status::kUnsupportedMediaType:
       return "Unsupported Media Type";
     case http_status::kHeadTooLarge:
@@ -125,7 +141,8 @@ std::string_view http_reason(int status) noexcept {
   }
 }
 
-HttpRequestParser::HttpRequestParser(std::size_t max_body_bytes) : max_body_bytes_(max_body_bytes) {
+HttpRequestParser::HttpRequestParser(std::size_t max_body_bytes)
+    : max_body_bytes_(max_body_bytes), chunks_(max_body_bytes) {
   http_parser_init(&parser_, HTTP_REQUEST);
   parser_.data = this;
 }
@@ -141,12 +158,16 @@ void HttpRequestParser::reset() {
   }
   request_.body.clear();
   request_.may_change = false;
+  request_.is_http10 = false;
   target_.clear();
   name_.clear();
   in_name_ = false;
   value_ = nullptr;
   seen_ = 0;
   has_transfer_encoding_ = false;
+  transfer_encoding_.clear();
+  is_chunked_ = false;
+  chunks_ = HttpChunks(max_body_bytes_);
   lines_ = HttpHeadLines(kMaxRequestHeadBytes);
   has_excess_ = false;
   may_stay_open_ = false;
@@ -179,7 +200,7 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
       return self(parser).on_body({text, size});
     };
     settings.on_message_complete = [](http_parser* parser) {
-      self(parser).complete_ = true;
+      self(parser).complete_ = !self(parser).is_chunked_;  // else the chunks come
       self(parser).may_stay_open_ = http_should_keep_alive(parser) != 0;
       http_parser_pause(parser, 1);  // whatever follows is not looked at
       return 0;
@@ -195,7 +216,7 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
   if (is_name) {
     if (!in_name_) name_.clear();
     for (const char c : text) {
-      name_ += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      name_ += lower(c);
     }
   } else {
     if (in_name_) refusal_ = begin_value();
@@ -208,15 +229,23 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
 // Where the value of `name_` goes. The status of the refusal, or 0.
 int HttpRequestParser::begin_value() {
   value_ = nullptr;
-  // Refused with the head's end: before it, what is wrong with the rest is to be found or not as
+  // Judged with the head's end: before it, what is wrong with the rest is to be found or not as
   // the bytes happened to be cut.
-  has_transfer_encoding_ = has_transfer_encoding_ || name_ == "transfer-encoding";
+  if (name_ == "transfer-encoding") {
+    if (std::exchange(has_transfer_encoding_, true)) transfer_encoding_ += ',';
+    value_ = &transfer_encoding_;
+  }
   for (unsigned each = 0; each < kKeptFields.size(); ++each) {
     if (name_ != kKeptFields[each].name) continue;
-    // Twice: which of the two would count?
-    if ((seen_ & (1U << each)) != 0) return http_status::kBadRequest;
+    const KeptField& field = kKeptFields[each];
+    std::string& value = request_.*field.place;
+    if ((seen_ & (1U << each)) != 0) {
+      // Twice: which of the two would count?
+      if (field.separator.empty()) return http_status::kBadRequest;
+      value += field.separator;
+    }
     seen_ |= 1U << each;
-    value_ = &(request_.*kKeptFields[each].place);
+    value_ = &value;
   }
   return 0;
 }
@@ -228,11 +257,66 @@ void HttpRequestParser::execute(std::string_view bytes) {
   taken_ += taken;
 }
 
+// "http://host:80/path" -> "/path", and "host:80" in the place of the Host field. False: it is
+// neither a path nor such a target.
+bool HttpRequestParser::take_authority() {
+  if (target_.starts_with('/')) return true;
+  if (target_ == "*") return request_.method == "OPTIONS";
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    const bool has_scheme = target_.size() >= scheme.size() &&
+                            std::equal(scheme.begin(), scheme.end(), target_.begin(),
+                                       [](char wanted, char c) { return wanted == lower(c); });
+    if (!has_scheme) continue;
+    const std::size_t end = std::min(target_.find_first_of("/?#", scheme.size()), target_.size());
+    request_.host = target_.substr(scheme.size(), end - scheme.size());
+    target_.erase(0, end);
+    if (!target_.starts_with('/')) target_.insert(0, "/");
+    return is_host_field(request_.host);
+  }
+  return false;
+}
+
 bool HttpRequestParser::take_target() {
+  if (!take_authority()) return false;
   const std::size_t question = target_.find('?');
   request_.path = target_.substr(0, question);
   request_.query = question == std::string::npos ? std::string() : target_.substr(question + 1);
-  return decode_percent(request_.path) && is_normal_path(request_.path);
+  return request_.path == "*" || (decode_percent(request_.path) && is_normal_path(request_.path));
+}
+
+// RFC 9112, 6.1 and 6.3: chunked comes last and once, HTTP/1.0 has none, and a length beside it is
+// how two servers are made to read one body as two requests.
+int HttpRequestParser::refusal_of_coding() const {
+  if (!has_transfer_encoding_) return 0;
+  std::string_view rest = transfer_encoding_;
+  std::size_t count = 0;
+  std::size_t chunked = 0;
+  std::string last;
+  while (!rest.empty()) {
+    last = next_of(rest);
+    ++count;
+    chunked += last == "chunked" ? 1U : 0U;
+  }
+  if (last != "chunked" || chunked != 1 || request_.is_http10 ||
+      parser_.content_length != kNoLength) {
+    return http_status::kBadRequest;
+  }
+  return count == 1 ? 0 : http_status::kNotImplemented;  // "gzip, chunked"
+}
+
+int HttpRequestParser::refusal_of_head() {
+  if (parser_.http_major != 1) return http_status::kVersionNotSupported;
+  if (parser_.method == HTTP_CONNECT) return http_status::kNotImplemented;
+  const bool has_host =
+      is_host_field(request_.host) || (request_.is_http10 && request_.host.empty());
+  if (!has_host || !take_target()) return http_status::kBadRequest;
+  if (const int refusal = refusal_of_coding(); refusal != 0) return refusal;
+  if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
+    return http_status::kContentTooLarge;  // before any of it has been kept
+  }
+  std::string_view expected = request_.expect;
+  return expects_continue() && next_of(expected) != "100-continue" ? http_status::kExpectationFailed
+                                                                   : 0;
 }
 
 int HttpRequestParser::on_head_end() {
@@ -242,17 +326,21 @@ int HttpRequestParser::on_head_end() {
     value.resize(value.find_last_not_of(" \t") + 1);  // http_parser leaves those behind a value
   }
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
-  if (parser_.http_major != 1 || parser_.http_minor == 0) {
-    refusal_ = http_status::kVersionNotSupported;
-  } else if (parser_.upgrade != 0 ||    // CONNECT, or another protocol that is asked for
-             has_transfer_encoding_) {  // bodies come with their length
-    refusal_ = http_status::kNotImplemented;
-  } else if (!is_host_field(request_.host) || !take_target()) {
-    refusal_ = http_status::kBadRequest;
-  } else if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
-    refusal_ = http_status::kContentTooLarge;  // before any of it has been kept
-  }
-  return refusal_ == 0 ? 0 : -1;
+  request_.is_http10 = parser_.http_major == 1 && parser_.http_minor == 0;
+  refusal_ = refusal_of_head();
+  if (refusal_ != 0) return -1;
+  parser_.upgrade = 0;  // the offer of another protocol is not taken up
+  is_chunked_ = has_transfer_encoding_;
+  return is_chunked_ ? 1 : 0;  // 1: http_parser reads no body
+}
+
+int HttpRequestParser::feed_chunks(std::string_view bytes) {
+  const std::size_t taken = chunks_.feed(bytes, request_.body);
+  taken_ += taken;
+  complete_ = chunks_.complete();
+  has_excess_ = complete_ && taken < bytes.size();
+  refusal_ = chunks_.refusal();
+  return refusal_;
 }
 
 int HttpRequestParser::on_body(std::string_view text) {
@@ -270,6 +358,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
     has_excess_ = has_excess_ || !bytes.empty();
     return 0;
   }
+  if (is_chunked_) return feed_chunks(bytes);
   const std::size_t fine = lines_.ended() ? bytes.size() : lines_.read(bytes);
   // What is wrong before that byte is said as what it is, however the bytes are cut.
   execute(bytes.substr(0, fine));
@@ -277,6 +366,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
   if (error == HPE_INVALID_METHOD) return http_status::kNotImplemented;
   if (error != HPE_OK && error != HPE_PAUSED) return http_status::kBadRequest;
+  if (is_chunked_) return feed_chunks(bytes.substr(taken_));
   if (fine == bytes.size()) return 0;
   return lines_.too_long() ? http_status::kHeadTooLarge : http_status::kBadRequest;
 }

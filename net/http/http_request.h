@@ -1,10 +1,13 @@
 // Reads an HTTP/1.1 request out of bytes that nobody vouches for, and writes the head of a reply.
 //
 // A push parser without a socket: the caller feeds what came. One request at a time; what follows
-// it is left alone, and noticed. Stricter than the standard where proxies and servers have read the
-// same bytes differently: no Transfer-Encoding, no lines that some read otherwise
-// (net/http/http_head_lines.h), none of the fields below twice, Host always, and only paths that
-// mean the same to everybody. Pure; one thread.
+// it is left alone, and noticed. HTTP/1.1 and HTTP/1.0 are read; an offer to upgrade is ignored
+// (RFC 9110, 7.8). Stricter than the standard where proxies and servers have read the same bytes
+// differently: Transfer-Encoding is "chunked" and nothing else, and never beside Content-Length
+// (net/http/http_chunks.h), no lines that some read otherwise (net/http/http_head_lines.h), no
+// field twice that has one value, Host always in HTTP/1.1, and only paths that mean the same to
+// everybody. A target in absolute form counts as the path and Host that it names (RFC 9112, 3.2.2).
+// Pure; one thread.
 #pragma once
 
 #include <http_parser.h>
@@ -13,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/http/http_chunks.h"
 #include "net/http/http_head_lines.h"
 
 namespace disttf::net {
@@ -28,7 +32,7 @@ struct HttpServerRequest {
   std::string query;          // as it came: "follow=true"
   std::string authorization;  // empty: none; so are the fields below
   std::string body;
-  std::string host = {};
+  std::string host = {};  // empty: HTTP/1.0 without one
   std::string origin = {};
   std::string cookie = {};
   std::string accept = {};
@@ -39,6 +43,7 @@ struct HttpServerRequest {
   std::string content_encoding = {};
   std::string expect = {};
   std::string json_bytes = {};  // Inference-Header-Content-Length: of a body, before its tensors
+  bool is_http10 = false;       // no chunks in the reply, and no 100 before it
   // Whoever asks may change what runs: set by the server, from who it is.
   bool may_change = false;
   // Who that is: "192.0.2.1:4711", or "uid 1000, pid 4711" of this machine. Set by the server.
@@ -52,7 +57,7 @@ class HttpRequestParser {
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
   // Takes the next bytes. Returns the status of the reply where the request is refused (400, 413,
-  // 431, 501, 505), else 0. The parser is of no use after a refusal.
+  // 417, 431, 501, 505), else 0. The parser is of no use after a refusal.
   [[nodiscard]] int feed(std::string_view bytes);
   // How many of the bytes that were fed last belong to the request.
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
@@ -66,7 +71,12 @@ class HttpRequestParser {
   [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
   // Whether the other side is ready for another reply on this connection. REQUIRES: complete().
   [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
-  // The same of a server that answers whatever follows, too.
+  // Whether the other side waits for "100 Continue" before it sends the body. REQUIRES:
+  // head_complete().
+  [[nodiscard]] bool expects_continue() const noexcept {
+    return !request_.expect.empty() && !request_.is_http10;
+  }
+  // The same as may_stay_open() of a server that answers whatever follows, too.
   [[nodiscard]] bool may_be_followed() const noexcept { return may_stay_open_; }
   [[nodiscard]] const HttpServerRequest& request() const noexcept { return request_; }
 
@@ -80,6 +90,10 @@ class HttpRequestParser {
   int on_head_end();
   int on_body(std::string_view text);
   bool take_target();
+  bool take_authority();
+  [[nodiscard]] int refusal_of_coding() const;
+  [[nodiscard]] int refusal_of_head();
+  int feed_chunks(std::string_view bytes);
 
   const std::size_t max_body_bytes_;
   http_parser parser_{};
@@ -90,6 +104,9 @@ class HttpRequestParser {
   std::string* value_ = nullptr;  // where its value goes; null: nowhere
   unsigned seen_ = 0;             // a bit each for the fields that have come
   bool has_transfer_encoding_ = false;
+  std::string transfer_encoding_;  // all of its values, with commas between
+  bool is_chunked_ = false;
+  HttpChunks chunks_;
   HttpHeadLines lines_{kMaxRequestHeadBytes};
   bool has_excess_ = false;
   bool may_stay_open_ = false;

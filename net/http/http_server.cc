@@ -35,6 +35,7 @@ using Socket = asio::generic::stream_protocol::socket;
 
 // Accepting stops for this long when the process has no descriptors left.
 constexpr milliseconds kAcceptPause{100};
+constexpr std::string_view kServerContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
 
 std::string chunk(std::string_view text) {
@@ -197,6 +198,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
                  /*closes=*/false);
     is_reading_ = true;
     std::optional<int> refusal;
+    bool has_continued = false;
     while (!refusal && !parser_->complete()) {
       auto [error, size] = co_await read_some(buffer);
       const bool was_idle = is_idle();
@@ -208,6 +210,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         refusal = status;
       } else if (was_idle) {
         expire_after(state_->options.request_timeout, /*closes=*/false);
+      }
+      const bool is_awaited = !refusal && parser_->head_complete() && !parser_->complete() &&
+                              parser_->expects_continue();
+      if (is_awaited && !std::exchange(has_continued, true)) {
+        if (co_await write_all(kServerContinue)) refusal = 0;
       }
     }
     is_reading_ = false;
@@ -294,18 +301,22 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   // False when the connection is of no use any more.
   asio::awaitable<bool> write_reply(HttpReply reply) {
     if (reply.lines) stays_open_ = false;
-    const std::string head = head_text(reply, stays_open_);
+    const bool takes_chunks = !parser_ || !parser_->request().is_http10;
+    const std::string head = head_text(reply, stays_open_, takes_chunks);
     if (parser_ && parser_->request().method == "HEAD") {
       lines_.reset();
       co_return co_await write(head);
     }
     if (!reply.lines) co_return co_await write(head + reply.body);
-    bool open = co_await write(head + chunk(reply.body));
+    const auto piece = [takes_chunks](std::string text) {
+      return takes_chunks ? chunk(text) : std::move(text);
+    };
+    bool open = co_await write(head + piece(std::move(reply.body)));
     watch_for_end();
     for (std::string text; open && co_await reply.lines->take(text);) {
-      open = co_await write(chunk(text));
+      open = co_await write(piece(std::move(text)));
     }
-    if (open) open = co_await write(std::string(kEndOfChunks));
+    if (open && takes_chunks) open = co_await write(std::string(kEndOfChunks));
     co_return open;
   }
 

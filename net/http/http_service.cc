@@ -10,14 +10,18 @@ HttpService::HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOpti
                          const MakeHandler& make_handler)
     : shared_(std::make_unique<Shared>()) {
   shared_->options = options;
-  for (std::size_t i = 0; i < options.threads; ++i) {
+  const bool has_front = options.is_quick != nullptr;
+  for (std::size_t i = 0; i < options.threads + (has_front ? 1 : 0); ++i) {
     shared_->loops.push_back(std::make_unique<Loop>(*shared_, make_handler(i)));
   }
   acceptor.non_blocking(true);
-  shared_->loops.front()->listen(acceptor.release());
+  shared_->front = has_front ? shared_->loops.back().get() : nullptr;
+  (has_front ? shared_->loops.back() : shared_->loops.front())->listen(acceptor.release());
 }
 
 HttpService::~HttpService() = default;
+
+std::size_t HttpService::threads() const noexcept { return shared_->loops.size(); }
 
 void HttpService::run(std::size_t thread) { shared_->loops[thread]->run(); }
 

@@ -4,10 +4,12 @@
 //
 // Some threads, each with its own epoll set, connections and handler, and nothing between them: a
 // request is read, answered and written by one thread. The first one accepts, and hands a new
-// connection to the thread that has fewest. A connection that waits for an answer is not read from,
-// so a request that follows waits in the socket. With an identity all of it is https; a handshake
-// is the beginning of the first request, and has its time. What is slow, half-open, too large or
-// too many costs bounded time and memory.
+// connection to the thread that has fewest. With `is_quick` a thread besides accepts, reads the
+// first head of each connection, answers it where it is quick, and else hands the connection over:
+// whether the service is alive can be asked while all others compute. A connection that waits for
+// an answer is not read from, so a request that follows waits in the socket. With an identity all
+// of it is https; a handshake is the beginning of the first request, and has its time. What is
+// slow, half-open, too large or too many costs bounded time and memory.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +44,11 @@ struct HttpServiceOptions {
   // Who has none of these is answered 401, but on what is open to all; null: none is asked for.
   std::shared_ptr<AccessTokens> tokens = nullptr;
   std::function<bool(std::string_view path)> is_open = nullptr;
+  // Why a request is not answered, whatever it asks, but for what is open to all; null: each is.
+  std::function<std::optional<HttpReply>(const HttpServerRequest& request)> refuse = nullptr;
+  // What is answered at once, however busy the threads are: by a thread of its own, which reads the
+  // first request of each connection. null: there is no such thread.
+  std::function<bool(std::string_view path)> is_quick = nullptr;
 };
 
 // A request that has come whole, and where its answer goes. Of one thread.
@@ -93,7 +101,8 @@ class HttpService {
  public:
   using MakeHandler = std::function<std::unique_ptr<HttpServiceHandler>(std::size_t thread)>;
 
-  // Takes the acceptor's socket. `make_handler` is called once for each thread, by the constructor.
+  // Takes the acceptor's socket. `make_handler` is called once for each thread, by the constructor;
+  // the last one is that of `is_quick`, where there is one, and is asked nothing else.
   // Throws std::system_error.
   HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOptions& options,
               const MakeHandler& make_handler);
@@ -101,6 +110,8 @@ class HttpService {
   HttpService(const HttpService&) = delete;
   HttpService& operator=(const HttpService&) = delete;
 
+  // options.threads, and one more with `is_quick`.
+  [[nodiscard]] std::size_t threads() const noexcept;
   // The body of a thread, until stop(); once for each. Throws std::system_error.
   void run(std::size_t thread);
 

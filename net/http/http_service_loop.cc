@@ -44,7 +44,7 @@ std::string HttpService::Connection::peer() const {
   return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
 }
 
-void HttpService::Connection::answer(const HttpReply& reply) { loop_.answer(*this, reply); }
+void HttpService::Connection::answer(const HttpReply& reply) { loop->answer(*this, reply); }
 
 void HttpService::Loop::run() {
   std::array<epoll_event, 256> events{};
@@ -67,12 +67,13 @@ void HttpService::Loop::run() {
       if (!connection->is_over) take(*connection, bytes);
       if (connection->tls) receive_tls(*connection);
     }
+    hand_over();
     is_busy = handler_->work();
     if (now_ >= swept_ + kSweepInterval) sweep();
     if (shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kStopping) {
       stop_once();
       bury();
-      if (connections_.empty() || now_ >= stop_at_) return;
+      if (is_done_stopping()) return;
     }
     bury();
   }
@@ -113,11 +114,8 @@ void HttpService::Loop::accept() {
       return;
     }
     std::size_t total = 0;
-    Loop* least = this;
-    for (const std::unique_ptr<Loop>& each : shared_.loops) {
-      total += each->count();
-      if (each->count() < least->count()) least = each.get();
-    }
+    for (const std::unique_ptr<Loop>& each : shared_.loops) total += each->count();
+    Loop* const least = is_front() ? this : &least_busy();
     if (total >= 2 * options_.max_connections) {
       ::close(socket);  // not even a sentence
     } else if (total >= options_.max_connections || least == this) {
@@ -132,13 +130,76 @@ void HttpService::Loop::accept() {
   }
 }
 
+HttpService::Loop& HttpService::Loop::least_busy() const {
+  Loop* least = shared_.loops.front().get();
+  for (const std::unique_ptr<Loop>& each : shared_.loops) {
+    if (each.get() != shared_.front && each->count() < least->count()) least = each.get();
+  }
+  return *least;
+}
+
 void HttpService::Loop::take_inbox() {
   std::vector<int> sockets;
+  std::vector<std::unique_ptr<Connection>> moved;
   {
     const std::scoped_lock lock(mutex_);
     sockets.swap(inbox_);
+    moved.swap(moved_);
   }
   for (const int socket : sockets) adopt(socket);
+  for (std::unique_ptr<Connection>& each : moved) take_moved(std::move(each));
+}
+
+// With the end of a turn, when nothing here refers to them any more.
+void HttpService::Loop::hand_over() {
+  for (Connection* const each : std::exchange(moving_, {})) {
+    if (each->is_over) continue;
+    hold(*each, 0);
+    std::erase(resumed_, each);
+    each->is_resumed = false;
+    each->is_moving = false;
+    const std::size_t place = each->place;
+    std::swap(connections_[place], connections_.back());
+    connections_[place]->place = place;
+    std::unique_ptr<Connection> moved = std::move(connections_.back());
+    connections_.pop_back();
+    ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, moved->socket(), nullptr);
+    Loop& to = least_busy();
+    --count_;
+    ++to.count_;
+    moved->loop = &to;
+    const std::scoped_lock lock(to.mutex_);
+    to.moved_.push_back(std::move(moved));
+    to.wake();
+  }
+}
+
+// Its head has come whole, and perhaps more; `count_` has it already.
+void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
+  Connection& connection = *moved;
+  connection.place = connections_.size();
+  connections_.push_back(std::move(moved));
+  connection.watched = EPOLLIN;
+  if (!watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_ADD)) {
+    end(connection);
+    return;
+  }
+  hold(connection, connection.parser.request().body.size());
+  if (connection.parser.complete()) {
+    ask(connection);
+  } else {
+    let_send(connection);
+  }
+  if (!connection.is_over && (!connection.rest.empty() || connection.tls)) resume(connection);
+}
+
+// Who waits for 100 before the body is told to go on, once.
+void HttpService::Loop::let_send(Connection& connection) {
+  if (!connection.has_continued && connection.parser.expects_continue()) {
+    connection.has_continued = true;
+    connection.out = kContinue;
+    send(connection);
+  }
 }
 
 // `count_` has it already. nullptr: it could not be had.
@@ -172,7 +233,7 @@ void HttpService::Loop::receive(Connection& connection) {
 void HttpService::Loop::receive_tls(Connection& connection) {
   const auto reads = [&connection] {
     return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
-           connection.out.empty() && connection.rest.empty();
+           !connection.is_moving && connection.out.empty() && connection.rest.empty();
   };
   std::size_t total = 0;
   while (reads()) {
@@ -200,7 +261,7 @@ void HttpService::Loop::receive_tls(Connection& connection) {
 
 void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
   while (!bytes.empty() && !connection.is_over && !connection.is_lingering) {
-    if (connection.is_asked || !connection.out.empty()) {
+    if (connection.is_asked || connection.is_moving || !connection.out.empty()) {
       connection.rest.append(bytes);
       return;
     }
@@ -218,39 +279,46 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   }
   bytes.remove_prefix(parser.taken());
   hold(connection, parser.request().body.size());
+  if (is_front() && parser.head_complete() && !options_.is_quick(parser.request().path)) {
+    connection.is_moving = true;
+    moving_.push_back(&connection);
+    return true;
+  }
   if (parser.complete()) {
     ask(connection);
     return true;
   }
   // Who may not ask is told before anything is kept of what he asks.
-  if (parser.head_complete() && !may_ask(connection)) {
-    refuse(connection, unauthorized_reply());
-    return false;
+  if (parser.head_complete()) {
+    if (const std::optional<HttpReply> refusal = refusal_of(connection)) {
+      refuse(connection, *refusal);
+      return false;
+    }
   }
   if (held_bytes_ > options_.max_held_bytes) {
     refuse(connection, http_status::kUnavailable);
     return false;
   }
-  if (parser.head_complete() && !connection.has_continued && !parser.request().expect.empty()) {
-    connection.has_continued = true;
-    connection.out = kContinue;
-    send(connection);
-  }
+  if (parser.head_complete()) let_send(connection);
   return true;
 }
 
-bool HttpService::Loop::may_ask(const Connection& connection) const {
+std::optional<HttpReply> HttpService::Loop::refusal_of(const Connection& connection) const {
   const HttpServerRequest& request = connection.request();
-  return !options_.tokens || (options_.is_open && options_.is_open(request.path)) ||
-         options_.tokens->admit(request.authorization);
+  if (options_.is_open && options_.is_open(request.path)) return std::nullopt;
+  if (options_.refuse) {
+    if (std::optional<HttpReply> reply = options_.refuse(request)) return reply;
+  }
+  const bool may_ask = !options_.tokens || options_.tokens->admit(request.authorization);
+  return may_ask ? std::nullopt : std::optional(unauthorized_reply());
 }
 
 void HttpService::Loop::ask(Connection& connection) {
   connection.is_asked = true;
   connection.asked_at = now_;
   hold(connection, 0);  // bounded from here on by who answers
-  if (!may_ask(connection)) {
-    connection.answer(unauthorized_reply());
+  if (const std::optional<HttpReply> refusal = refusal_of(connection)) {
+    connection.answer(*refusal);
     return;
   }
   try {
@@ -384,6 +452,18 @@ void HttpService::Loop::sweep() {
       end(*each);
     }
   }
+}
+
+// What was handed over before the front's end is answered, too.
+bool HttpService::Loop::is_done_stopping() {
+  const bool may_more_come = shared_.front != nullptr && !is_front() && !shared_.front_is_over;
+  if (!may_more_come) take_inbox();
+  const bool is_done = (connections_.empty() && !may_more_come) || now_ >= stop_at_;
+  if (is_done && is_front()) {
+    shared_.front_is_over = true;
+    for (const std::unique_ptr<Loop>& each : shared_.loops) each->wake();
+  }
+  return is_done;
 }
 
 // With every turn from stop() on: whoever has nothing under way goes.

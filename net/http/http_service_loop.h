@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -37,8 +38,8 @@ inline Descriptor opened(int number) {
 // Of one loop; it marks itself as over, and the loop removes it.
 class HttpService::Connection final : public HttpExchange {
  public:
-  Connection(Loop& loop, int socket, std::size_t max_body_bytes)
-      : parser(max_body_bytes), loop_(loop), socket_(opened(socket)) {}
+  Connection(Loop& owner, int socket, std::size_t max_body_bytes)
+      : parser(max_body_bytes), loop(&owner), socket_(opened(socket)) {}
 
   [[nodiscard]] const HttpServerRequest& request() const noexcept override {
     return parser.request();
@@ -54,6 +55,7 @@ class HttpService::Connection final : public HttpExchange {
   }
 
   HttpRequestParser parser;
+  Loop* loop;                        // whose it is
   std::unique_ptr<TlsAccepted> tls;  // null: http
   std::string rest;                  // what came behind a request that is not answered
   std::string out;                   // what the peer has not taken
@@ -67,11 +69,11 @@ class HttpService::Connection final : public HttpExchange {
   bool is_lingering = false;  // only to be read away
   bool is_resumed = false;    // the loop has it in its list
   bool is_over = false;
+  bool is_moving = false;           // goes to another loop with the end of this turn
   std::uint32_t watched = EPOLLIN;  // what the loop waits for
   bool has_continued = false;       // 100 was sent for this request
 
  private:
-  Loop& loop_;
   Descriptor socket_;
 };
 
@@ -81,6 +83,8 @@ struct HttpService::Shared {
   HttpServiceOptions options;
   std::atomic<Stage> stage{Stage::kServing};
   std::vector<std::unique_ptr<Loop>> loops;
+  Loop* front = nullptr;                   // that of `is_quick`: the last one
+  std::atomic<bool> front_is_over{false};  // it hands nothing over any more
 };
 
 class HttpService::Loop {
@@ -141,7 +145,13 @@ class HttpService::Loop {
   }
   void take(Connection& connection, std::string_view bytes);
   bool feed(Connection& connection, std::string_view& bytes);
-  [[nodiscard]] bool may_ask(const Connection& connection) const;
+  [[nodiscard]] std::optional<HttpReply> refusal_of(const Connection& connection) const;
+  [[nodiscard]] bool is_front() const noexcept { return shared_.front == this; }
+  [[nodiscard]] Loop& least_busy() const;
+  void let_send(Connection& connection);
+  void hand_over();
+  void take_moved(std::unique_ptr<Connection> moved);
+  [[nodiscard]] bool is_done_stopping();
   void ask(Connection& connection);
   void refuse(Connection& connection, int status);
   void refuse(Connection& connection, const HttpReply& reply);
@@ -164,10 +174,12 @@ class HttpService::Loop {
   std::vector<std::unique_ptr<Descriptor>> listener_;  // of the first loop: one
   std::atomic<std::size_t> count_{0};
   std::mutex mutex_;
-  std::vector<int> inbox_;  // guarded by mutex_
+  std::vector<int> inbox_;                          // guarded by mutex_
+  std::vector<std::unique_ptr<Connection>> moved_;  // to here; likewise
   // The thread's own.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> over_;
+  std::vector<Connection*> moving_;   // away from here
   std::vector<Connection*> resumed_;  // were answered and have a rest, or have had their share
   std::string buffer_;
   std::size_t held_bytes_ = 0;

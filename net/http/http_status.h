@@ -23,6 +23,7 @@ inline constexpr int kGone = 410;
 inline constexpr int kContentTooLarge = 413;
 inline constexpr int kUnsupportedMediaType = 415;
 inline constexpr int kRangeNotSatisfiable = 416;
+inline constexpr int kExpectationFailed = 417;
 inline constexpr int kMisdirected = 421;
 inline constexpr int kTooManyRequests = 429;
 inline constexpr int kHeadTooLarge = 431;

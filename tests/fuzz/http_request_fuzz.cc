@@ -42,7 +42,7 @@ Outcome read(HttpRequestParser& parser, std::string_view bytes, std::size_t piec
               request.body.size() <=
           all);
   if (outcome.complete) {
-    require(disttf::net::is_normal_path(request.path));
+    require(disttf::net::is_normal_path(request.path) || request.path == "*");
     outcome.request = {request.method, request.path, request.query,  request.authorization,
                        request.body,   request.host, request.cookie, parser.may_stay_open()};
   }

@@ -215,6 +215,18 @@ TEST_F(HttpStream, SendsLinesAsTheyCome) {
   EXPECT_EQ(reader.read(), "0\r\n\r\n");
 }
 
+TEST_F(HttpStream, SendsNoChunksToAClientOfHttp10) {
+  serve_stream();
+  RawClient reader(path_);
+  reader.write("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  const std::string head = reader.read("first\n");
+  EXPECT_THAT(head, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(head, Not(HasSubstr("Transfer-Encoding")));
+  append("second");
+  asio::post(context_, [this] { lines_->end(); });
+  EXPECT_EQ(reader.read(), "second\n");
+}
+
 TEST_F(HttpStream, NoticesAReaderThatGoesAway) {
   serve_stream();
   {

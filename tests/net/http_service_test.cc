@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/http/known_hosts.h"
 #include "net/transport/listening.h"
 #include "tests/data/scratch.h"
 #include "tests/net/raw_http_client.h"
@@ -32,11 +33,17 @@ using testing::StartsWith;
 // "METHOD PATH BODY" of a request; of /later not before the next turn.
 class Echo final : public HttpServiceHandler {
  public:
-  explicit Echo(std::atomic<int>& answers) : answers_(answers) {}
+  Echo(std::atomic<int>& answers, std::atomic<int>& computing, std::atomic<bool>& may_end)
+      : answers_(answers), computing_(computing), may_end_(may_end) {}
 
   void ask(HttpExchange& exchange) override {
     const HttpServerRequest& request = exchange.request();
     if (request.path == "/throws") throw std::runtime_error("it broke");
+    if (request.path == "/computes") {
+      ++computing_;
+      computing_.notify_all();
+      may_end_.wait(false);
+    }
     if (request.path == "/later") {
       later_.push_back(&exchange);
     } else {
@@ -64,6 +71,8 @@ class Echo final : public HttpServiceHandler {
     exchange.answer({.content_type = "text/plain", .body = body});
   }
   std::atomic<int>& answers_;
+  std::atomic<int>& computing_;  // who asks for /computes, which takes until may_end_
+  std::atomic<bool>& may_end_;
   std::vector<HttpExchange*> later_;
 };
 
@@ -75,14 +84,17 @@ class HttpServiceTest : public testing::Test {
     options.threads = 2;
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
-    service_ = std::make_unique<HttpService>(
-        std::move(acceptor), options,
-        [this](std::size_t /*thread*/) { return std::make_unique<Echo>(answers_); });
-    for (std::size_t i = 0; i < 2; ++i) {
+    service_ =
+        std::make_unique<HttpService>(std::move(acceptor), options, [this](std::size_t /*thread*/) {
+          return std::make_unique<Echo>(answers_, computing_, may_end_);
+        });
+    for (std::size_t i = 0; i < service_->threads(); ++i) {
       threads_.emplace_back([this, i] { service_->run(i); });
     }
   }
   void stop() {
+    may_end_ = true;
+    may_end_.notify_all();
     if (service_) service_->stop();
     for (std::thread& each : threads_) each.join();
     threads_.clear();
@@ -91,6 +103,8 @@ class HttpServiceTest : public testing::Test {
 
   asio::io_context context_;
   std::atomic<int> answers_ = 0;
+  std::atomic<int> computing_ = 0;
+  std::atomic<bool> may_end_ = false;
   std::unique_ptr<HttpService> service_;
   std::vector<std::thread> threads_;
   std::uint16_t port_ = 0;
@@ -192,15 +206,99 @@ TEST_F(HttpServiceTest, WhoHasNoTokenIsAnsweredWhatIsOpenAlone) {
   EXPECT_THAT(waits.read(), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
 }
 
+bool is_health(std::string_view path) { return path == "/health"; }
+
+constexpr const char* kHealth = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+
+TEST_F(HttpServiceTest, WhatIsQuickIsAnsweredWhileAllThreadsCompute) {
+  serve({.is_quick = &is_health});
+  std::vector<RawClient> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.push_back(connect());
+    busy.back().write("GET /computes HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (int now = computing_; now <= i; now = computing_) computing_.wait(now);
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(connect().write(kHealth).read("health \n"), HasSubstr("200 OK"));
+  }
+  RawClient kept = connect();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(kept.write(kHealth).read("health \n"), HasSubstr("200 OK"));
+  }
+  may_end_ = true;
+  may_end_.notify_all();
+  for (RawClient& each : busy) EXPECT_THAT(each.read("computes \n"), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServiceTest, AConnectionIsHandedOverWithAllThatHasCome) {
+  serve({.is_quick = &is_health});
+  RawClient pieces = connect();
+  pieces.write(std::string(kHealth) +
+               "POST /now HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nab");
+  EXPECT_THAT(pieces.read("health \n"), HasSubstr("200 OK"));
+  pieces.write("cdefGET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string replies = pieces.read();
+  EXPECT_THAT(replies, HasSubstr("POST /now abcdef\n"));
+  EXPECT_THAT(replies, HasSubstr("GET /end \n"));
+  RawClient waits = connect();
+  waits.write("POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_THAT(waits.read("\r\n\r\n"), StartsWith("HTTP/1.1 100 Continue\r\n\r\n"));
+  EXPECT_THAT(waits.write("ab").read("ab\n"), HasSubstr("POST /now ab\n"));
+  std::string all;
+  for (int i = 0; i < 100; ++i) all += "GET /later HTTP/1.1\r\nHost: x\r\n\r\n";
+  RawClient many = connect();
+  many.write(all + "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(many.read(), HasSubstr("GET /end"));
+}
+
+TEST_F(HttpServiceTest, ClientsOfHttp10AreAnsweredAndClosedUnlessTheyKeepTheConnection) {
+  serve();
+  const std::string reply = connect().write("GET /now HTTP/1.0\r\n\r\n").read();
+  EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(reply, HasSubstr("GET /now"));
+  RawClient kept = connect();
+  for (int i = 0; i < 2; ++i) {
+    kept.write("GET /now HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    EXPECT_THAT(kept.read("now \n"), HasSubstr("Connection: keep-alive\r\n"));
+  }
+}
+
+TEST_F(HttpServiceTest, ChunksFollowEachOtherOnAConnection) {
+  serve();
+  RawClient client = connect();
+  for (int i = 0; i < 3; ++i) {
+    client.write("POST /now HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+    client.write("2\r\nbc\r\n0\r\n\r\n");
+    EXPECT_THAT(client.read("abc\n"), HasSubstr("POST /now abc\n"));
+  }
+}
+
+TEST_F(HttpServiceTest, PagesOfOtherSitesAreRefused) {
+  const ServiceNames names{{"models.example.org"}};
+  serve({.is_open = &is_health, .refuse = [&names](const HttpServerRequest& request) {
+           return refuse_other_pages(request, names);
+         }});
+  const auto status = [this](const std::string& head) {
+    return connect().write(head + "Connection: close\r\n\r\n").read().substr(9, 3);
+  };
+  EXPECT_EQ(status("GET /now HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"), "200");
+  EXPECT_EQ(status("GET /now HTTP/1.1\r\nHost: rebound.evil.example:1\r\n"), "421");
+  EXPECT_EQ(status("GET http://rebound.evil.example/now HTTP/1.1\r\nHost: localhost\r\n"), "421");
+  EXPECT_EQ(status("GET /health HTTP/1.1\r\nHost: any.example\r\n"), "200");
+  EXPECT_EQ(status("POST /now HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n"
+                   "Content-Type: text/plain\r\nContent-Length: 0\r\n"),
+            "403");
+}
+
 TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
   serve({.max_body_bytes = 2048});
   for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense\r\n\r\n", "501"},
            {"GET / HTTP/1.1\r\n\r\n", "400"},
            {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2049\r\n\r\n", "413"},
-           {"GET / HTTP/1.0\r\n\r\n", "505"},
+           {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", "505"},
            {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", "431"},
-           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "501"}}) {
+           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "501"}}) {
     const std::string reply = connect().write(request).read();
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 " + status)) << request.substr(0, 40);
     EXPECT_THAT(reply, HasSubstr("{\"error\":"));
