@@ -1,9 +1,11 @@
 #include "main/reach_of.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "net/http/tls.h"
@@ -44,6 +46,12 @@ constexpr std::uint16_t kHttps = 443;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr int kDeepest = 1;
 
+// Folders in which everybody has files: the folder of a directory of models is not reached where it
+// is one of these, or the user's home.
+constexpr std::array<std::string_view, 10> kOfEverybody = {
+    "/", "/etc", "/home", "/proc", "/root", "/run", "/tmp", "/usr", "/var", "/var/tmp"};
+constexpr int kMostLinks = 16;
+
 Path existing(Path path) {
   std::error_code ignored;
   path = std::filesystem::absolute(path, ignored);
@@ -72,6 +80,17 @@ class Needs {
       reach_.read.push_back(existing(place));
       follow_links(place);
     }
+  }
+  // A directory of models that another may be put in the place of: by a link that is switched, as
+  // releases are, or removed and made anew. So the folders that it and what the links on its way
+  // lead to lie in may be read, but for those that hold everything.
+  void read_models(const Path& place) {
+    read(place);
+    if (!is_here(place)) return;
+    std::error_code error;
+    const Path full = std::filesystem::absolute(place, error).lexically_normal();
+    read_folder_of(full);
+    read_targets_of(full, kMostLinks);
   }
   // A file that another may be put in the place of, as whoever changes a secret does.
   void read_beside(const Path& file) {
@@ -161,6 +180,31 @@ class Needs {
   }
 
  private:
+  void read_folder_of(const Path& place) {
+    Path folder = (place.has_filename() ? place : place.parent_path()).parent_path();
+    const std::string home = value_of(environment_, "HOME");
+    std::error_code error;
+    const Path real = std::filesystem::weakly_canonical(folder, error);
+    const bool holds_everything =
+        error || std::ranges::find(kOfEverybody, real.string()) != std::end(kOfEverybody) ||
+        (!home.empty() && real == std::filesystem::weakly_canonical(home, error));
+    if (!holds_everything) reach_.read.push_back(std::move(folder));
+  }
+  // Of each link on the way of an absolute path.
+  void read_targets_of(const Path& place, int links_left) {
+    Path way;
+    std::error_code error;
+    for (const Path& each : place) {
+      way /= each;
+      if (links_left == 0 || !std::filesystem::is_symlink(way, error)) continue;
+      const Path target =
+          (way.parent_path() / std::filesystem::read_symlink(way, error)).lexically_normal();
+      if (error) continue;
+      read_folder_of(target);
+      read_targets_of(target, links_left - 1);
+    }
+  }
+
   // Whether it is of this machine, rather than of a store.
   [[nodiscard]] bool is_here(const Path& place) {
     if (place.empty()) return false;
@@ -251,7 +295,7 @@ roles::Reach reach_of(const RunServe& run, const Environment& environment) {
   if (options.follow) {
     needs.task(options.follow->task);
   } else {
-    needs.read(options.directory);
+    needs.read_models(options.directory);
   }
   return std::move(needs).take();
 }

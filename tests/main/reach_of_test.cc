@@ -80,6 +80,25 @@ TEST_F(ReachOf, FoldersThatATaskWritesAreMadeAndNoOthers) {
   EXPECT_THAT(of_another.changed, Each(Not(fs::path(at("x")))));
 }
 
+TEST_F(ReachOf, AModelMayBeChangedByALinkOrMadeAnew) {
+  fs::create_directories(at("releases/1"));
+  fs::create_directories(at("names"));
+  fs::create_directories(at("data/now/model"));
+  fs::create_directory_symlink("../releases/1", at("names/current"));
+  const roles::Reach of_link = reach<RunServe>("serve " + at("names/current"));
+  EXPECT_THAT(of_link.read, Contains(fs::path(at("releases"))));
+  EXPECT_THAT(of_link.read, Contains(fs::path(at("names"))));
+  EXPECT_THAT(reach<RunServe>("serve " + at("later/run")).read, Contains(fs::path(at("later"))));
+  // A link on the way, as Kubernetes switches a ConfigMap's.
+  fs::create_directory_symlink("now", at("data/..data"));
+  fs::create_directory_symlink("..data/model", at("data/model"));
+  const roles::Reach of_map = reach<RunServe>("serve " + at("data/model"));
+  EXPECT_THAT(of_map.read, Contains(fs::path(at("data"))));
+  // But not all that a user has.
+  const roles::Reach at_home = reach<RunServe>("serve " + at("run"), {{"HOME", at("")}});
+  EXPECT_THAT(at_home.read, Not(Contains(fs::path(at("run")).parent_path())));
+}
+
 TEST_F(ReachOf, ASecretMayBeChangedByRenaming) {
   fs::create_directory(at("keys"));
   data::test::write(at("keys/now"), data::test::bytes_of(std::string(32, 's')));

@@ -1,6 +1,7 @@
 #include "roles/serve/shell/directory_models.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,9 +24,28 @@ namespace {
 
 using FilePath = std::filesystem::path;
 
-// What changes when a file of the directory does: names, sizes and times of all of them.
+// Which directory it is, whatever its name leads to at the time: copies of two models may have
+// files of the same sizes and times.
+std::uint64_t identity_of(const FilePath& directory) {
+  struct stat facts {};
+  if (is_store_url(directory) || ::stat(directory.c_str(), &facts) != 0) {
+    return 0;
+  }
+  return std::hash<std::string>()(fmt::format("{} {}", facts.st_dev, facts.st_ino));
+}
+
+// What serve's own sandbox may be the reason of.
+std::string what_to_do(const std::error_code& error) {
+  return error == std::errc::permission_denied
+             ? " (what was put there after the start may lie outside of what --confine lets serve "
+               "read: name the directory in which the links or models change, or start serve again)"
+             : "";
+}
+
+// What changes when a file of the directory does: which directory it is, and names, sizes and times
+// of all of its files.
 std::uint64_t stamp_of(const FilePath& directory) {
-  std::uint64_t stamp = 0;
+  std::uint64_t stamp = identity_of(directory);
   for (const StoreEntry& entry : Storage().entries(directory).value_or(std::vector<StoreEntry>())) {
     // A sum: entries come in any order.
     stamp += std::hash<std::string>()(fmt::format("{} {} {}", entry.name, entry.size_bytes,
@@ -117,6 +137,8 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
     refuse(candidate, stamp, failure.what(), /*may_pass=*/false);
   } catch (const DamagedCheckpoint& damaged) {
     refuse(candidate, stamp, damaged.what(), /*may_pass=*/false);
+  } catch (const std::system_error& error) {
+    refuse(candidate, stamp, error.what() + what_to_do(error.code()), /*may_pass=*/true);
   } catch (const std::exception& error) {
     refuse(candidate, stamp, error.what(), /*may_pass=*/true);
   }
@@ -178,6 +200,12 @@ bool DirectoryModels::is_there() {
   }
   if (!std::filesystem::is_directory(status)) {
     throw Failure(kUsage, name + " is not a directory");
+  }
+  const std::filesystem::directory_iterator readable(directory_, error);
+  if (error) {
+    say_once("cannot look into " + name + ": " + error.message() + what_to_do(error) +
+             (shelf_.now()->models.empty() ? "" : "; what answers goes on"));
+    return false;
   }
   return true;
 }
