@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "main/flag_values.h"
+#include "main/input_range_flag.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
@@ -38,6 +39,7 @@ void add_predict_flags(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->transform(whole_number(1, kMostPredictThreads))
       ->group(kPredictGroup);
+  add_input_range_flag(app, flags.input_range, kPredictGroup);
   app.add_flag("--json", flags.json, "a line of JSON for each example")
       ->transform(boolean())
       ->group(kPredictGroup);
@@ -65,7 +67,8 @@ roles::PredictOptions predict_options(const std::vector<std::string>& words, con
                                 .labels = flags.predict_labels,
                                 .top = flags.predict_top,
                                 .threads = flags.predict_threads,
-                                .json = flags.json};
+                                .json = flags.json,
+                                .input_range = input_range_from(flags.input_range)};
   if (options.threads == 0) {
     options.threads = roles::processors();
   }

@@ -11,6 +11,7 @@
 #include "main/cluster_source.h"
 #include "main/credential_flags.h"
 #include "main/flag_values.h"
+#include "main/input_range_flag.h"
 #include "main/version.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
@@ -114,6 +115,23 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
           .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
+// Of --host_names, in lower case.
+std::vector<std::string> host_names_from(const std::vector<std::string>& texts) {
+  std::vector<std::string> names;
+  for (const std::string& text : split_at_commas(texts)) {
+    const std::string_view rest = std::string_view(text).substr(text.starts_with("*.") ? 2 : 0);
+    const bool is_name = !rest.empty() && std::ranges::all_of(rest, [](char c) {
+      return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
+    });
+    if (text != "*" && !is_name) {
+      throw std::invalid_argument("--host_names: " + net::quoted(text) +
+                                  " is not a name, as models.example.org or *.example.org, nor *");
+    }
+    names.push_back(net::to_lower(text));
+  }
+  return names;
+}
+
 }  // namespace
 
 void add_serve_flags(CLI::App& app, Flags& flags) {
@@ -135,6 +153,13 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->check(ip_address_or_all())
       ->capture_default_str()
       ->group(kServeGroup);
+  app.add_option("--host_names", flags.serve_host_names,
+                 "further names by which clients may call it, in their field Host: "
+                 "`models.example.org`; `*.example.org`: all below it; `*`: any ([which it has "
+                 "anyway](serve.md#names))")
+      ->type_name("NAME,...")
+      ->group(kServeGroup);
+  add_input_range_flag(app, flags.input_range, kServeGroup);
   app.add_option("--name", serve.name, "what the model is called in addresses")
       ->type_name("NAME")
       ->capture_default_str()
@@ -188,6 +213,8 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
     throw std::invalid_argument("--name: " + net::quoted(options.name) +
                                 " is not a name of letters, digits, -, _ and .");
   }
+  options.host_names = host_names_from(flags.serve_host_names);
+  options.limits.input_range = input_range_from(flags.input_range);
   check_address_flags(options.files);
   options.directory = directory;
   options.version = kVersion;

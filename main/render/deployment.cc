@@ -123,7 +123,12 @@ std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks
 
 std::vector<std::string> serving_arguments(const Deployment& deployment,
                                            const std::string& directory) {
-  return {"serve", directory, "--host=0.0.0.0", "--port=" + std::to_string(deployment.serving.port),
+  // Which names lead there is the engine's to say: of a Service, a router, a load balancer.
+  return {"serve",
+          directory,
+          "--host=0.0.0.0",
+          "--host_names=*",
+          "--port=" + std::to_string(deployment.serving.port),
           "--name=" + deployment.name};
 }
 

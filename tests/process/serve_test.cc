@@ -225,7 +225,7 @@ TEST_F(Serve, WhatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
   Asker chunked(port());
   chunked.send("POST " + kPredict +
                " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-  EXPECT_EQ(chunked.receive().status, 501);
+  EXPECT_EQ(chunked.receive().status, 400);  // an empty body
   service.send(SIGTERM);
   EXPECT_TRUE(exits(service, kExitTerminated));
 }
@@ -362,6 +362,61 @@ TEST_F(Serve, AModelWhoseWeightsAreNoNumbersIsRefusedAndTheOldOneStays) {
   EXPECT_EQ(status[1]["state"], "END");
   save(3);
   wait_for_version(3);
+}
+
+// Releases as they are made: a link that is switched, and a directory made anew.
+TEST_F(Serve, AModelThatALinkIsSwitchedToAnswers) {
+  namespace fs = std::filesystem;
+  save(3);
+  fs::create_directories(scratch() / "releases");
+  fs::rename(models(), scratch() / "releases" / "1");
+  save(4);
+  fs::create_directory_symlink(scratch() / "releases" / "1", scratch() / "current");
+  Process& service = run("serve", {"serve", (scratch() / "current").string(), "--port=0"});
+  ASSERT_TRUE(says(service, "Version 3 answers now"));
+  fs::rename(models(), scratch() / "releases" / "2");
+  fs::create_directory_symlink(scratch() / "releases" / "2", scratch() / "next");
+  fs::rename(scratch() / "next", scratch() / "current");
+  EXPECT_TRUE(says(service, "Version 4 answers now"));
+}
+
+TEST_F(Serve, AModelInADirectoryThatIsMadeAnewAnswers) {
+  save(3);
+  Process& service = serve();
+  std::filesystem::remove_all(models());
+  ASSERT_TRUE(says(service, "is gone; what answers goes on"));
+  save(4);
+  EXPECT_TRUE(says(service, "Version 4 answers now"));
+}
+
+TEST_F(Serve, PixelsThatWereDividedBy255AreAnsweredWithAWarning) {
+  save(3);
+  Process& service = serve();
+  Asker asker(port());
+  std::string unit = "[0.5";
+  for (std::size_t i = 1; i < kPixels; ++i) unit += ",0.25";
+  const json warned = asker.ask(kPredict, instances(unit + "]")).as_json();
+  EXPECT_THAT(warned["warnings"][0].get<std::string>(), testing::HasSubstr("from 0 to 255"));
+  EXPECT_TRUE(asker.ask(kInfer, tensor(unit + "]")).as_json().contains("warnings"));
+  EXPECT_FALSE(asker.ask(kPredict, instances(image(3))).as_json().contains("warnings"));
+  EXPECT_FALSE(asker.ask(kPredict, instances(image(0))).as_json().contains("warnings"));
+  EXPECT_THAT(asker.get("/metrics").body,
+              testing::HasSubstr("disttf_serve_input_range_warnings_total{task=\"serve\"} 2"));
+  EXPECT_TRUE(says(service, "all values are from 0 to 1"));
+}
+
+TEST_F(Serve, PixelsThatWereDividedBy255AreTakenWithAFlag) {
+  save(3);
+  serve({"--input_range=auto"});
+  Asker asker(port());
+  std::string unit = "[";
+  std::string bytes = "[";
+  for (unsigned i = 0; i < kPixels; ++i) {
+    unit += (i == 0 ? "" : ",") + std::to_string((i * 3 % 256) / 255.0);
+    bytes += (i == 0 ? "" : ",") + std::to_string(i * 3 % 256);
+  }
+  const json scaled = asker.ask(kPredict, instances(unit + "]")).as_json();
+  EXPECT_EQ(scaled, asker.ask(kPredict, instances(bytes + "]")).as_json());
 }
 
 TEST_F(Serve, AHalfCopiedVersionIsNotServedUntilItIsWhole) {

@@ -20,6 +20,7 @@
 #include "roles/serve/core/inference_api.h"
 #include "roles/serve/core/json_reader.h"
 #include "roles/serve/core/json_text.h"
+#include "roles/serve/core/question_range.h"
 #include "roles/serve/core/rest_api.h"
 
 namespace disttf::roles {
@@ -204,6 +205,38 @@ TEST(ServeRest, RowsAreTakenInEveryShapeOfAnImage) {
 TEST(ServeRest, AValueThatIsNoByteMakesNumbersOfAll) {
   const Question question = rest(R"({"instances": [[0,1,2.5,3,4,256]]})");
   EXPECT_THAT(numbers_of(question), ElementsAre(0, 1, 2.5, 3, 4, 256));
+}
+
+TEST(ServeRest, NumbersFrom0To1AreWarnedOfOrScaledAsTheFlagSays) {
+  const auto settled = [](const std::string& rows, InputRange range) {
+    Question question = rest(R"({"instances":[)" + rows + "]}");
+    settle_range(range, image_model(), question);
+    return question;
+  };
+  const std::string unit = "[0,0.2,0.4,0.6,0.8,1]";
+  EXPECT_THAT(settled(unit, InputRange::kByte).warning, HasSubstr("all values are from 0 to 1"));
+  for (const InputRange range : {InputRange::kUnit, InputRange::kAuto}) {
+    const Question question = settled(unit, range);
+    EXPECT_EQ(question.warning, "");
+    EXPECT_THAT(numbers_of(question), ElementsAre(0, 51, 102, 153, 204, 255));
+  }
+  EXPECT_THAT(settled("[0,1,0,1,0,1]", InputRange::kByte).warning, HasSubstr("from 0 to 1"));
+  // Black, and what has any other value, is what it is.
+  for (const char* rows : {"[0,0,0,0,0,0]", "[0,0,0.5,0,0,2]", "[0,0,0,0,0,7]"}) {
+    for (const InputRange range : {InputRange::kByte, InputRange::kAuto}) {
+      EXPECT_EQ(settled(rows, range).warning, "") << rows;
+    }
+  }
+  EXPECT_THAT(settled("[-0.4,0,0,0,0,2.8]", InputRange::kByte).warning, HasSubstr("below 0"));
+  EXPECT_THAT(settled("[0,0,0,0,0,9]", InputRange::kUnit).warning, HasSubstr("above 1"));
+  // Of tables nothing is known.
+  Question table = rest(R"({"instances":[[0.5,0.5]]})", table_model());
+  settle_range(InputRange::kAuto, table_model(), table);
+  EXPECT_EQ(table.warning, "");
+  EXPECT_THAT(numbers_of(table), ElementsAre(0.5F, 0.5F));
+  Question warned = settled(unit, InputRange::kByte);
+  const json answer = json::parse(rest_answer(warned, image_model(), std::vector<float>{1, 0, 0}));
+  EXPECT_EQ(answer["warnings"].size(), 1U);
 }
 
 TEST(ServeRest, ARowOfATableIsNamedOrInOrder) {

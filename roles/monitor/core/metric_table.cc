@@ -120,6 +120,8 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
      "Models that were read: served, or refused since they are damaged or tell no numbers"},
     {Metric::kServeReady, "disttf_serve_ready", kGauge, "", "", kServe,
      "1 while there is a model and no signal to end has come"},
+    {Metric::kServeRangeWarnings, "disttf_serve_input_range_warnings", kCounter, "", "", kServe,
+     "Requests whose pixels did not look like values from 0 to 255"},
     {Metric::kProcessCpu, "process_cpu_seconds", kCounter, "seconds", "", kAll,
      "Total user and system CPU time spent in seconds."},
     {Metric::kProcessMemory, "process_resident_memory_bytes", kGauge, "bytes", "", kAll,

@@ -78,6 +78,7 @@ enum class Metric : std::uint8_t {
   kServeModelVersion,
   kServeModelLoads,
   kServeReady,
+  kServeRangeWarnings,
   // The process
   kProcessCpu,
   kProcessMemory,

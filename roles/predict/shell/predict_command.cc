@@ -110,6 +110,29 @@ class Asking {
     counts_.confusion.resize(counts_.classes * counts_.classes);
   }
 
+  // As settle_range() of roles/serve/core does it; one warning for all files of a call.
+  void settle_range(Examples& examples, const std::string& name) {
+    if (model_.is_of_numbers() || examples.rows(predictor_->inputs()) == 0) {
+      return;
+    }
+    const bool are_files = !examples.pixels.empty();
+    const FoundRange found = are_files ? range_of(std::span<const std::uint8_t>(examples.pixels))
+                                       : range_of(std::span<const float>(examples.numbers));
+    const float most = are_files ? static_cast<float>(std::ranges::max(examples.pixels))
+                                 : std::ranges::max(examples.numbers);
+    const RangeDecision decision = decide_range(options_.input_range, found, most, are_files);
+    if (!decision.warning.empty() && !std::exchange(has_warned_, true)) {
+      log_warning(name + ": " + std::string(decision.warning));
+    }
+    if (decision.is_scaled) {
+      if (are_files) {
+        examples.numbers.assign(examples.pixels.begin(), examples.pixels.end());
+        examples.pixels.clear();
+      }
+      scale_to_bytes(examples.numbers);
+    }
+  }
+
   // All of them; labels are counted where `labels` has them.
   void ask(const Examples& examples, const std::string& name) {
     const std::size_t inputs = predictor_->inputs();
@@ -206,16 +229,19 @@ class Asking {
   std::vector<float> outputs_;
   math::Evaluation counts_;  // of those whose labels are known
   std::size_t asked_ = 0;
+  bool has_warned_ = false;
 };
 
 Examples examples_of(const data::Dataset& dataset, const TrainedModel& model) {
   const math::ModelSpec& spec = model.config.model;
-  if (dataset.shape.size() != spec.input.size() || dataset.train.numbers.empty() == spec.numbers) {
-    throw Failure(kUsage, "the examples of " + dataset.name + " have " +
-                              std::to_string(dataset.shape.size()) + " values, " +
-                              (dataset.train.numbers.empty() ? "bytes" : "numbers") +
-                              "; the model takes " + std::to_string(spec.input.size()) +
-                              (spec.numbers ? ", numbers" : ", bytes"));
+  const math::Shape shape{.height = dataset.shape.height,
+                          .width = dataset.shape.width,
+                          .channels = dataset.shape.channels};
+  if (shape != spec.input || dataset.train.numbers.empty() == spec.numbers) {
+    throw Failure(kUsage, "the examples of " + dataset.name + " are " + math::to_string(shape) +
+                              (dataset.train.numbers.empty() ? " bytes" : " numbers") +
+                              "; the model takes " + math::to_string(spec.input) +
+                              (spec.numbers ? " numbers" : " bytes"));
   }
   if (std::max<std::size_t>(dataset.classes, 1) != spec.classes) {
     throw Failure(kUsage, "the examples of " + dataset.name + " are of " +
@@ -236,6 +262,7 @@ void ask_folder(Asking& asking, const Path& folder, const TrainedModel& model) {
     if (file.label) {
       examples.labels.assign(examples.rows(model.config.model.input.size()), *file.label);
     }
+    asking.settle_range(examples, file.path.string());
     asking.ask(examples, file.path.string());
   }
 }
@@ -260,6 +287,7 @@ void ask_input(Asking& asking, const std::string& input, const PredictOptions& o
                                   " has " + std::to_string(rows) + " examples");
     }
   }
+  asking.settle_range(examples, name);
   asking.ask(examples, name);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "roles/download/dataset_source.h"
+#include "roles/predict/core/input_range.h"
 
 namespace disttf::roles {
 
@@ -21,6 +22,7 @@ struct PredictOptions {
   std::size_t top = 1;
   std::size_t threads = 1;
   bool json = false;
+  InputRange input_range = InputRange::kByte;  // of the numbers of an image
 };
 
 // kDone. Where the examples' labels are known, the confusion matrix and the accuracy follow the

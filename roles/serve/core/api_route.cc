@@ -104,6 +104,10 @@ bool is_health_path(std::string_view path) noexcept {
   return path == kLivePath || path == kReadyPath;
 }
 
+bool is_quick_path(std::string_view path) noexcept {
+  return is_health_path(path) || path == "/metrics";
+}
+
 std::optional<ApiRoute> api_route(std::string_view method, std::string_view path) {
   const bool is_api = path.starts_with("/v1/models") || path == "/v2" || path.starts_with("/v2/");
   if (!is_api) {

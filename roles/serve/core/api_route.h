@@ -42,4 +42,7 @@ struct ApiRoute {
 // Whether it is asked by who looks after the service, and says nothing about a model.
 [[nodiscard]] bool is_health_path(std::string_view path) noexcept;
 
+// Whether it is answered without a model: health and metrics, by a thread of their own.
+[[nodiscard]] bool is_quick_path(std::string_view path) noexcept;
+
 }  // namespace disttf::roles

@@ -12,6 +12,7 @@
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/json_text.h"
+#include "roles/serve/core/question_range.h"
 
 namespace disttf::roles {
 namespace {
@@ -371,7 +372,9 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
           (question.top > 0 ? "BYTES" : "FP32") + R"(","shape":[)" +
           std::to_string(question.count) + "," + std::to_string(columns) + "],";
   if (question.wants_binary) {
-    text += R"("parameters":{"binary_data_size":)" + std::to_string(tensor.size()) + "}}]}";
+    text += R"("parameters":{"binary_data_size":)" + std::to_string(tensor.size()) + "}}]";
+    append_warnings(text, question);
+    text += '}';
     answer.json_bytes = text.size();
     text += tensor;
     return answer;
@@ -380,7 +383,9 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
     tensor.back() = ']';
     tensor.insert(tensor.begin(), '[');
   }
-  text += R"("data":)" + tensor + "}]}\n";
+  text += R"("data":)" + tensor + "}]";
+  append_warnings(text, question);
+  text += "}\n";
   return answer;
 }
 

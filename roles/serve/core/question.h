@@ -15,11 +15,12 @@ namespace disttf::roles {
 struct Question {
   ApiCall call = ApiCall::kPredict;
   Rows rows;
-  std::size_t count = 0;      // rows
-  bool by_columns = false;    // REST: "inputs" was given, "outputs" is wanted
-  std::string id;             // of the Open Inference Protocol: comes back; empty: none
-  bool wants_binary = false;  // likewise: the output as bytes behind the JSON
-  std::size_t top = 0;        // likewise: so many classes as "score:index:name"; 0: numbers
+  std::size_t count = 0;          // rows
+  bool by_columns = false;        // REST: "inputs" was given, "outputs" is wanted
+  std::string id;                 // of the Open Inference Protocol: comes back; empty: none
+  bool wants_binary = false;      // likewise: the output as bytes behind the JSON
+  std::size_t top = 0;            // likewise: so many classes as "score:index:name"; 0: numbers
+  std::string_view warning = {};  // of what is asked (question_range.h), a constant; empty: none
 
   // For another request.
   void clear(ApiCall of, const TrainedModel& model) {
@@ -30,6 +31,7 @@ struct Question {
     id.clear();
     wants_binary = false;
     top = 0;
+    warning = {};
   }
 };
 

@@ -7,6 +7,7 @@
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/json_text.h"
+#include "roles/serve/core/question_range.h"
 
 namespace disttf::roles {
 namespace {
@@ -252,6 +253,7 @@ std::string rest_answer(const Question& question, const TrainedModel& model,
     }
     text += ']';
   }
+  append_warnings(text, question);
   return text + "}\n";
 }
 

@@ -6,6 +6,7 @@
 #include "data/own/row_source.h"
 #include "net/wire/base64.h"
 #include "roles/predict/core/example_reader.h"
+#include "roles/predict/core/input_range.h"
 #include "roles/serve/core/api_error.h"
 
 namespace disttf::roles {
@@ -57,6 +58,14 @@ void Rows::clear(const TrainedModel& model) {
   pixels_.clear();
   numbers_.clear();
   is_bytes_ = !model.is_of_numbers();
+  has_files_ = false;
+}
+
+void Rows::scale() {
+  if (is_bytes_) {
+    become_numbers();
+  }
+  scale_to_bytes(numbers_);
 }
 
 void Rows::become_numbers() {
@@ -66,6 +75,7 @@ void Rows::become_numbers() {
 }
 
 void Rows::add(std::span<const std::uint8_t> pixels) {
+  has_files_ = true;
   if (is_bytes_) {
     pixels_.insert(pixels_.end(), pixels.begin(), pixels.end());
   } else {

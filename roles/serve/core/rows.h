@@ -53,6 +53,11 @@ class Rows {
   [[nodiscard]] std::size_t values() const noexcept {
     return is_bytes_ ? pixels_.size() : numbers_.size();
   }
+  // Whether some came as bytes: from a file, or as such a tensor.
+  [[nodiscard]] bool has_files() const noexcept { return has_files_; }
+  // Multiplies all by 255 (roles/predict/core/input_range.h).
+  void scale();
+
   [[nodiscard]] bool are_bytes() const noexcept { return is_bytes_; }
   [[nodiscard]] std::span<const std::uint8_t> pixels() const noexcept { return pixels_; }
   [[nodiscard]] std::span<const float> numbers() const noexcept { return numbers_; }
@@ -61,6 +66,7 @@ class Rows {
   void become_numbers();
 
   bool is_bytes_ = false;
+  bool has_files_ = false;
   std::vector<std::uint8_t> pixels_;
   std::vector<float> numbers_;
 };

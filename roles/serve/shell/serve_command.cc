@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "math/kernels.h"
+#include "net/http/known_hosts.h"
 #include "net/transport/listening.h"
 #include "net/wire/address.h"
 #include "roles/process/log.h"
@@ -38,6 +42,9 @@ constexpr std::size_t kBodyRows = 256;
 constexpr std::size_t kBodyBytesAValue = 12;
 constexpr std::size_t kLeastBodyBytes = std::size_t{4} << 20U;
 constexpr std::size_t kMostBodyBytes = std::size_t{256} << 20U;
+
+// From stop() on: longer than the service's own grace for what is under way.
+constexpr std::chrono::seconds kLongestEnd{7};
 
 std::size_t body_bytes_for(const Shelf& shelf) {
   const std::size_t inputs =
@@ -97,6 +104,48 @@ void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drai
   service.stop();
 }
 
+// Of threads: how many still run.
+class Finishing {
+ public:
+  explicit Finishing(std::size_t threads) : left_(threads) {}
+
+  // A thread that ends with its scope.
+  class One {
+   public:
+    explicit One(Finishing& all) : all_(all) {}
+    ~One() {
+      const std::scoped_lock lock(all_.mutex_);
+      --all_.left_;
+      all_.changed_.notify_all();
+    }
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+
+   private:
+    Finishing& all_;
+  };
+
+  // Whether all have ended.
+  bool wait_for(std::chrono::seconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return left_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t left_;
+};
+
+// A thread that reads or computes one request looks at nothing else, so it is not waited for.
+[[noreturn]] void leave(const StopSignal& stop) {
+  log_warning(
+      fmt::format("a request was still being read or computed after {} s; it ends without "
+                  "an answer",
+                  kLongestEnd.count()));
+  ::_exit(stop.number() != 0 ? exit_code_for(stop.number()) : kError);
+}
+
 }  // namespace
 
 int run_serve(const ServeOptions& given) {
@@ -134,11 +183,20 @@ int run_serve(const ServeOptions& given) {
        .max_connections = options.max_connections,
        .identity = std::move(identity),
        .tokens = std::move(tokens),
-       .is_open = &is_health_path},
+       .is_open = &is_health_path,
+       .refuse =
+           [names = net::ServiceNames{options.host_names}](const net::HttpServerRequest& request) {
+             return net::refuse_other_pages(request, names);
+           },
+       .is_quick = &is_quick_path},
       [&parts](std::size_t thread) { return std::make_unique<ServeHandler>(parts, thread); });
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < options.threads; ++i) {
-    threads.push_back(start_thread(stop, [&service, i] { service.run(i); }));
+  Finishing finishing(service.threads());
+  for (std::size_t i = 0; i < service.threads(); ++i) {
+    threads.push_back(start_thread(stop, [&service, &finishing, i] {
+      const Finishing::One one(finishing);
+      service.run(i);
+    }));
   }
   ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
   log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.files.scheme(),
@@ -148,6 +206,9 @@ int run_serve(const ServeOptions& given) {
   keep_looking(*source, service, parts,
                is_store_url(options.directory) ? kStoreLookInterval : kLookInterval, stop);
   end(service, parts, options.drain, stop);
+  if (!finishing.wait_for(kLongestEnd)) {
+    leave(stop);
+  }
   for (std::thread& each : threads) {
     each.join();
   }

@@ -13,8 +13,10 @@
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/metrics_address.h"
+#include "roles/process/log.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/inference_api.h"
+#include "roles/serve/core/question_range.h"
 #include "roles/serve/core/rest_api.h"
 #include "roles/serve/shell/serve_page.h"
 
@@ -227,6 +229,23 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
   }
 }
 
+// Counted each time; in the log once a minute.
+void ServeHandler::say_warning(std::string_view peer, std::string_view warning) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::minutes kBetween{1};
+  parts_.serve_meters.range_warnings.add();
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep before = parts_.warned_at;
+  const bool is_due = before == 0 || Clock::duration(now - before) >= kBetween;
+  if (!is_due || !parts_.warned_at.compare_exchange_strong(before, now)) {
+    ++parts_.unsaid_warnings;
+    return;
+  }
+  const std::uint64_t unsaid = parts_.unsaid_warnings.exchange(0);
+  log_warning(std::string("a request of ") + std::string(peer) + ": " + std::string(warning) +
+              (unsaid == 0 ? std::string() : "; so were " + std::to_string(unsaid) + " before it"));
+}
+
 std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
                                                   net::HttpExchange& exchange) {
   if (exchange.attachment == nullptr) {
@@ -241,6 +260,10 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
   } catch (...) {
     ticket.loaded.reset();
     throw;
+  }
+  settle_range(parts_.limits.input_range, ticket.loaded->model, ticket.question);
+  if (!ticket.question.warning.empty()) {
+    say_warning(exchange.peer(), ticket.question.warning);
   }
   ticket.model = ticket.loaded.get();
   ticket.rows = ticket.question.count;
@@ -356,6 +379,9 @@ net::HttpReply ServeHandler::reply_of(Ticket& ticket) const {
     }
   } else {
     reply.body = rest_answer(ticket.question, *asked.model, ticket.outputs);
+  }
+  if (!ticket.question.warning.empty()) {
+    reply.fields.emplace_back("Disttf-Warning", ticket.question.warning);
   }
   if (reply.body.size() >= kWorthZipping && net::takes_gzip(request.accept_encoding)) {
     reply.body = data::gzip(reply.body);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/http/http_service.h"
@@ -39,6 +40,9 @@ struct ServeParts {
   ServeMeters& serve_meters;
   std::shared_ptr<const data::FileDescriptor> access_log;
   std::atomic<bool> is_draining = false;
+  // Of range warnings in the log: when the last one was said, and how many were not since.
+  std::atomic<std::chrono::steady_clock::rep> warned_at = 0;
+  std::atomic<std::uint64_t> unsaid_warnings = 0;
 };
 
 class ServeHandler final : public net::HttpServiceHandler {
@@ -63,6 +67,7 @@ class ServeHandler final : public net::HttpServiceHandler {
   [[nodiscard]] std::optional<net::HttpReply> queue(const ApiRoute& route,
                                                     net::HttpExchange& exchange);
   void read(const ApiRoute& route, const net::HttpServerRequest& request, Ticket& ticket);
+  void say_warning(std::string_view peer, std::string_view warning);
   void compute();
   void gather_and_predict(math::Predictor& predictor);
   void predict(math::Predictor& predictor, const BatchPiece& piece);

@@ -20,7 +20,8 @@ ServeMeters::ServeMeters(MetricRegistry& metrics, std::size_t threads)
       version(metrics.gauge(Metric::kServeModelVersion)),
       loaded(loads(metrics, "served")),
       refused(loads(metrics, "refused")),
-      ready(metrics.gauge(Metric::kServeReady)) {
+      ready(metrics.gauge(Metric::kServeReady)),
+      range_warnings(metrics.counter(Metric::kServeRangeWarnings)) {
   for (std::size_t i = 0; i < threads; ++i) {
     waiting_rows.push_back(&metrics.gauge(Metric::kServeWaitingRows,
                                           {{.name = "thread", .value = std::to_string(i)}}));
@@ -36,7 +37,7 @@ ServeMeters::ServeMeters(MetricRegistry& metrics, std::size_t threads)
 
 Counter& ServeMeters::answers(int status) noexcept {
   const auto* const found = std::ranges::find(kCodes, status);
-  constexpr std::size_t kPlaceOf500 = 9;
+  constexpr std::size_t kPlaceOf500 = 13;
   static_assert(kCodes[kPlaceOf500] == 500);
   return *answers_[found == kCodes.end() ? kPlaceOf500
                                          : static_cast<std::size_t>(found - kCodes.begin())];

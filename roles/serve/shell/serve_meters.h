@@ -23,10 +23,11 @@ struct ServeMeters {
   Counter& loaded;
   Counter& refused;
   Gauge& ready;
+  Counter& range_warnings;
 
  private:
-  static constexpr std::array kCodes = {200, 304, 400, 404, 405, 408, 413,
-                                        415, 431, 500, 501, 503, 504, 505};
+  static constexpr std::array kCodes = {200, 304, 400, 401, 403, 404, 405, 408, 413,
+                                        415, 417, 421, 431, 500, 501, 503, 504, 505};
   std::array<Counter*, kCodes.size()> answers_{};
 };
 

@@ -7,13 +7,16 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "roles/monitor/shell/address_files.h"
 #include "roles/run/task.h"
+#include "roles/serve/core/question_range.h"
 
 namespace disttf::roles {
 
-struct ServeLimits {
+struct ServeLimits {  // and what a question's values are taken for
+  InputRange input_range = InputRange::kByte;
   std::size_t max_batch = 64;      // rows that are computed together
   std::size_t max_queue = 4096;    // rows that wait, of each thread
   std::size_t max_body_bytes = 0;  // as it comes and unpacked; 0: by the size of an example
@@ -31,6 +34,7 @@ struct ServeOptions {
   std::optional<FollowOptions> follow = {};  // then there is no directory
   std::string name = "default";              // of the model, in addresses
   std::string host = "127.0.0.1";            // an IP address, or "all"
+  std::vector<std::string> host_names = {};  // net::ServiceNames
   std::uint16_t port = 8501;                 // 0: the system chooses
   std::size_t threads = 1;
   std::size_t keep_versions = 1;

@@ -19,8 +19,8 @@ using testing::HasSubstr;
 const std::string kShared =
     " --serve 2 --volumes /srv/mnist:/input_data:ro,runs:/runs --train_dir /runs/1"
     " --serve_cpus 2 --serve_memory 256 --image r/d:1";
-const std::vector<std::string> kServes = {"serve", "/runs/1", "--host=0.0.0.0", "--port=8501",
-                                          "--name=mnist"};
+const std::vector<std::string> kServes = {"serve",          "/runs/1",     "--host=0.0.0.0",
+                                          "--host_names=*", "--port=8501", "--name=mnist"};
 
 // What the tasks are told, as disttf itself reads it.
 TEST(RenderServing, StartsAServiceOfTheRun) {
@@ -253,7 +253,8 @@ TEST(RenderKserve, ServesFromTheClaimThatTheTrainingWritesTo) {
   const json& container = predictor["containers"].at(0);
   EXPECT_EQ(container["name"], "kserve-container");
   EXPECT_THAT(texts(container["args"]),
-              ElementsAre("serve", "/mnt/models", "--host=0.0.0.0", "--port=8501", "--name=mnist"));
+              ElementsAre("serve", "/mnt/models", "--host=0.0.0.0", "--host_names=*", "--port=8501",
+                          "--name=mnist"));
   EXPECT_EQ(container["ports"], json({{{"name", "http1"}, {"containerPort", 8501}}}));
   EXPECT_EQ(container["env"], json({{{"name", "STORAGE_URI"}, {"value", "pvc://runs/1"}}}));
   EXPECT_EQ(container["resources"]["requests"], json({{"cpu", "2"}, {"memory", "256Mi"}}));

@@ -1,0 +1,26 @@
+#include "main/input_range_flag.h"
+
+#include <CLI/CLI.hpp>
+
+#include "main/flag_values.h"
+
+namespace disttf {
+
+void add_input_range_flag(CLI::App& app, std::string& value, const char* group) {
+  app.add_option("--input_range", value,
+                 "what the numbers of an image are: `byte`, from 0 to 255, with a warning where "
+                 "they do not look like it; `unit`, from 0 to 1; `auto`: from 0 to 1 where all of "
+                 "a request are")
+      ->type_name("RANGE")
+      ->check(one_of({"byte", "unit", "auto"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+roles::InputRange input_range_from(const std::string& value) {
+  return value == "unit"   ? roles::InputRange::kUnit
+         : value == "auto" ? roles::InputRange::kAuto
+                           : roles::InputRange::kByte;
+}
+
+}  // namespace disttf

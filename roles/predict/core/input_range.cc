@@ -1,0 +1,67 @@
+#include "roles/predict/core/input_range.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace disttf::roles {
+namespace {
+
+// Of all 0 and 1: of a drawing a tenth is ink, and of a dark picture of bytes hardly any is 1.
+constexpr std::size_t kLeastOnesOf = 100;
+
+template <typename Number>
+FoundRange found_range(std::span<const Number> numbers) {
+  bool has_fractions = false;
+  std::size_t ones = 0;
+  Number most = 0;
+  for (const Number each : numbers) {
+    if (each < 0 || each > 255) return FoundRange::kOutside;
+    most = std::max(most, each);
+    ones += each == 1 ? 1U : 0U;
+    has_fractions = has_fractions || (each > 0 && each < 1);
+  }
+  const bool is_unit = most <= 1 && (has_fractions || ones * kLeastOnesOf > numbers.size());
+  return is_unit ? FoundRange::kUnit : FoundRange::kByte;
+}
+
+}  // namespace
+
+FoundRange range_of(std::span<const float> numbers) { return found_range(numbers); }
+FoundRange range_of(std::span<const std::uint8_t> pixels) { return found_range(pixels); }
+
+RangeDecision decide_range(InputRange wanted, FoundRange found, float most, bool are_files) {
+  const bool is_unit = wanted == InputRange::kUnit && !are_files;
+  if (is_unit && (found == FoundRange::kOutside || most > 1)) {
+    return {.is_scaled = true,
+            .warning =
+                "inputs: some values are below 0 or above 1; --input_range unit says that "
+                "they are from 0 to 1, so the answer is likely to be wrong"};
+  }
+  if (found == FoundRange::kOutside) {
+    return {.warning =
+                "inputs: some values are below 0 or above 255; the model takes pixels from "
+                "0 to 255, so the answer is likely to be wrong"};
+  }
+  if (is_unit || (wanted == InputRange::kAuto && found == FoundRange::kUnit)) {
+    return {.is_scaled = true};
+  }
+  if (found == FoundRange::kUnit) {
+    return {.warning =
+                "inputs: all values are from 0 to 1; the model takes pixels from 0 to 255, "
+                "so the answer is likely to be wrong (send pixels, or start with "
+                "--input_range auto or unit)"};
+  }
+  return {};
+}
+
+void scale_to_bytes(std::span<float> numbers) {
+  constexpr float kWhite = 255;
+  constexpr float kRounding = 1e-3F;
+  for (float& each : numbers) {
+    const float scaled = each * kWhite;
+    const float whole = std::round(scaled);
+    each = std::abs(scaled - whole) <= kRounding ? whole : scaled;
+  }
+}
+
+}  // namespace disttf::roles
