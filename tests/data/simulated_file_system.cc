@@ -138,11 +138,17 @@ void SimulatedFileSystem::expect_power() const {
   if (!has_power_) throw PowerCut();
 }
 
+std::error_code SimulatedFileSystem::away() const {
+  return is_away_ ? std::make_error_code(std::errc::resource_unavailable_try_again)
+                  : std::error_code();
+}
+
 std::error_code SimulatedFileSystem::begin() {
   has_power_ = has_power_ && operations_ != cut_at_;
   expect_power();
   const bool fails = fail_at_ && operations_ >= *fail_at_ && operations_ < *fail_at_ + fails_;
   ++operations_;
+  if (is_away_) return away();
   return fails ? std::make_error_code(error_) : std::error_code();
 }
 
@@ -192,6 +198,7 @@ std::unique_ptr<NewFile> SimulatedFileSystem::create(const Path& target) {
 
 std::unique_ptr<OpenFile> SimulatedFileSystem::open(const Path& path) {
   expect_power();
+  if (is_away_) throw failure(away(), "cannot read", path);
   const auto found = find(path);
   if (!found || state_.nodes[*found].is_directory) {
     throw failure(std::make_error_code(found ? std::errc::is_a_directory
@@ -203,13 +210,16 @@ std::unique_ptr<OpenFile> SimulatedFileSystem::open(const Path& path) {
 
 std::uint64_t SimulatedFileSystem::size_of(const Path& path, std::error_code& error) {
   expect_power();
-  const auto found = find(path);
-  error = found ? std::error_code() : std::make_error_code(std::errc::no_such_file_or_directory);
+  const auto found = is_away_ ? std::nullopt : find(path);
+  error = is_away_ ? away()
+          : found  ? std::error_code()
+                   : std::make_error_code(std::errc::no_such_file_or_directory);
   return found ? state_.nodes[*found].contents.size() : 0;
 }
 
 std::filesystem::file_time_type SimulatedFileSystem::last_write(const Path& path) {
   expect_power();
+  if (is_away_) throw failure(away(), "cannot read", path);
   const auto found = find(path);
   if (!found) {
     throw failure(std::make_error_code(std::errc::no_such_file_or_directory), "cannot read", path);
@@ -225,8 +235,10 @@ std::filesystem::file_time_type SimulatedFileSystem::now(const Path& /*directory
 std::vector<std::string> SimulatedFileSystem::names_in(const Path& directory,
                                                        std::error_code& error) {
   expect_power();
-  const auto found = find(directory);
-  error = found ? std::error_code() : std::make_error_code(std::errc::no_such_file_or_directory);
+  const auto found = is_away_ ? std::nullopt : find(directory);
+  error = is_away_ ? away()
+          : found  ? std::error_code()
+                   : std::make_error_code(std::errc::no_such_file_or_directory);
   std::vector<std::string> names;
   if (found) {
     for (const auto& [name, node] : state_.nodes[*found].names) names.push_back(name);

@@ -10,6 +10,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "data/file_system.h"
@@ -91,6 +93,11 @@ class SimulatedFileSystem final : public FileSystem {
   [[nodiscard]] const DiskState& state() const noexcept { return state_; }
   // A bit flips in the middle of the file.
   void rot(const Path& path);
+  // Another disk lies at "/" from now on. Returns what lay there.
+  [[nodiscard]] DiskState mount(DiskState state) { return std::exchange(state_, std::move(state)); }
+  // While it is away, every operation fails with EAGAIN, as one on a store does that gives no
+  // answer; what lies there stays as it is.
+  void set_away(bool is_away) noexcept { is_away_ = is_away; }
   // Now and for what is written from now on.
   void set_now(std::int64_t seconds) { now_ = seconds; }
 
@@ -115,6 +122,8 @@ class SimulatedFileSystem final : public FileSystem {
   // Begins an operation: what it is to fail with. Throws PowerCut.
   std::error_code begin();
   void expect_power() const;
+  // What reads fail with while it is away.
+  [[nodiscard]] std::error_code away() const;
   [[nodiscard]] std::optional<NodeId> find(const Path& path) const;
   // The directory that `path` is in. Throws std::system_error.
   [[nodiscard]] NodeId parent(const Path& path) const;
@@ -127,6 +136,7 @@ class SimulatedFileSystem final : public FileSystem {
   std::size_t fails_ = 1;
   std::errc error_{};
   bool has_power_ = true;
+  bool is_away_ = false;
   std::size_t temporaries_ = 0;
   std::int64_t now_ = 0;
 };

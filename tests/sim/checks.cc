@@ -48,6 +48,16 @@ Checks::Components Checks::take_components(std::size_t rank, const Places& place
   return components;
 }
 
+void Checks::rows_are_taken(const std::string& who, const roles::Stepper::Batch& batch,
+                            std::uint64_t step, std::size_t rank) {
+  const bool is_slot = config_.elastic() ? batch.slot < config_.micro_batches : batch.slot == rank;
+  if (config_.sync_replicas && (batch.step != step || !is_slot)) {
+    world_.violate(who + " computes step " + std::to_string(step) + " from the rows of slot " +
+                   std::to_string(batch.slot) + " in step " + std::to_string(batch.step) +
+                   " (invariant 21)");
+  }
+}
+
 void Checks::fill_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
                            const Components& components, std::span<float> gradient,
                            std::uint64_t seed) const {
@@ -280,6 +290,9 @@ void Checks::task_is_done(const std::string& who) {
 void Checks::result(const std::string& who, bool is_chief, std::uint64_t step,
                     const std::vector<StateName>& states, std::span<const float> parameters) {
   chief_has_printed_ = chief_has_printed_ || is_chief;
+  if (is_chief) {
+    result_step_ = step;
+  }
   if (is_chief && step < config_.train_steps) {
     world_.mark(Mark::kEndedEarly);
   }

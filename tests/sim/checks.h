@@ -16,6 +16,7 @@
 #include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/run/run_config.h"
+#include "roles/trainer/core/stepper.h"
 #include "tests/sim/oracles.h"
 #include "tests/sim/witnesses.h"
 #include "tests/sim/workload.h"
@@ -52,6 +53,11 @@ class Checks {
   using Components = std::vector<std::size_t>;
   using Places = std::vector<std::pair<StateName, std::uint64_t>>;
   [[nodiscard]] Components take_components(std::size_t rank, const Places& places);
+  // A trainer computes the gradient of the state at that step from the rows of `batch`. Of a
+  // synchronous run these depend on the step and the slot alone, whichever process computes them
+  // and however often it was started.
+  void rows_are_taken(const std::string& who, const roles::Stepper::Batch& batch,
+                      std::uint64_t step, std::size_t rank);
   void fill_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
                      const Components& components, std::span<float> gradient,
                      std::uint64_t seed = 1) const;
@@ -110,6 +116,8 @@ class Checks {
   // `states`: which it is of, by range.
   void result(const std::string& who, bool is_chief, std::uint64_t step,
               const std::vector<StateName>& states, std::span<const float> parameters);
+  // The step of the result that the chief has printed; nullopt: it has not.
+  [[nodiscard]] std::optional<std::uint64_t> result_step() const noexcept { return result_step_; }
   // A task ends with 0: invariant 18, the result is durable.
   void task_is_done(const std::string& who);
 
@@ -165,7 +173,8 @@ class Checks {
   Witnesses witnesses_;
   std::map<std::pair<std::uint64_t, std::size_t>, Host> hosts_;
   bool chief_has_printed_ = false;
-  std::optional<std::uint64_t> result_;  // sum of the chief's
+  std::optional<std::uint64_t> result_;       // sum of the chief's
+  std::optional<std::uint64_t> result_step_;  // of the chief's
 };
 
 }  // namespace disttf::sim

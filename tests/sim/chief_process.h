@@ -32,7 +32,7 @@ class ChiefProcess final : public WorkerProcess {
 
  protected:
   Routine<void> live(Fiber& fiber) override;
-  SavedState state_to_train() override;
+  Routine<SavedState> state_to_train(Fiber& fiber) override;
   void took_incarnation() override;
   bool wants_cut(std::uint64_t step) override;
   void took_cut(std::uint64_t sequence) override;
@@ -60,6 +60,7 @@ class ChiefProcess final : public WorkerProcess {
   Routine<void> await_idle(Fiber& fiber, Time deadline);
   Routine<void> save_now(Fiber& fiber, net::Generation generation, Time deadline);
   Routine<bool> save_final(Fiber& fiber, Time deadline);
+  Routine<std::optional<SavedState>> saved_state(Fiber& fiber);
   Routine<void> keep_snapshots(Fiber& fiber);
   Routine<roles::SnapshotOrder> carry_out(Fiber& fiber, roles::SnapshotRequest request,
                                           roles::SnapshotOrder order);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "math/optimizer.h"
@@ -20,6 +21,9 @@ using roles::SnapshotRequest;
 using std::chrono::microseconds;
 
 namespace {
+
+// Between two attempts to read from a store that is away.
+constexpr std::chrono::seconds kStorePause{1};
 
 std::uint16_t flags_of(const SnapshotRequest& request) {
   return request.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
@@ -96,18 +100,16 @@ Routine<bool> ChiefProcess::save_final(Fiber& fiber, Time deadline) {
   co_return !snapshot_ && last_done_;
 }
 
-SavedState ChiefProcess::state_to_train() {
+Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
   if (leader_.has_result()) {
-    return {.step = reply_.step, .tensors = {parameters_}};
+    co_return SavedState{.step = reply_.step, .tensors = {parameters_}};
   }
   std::optional<SavedState> state;
   if (newest_) {
     world_.mark(Mark::kRestoredFromCut);
     state = saved_state_of(*newest_);
   } else if (disk_ != nullptr) {
-    if (const auto found = disk_->newest()) {
-      state = saved_state_of(*found);
-    }
+    state = co_await saved_state(fiber);
   }
   if (!state) {
     state = SavedState{.step = 0, .tensors = {Values(size_)}};
@@ -121,7 +123,27 @@ SavedState ChiefProcess::state_to_train() {
   if (state->early_end.step != 0 && state->early_end.step == state->step) {
     session_.provides_result();
   }
-  return std::move(*state);
+  co_return std::move(*state);
+}
+
+// A store that is away may come back.
+Routine<std::optional<SavedState>> ChiefProcess::saved_state(Fiber& fiber) {
+  const Time deadline = now() + task_.timeouts.peer;
+  while (true) {
+    try {
+      const auto found = disk_->newest();
+      co_return found ? std::optional(saved_state_of(*found)) : std::nullopt;
+    } catch (const std::system_error& error) {
+      if (!roles::is_away(error.code())) {
+        throw;
+      }
+      if (now() >= deadline) {
+        throw roles::Failure(roles::kLostPeers, error.what());
+      }
+    }
+    co_await sleep(fiber, kStorePause);
+    throw_if_stopped();
+  }
 }
 
 // --------------------------------------------------------------------------- the other thread's

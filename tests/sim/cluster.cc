@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/sim/chief_process.h"
+#include "tests/sim/directory_evaluator.h"
 #include "tests/sim/evaluator.h"
 #include "tests/sim/launcher.h"
 #include "tests/sim/ps_process.h"
@@ -75,7 +76,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
       const Fault& fault = scenario_.faults[each];
-      if (!fault.on && !fault.step) {
+      if (!fault.on && !fault.step && fault.follows == 0) {
         world_.schedule(kBeginning + fault.at, *this, kFault, each);
       }
     }
@@ -88,6 +89,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         world_.violate("the run does not come to its end: " + states_of(all_));
       }
     }
+    check_last_save();
     outcome_.violation = world_.violation();
     outcome_.hash = world_.hash();
     outcome_.events = world_.events();
@@ -141,7 +143,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t /*b*/) override {
+  void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) override {
     switch (what) {
       case kStart:
         start(a);
@@ -153,13 +155,22 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       case kFault:
         happen(a, scenario_.faults[a].node, scenario_.faults[a].other);
         break;
+      case kFollow:
+        happen(a, b, scenario_.faults[a].other);
+        break;
+      case kMount:
+        disk_.mount();
+        break;
+      case kStoreIsBack:
+        disk_.come_back();
+        break;
       default:
         break;
     }
   }
 
  private:
-  enum Happening : std::uint32_t { kStart = 1, kFault, kSecret };
+  enum Happening : std::uint32_t { kStart = 1, kFault, kSecret, kMount, kStoreIsBack, kFollow };
 
   void schedule_secrets() {
     std::uint64_t drawn = 0;
@@ -247,7 +258,11 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       ended(process, code, sentence);
     };
     std::unique_ptr<Process> process;
-    if (is_evaluator(node)) {
+    if (is_evaluator(node) && scenario_.evaluates_directory) {
+      process = std::make_unique<DirectoryEvaluatorProcess>(
+          world_, network_, checks_, disk_, scenario_.config, scenario_.evaluated_every,
+          [this] { return !run_is_over_; }, task, node, on_end);
+    } else if (is_evaluator(node)) {
       process = std::make_unique<EvaluatorProcess>(world_, network_, checks_, scenario_.config,
                                                    scenario_.evaluated_every, task, node,
                                                    scenario_.size, on_end);
@@ -337,7 +352,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   void judge_end(Process& process, int code, const std::string& sentence) {
     to_rest_.push_back(&process);
     if (is_evaluator(process.node())) {
-      judge_evaluator(dynamic_cast<const EvaluatorProcess&>(process), code, sentence);
+      judge_evaluator(dynamic_cast<const ScoringProcess&>(process), code, sentence);
       return;
     }
     if (code == roles::kDone) {
@@ -379,7 +394,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   // Its end is nobody else's. It scores the result where it was there in time, nobody was lost, and
   // no question of its was long on its way; else it ends with a code that says so.
-  void judge_evaluator(const EvaluatorProcess& process, int code, const std::string& sentence) {
+  void judge_evaluator(const ScoringProcess& process, int code, const std::string& sentence) {
     const bool is_over = run_is_over_ && process.was_there_before(over_at_);
     const bool is_fast = scenario_.network.slow_one_in == 0;
     if (outcome_.faults == 0 && is_fast && is_over && !process.has_result()) {
@@ -423,11 +438,52 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     outcome_.happened[number] = true;
     ++outcome_.faults;
+    schedule_followers(fault, node);
     if (!fault.words.empty()) {
       world_.log("--- " + fault.words);
     } else if (world_.traces()) {
       world_.trace("FAULT " + std::to_string(number) + ": " + to_string(fault, scenario_.ps));
     }
+  }
+
+  // A run with a --train_dir that has printed its result has saved it, unless the disk was broken
+  // or ps were away for so long that the chief has given up.
+  void check_last_save() {
+    const std::optional<std::uint64_t> result = checks_.result_step();
+    bool is_excused = terminated_ || excuse_ >= kShortest || (launcher_ && launcher_->has_failed());
+    for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
+      const Fault::Kind kind = scenario_.faults[each].kind;
+      is_excused = is_excused || (outcome_.happened[each] && kind > Fault::Kind::kKillAtDisk);
+    }
+    if (scenario_.has_disk && result && !is_excused && disk_.saved() < *result) {
+      world_.violate("the run ends after step " + std::to_string(*result) +
+                     ", and the newest checkpoint is of step " + std::to_string(disk_.saved()) +
+                     " (invariant 20)");
+    }
+  }
+
+  // What happens soon after it, as `node` was struck.
+  void schedule_followers(const Fault& fault, std::size_t node) {
+    for (std::size_t each = 0; fault.id != 0 && each < scenario_.faults.size(); ++each) {
+      const Fault& next = scenario_.faults[each];
+      if (next.follows == fault.id) {
+        world_.schedule(world_.now() + next.at, *this, kFollow, each, follower(next, node));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t follower(const Fault& next, std::size_t node) const {
+    switch (next.whom) {
+      case Fault::Whom::kSame:
+        return node;
+      case Fault::Whom::kOtherHost:
+        return node < scenario_.ps ? (node + 1) % scenario_.ps : next.node;
+      case Fault::Whom::kChief:
+        return scenario_.ps;
+      case Fault::Whom::kNamed:
+        break;
+    }
+    return next.node;
   }
 
   bool strike(const Fault& fault, Process* process, std::size_t node, std::size_t other) {
@@ -504,6 +560,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         return strike_disk(fault);
       case Fault::Kind::kBeginAnew:
         return begin_anew(fault);
+      case Fault::Kind::kUnmount:
+      case Fault::Kind::kStoreAway:
+        return take_disk_away(fault);
       case Fault::Kind::kCount:
         break;
     }
@@ -529,6 +588,19 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         return true;
       }
     }
+  }
+
+  // Its --train_dir is moved or unmounted, or the store gives no answer, and it comes back.
+  bool take_disk_away(const Fault& fault) {
+    const bool is_unmounted = fault.kind == Fault::Kind::kUnmount;
+    if (!(is_unmounted ? disk_.unmount() : disk_.go_away())) {
+      return false;
+    }
+    if (!is_unmounted) {  // a chief that has to begin from it waits for it
+      excuse_ += fault.duration;
+    }
+    world_.schedule(world_.now() + fault.duration, *this, is_unmounted ? kMount : kStoreIsBack);
+    return true;
   }
 
   // What a person asks a launch for.

@@ -98,6 +98,58 @@ void SimulatedDisk::was_saved(std::uint64_t step) {
   saved_ = std::max(saved_, step);
 }
 
+void SimulatedDisk::shard_was_reported(const roles::SaveId& id, const std::string& file) {
+  const std::vector<data::test::DiskState::Node>& nodes = files_.state().nodes;
+  const auto child = [&nodes](std::size_t parent, const data::test::DiskState::Names& names,
+                              const std::string& name) -> std::size_t {
+    const auto found = names.find(name);
+    return nodes[parent].is_directory && found != names.end() ? found->second : 0;
+  };
+  // (The directory of a save has a name that need not last: it gets another one when the save is
+  // committed.)
+  const std::size_t root = child(0, nodes[0].names, std::string(kTrainDir).substr(1));
+  const std::size_t save = child(root, nodes[root].names, roles::partial_name(id));
+  const std::size_t shard = child(save, nodes[save].durable_names, file);
+  if (shard == 0 || !nodes[shard].is_synced) {
+    world_.violate(file + " of step " + std::to_string(id.step) +
+                   " was reported as written, and a power cut could take it (invariant 19)");
+  }
+}
+
+std::vector<roles::CheckpointName> SimulatedDisk::names() {
+  return roles::checkpoints_in(files_, store_.path());
+}
+
+roles::CheckpointReader SimulatedDisk::open(const roles::CheckpointName& name) {
+  return {files_, store_.path() / roles::to_string(name)};
+}
+
+void SimulatedDisk::was_read(const std::string& who, const roles::TrainingState& state) {
+  if (!was_saved(state)) {
+    world_.violate(who + " has read step " + std::to_string(state.step) +
+                   ", which is no checkpoint that was saved (invariant 19)");
+  }
+}
+
+void SimulatedDisk::was_refused(const std::string& who, const roles::CheckpointName& name) {
+  try {
+    static_cast<void>(open(name).read());
+  } catch (const std::exception&) {
+    return;
+  }
+  world_.violate(who + " has refused " + roles::to_string(name) + ", which is whole");
+}
+
+bool SimulatedDisk::was_saved(const roles::TrainingState& state) const {
+  const roles::ShardView all = view_of(state);
+  bool is_whole = true;
+  for (std::size_t index = 0; index < ps_; ++index) {
+    is_whole =
+        is_whole && was_written(state.step, all, math::shard_range(layout_.size(), index, ps_));
+  }
+  return is_whole || was_written(state.step, all, all.range);
+}
+
 std::optional<roles::TrainingState> SimulatedDisk::newest() {
   set_time();
   auto loaded = store_.load_newest(
@@ -111,6 +163,9 @@ std::optional<roles::TrainingState> SimulatedDisk::newest() {
 }
 
 void SimulatedDisk::check() {
+  if (is_away_) {
+    return;
+  }
   check(store_.load_newest(layout_, [](const std::string& /*warning*/) {}));
 }
 
@@ -125,12 +180,7 @@ void SimulatedDisk::check(const std::optional<roles::LoadedCheckpoint>& loaded) 
   if (!loaded) {
     return;
   }
-  const roles::ShardView all = view_of(loaded->state);
-  bool is_whole = true;
-  for (std::size_t index = 0; index < ps_; ++index) {
-    is_whole = is_whole && was_written(step, all, math::shard_range(layout_.size(), index, ps_));
-  }
-  if (!is_whole && !was_written(step, all, all.range)) {
+  if (!was_saved(loaded->state)) {
     world_.violate("the checkpoint of step " + std::to_string(step) +
                    " is none that was saved (invariant 19)");
   }
@@ -158,7 +208,44 @@ void SimulatedDisk::lose_power() {
   check();
 }
 
+bool SimulatedDisk::unmount() {
+  if (unmounted_) {
+    return false;
+  }
+  world_.mark(Mark::kUnmounted);
+  unmounted_ = files_.mount({});
+  saved_below_ = std::exchange(saved_, 0);
+  return true;
+}
+
+void SimulatedDisk::mount() {
+  if (unmounted_) {
+    static_cast<void>(files_.mount(*std::exchange(unmounted_, std::nullopt)));
+    saved_ = saved_below_;
+    check();
+  }
+}
+
+bool SimulatedDisk::go_away() {
+  if (is_away_) {
+    return false;
+  }
+  world_.mark(Mark::kStoreAway);
+  is_away_ = true;
+  files_.set_away(true);
+  return true;
+}
+
+void SimulatedDisk::come_back() {
+  is_away_ = false;
+  files_.set_away(false);
+  check();
+}
+
 bool SimulatedDisk::rot(std::uint64_t which) {
+  if (is_away_) {
+    return false;
+  }
   std::vector<roles::CheckpointName> whole;
   for (const roles::CheckpointName& name : roles::checkpoints_in(files_, store_.path())) {
     try {

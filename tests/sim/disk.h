@@ -11,8 +11,10 @@
 #include <string>
 #include <system_error>
 #include <tuple>
+#include <vector>
 
 #include "math/parameter_layout.h"
+#include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/run/run_config.h"
 #include "tests/data/simulated_file_system.h"
@@ -41,8 +43,24 @@ class SimulatedDisk {
   void is_written(std::uint64_t step, const roles::ShardView& part);
   // Its writer has been told that it is saved.
   void was_saved(std::uint64_t step);
-  // The newest that is there. Invariant 19.
+  // A ps reports to the chief that it has written this file of a save. A power cut must not take
+  // the file's name or contents from then on.
+  void shard_was_reported(const roles::SaveId& id, const std::string& file);
+  // The newest step that is saved, and has not rotted since.
+  [[nodiscard]] std::uint64_t saved() const noexcept { return saved_; }
+  // The newest that is there. Invariant 19. Throws std::system_error while the store is away.
   [[nodiscard]] std::optional<roles::TrainingState> newest();
+
+  // --- what an evaluator of the directory does
+
+  // The checkpoints in it, newest first. Throws std::system_error while the store is away.
+  [[nodiscard]] std::vector<roles::CheckpointName> names();
+  // Reads the index of one of them. Throws as roles::CheckpointReader does.
+  [[nodiscard]] roles::CheckpointReader open(const roles::CheckpointName& name);
+  // It was read as a whole. Invariant 19.
+  void was_read(const std::string& who, const roles::TrainingState& state);
+  // It was refused as damaged: then it is no whole checkpoint of the directory.
+  void was_refused(const std::string& who, const roles::CheckpointName& name);
 
   // --- faults
 
@@ -55,6 +73,12 @@ class SimulatedDisk {
   // A bit of a file flips, of a whole checkpoint besides which there is another one. False: there
   // is none.
   bool rot(std::uint64_t which);
+  // Another directory, an empty one, lies at its path until mount(). False: one does already.
+  bool unmount();
+  void mount();
+  // Every operation on it fails until come_back(). False: it is away already.
+  bool go_away();
+  void come_back();
   // What the file system takes for the present goes wrong by so much from now on.
   void step_clock(std::chrono::seconds by) { clock_step_ += by; }
 
@@ -66,6 +90,8 @@ class SimulatedDisk {
   void check();
   void check(const std::optional<roles::LoadedCheckpoint>& loaded);
   void set_time();
+  // It is one that was saved, as a whole or by ranges.
+  [[nodiscard]] bool was_saved(const roles::TrainingState& state) const;
   [[nodiscard]] bool was_written(std::uint64_t step, const roles::ShardView& all,
                                  const math::Range& range) const;
 
@@ -82,6 +108,10 @@ class SimulatedDisk {
   using Part = std::tuple<std::uint64_t, std::size_t, std::size_t>;
   std::map<Part, std::set<std::uint64_t>> written_;
   std::uint64_t saved_ = 0;  // the newest step that is saved, and has not rotted since
+  // While it is unmounted: what lies on it, and which step of that is saved.
+  std::optional<data::test::DiskState> unmounted_;
+  std::uint64_t saved_below_ = 0;
+  bool is_away_ = false;
 };
 
 // All of it, as a part.

@@ -24,7 +24,7 @@ constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
 EvaluatorProcess::EvaluatorProcess(World& world, Network& network, Checks& checks,
                                    const roles::RunConfig& config, Duration every, roles::Task task,
                                    std::size_t node, std::size_t size, OnEnd on_end)
-    : FiberProcess(world, network, std::move(task), node, std::move(on_end)),
+    : ScoringProcess(world, network, std::move(task), node, std::move(on_end)),
       checks_(checks),
       ranges_(task_.cluster.ps.size()),
       has_replicas_(config.ps_replicas > 1),

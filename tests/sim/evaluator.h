@@ -15,7 +15,22 @@
 
 namespace disttf::sim {
 
-class EvaluatorProcess final : public FiberProcess {
+// An evaluator of either kind: what is asked of it when it has ended.
+class ScoringProcess : public FiberProcess {
+ public:
+  using FiberProcess::FiberProcess;
+  [[nodiscard]] bool has_result() const noexcept { return has_result_; }
+  // It had found the run a second before that, by the world's clock.
+  [[nodiscard]] bool was_there_before(Time end) const noexcept {
+    return known_since_ < end - std::chrono::seconds(1);
+  }
+
+ protected:
+  Time known_since_ = Time::max();  // all ps know of it, or it looks at the directory
+  bool has_result_ = false;
+};
+
+class EvaluatorProcess final : public ScoringProcess {
  public:
   // `every`: between two cuts that it wants.
   EvaluatorProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
@@ -25,11 +40,6 @@ class EvaluatorProcess final : public FiberProcess {
   void start() override;
   void terminate() override;
   [[nodiscard]] bool listens() const noexcept override { return false; }
-  [[nodiscard]] bool has_result() const noexcept { return has_result_; }
-  // All ps knew of it in time, by the world's clock.
-  [[nodiscard]] bool was_there_before(Time end) const noexcept {
-    return known_since_ < end - std::chrono::seconds(1);
-  }
 
  private:
   struct Link {
@@ -63,8 +73,6 @@ class EvaluatorProcess final : public FiberProcess {
   bool waits_for_end_ = true;                 // no cut is wanted now
   Time next_{};
   Time gone_since_{};
-  Time known_since_ = Time::max();  // all ps know of it, for the first time
-  bool has_result_ = false;
   bool is_over_ = false;
 };
 

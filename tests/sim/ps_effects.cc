@@ -119,6 +119,29 @@ void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
   }
 }
 
+// Async: a trainer is answered only when it is no further ahead of any other that is here than
+// --max_staleness says.
+void PsProcess::check_staleness(const RangeReplica& range, const FrameHeader& answer,
+                                const net::FrameHeader& push) {
+  const roles::Shard& shard = *range.state().shard();
+  const std::optional<std::uint64_t> bound = shard.config().max_staleness;
+  const bool is_over = (answer.flags & net::kFlagFinished) != 0 || shard.finished();
+  if (shard.config().sync_replicas || !bound || is_over || push.request_id != answer.request_id) {
+    return;
+  }
+  for (std::size_t rank = 0; rank < range.trainers().records().size(); ++rank) {
+    const std::uint64_t clock = shard.counts_from(rank);
+    const roles::TrainerRecord& other = range.trainers().records()[rank];
+    // (A process that has just connected holds no trainer back while its predecessor leaves.)
+    const bool takes_part = other.present() && (other.answered || other.waiting);
+    if (takes_part && push.sequence > clock + *bound) {
+      world_.violate(name() + " answers push " + std::to_string(push.sequence) +
+                     " though trainer " + std::to_string(rank) + " is at " + std::to_string(clock) +
+                     ", and --max_staleness is " + std::to_string(*bound) + " (invariant 22)");
+    }
+  }
+}
+
 void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
   const RangeReplica& range = core_->range(replica);
   if (!network_.is_open(effect.to, *this)) {
@@ -133,6 +156,9 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
       break;
     case FrameKind::kParameters:
       check_answer(effect.header, effect.to);
+      if (const auto found = served_.find(effect.to); found != served_.end()) {
+        check_staleness(range, effect.header, found->second.push);
+      }
       if (range.is_backup()) {
         world_.violate(
             name() + " answers though another host is the primary (invariant 7): range " +

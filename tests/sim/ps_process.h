@@ -92,6 +92,8 @@ class PsProcess final : public Process {
                           net::Generation generation);
   void check_nobody_waits(const roles::RangeReplica& range);
   void check_answer(const net::FrameHeader& answer, ConnectionId to);
+  void check_staleness(const roles::RangeReplica& range, const net::FrameHeader& answer,
+                       const net::FrameHeader& push);
   void watch();
   void reach(std::size_t replica);
   void forgive(Duration missed);

@@ -72,20 +72,21 @@ void draw_mode(Scenario& scenario, Dice& dice) {
   roles::RunConfig& config = scenario.config;
   config.trainers = scenario.trainers;
   config.rate_decay = dice.one_in(2) ? math::RateDecay::kLinear : math::RateDecay::kNone;
-  const std::uint64_t mode = dice.below(10);
+  // Of 12 seeds: 5 strict, 2 elastic, 2 with backup workers, 3 async.
+  const std::uint64_t mode = dice.below(12);
   config.optimizer.learning_rate = 0.05F;
   constexpr std::array kKinds = {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
                                  math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam};
   config.optimizer.kind = kKinds[dice.below(kKinds.size())];
   const std::size_t short_page = 32 + 16 * dice.below(20);
   const std::size_t exact_size = (scenario.ps - 1) * math::kShardAlignmentFloats + short_page;
-  const bool replicas = scenario.ps > 1 && dice.one_in(3);
-  if (mode < 6) {  // strict
+  const bool replicas = scenario.ps > 1 && dice.one_in(2);
+  if (mode < 5) {  // strict
     config.ps_replicas = replicas ? 2 : 1;
     set_size(scenario, exact_size);
     return;
   }
-  if (mode == 6) {  // elastic
+  if (mode < 7) {  // elastic
     config.micro_batches = dice.between(1, 2 * scenario.trainers);
     config.min_workers = dice.between(1, scenario.trainers);
     set_size(scenario, exact_size);
@@ -96,7 +97,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
   config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
   config.ps_replicas = replicas ? 2 : 1;
   set_size(scenario, scenario.ps * math::kShardAlignmentFloats);
-  if (mode == 7 && scenario.trainers > 1) {
+  if (mode < 9 && scenario.trainers > 1) {
     config.replicas_to_aggregate = dice.between(1, scenario.trainers - 1);
     return;
   }
@@ -187,6 +188,60 @@ void draw_faults(Scenario& scenario, Dice& dice) {
   }
 }
 
+// Above the ids of groups.
+constexpr std::uint64_t kEarlyEnds = 100;
+
+// Faults that belong together: a first one, mostly when a frame is about to be delivered that comes
+// seldom, and soon after it others, to the node itself (or the process in its place), to the ps
+// that hosts the same range, to the chief, or to any. Independent faults seldom meet so.
+void draw_groups(Scenario& scenario, Dice& dice) {
+  using Kind = Fault::Kind;
+  constexpr std::array kFirst = {Kind::kKill,  Kind::kKill,    Kind::kVanish,  Kind::kFreeze,
+                                 Kind::kBreak, Kind::kReplace, Kind::kIsolate, Kind::kCutBody};
+  constexpr std::array kThen = {Kind::kKill,  Kind::kKill,   Kind::kKill,    Kind::kVanish,
+                                Kind::kBreak, Kind::kFreeze, Kind::kReplace, Kind::kIsolate};
+  constexpr std::array kSeldom = {
+      FrameKind::kParameters, FrameKind::kPushPull, FrameKind::kUpdate,  FrameKind::kAck,
+      FrameKind::kRestore,    FrameKind::kPull,     FrameKind::kGoodbye, FrameKind::kShutdown,
+      FrameKind::kView,       FrameKind::kReport,   FrameKind::kFill,    FrameKind::kComplete,
+      FrameKind::kConclude,   FrameKind::kBest,     FrameKind::kPublish, FrameKind::kWelcome};
+  constexpr std::array<std::uint64_t, 6> kWithinUs = {1,       1000,      20'000,
+                                                      300'000, 3'000'000, 12'000'000};
+  constexpr std::array kWhom = {Fault::Whom::kSame, Fault::Whom::kOtherHost, Fault::Whom::kChief,
+                                Fault::Whom::kNamed};
+  const std::size_t nodes = scenario.ps + scenario.trainers;
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 2'000'000;
+  const auto draw = [&](Kind kind) {
+    Fault fault;
+    fault.kind = kind;
+    fault.node = dice.below(nodes);
+    fault.other = dice.below(nodes);
+    fault.duration = dice.one_in(3) ? milliseconds(dice.between(1500, 15'000))
+                                    : milliseconds(dice.between(1, 1500));
+    fault.detail = dice.below(std::uint64_t{1} << 32U);
+    return fault;
+  };
+  for (std::uint64_t group = dice.between(1, 4); group > 0; --group) {
+    Fault first = draw(kFirst[dice.below(kFirst.size())]);
+    first.id = group;
+    first.at = microseconds(dice.below(length_us));
+    if (!dice.one_in(4)) {
+      first.on = kSeldom[dice.below(kSeldom.size())];
+      first.nth = dice.between(1, dice.one_in(2) ? 6 : 40);
+      first.to_sender = dice.one_in(2);
+    }
+    scenario.faults.push_back(first);
+    for (std::uint64_t more = dice.between(1, 3); more > 0; --more) {
+      Fault next = draw(kThen[dice.below(kThen.size())]);
+      next.follows = group;
+      next.at = microseconds(dice.below(kWithinUs[dice.below(kWithinUs.size())]));
+      next.whom = kWhom[dice.below(kWhom.size())];
+      scenario.faults.push_back(next);
+    }
+  }
+}
+
 // Elastic: trainers are lost that have just been dealt the work of another one that was lost.
 void draw_faults_of_dealing(Scenario& scenario) {
   Dice dice(scenario.seed, Draw::kDealing);
@@ -221,7 +276,17 @@ void draw_early_end(Scenario& scenario) {
     fault.on = kKinds[dice.below(kKinds.size())];
     fault.nth = dice.between(1, 12);
     fault.to_sender = dice.one_in(2);
+    fault.id = kEarlyEnds + count;
     scenario.faults.push_back(fault);
+    if (dice.one_in(2)) {  // who knows of the end is lost together with it
+      Fault also;
+      also.kind = dice.one_in(2) ? Fault::Kind::kVanish : Fault::Kind::kKill;
+      also.follows = fault.id;
+      also.at = microseconds(dice.one_in(2) ? 0 : dice.below(20'000));
+      also.whom = dice.one_in(2) ? Fault::Whom::kChief : Fault::Whom::kNamed;
+      also.node = dice.below(scenario.ps);
+      scenario.faults.push_back(also);
+    }
   }
 }
 
@@ -252,6 +317,25 @@ void draw_evaluator(Scenario& scenario) {
     fault.duration = draw_duration(dice);
     fault.detail = dice.below(std::uint64_t{1} << 32U);
     fault.is_named = true;
+    scenario.faults.push_back(fault);
+  }
+}
+
+// A --train_dir that is moved or unmounted, or a store that gives no answer, and comes back; and an
+// evaluator that reads there instead of from the ps.
+void draw_directory(Scenario& scenario) {
+  if (!scenario.has_disk) {
+    return;
+  }
+  Dice dice(scenario.seed, Draw::kDirectory);
+  scenario.evaluates_directory = scenario.has_evaluator && dice.one_in(2);
+  const std::uint64_t steps = scenario.config.train_steps;
+  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 1'000'000;
+  for (std::uint64_t count = dice.one_in(4) ? dice.between(1, 3) : 0; count > 0; --count) {
+    Fault fault;
+    fault.kind = dice.one_in(2) ? Fault::Kind::kUnmount : Fault::Kind::kStoreAway;
+    fault.at = microseconds(dice.below(length_us));
+    fault.duration = draw_duration(dice);
     scenario.faults.push_back(fault);
   }
 }
@@ -336,7 +420,9 @@ Scenario scenario_of(std::uint64_t seed) {
   Scenario scenario = plain(seed);
   scenario.ps = dice.between(1, 4);
   scenario.trainers = dice.between(1, 5);
-  scenario.config.train_steps = dice.between(1, dice.one_in(3) ? 150 : 30);
+  // Most are short: what happens at the beginning and at the end of a run happens more often then.
+  constexpr std::array<std::uint64_t, 4> kMostSteps = {4, 16, 30, 120};
+  scenario.config.train_steps = dice.between(1, kMostSteps[dice.below(kMostSteps.size())]);
   draw_mode(scenario, dice);
   if (!scenario.config.every_gradient_counts()) {  // as many as there are components
     scenario.config.train_steps =
@@ -355,8 +441,16 @@ Scenario scenario_of(std::uint64_t seed) {
   scenario.checkpoint.save_secs = std::chrono::seconds(0);
   scenario.has_disk = dice.one_in(2);
   scenario.slowest_restart_ms = dice.one_in(2) ? 60 : 4000;
-  Dice faults(seed, Draw::kFault);
-  draw_faults(scenario, faults);
+  // Each seed leaves out some of what may go wrong: else what is left seldom happens alone.
+  Dice groups(seed, Draw::kGroup);
+  const std::uint64_t swarm = groups.below(5);
+  if (swarm != 0 && swarm != 1) {
+    draw_groups(scenario, groups);
+  }
+  if (swarm != 2 && swarm != 3) {
+    Dice faults(seed, Draw::kFault);
+    draw_faults(scenario, faults);
+  }
   draw_faults_of_dealing(scenario);
   if (scenario.has_disk) {
     Dice disk(seed, Draw::kDiskFault);
@@ -375,6 +469,7 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
   }
   draw_evaluator(scenario);
+  draw_directory(scenario);
   if (Dice sharing(seed, Draw::kSharing); sharing.one_in(2)) {
     scenario.pace.gradients_in_memory =
         scenario.config.elastic() ? sharing.between(1, scenario.config.micro_batches) : 1;

@@ -36,6 +36,8 @@ struct Fault {
     kClockSteps,  // its clock, by up to hours
     // Of the chief and all ps, or all but one: from then on the chief has the other configuration.
     kBeginAnew,
+    kUnmount,     // for `duration` an empty directory lies in its place
+    kStoreAway,   // for `duration` every operation fails, reading too
     kCount,
   };
   Kind kind = Kind::kKill;
@@ -50,6 +52,17 @@ struct Fault {
   std::size_t other = 0;
   Duration duration{};
   std::uint64_t detail = 0;
+  // Failures come in groups: where `follows` is not 0, this one happens `at` after the fault with
+  // that `id`, to a node that is chosen by which node that one has struck.
+  enum class Whom : std::uint8_t {
+    kNamed,      // `node`
+    kSame,       // whichever process is there then
+    kOtherHost,  // the ps after it, which with replicas hosts its range, too
+    kChief,
+  };
+  std::uint64_t id = 0;
+  std::uint64_t follows = 0;
+  Whom whom = Whom::kNamed;
   // A transcript's: what the log says, and that `node` counts though it waits for a frame.
   std::string words = {};
   bool is_named = false;
@@ -67,9 +80,10 @@ struct Scenario {
   std::uint64_t seed = 1;
   std::size_t ps = 1;
   std::size_t trainers = 2;
-  bool has_evaluator = false;   // beside them; its node is behind the trainers'
-  Duration evaluated_every{0};  // at most
-  std::size_t size = 0;         // floats of the parameter vector
+  bool has_evaluator = false;        // beside them; its node is behind the trainers'
+  bool evaluates_directory = false;  // it reads the --train_dir, not from the ps
+  Duration evaluated_every{0};       // at most
+  std::size_t size = 0;              // floats of the parameter vector
   roles::RunConfig config;
   // What Fault::Kind::kBeginAnew changes to, and back. It has another seed.
   std::optional<roles::RunConfig> other_config;

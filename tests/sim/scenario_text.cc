@@ -15,6 +15,21 @@ std::string node_name(std::size_t node, std::size_t ps) {
   return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
 }
 
+// Whom a fault that follows another one strikes.
+std::string whom_text(const Fault& fault, std::size_t ps) {
+  switch (fault.whom) {
+    case Fault::Whom::kSame:
+      return "the same node";
+    case Fault::Whom::kOtherHost:
+      return "the ps after it";
+    case Fault::Whom::kChief:
+      return "the chief";
+    case Fault::Whom::kNamed:
+      break;
+  }
+  return node_name(fault.node, ps);
+}
+
 }  // namespace
 
 std::string to_string(const Scenario& scenario) {
@@ -57,6 +72,7 @@ std::string to_string(const Scenario& scenario) {
   }
   text += scenario.has_disk ? ", a disk" : "";
   text += scenario.has_evaluator ? ", an evaluator" : "";
+  text += scenario.evaluates_directory ? " of the directory" : "";
   const roles::CheckpointOptions& checkpoint = scenario.checkpoint;
   if (checkpoint.save_steps != 0) {
     text += ", a snapshot every " + std::to_string(checkpoint.save_steps) + " steps";
@@ -83,7 +99,9 @@ std::string to_string(const Fault& fault, std::size_t ps) {
       "failing disk",
       "rot",
       "step of the disk's clock",
-      "begin anew"};
+      "begin anew",
+      "unmount the directory",
+      "no answer of the store"};
   std::string text;
   const std::chrono::duration<double> at = fault.at;
   const std::chrono::duration<double> duration = fault.duration;
@@ -92,11 +110,15 @@ std::string to_string(const Fault& fault, std::size_t ps) {
            " is about to be delivered: " + kNames[static_cast<std::size_t>(fault.kind)] +
            (fault.to_sender ? " its sender" : " its receiver") + ", the other being " +
            node_name(fault.other, ps);
+  } else if (fault.follows != 0) {
+    text = std::to_string(at.count()) + " s after fault " + std::to_string(fault.follows) + ": " +
+           kNames[static_cast<std::size_t>(fault.kind)] + " " + whom_text(fault, ps);
   } else {
     text = "at " + std::to_string(at.count()) +
            " s: " + kNames[static_cast<std::size_t>(fault.kind)] + " " + node_name(fault.node, ps) +
            " (other: " + node_name(fault.other, ps) + ")";
   }
+  text += fault.id != 0 ? " (fault " + std::to_string(fault.id) + ")" : "";
   return text + ", for " + std::to_string(duration.count()) + " s";
 }
 

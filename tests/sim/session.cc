@@ -84,7 +84,7 @@ Routine<void> TrainerProcess::run(Fiber& fiber) {
   co_await perform(fiber);
   while (session_.outcome() == Stand::kUnderWay || session_.outcome() == Stand::kNeedsState) {
     if (session_.outcome() == Stand::kNeedsState) {
-      state_ = state_to_train();
+      state_ = co_await state_to_train(fiber);
       world_.mark(Mark::kRestore);
       if (has_joined_) {
         world_.mark(Mark::kSetBack);

@@ -61,7 +61,7 @@ class TrainerProcess : public FiberProcess {
   void bury() override;
 
   // Chief: what the ps are to be set to, as they hold no state, or not the same.
-  virtual SavedState state_to_train() { return {}; }
+  virtual Routine<SavedState> state_to_train(Fiber& /*fiber*/) { co_return SavedState{}; }
 
   // A process before this one is known to a ps, by a clock that was ahead.
   void take_incarnation_above(std::uint64_t other);

@@ -43,6 +43,7 @@ TEST(SimulatorTest, AnEvaluatorDelaysNobody) {
     scenario.network.slow_one_in = 0;
     scenario.network.split_one_in = 0;  // a body may come seconds after its header
     scenario.has_evaluator = false;
+    scenario.evaluates_directory = false;  // it is about one that asks the ps
     const Outcome without = simulate(scenario);
     scenario.has_evaluator = true;
     scenario.faults.push_back({.kind = Fault::Kind::kVanish,

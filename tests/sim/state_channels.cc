@@ -121,6 +121,7 @@ roles::ShardFile StateChannels::write(const Writing& order) {
         disk_->open().write_shard({.step = order.header.step, .attempt = order.attempt},
                                   order.shard, ps_.task().cluster.ps.size(), view, disk_->layout());
   });
+  disk_->shard_was_reported({.step = order.header.step, .attempt = order.attempt}, file.name);
   return file;
 }
 

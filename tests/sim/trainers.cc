@@ -134,6 +134,7 @@ Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components
   co_await sleep(fiber, std::chrono::microseconds(us));
   is_torn_ = !read_again(parameters_);
   const roles::Stepper::Batch& batch = stepper_.batch();
+  checks_.rows_are_taken(name(), batch, reply_.step, rank_);
   checks_.fill_gradient(parameters_, batch.step, batch.slot, components, *gradient, config_.seed);
   gradient_ = gradient;
   stepper_.computed();

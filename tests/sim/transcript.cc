@@ -69,7 +69,7 @@ struct Trait {
   std::string_view pattern;
   void (*apply)(Scenario& scenario, std::uint64_t number);
 };
-constexpr std::array<Trait, 14> kTraits = {{
+constexpr std::array<Trait, 18> kTraits = {{
     {"N ps", [](Scenario& scenario, std::uint64_t number) { scenario.ps = number; }},
     {"N workers", [](Scenario& scenario, std::uint64_t number) { scenario.trainers = number; }},
     {"N steps",
@@ -95,6 +95,17 @@ constexpr std::array<Trait, 14> kTraits = {{
     {"a launch with N restarts",
      [](Scenario& scenario, std::uint64_t number) {
        scenario.launch = roles::RestartOptions{.max_restarts = number};
+     }},
+    {"evaluated every N steps",
+     [](Scenario& scenario, std::uint64_t number) { scenario.config.eval_every = number; }},
+    {"patience N",
+     [](Scenario& scenario, std::uint64_t number) { scenario.config.patience = number; }},
+    {"a target",
+     [](Scenario& scenario, std::uint64_t /*number*/) { scenario.config.target_accuracy = 0.9F; }},
+    {"an evaluator of the directory",
+     [](Scenario& scenario, std::uint64_t /*number*/) {
+       scenario.has_evaluator = true;
+       scenario.evaluates_directory = true;
      }},
     {"compute N ms",
      [](Scenario& scenario, std::uint64_t number) { scenario.pace.compute_us = number * 1000; }},
@@ -194,6 +205,12 @@ bool set_fault_of_disk(Fault& fault, Reader& reader) {
     fault.kind = Fault::Kind::kDiskFails;
     fault.detail = 2 + 640 * (count_of(reader.next()) - 1);
     return reader.skips("operations of the disk");
+  }
+  if (reader.skips("unmount the directory for") || reader.skips("no answer of the store for")) {
+    fault.kind = fault.words.find("unmount") != std::string::npos ? Fault::Kind::kUnmount
+                                                                  : Fault::Kind::kStoreAway;
+    fault.duration = seconds_of(reader.next());
+    return reader.skips("s");
   }
   fault.kind = Fault::Kind::kRot;
   return reader.skips("rot");

@@ -71,7 +71,11 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "secret changed",
                                                                         "turned away for now",
                                                                         "begun anew",
-                                                                        "another configuration"});
+                                                                        "another configuration",
+                                                                        "directory unmounted",
+                                                                        "store away",
+                                                                        "checkpoint scored",
+                                                                        "checkpoint gone as read"});
   static_assert(kNames.size() == kMarks);
   return kNames[static_cast<std::size_t>(mark)];
 }

@@ -46,6 +46,8 @@ enum class Draw : std::uint32_t {
   kHosts,
   kSecret,
   kOtherConfiguration,
+  kGroup,
+  kDirectory,
 };
 
 // What a run was seen to do. Over many seeds each must have been seen.
@@ -104,6 +106,10 @@ enum class Mark : std::uint8_t {
   kSecretChanges,
   kBegunAnew,
   kOtherConfiguration,
+  kUnmounted,
+  kStoreAway,
+  kCheckpointScored,
+  kCheckpointGone,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;
