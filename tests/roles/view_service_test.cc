@@ -288,6 +288,20 @@ TEST_F(ViewServiceTest, ANewChiefRemembersAPairOfWhichThePrimaryIsLostSince) {
   expect_view(4, 1, false);
 }
 
+// The primary of view 3 holds nothing, as its state is being set anew: the copy of view 2 is of the
+// state before that.
+TEST_F(ViewServiceTest, ACopyOfAnOlderViewIsNoStateOfTheNewestOne) {
+  service_.hear(1, backup(2));
+  service_.lose(1);
+  service_.hear(0, in_a_pair(primary(3, false)));
+  service_.lose(0);
+  service_.hear(1, backup(2));
+  service_.hear(0, kNew);
+  expect_view(3, 0, true);
+  service_.hear(1, backup(3));
+  expect_view(3, 0, true);
+}
+
 TEST_F(ViewServiceTest, ANewChiefFindsNothing) {
   service_.hear(0, kNew);
   service_.hear(1, backup(3, false));
