@@ -29,18 +29,23 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
       begin_run(config, std::move(json), from.id);
     }
   } catch (const std::invalid_argument& error) {
-    trainers_.disown(from.rank);
-    return from.refuse(out_, kUsage, error.what());
+    return refuse_chief(from, kUsage, error.what());
   } catch (const Failure& failure) {  // less memory than it takes
-    return from.refuse(out_, static_cast<ExitCode>(failure.exit_code()), failure.what());
+    return refuse_chief(from, static_cast<ExitCode>(failure.exit_code()), failure.what());
   } catch (const std::bad_alloc&) {
-    return from.refuse(out_, kError,
-                       describe(task_.cluster, task_.self) +
-                           " has not the memory for its range of the parameters, the "
-                           "optimizer's state and one gradient of each trainer");
+    return refuse_chief(from, kError,
+                        describe(task_.cluster, task_.self) +
+                            " has not the memory for its range of the parameters, the "
+                            "optimizer's state and one gradient of each trainer");
   }
   out_.send(from.id, net::Ack{from.header.request_id}.to_header());
   return {};
+}
+
+// A chief that is refused leaves nothing behind: the right one may come next.
+BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, std::string why) {
+  trainers_.disown(from.rank);
+  return from.refuse(out_, code, std::move(why));
 }
 
 // Of a chief that has come last. A host that holds nothing may have heard views of a chief before

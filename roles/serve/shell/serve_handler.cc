@@ -231,12 +231,12 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
 
 // Counted each time; in the log once a minute.
 void ServeHandler::say_warning(std::string_view peer, std::string_view warning) {
-  using Clock = std::chrono::steady_clock;
+  using Steady = std::chrono::steady_clock;
   constexpr std::chrono::minutes kBetween{1};
   parts_.serve_meters.range_warnings.add();
-  const Clock::rep now = Clock::now().time_since_epoch().count();
-  Clock::rep before = parts_.warned_at;
-  const bool is_due = before == 0 || Clock::duration(now - before) >= kBetween;
+  const Steady::rep now = Steady::now().time_since_epoch().count();
+  Steady::rep before = parts_.warned_at;
+  const bool is_due = before == 0 || Steady::duration(now - before) >= kBetween;
   if (!is_due || !parts_.warned_at.compare_exchange_strong(before, now)) {
     ++parts_.unsaid_warnings;
     return;
