@@ -14,8 +14,8 @@ namespace disttf::data {
 // REQUIRES: !text.empty().
 [[nodiscard]] std::size_t utf8_character(std::string_view text) noexcept;
 
-// shown_text() of text/shown_text.h: `text` on one line, as valid UTF-8 that no terminal takes for a
-// command.
+// shown_text() of text/shown_text.h: `text` on one line, as valid UTF-8 that no terminal takes for
+// a command.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 // escaped(), of the first 60 bytes: what is longer ends in "...".

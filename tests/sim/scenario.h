@@ -36,8 +36,8 @@ struct Fault {
     kClockSteps,  // its clock, by up to hours
     // Of the chief and all ps, or all but one: from then on the chief has the other configuration.
     kBeginAnew,
-    kUnmount,     // for `duration` an empty directory lies in its place
-    kStoreAway,   // for `duration` every operation fails, reading too
+    kUnmount,    // for `duration` an empty directory lies in its place
+    kStoreAway,  // for `duration` every operation fails, reading too
     kCount,
   };
   Kind kind = Kind::kKill;
