@@ -46,6 +46,11 @@ TEST(Divergence, IsALossOfGuessingWithHugeWeights) {
   EXPECT_EQ(judged(2.3, 0, 237, 0), Learning::kNothing) << "labels that are numbers have any size";
 }
 
+TEST(Divergence, ALittleBetterThanGuessingWithLargeWeightsIsNothing) {
+  EXPECT_EQ(judged(2.13, 0.21, 4.8), Learning::kNothing) << "adam at rate 1";
+  EXPECT_EQ(judged(2.13, 0.21, 0.2), Learning::kLearned) << "it has just begun";
+}
+
 TEST(Divergence, IsAWeightThatIsNotFinite) {
   EXPECT_EQ(judged(2.3, 0.1, std::numeric_limits<double>::quiet_NaN()), Learning::kDiverged);
   EXPECT_EQ(judged(0.1, 0.99, std::numeric_limits<double>::infinity()), Learning::kDiverged);

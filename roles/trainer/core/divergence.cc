@@ -22,6 +22,9 @@ double mostly(std::size_t classes) noexcept { return classes == 2 ? 0.6 : 0.5; }
 // The root mean square of weights. Runs on MNIST that learned ended at 0.05 to 0.6 (rates from 0.01
 // to 0.1); adam at rate 1 ended at 5, at 10 at 47, at 50 at 235; sgd at 20 at 55, at 1000 at 1e7.
 constexpr double kHugeWeights = 10;
+// Where a run has hardly learned, weights of this size are no beginning: at rate 1 adam ended at a
+// loss of 2.1 to 2.3.
+constexpr double kLargeWeights = 1;
 
 // Times the loss of guessing. Runs that had diverged were seen at 0.92 and above.
 constexpr double kNotBetter = 0.8;
@@ -40,7 +43,9 @@ Learning judge(const math::Evaluation& validation, double guessing, double weigh
       (is_huge && validation.loss > kNotBetter * guessing)) {
     return Learning::kDiverged;
   }
-  return validation.loss < kHardlyBetter * guessing ? Learning::kLearned : Learning::kNothing;
+  const bool is_large = validation.classes != 0 && weights > kLargeWeights;
+  const double hardly_better = is_large ? kNotBetter : kHardlyBetter;
+  return validation.loss < hardly_better * guessing ? Learning::kLearned : Learning::kNothing;
 }
 
 double root_mean_square(const math::ParameterLayout& layout, std::span<const float> parameters) {
