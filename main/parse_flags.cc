@@ -95,15 +95,16 @@ class WordCheck {
 
   void check_readable(const std::string& name, const std::string& path) const {
     std::error_code error;
-    int why = 0;
-    if (std::filesystem::is_directory(path, error)) {
-      why = EISDIR;
-    } else if (::access(path.c_str(), R_OK) != 0) {
-      why = errno;
+    std::string why;
+    if (::access(path.c_str(), R_OK) != 0) {
+      why = std::generic_category().message(errno);
+    } else if (std::filesystem::is_directory(path, error)) {
+      why = std::generic_category().message(EISDIR);
+    } else if (!std::filesystem::is_regular_file(path, error)) {
+      why = "it is a pipe or a device, and launch reads the file more than once";
     }
-    if (why != 0) {
-      fail(name + ": " + net::quoted(path) +
-           " is not a file that can be read: " + std::generic_category().message(why));
+    if (!why.empty()) {
+      fail(name + ": " + net::quoted(path) + " is not a file that can be read: " + why);
     }
   }
 

@@ -224,6 +224,9 @@ constexpr Mistake kMistakes[] = {
      "--config: \"/no/such/file.toml\" is not a file that can be read: No such file or directory"},
     {"DirectoryAsConfigFile", "--config /",
      "--config: \"/\" is not a file that can be read: Is a directory"},
+    {"DeviceAsConfigFile", "--config /dev/null",
+     "--config: \"/dev/null\" is not a file that can be read: it is a pipe or a device, and launch "
+     "reads the file more than once"},
 };
 
 INSTANTIATE_TEST_SUITE_P(ParseFlags, Mistakes, testing::ValuesIn(kMistakes),
