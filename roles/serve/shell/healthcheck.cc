@@ -1,7 +1,6 @@
 #include "roles/serve/shell/healthcheck.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,22 +82,23 @@ std::string text_of_proc(const std::filesystem::path& path) {
 
 struct OtherProcess {
   pid_t pid = 0;
-  char state = '?';     // as proc(5) has it: T is stopped, Z and X have ended
-  std::string command;  // "serve"
+  char state = '?';                // as proc(5) has it: T is stopped, Z and X have ended
+  std::vector<std::string> words;  // of its command line, without the program's name
+  [[nodiscard]] std::string command() const { return words.empty() ? "" : words.front(); }
 };
 
-bool is_this_program(const std::filesystem::path& process) {
-  struct stat other {};
-  struct stat own {};
-  return ::stat((process / "exe").c_str(), &other) == 0 && ::stat("/proc/self/exe", &own) == 0 &&
-         other.st_dev == own.st_dev && other.st_ino == own.st_ino;
+// By the name that each disttf gives itself. The file that it runs is hidden where it has closed
+// itself to other processes of its user.
+bool is_disttf(const std::filesystem::path& process) {
+  return text_of_proc(process / "comm") == "disttf\n";
 }
 
-// The word after the program's name.
-std::string command_in(const std::string& command_line) {
-  const std::size_t name_end = std::min(command_line.find('\0'), command_line.size());
-  const std::string rest = command_line.substr(std::min(name_end + 1, command_line.size()));
-  return rest.substr(0, rest.find('\0'));
+std::vector<std::string> words_in(const std::string& command_line) {
+  std::vector<std::string> words;
+  std::istringstream rest(command_line);
+  for (std::string word; std::getline(rest, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.erase(words.begin());
+  return words;
 }
 
 // The first that was started, as process numbers go; the first of a container is process 1, or the
@@ -109,18 +109,18 @@ std::optional<OtherProcess> find_other() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     const bool is_first = !found || pid < found->pid;
-    if (pid <= 0 || pid == ::getpid() || !is_first || !is_this_program(entry.path())) continue;
+    if (pid <= 0 || pid == ::getpid() || !is_first || !is_disttf(entry.path())) continue;
     const std::string status = text_of_proc(entry.path() / "stat");
     const std::size_t name_end = status.rfind(") ");
     if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has gone
     found = OtherProcess{.pid = pid,
                          .state = status[name_end + 2],
-                         .command = command_in(text_of_proc(entry.path() / "cmdline"))};
+                         .words = words_in(text_of_proc(entry.path() / "cmdline"))};
   }
   return found;
 }
 
-// The inodes of the sockets that the process has open.
+// The inodes of the sockets that the process has open; none where it has closed itself, as above.
 std::set<std::string> sockets_of(const OtherProcess& process) {
   std::set<std::string> inodes;
   std::error_code error;
@@ -132,10 +132,32 @@ std::set<std::string> sockets_of(const OtherProcess& process) {
   return inodes;
 }
 
+// What the command line says of a flag, `--port=8501` or `--port 8501`.
+std::string flag_value(const OtherProcess& process, const std::string& flag,
+                       const std::string& otherwise) {
+  for (std::size_t at = 0; at < process.words.size(); ++at) {
+    const std::string& word = process.words[at];
+    if (word.starts_with(flag + "=")) return word.substr(flag.size() + 1);
+    if (word == flag && at + 1 < process.words.size()) return process.words[at + 1];
+  }
+  return otherwise;
+}
+
+// Where the process listens by its flags. nullopt: the kernel has chosen the port.
+std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
+  const std::string port = flag_value(process, "--port", "8501");
+  const std::string host = flag_value(process, "--host", "127.0.0.1");
+  if (port == "0") return std::nullopt;
+  const bool is_any = host == "0.0.0.0" || host == "::" || host == "[::]";
+  return net::parse_url(
+      "healthcheck", fmt::format("http://{}:{}/v2/health/live", is_any ? "127.0.0.1" : host, port));
+}
+
 // Where the process listens. As proc(5) has it: number, address:port in hexadecimal, the peer's,
 // the state, which is 0A of a socket that listens, ..., the inode as the tenth word.
 std::optional<net::Url> listens_at(const OtherProcess& process) {
   const std::set<std::string> own = sockets_of(process);
+  if (own.empty()) return told_to_listen_at(process);
   for (const char* table : {"tcp", "tcp6"}) {
     std::istringstream lines(
         text_of_proc("/proc/" + std::to_string(process.pid) + "/net/" + table));
@@ -163,13 +185,13 @@ int check_this_container(const HealthcheckOptions& options, const StopSignal& st
     throw Failure(kError, "healthcheck: no other disttf runs in this container");
   }
   const std::string name =
-      "disttf " + shown_text(process->command) + ", process " + std::to_string(process->pid);
+      "disttf " + shown_text(process->command()) + ", process " + std::to_string(process->pid);
   if (std::string_view("TtZX").find(process->state) != std::string_view::npos) {
     throw Failure(
         kError, name + ", " +
                     (process->state == 'Z' || process->state == 'X' ? "has ended" : "is stopped"));
   }
-  if (process->command == "serve") {
+  if (process->command() == "serve") {
     const std::optional<net::Url> url = listens_at(*process);
     if (!url) {
       throw Failure(kError, name + ", listens on no port");
