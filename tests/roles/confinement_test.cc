@@ -82,8 +82,8 @@ TEST_F(ConfinementTest, AProgramThatItStartsHasNoMoreRights) {
 #define SKIP_WITHOUT_LISTS() static_cast<void>(0)
 #endif
 
-constexpr std::array kTasks = {ProcessKind::kPs, ProcessKind::kTrainer, ProcessKind::kEvaluator,
-                               ProcessKind::kServe};
+constexpr std::array kTaskKinds = {ProcessKind::kPs, ProcessKind::kTrainer, ProcessKind::kEvaluator,
+                                   ProcessKind::kServe};
 
 TEST_F(ConfinementTest, OpensSocketsOfTheNetworkAndOfNoOtherKind) {
   EXPECT_EQ(confined(ProcessKind::kPs, [] { return socket_of(AF_INET); }), 0);
@@ -108,7 +108,7 @@ TEST_F(ConfinementTest, LeavesOtherProcessesAlone) {
 TEST_F(ConfinementTest, SpeaksNoOtherProtocolThanTcpAndUdp) {
   SKIP_WITHOUT_LISTS();
   constexpr int kMptcp = 262;
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     for (const int family : {AF_INET, AF_INET6}) {
       const auto socket_by = [family](int type, int protocol) {
         return [=] { return error_of(socket(family, type, protocol)); };
@@ -130,7 +130,7 @@ TEST_F(ConfinementTest, SpeaksNoOtherProtocolThanTcpAndUdp) {
 
 TEST_F(ConfinementTest, ATaskSendsNothingThatConnectsByTheWay) {
   SKIP_WITHOUT_LISTS();
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     const auto send_fast = [] {
       sockaddr_in nowhere{};
       nowhere.sin_family = AF_INET;
@@ -154,7 +154,7 @@ TEST_F(ConfinementTest, ATaskSendsNothingThatConnectsByTheWay) {
 // The sockets of services of this machine have paths, and are of this type or of datagrams.
 TEST_F(ConfinementTest, ATaskOpensNoStreamWithinTheMachine) {
   SKIP_WITHOUT_LISTS();
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     EXPECT_EQ(confined(kind, [] { return socket_of(AF_UNIX); }), EPERM);
     EXPECT_EQ(confined(kind, [] { return socket_of(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC); }), EPERM);
     EXPECT_EQ(confined(kind,
@@ -190,7 +190,7 @@ TEST_F(ConfinementTest, ATaskChangesNoOtherProcess) {
       [other] { return kill(other, SIGCONT); },
       [other] { return syscall(SYS_pidfd_open, other, 0); },
       [other] { return syscall(SYS_migrate_pages, other, 0, nullptr, nullptr); }};
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     for (std::size_t each = 0; each < attempts.size(); ++each) {
       EXPECT_EQ(confined(kind, [&] { return error_of(attempts.at(each)()); }), EPERM) << each;
     }
@@ -199,7 +199,7 @@ TEST_F(ConfinementTest, ATaskChangesNoOtherProcess) {
 
 TEST_F(ConfinementTest, ATaskStartsNoProcess) {
   SKIP_WITHOUT_LISTS();
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     const auto start = [] {
       const pid_t child = fork();
       if (child == 0) _exit(0);
@@ -227,7 +227,7 @@ TEST_F(ConfinementTest, ATaskChangesNoModesOwnersAndDates) {
       [path] { return truncate(path, 0); },
       [path] { return symlink("/", path); },
       [path] { return mknod(path, S_IFIFO | 0600, 0); }};
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     for (std::size_t each = 0; each < attempts.size(); ++each) {
       EXPECT_EQ(confined(kind, [&] { return error_of(attempts.at(each)()); }), EPERM) << each;
     }
@@ -240,7 +240,7 @@ TEST_F(ConfinementTest, ATaskChangesNoModesOwnersAndDates) {
 TEST_F(ConfinementTest, ACallThatIsNewerThanTheListIsNotThere) {
   SKIP_WITHOUT_LISTS();
   constexpr long kNewer = 462;
-  for (const ProcessKind kind : kTasks) {
+  for (const ProcessKind kind : kTaskKinds) {
     EXPECT_EQ(confined(kind, [] { return error_of(syscall(kNewer, 0, 0, 0)); }), ENOSYS);
     EXPECT_EQ(confined(kind, [] { return error_of(syscall(SYS_io_uring_setup, 1, nullptr)); }),
               EPERM);

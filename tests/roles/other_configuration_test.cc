@@ -37,12 +37,12 @@ class AnotherConfiguration : public RangeReplicaTest {
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->header.kind, FrameKind::kConfig);
     EXPECT_EQ(frame->header.request_id, 4U);
-    const std::string json = to_json(config);
-    EXPECT_TRUE(std::ranges::equal(frame->body, std::as_bytes(std::span(json))));
+    const std::string published = to_json(config);
+    EXPECT_TRUE(std::ranges::equal(frame->body, std::as_bytes(std::span(published))));
   }
   bool publish(ConnectionId chief, const RunConfig& config) {
-    const std::string json = to_json(config);
-    return host_.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(json)));
+    const std::string published = to_json(config);
+    return host_.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
   }
   [[nodiscard]] net::Hello evaluator() const {
     return {.cluster = {},
@@ -137,8 +137,8 @@ class RefusedChief : public testing::Test {
   bool publish(PsHost& host, ConnectionId chief, std::size_t replicas) {
     RunConfig config = small_run();
     config.ps_replicas = replicas;
-    const std::string json = to_json(config);
-    return host.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(json)));
+    const std::string published = to_json(config);
+    return host.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
   }
   void tell(ConnectionId views, const net::View& view) {
     ASSERT_TRUE(host_.say(views, {.kind = FrameKind::kView}, net::encode(view)));
@@ -195,9 +195,9 @@ TEST_F(RefusedChief, WithoutReplicasTakesNoViewFromAPsThatHoldsSomething) {
   const ConnectionId fills = host_.connect(primary);
   RunConfig config = small_run();
   config.ps_replicas = 2;
-  const std::string json = to_json(config);
+  const std::string published = to_json(config);
   ASSERT_TRUE(host_.say(fills, net::PublishToBackup{.view = {7, 1}}.to_header(),
-                        std::as_bytes(std::span(json))));
+                        std::as_bytes(std::span(published))));
   const ConnectionId wrong = host_.connect(0, 8);
   EXPECT_FALSE(publish(host_, wrong, 1));
   EXPECT_THAT(host_.refused[wrong], HasSubstr("a run with another number is under way here"));
@@ -238,9 +238,9 @@ TEST_F(PairedHosts, APrimaryThatIsRefusedLeavesTheCopyOfTheOneBefore) {
                                               .replica = 1,
                                               .incarnation = 300});
   RunConfig config = small_run();  // without replicas
-  const std::string json = to_json(config);
+  const std::string published = to_json(config);
   EXPECT_FALSE(second_.say(wrong, net::PublishToBackup{.view = {9, 3}}.to_header(),
-                           std::as_bytes(std::span(json))));
+                           std::as_bytes(std::span(published))));
   EXPECT_TRUE(second_.core.holds_state());
   EXPECT_EQ(second_.core.view().number, (net::ViewNumber{7, 2}));
   EXPECT_EQ(second_.order.newest(0), 7U);

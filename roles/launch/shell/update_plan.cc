@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "roles/launch/shell/managed_job.h"
+#include "roles/run/setting.h"
 
 namespace disttf::roles {
 namespace {
@@ -26,46 +27,13 @@ constexpr std::array<std::string_view, 16> kOfOneTask = {
     "save_secs",      "max_to_keep",   "start_timeout",   "peer_timeout",
     "worker_timeout", "print_classes", "evaluator_secs",  "heartbeat_timeout",
     "keep_best",      "summary_every", "histogram_every", "print_weights_hash"};
-// The settings that all tasks share, and what each task takes at its start.
-constexpr std::array<std::string_view, 39> kOfTheRun = {"optimizer",
-                                                        "learning_rate",
-                                                        "learning_rate_decay",
-                                                        "warmup_steps",
-                                                        "momentum",
-                                                        "weight_decay",
-                                                        "ema",
-                                                        "clip_norm",
-                                                        "bad_gradients",
-                                                        "max_gradient_norm",
-                                                        "loss",
-                                                        "label_smoothing",
-                                                        "isa",
-                                                        "compute_dtype",
-                                                        "batch_size",
-                                                        "train_steps",
-                                                        "sync_replicas",
-                                                        "replicas_to_aggregate",
-                                                        "max_staleness",
-                                                        "micro_batches",
-                                                        "min_workers",
-                                                        "max_workers",
-                                                        "ps_replicas",
-                                                        "wire_dtype",
-                                                        "compress",
-                                                        "augment_shift",
-                                                        "augment_rotate",
-                                                        "augment_scale",
-                                                        "augment_shear",
-                                                        "augment_elastic",
-                                                        "augment_cutout",
-                                                        "augment_flip",
-                                                        "seed",
-                                                        "eval_every",
-                                                        "test_shifts",
-                                                        "target_accuracy",
-                                                        "patience",
-                                                        "threads",
-                                                        "sharded_checkpoint"};
+// What each task takes at its start, and how many tasks a run may have.
+constexpr std::array<std::string_view, 3> kAtTheStart = {"max_workers", "threads",
+                                                         "sharded_checkpoint"};
+// The settings that say which data the run trains on, which model, and how many trainers there are.
+constexpr std::array<std::string_view, 10> kOfTheData = {
+    "dataset", "data_checksum", "model",   "hidden_units", "height",
+    "width",   "channels",      "classes", "numbers",      "trainers"};
 
 struct Fixed {
   std::string_view name;
@@ -81,6 +49,15 @@ constexpr const char* kOthers =
     "an update changes settings of the training, timeouts, how often tasks log, save and "
     "summarize, and how many tasks there are; start another launch for other files, addresses, "
     "data, secrets or confinement";
+
+// The settings that all tasks share, none of which is a path or an address, but those of data and
+// model.
+bool is_of_the_run(std::string_view flag) {
+  const auto has_name = [flag](const Setting& setting) { return setting.name == flag; };
+  return std::ranges::find(kAtTheStart, flag) != kAtTheStart.end() ||
+         (std::ranges::any_of(settings(), has_name) &&
+          std::ranges::find(kOfTheData, flag) == kOfTheData.end());
+}
 
 Values values_of(const std::vector<std::string>& arguments) {
   Values values;
@@ -141,7 +118,7 @@ void compare_settings(const LaunchOptions& now, const LaunchOptions& wanted, Upd
                        old_value + ": " + fixed->why);
     }
     const bool is_of_one = std::ranges::find(kOfOneTask, name) != kOfOneTask.end();
-    if (!is_of_one && std::ranges::find(kOfTheRun, name) == kOfTheRun.end()) {
+    if (!is_of_one && !is_of_the_run(name)) {
       throw JobRefusal("--" + name + ": cannot become " + new_value + " in this run, which has " +
                        old_value + ": " + kOthers);
     }
@@ -197,8 +174,7 @@ void refuse_other_metrics(const LaunchOptions& now, const LaunchOptions& wanted)
 }  // namespace
 
 bool is_changed_by_updates(std::string_view flag) noexcept {
-  return std::ranges::find(kOfOneTask, flag) != kOfOneTask.end() ||
-         std::ranges::find(kOfTheRun, flag) != kOfTheRun.end();
+  return std::ranges::find(kOfOneTask, flag) != kOfOneTask.end() || is_of_the_run(flag);
 }
 
 std::string argument_value(const std::vector<std::string>& arguments, const std::string& name) {
