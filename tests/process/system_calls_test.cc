@@ -258,13 +258,15 @@ TEST_F(SystemCalls, OfEachKindAreThoseOfTheTable) {
     GTEST_SKIP() << "this container lets no process be traced (ptrace)";
   }
   const std::string run = scratch() / "run";
-  ASSERT_TRUE(traced({"launch", "--ps=2", "--workers=2", "--chief", "--evaluator",
-                      "--ps_replicas=2", "--dataset=digits", "--train_steps=40", "--eval_every=20",
-                      "--save_steps=20", "--train_dir=" + run, "--page", "--metrics_port=0",
-                      "--control=" + (scratch() / "c.sock").string()}));
+  ASSERT_TRUE(
+      traced({"launch", "--ps=2", "--workers=2", "--chief", "--evaluator", "--ps_replicas=2",
+              "--dataset=digits", "--data_dir=" + (scratch() / "data").string(), "--train_steps=40",
+              "--eval_every=20", "--save_steps=20", "--train_dir=" + run, "--page",
+              "--metrics_port=0", "--control=" + (scratch() / "c.sock").string()}));
   const ReservedPort port;
   traced_server({"serve", run, "--port=" + std::to_string(port.number())}, port.number());
-  ASSERT_TRUE(traced({"export", run + "/checkpoint-00000040", "--output=" + run + "/x.onnx"}));
+  ASSERT_TRUE(traced(
+      {"export", run + "/checkpoint-00000040", "--format=onnx", "--output=" + run + "/x.onnx"}));
   ASSERT_TRUE(traced({"show", run}));
   ASSERT_TRUE(traced({"doctor"}));
   ASSERT_EQ(calls_.size(), roles::kListedKinds);
