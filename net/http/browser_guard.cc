@@ -51,7 +51,6 @@ void BrowserGuard::add_link(std::string token) {
 }
 
 bool BrowserGuard::is_known_host(std::string_view host) const {
-  if (host.empty()) return true;  // of HTTP/1.0, which no browser speaks
   const std::optional<Url> url = read_host("http", host);
   if (!url) return false;
   const std::string address = address_text(url->host);
@@ -108,7 +107,8 @@ HttpReply BrowserGuard::follow_link(std::string_view token) {
 }
 
 std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
-  if (!is_known_host(request.host)) {
+  const bool is_of_no_browser = request.is_http10 && request.host.empty();
+  if (!is_of_no_browser && !is_known_host(request.host)) {
     return error_reply(http_status::kMisdirected, "Host: " + quoted(request.host) +
                                                       " is not a name that this page is known by "
                                                       "(--page_names adds some)");

@@ -279,21 +279,23 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   }
   bytes.remove_prefix(parser.taken());
   hold(connection, parser.request().body.size());
-  if (is_front() && parser.head_complete() && !options_.is_quick(parser.request().path)) {
-    connection.is_moving = true;
-    moving_.push_back(&connection);
-    return true;
-  }
-  if (parser.complete()) {
+  const bool moves =
+      is_front() && parser.head_complete() && !options_.is_quick(parser.request().path);
+  if (parser.complete() && !moves) {
     ask(connection);
     return true;
   }
   // Who may not ask is told before anything is kept of what he asks.
-  if (parser.head_complete()) {
+  if (parser.head_complete() && !parser.complete()) {
     if (const std::optional<HttpReply> refusal = refusal_of(connection)) {
       refuse(connection, *refusal);
       return false;
     }
+  }
+  if (moves) {
+    connection.is_moving = true;
+    moving_.push_back(&connection);
+    return true;
   }
   if (held_bytes_ > options_.max_held_bytes) {
     refuse(connection, http_status::kUnavailable);

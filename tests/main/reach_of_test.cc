@@ -95,6 +95,7 @@ TEST_F(ReachOf, AModelMayBeChangedByALinkOrMadeAnew) {
   const roles::Reach of_map = reach<RunServe>("serve " + at("data/model"));
   EXPECT_THAT(of_map.read, Contains(fs::path(at("data"))));
   // But not all that a user has.
+  fs::create_directory(at("run"));
   const roles::Reach at_home = reach<RunServe>("serve " + at("run"), {{"HOME", at("")}});
   EXPECT_THAT(at_home.read, Not(Contains(fs::path(at("run")).parent_path())));
 }

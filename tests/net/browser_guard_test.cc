@@ -67,6 +67,14 @@ TEST_F(BrowserGuardTest, IsNotReachedByOtherNames) {
   }
 }
 
+TEST_F(BrowserGuardTest, AClientOfHttp10MayNameNoHostAsNoBrowserDoes) {
+  HttpServerRequest asked = request("GET", "/");
+  asked.host = "";
+  EXPECT_EQ(status_of(asked), 421);
+  asked.is_http10 = true;
+  EXPECT_NE(status_of(asked), 421);
+}
+
 TEST_F(BrowserGuardTest, RefusesAnotherNameBeforeAnythingElse) {
   HttpServerRequest asked = with_cookie(request("POST", "/nowhere"));
   asked.host = "rebound.example";

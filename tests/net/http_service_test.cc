@@ -251,6 +251,15 @@ TEST_F(HttpServiceTest, AConnectionIsHandedOverWithAllThatHasCome) {
   EXPECT_THAT(many.read(), HasSubstr("GET /end"));
 }
 
+TEST_F(HttpServiceTest, WhoMayNotAskIsNotToldToGoOn) {
+  serve({.refuse = [](const HttpServerRequest& request) { return refuse_other_pages(request, {}); },
+         .is_quick = &is_health});
+  RawClient waits = connect();
+  waits.write(
+      "POST /now HTTP/1.1\r\nHost: a.example\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n");
+  EXPECT_THAT(waits.read(), StartsWith("HTTP/1.1 421 Misdirected Request\r\n"));
+}
+
 TEST_F(HttpServiceTest, ClientsOfHttp10AreAnsweredAndClosedUnlessTheyKeepTheConnection) {
   serve();
   const std::string reply = connect().write("GET /now HTTP/1.0\r\n\r\n").read();

@@ -218,12 +218,25 @@ TEST_F(Export, AModelOfAnotherShapeIsNotGoneOnFrom) {
   train({"--model=mlp"}, "--train_steps=5");
   ASSERT_TRUE(
       exits(export_model(path("run"), {"--format=npz", "--output=" + path("m.npz")}), kExitDone));
-  std::filesystem::create_directory(path("bare"));
   const std::string turned = path("turned");
   Process& other =
       run("import", {"import", path("m.npz"), "--train_dir=" + turned, "--input=28x1x28"});
   EXPECT_TRUE(exits(other, kExitUsage));
   EXPECT_TRUE(says(other, "was exported from a model of 28x28x1"));
+  // Nor does a run on a table of 784 columns, to whose weights those of the images would fit.
+  std::ofstream table(path("table.csv"));
+  for (int row = 0; row < 100; ++row) {
+    for (int column = 0; column < 784; ++column) table << (row * column) % 7 << ',';
+    table << "class" << row % 10 << '\n';
+  }
+  table.close();
+  Process& run_on_table =
+      run("launch",
+          {"launch", "--workers=1", "--train_steps=10", "--model=mlp", "--train_dir=" + path("run"),
+           "--data=" + path("table.csv"), "--data_dir=" + path("data")});
+  EXPECT_TRUE(exits(run_on_table, kExitUsage));
+  EXPECT_TRUE(
+      says(run_on_table, "its model takes examples of 28x28x1, and those of this run are 784"));
 }
 
 TEST_F(Export, WhatCannotBeImportedIsRefusedInASentence) {
