@@ -256,7 +256,7 @@ TableHead read_table_head(std::string_view text, std::uint64_t line,
   CsvCells empty_lines(text, '\n');
   while (empty_lines.skip_empty_line()) ++line;
   head.rows = empty_lines.rest();
-  head.line = line;
+  head.line = head.rows_line = line;
   if (head.rows.empty()) {
     throw UnusableData(where + ": there are no lines in it");
   }
@@ -281,6 +281,7 @@ TableHead read_table_head(std::string_view text, std::uint64_t line,
     head.names = std::move(names);
     head.warnings = std::move(warnings);
     head.rows = below;
+    head.rows_line += static_cast<std::uint64_t>(std::ranges::count(first_line, '\n'));
     return head;
   }
   for (std::size_t i = 1; i <= first.cells().size(); ++i) {

@@ -41,6 +41,7 @@ struct TableHead {
   bool has_names = false;
   std::uint64_t line = 0;             // of the first line that is not empty
   std::string_view rows;              // of the text: from the first row on
+  std::uint64_t rows_line = 0;        // of the first row
   std::vector<std::string> warnings;  // sentences on what was guessed or changed
 };
 

@@ -67,10 +67,9 @@ class TableReader {
          .may_guess = false},
         name_);
     delimiter_ = head.delimiter;
-    line_ = head.line;
+    line_ = head.rows_line;
     text_ = head.rows;
     if (head.has_names) {
-      ++line_;
       if (!knows_names) {
         throw UnusableData(name_ + ": line " + std::to_string(head.line) +
                            " holds names, but the model knows none of its columns; it takes rows "

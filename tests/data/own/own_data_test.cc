@@ -457,7 +457,7 @@ TEST_F(OwnDataTest, HasOneClassForAllWaysToWriteANumber) {
   std::string train = "x,label\n";
   std::string test = "x,label\n";
   const std::vector<std::string> ways = {"1", "1.0", "+1", "1e0", "\"1\"", "10e-1", "1."};
-  for (int row = 0; row < 60; ++row) {
+  for (std::size_t row = 0; row < 60; ++row) {
     train +=
         std::to_string(row) + "," + (row % 2 == 0 ? "2.50" : ways.at(row % ways.size())) + "\n";
     test += std::to_string(row) + "," + (row % 2 == 0 ? "+2.5" : "1.000") + "\n";
@@ -519,7 +519,7 @@ TEST_F(OwnDataTest, KeepsNamesThatAreNotUtf8Apart) {
 TEST_F(OwnDataTest, KeepsNamesWithTabsAndLongOnesAsTheyAre) {
   const std::string name(100, 'n');
   std::string text = "\"x\n1\"," + name + "a," + name + "b,label\n";
-  for (int row = 0; row < 90; ++row) {
+  for (std::size_t row = 0; row < 90; ++row) {
     const std::vector<std::string> labels = {"\"a\tb\"", "\"a b\"", "\"a\nb\""};
     text += "1,2,3," + labels.at(row % 3) + "\n";
   }

@@ -10,10 +10,10 @@ namespace {
 
 TEST(ShownText, HasNoControlCharacters) {
   EXPECT_EQ(escaped("a\nb\tc\rd"), "a\\nb\\tc\\rd");
-  EXPECT_EQ(escaped("\033]0;x\007\x7F"), "\\x1b]0;x\\x07\\x7f");
+  EXPECT_EQ(escaped("\033]0;x\007\x7F"), "\\x1b]0;x\\x07\\u007f");
   EXPECT_EQ(escaped("\xC2\x9B"
                     "31m"),
-            "\\x9b31m")
+            "\\u009b31m")
       << "CSI of terminals";
   EXPECT_EQ(escaped(std::string("a\0b", 3)), "a\\x00b");
 }
