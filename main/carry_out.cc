@@ -47,7 +47,11 @@ namespace {
 // What cannot be written, finish_output() finds.
 int run(const Print& print) {
   const std::string text = shown_text(print.text, KeptBreaks::kAll);
-  static_cast<void>(std::fputs(text.c_str(), print.exit_code == 0 ? stdout : stderr));
+  if (print.exit_code == roles::kDone) {
+    roles::standard_output().write(text);
+  } else {
+    static_cast<void>(std::fputs(text.c_str(), stderr));
+  }
   return print.exit_code;
 }
 

@@ -137,7 +137,7 @@ TEST_F(ShardedCheckpoint, PsThatCannotWriteOnlyCostsAWarning) {
 // Its sandbox does not cover a directory that is made anew: as a disk that fails, it costs a
 // warning.
 TEST_F(ShardedCheckpoint, DirectoryThatIsGoneWhenAPsIsLostCostsAWarning) {
-  const ClusterOnLoopback cluster({.ps = 2, .workers = 1});
+  const ClusterOnLoopback cluster{{.ps = 2, .workers = 2}};
   const Words words = kRun + kSlowly + kSaves;
   Tasks tasks = run_cluster(cluster, words);
   ASSERT_TRUE(says(tasks.chief(), "Saved checkpoint at global step"));

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -105,6 +106,25 @@ TEST(RunLock, KnowsProcessesByPidAndStartTime) {
   constexpr std::int64_t kNoProcess = 0x3fffffff;  // above the kernel's highest pid
   EXPECT_EQ(process_lives(kNoProcess, self.started), std::optional(false));
   EXPECT_EQ(process_lives(getpid(), 0), std::nullopt);
+}
+
+// Process 1 of many containers reaps nothing.
+TEST(RunLock, AProcessThatHasEndedAndWasNotReapedIsDead) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  std::ifstream file("/proc/" + std::to_string(child) + "/stat");
+  std::string word;
+  constexpr int kStartTime = 22;
+  for (int field = 0; field < kStartTime; ++field) {
+    file >> word;
+  }
+  EXPECT_EQ(process_lives(child, std::stoull(word)), std::optional(false));
+  waitpid(child, nullptr, 0);
 }
 
 // On a real directory.

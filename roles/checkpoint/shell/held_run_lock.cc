@@ -26,7 +26,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookAtDisk{500};
 constexpr milliseconds kLookInStore{3000};
 
-// The 22nd field of /proc/PID/stat; nullopt: there is no such process, or it is hidden.
+// The 22nd field of /proc/PID/stat; nullopt: there is no such process, it is hidden, or it has
+// ended and was not reaped yet, which in a container may be for good.
 std::optional<std::uint64_t> start_time_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
@@ -35,7 +36,11 @@ std::optional<std::uint64_t> start_time_of(const std::string& pid) {
   }
   // Behind the name of the program, which may hold anything, the third field begins.
   std::istringstream fields(text.substr(std::min<std::size_t>(text.rfind(')') + 1, text.size())));
-  constexpr int kFieldsBefore = 19;
+  char state = 0;
+  if (!(fields >> state) || state == 'Z' || state == 'X') {
+    return std::nullopt;
+  }
+  constexpr int kFieldsBefore = 18;
   std::string ignored;
   for (int field = 0; field < kFieldsBefore; ++field) {
     fields >> ignored;
