@@ -132,7 +132,7 @@ TEST(LaunchUpdates, ChangeNoFlagThatNamesAFileAnAddressOrAProgram) {
     if (outside.contains(type) || option->get_group() == kLaunchGroup) {
       EXPECT_FALSE(roles::is_changed_by_updates(name)) << name << " " << type;
     }
-    changed += roles::is_changed_by_updates(name) ? 1 : 0;
+    changed += roles::is_changed_by_updates(name) ? 1U : 0U;
   }
   EXPECT_EQ(changed, 55U) << "the list names flags that launch does not have, or a new one";
   EXPECT_FALSE(roles::is_changed_by_updates("confine"));
