@@ -346,10 +346,24 @@ constexpr std::array kVariables = {
         "SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE, SLURM_STEP_NUM_TASKS, SLURM_PROCID, "
         "SLURM_NODEID, SLURM_LOCALID, SLURM_GTIDS, SLURM_DISTRIBUTION",
         Reads::kCluster, "The cluster and this task of it, in a step of Slurm."},
+    VariableText{
+        "SLURM_JOB_ID, SLURM_NTASKS, SLURM_NPROCS, SLURM_JOB_NUM_NODES, SLURM_NNODES, "
+        "SLURM_NTASKS_PER_NODE, SLURM_HET_SIZE, SLURM_PACK_SIZE",
+        Reads::kCluster,
+        "A Slurm job of several tasks: a process that is no task of a step warns that it trains "
+        "alone. A heterogeneous step is refused."},
+    VariableText{
+        "PMIX_RANK, PBS_NUM_NODES, PBS_NP, NHOSTS, LSB_DJOB_NUMPROC, AWS_BATCH_JOB_NUM_NODES, "
+        "CLOUD_RUN_TASK_COUNT, BATCH_TASK_COUNT, VC_WORKER_NUM, KUBERNETES_SERVICE_HOST",
+        Reads::kCluster,
+        "Set by engines that start several tasks and tell no addresses: a warning that this task "
+        "trains alone."},
     VariableText{"MARATHON_APP_ID, PORT0", Reads::kCluster, "This task, under Marathon."},
     VariableText{
-        "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMI_RANK, PMI_SIZE, RANK, WORLD_SIZE, "
-        "GROUP_RANK, LOCAL_RANK, LOCAL_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMI_RANK, PMI_SIZE, MV2_COMM_WORLD_RANK, "
+        "MV2_COMM_WORLD_SIZE, JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE, FLUX_TASK_RANK, "
+        "FLUX_JOB_SIZE, HOROVOD_RANK, HOROVOD_SIZE, RANK, WORLD_SIZE, GROUP_RANK, LOCAL_RANK, "
+        "LOCAL_WORLD_SIZE",
         Reads::kCluster,
         "Set by launchers that tell ranks and no addresses: refused with a sentence."},
     VariableText{

@@ -70,7 +70,7 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
             "\"dance\" is not a command; one of launch, ps, worker, chief, evaluator, train, "
             "server, plus, "
             "download, checkpoint, model, data, resolve, doctor, render, predict, serve, "
-            "healthcheck, export, import, ls, cp, plot, show, completion, "
+            "healthcheck, export, import, ls, cp, plot, show, completion, licenses, "
             "status, top, trace, page, endpoints, logs, pods, update");
 }
 
