@@ -94,7 +94,7 @@ TEST_F(Predict, WhatCannotBeAskedIsRefusedInASentence) {
       {{"/nowhere", empty}, kExitUsage, "\"/nowhere\" is not a directory"},
       {{scratch().string(), empty}, kExitUsage, "holds no model"},
       {{train_dir(), "/nowhere"}, kExitBadData, "/nowhere"},
-      {{train_dir(), empty}, kExitBadData, "empty: line 1"},
+      {{train_dir(), empty}, kExitBadData, "empty: there are no lines in it"},
       {{train_dir(), empty, "--top=0"}, kExitUsage, "--top"},
       {{train_dir(), empty, empty, "--labels=x"}, kExitUsage, "--labels: the labels of one input"},
       {{train_dir(), empty, "--dataset=digits"}, kExitUsage, "give one of them"},
