@@ -23,8 +23,10 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
     const RunConfig config = config_to_begin(json);
     if (json != state_.config_json()) {
       if (!awaits_state()) {
-        throw std::invalid_argument("a run with another configuration is under way here: " +
-                                    changes(state_.shard()->config(), config));
+        throw std::invalid_argument("a run with another configuration is under way here" +
+                                    (state_.shard()
+                                         ? ": " + changes(state_.shard()->config(), config)
+                                         : std::string(", or has just ended")));
       }
       begin_run(config, std::move(json), from.id);
     }

@@ -17,7 +17,9 @@ Failure unusable(const std::invalid_argument& error) {
 }
 
 // What the chief published, after holding it against this task's own flags and data. `before`: what
-// this worker has trained until another chief has published something else.
+// this worker has trained until another chief has published something else. Its flags fitted that
+// run, and whoever starts the next chief with others means all of its workers: they are not held
+// against the published ones again.
 RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const std::string& json,
                        const std::optional<RunConfig>& before) {
   RunConfig published;
@@ -30,9 +32,9 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const st
   if (before) {
     log_warning("another chief has begun the run anew with another configuration: " +
                 changes(*before, published) +
-                ". This worker has dropped what it had computed, and trains with that one");
-  }
-  if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
+                ". This worker has dropped what it had computed, and trains with that one, "
+                "whatever its own flags say");
+  } else if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
   }
   const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
