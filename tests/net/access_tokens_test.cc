@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/http/http_server.h"
@@ -92,9 +94,13 @@ TEST_F(AccessTokensTest, OfAFileThatIsNoneAreRefusedWithoutShowingThem) {
   EXPECT_THAT(refused(), HasSubstr("its mode must be 0600 or 0400"));
   write("");
   EXPECT_THAT(refused(), HasSubstr("has 0 tokens: allowed are 1 to 64"));
-  for (const std::string& text : {kOne.substr(1), kOne + " " + kTwo, kOne + "\xc3\xa9"}) {
+  const std::string unseen = "a token with a character that is not visible, or not ASCII";
+  for (const auto& [text, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {kOne.substr(1), "has a token of " + std::to_string(kOne.size() - 1) + " bytes"},
+           {kOne + " " + kTwo, unseen},
+           {kOne + "\xc3\xa9", unseen}}) {
     write(text);
-    EXPECT_THAT(refused(), HasSubstr("has a token of " + std::to_string(text.size()) + " bytes"));
+    EXPECT_THAT(refused(), HasSubstr(sentence));
     EXPECT_THAT(refused(), testing::Not(HasSubstr("aaa")));
   }
   std::string many;

@@ -80,7 +80,7 @@ TEST_F(HttpServerTest, RefusesAPeerByWhoItIs) {
     return std::optional<std::string>("not you");
   }});
   EXPECT_THAT(ask(kRequest), StartsWith("HTTP/1.1 403 "));
-  EXPECT_THAT(ask(kRequest), HasSubstr("{\"error\": \"not you\"}"));
+  EXPECT_THAT(ask(kRequest), HasSubstr("{\"error\":\"not you\"}"));
   stop();
   EXPECT_EQ(seen.pid, getpid());
   EXPECT_EQ(seen.uid, geteuid());
