@@ -114,6 +114,18 @@ TEST(ServeJson, NumbersAreTheNearestFloat32) {
   EXPECT_EQ(read("7]"), 7.0F);
 }
 
+// Labels may have any characters, and two of them are told apart by one.
+TEST(ServeJson, StringsAreReadBackAsTheyWere) {
+  const std::string value = "a\tb\nc \"d\\ \x1F\x7F\xC2\x85 f\xC3\xBCr";
+  std::string text;
+  append_string(text, value);
+  EXPECT_EQ(text.find_first_of("\n\t"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(text).get<std::string>(), value);
+  text.clear();
+  append_string(text, "f\xFCr");
+  EXPECT_EQ(text, "\"f?r\"");
+}
+
 TEST(ServeJson, WhatIsNoNumberOfJsonIsRefused) {
   for (const char* text : {"", "-", "01", "1.", ".5", "+1", "NaN", "Infinity", "-Infinity", "nan",
                            "inf", "1e", "1e999", "-1e39", "\"1\"", "true", "01]"}) {

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
-#include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -79,12 +80,24 @@ void append_rows(std::string& text, std::span<const float> values, std::size_t c
 }
 
 void append_string(std::string& text, std::string_view value) {
+  constexpr std::string_view kHex = "0123456789abcdef";
   text += '"';
-  for (const char c : net::one_line(value)) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
+  while (!value.empty()) {
+    const ShownCharacter character = first_character(value);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    if (character.bytes == 0) {
+      text += '?';
+    } else if (character.code < 0x20 || (character.code >= 0x7F && character.code < 0xA0)) {
+      text += "\\u00";
+      text += kHex[character.code >> 4U];
+      text += kHex[character.code & 0xFU];
+    } else {
+      if (character.code == '"' || character.code == '\\') {
+        text += '\\';
+      }
+      text += value.substr(0, bytes);
     }
-    text += c;
+    value.remove_prefix(bytes);
   }
   text += '"';
 }

@@ -15,7 +15,7 @@ void append_number(std::string& text, float value);
 void append_numbers(std::string& text, std::span<const float> values);
 // "[[...],[...]]", `columns` in each. REQUIRES: columns > 0.
 void append_rows(std::string& text, std::span<const float> values, std::size_t columns);
-// In quotes. What is no UTF-8 is replaced.
+// In quotes, and read back as it was, control characters too; a byte that is no UTF-8 becomes "?".
 void append_string(std::string& text, std::string_view value);
 
 }  // namespace disttf::roles
