@@ -184,11 +184,7 @@ TEST_F(Evaluator, ARunThatGoesOnIsNotGivenUp) {
                                      "--save_secs=1", "--max_to_keep=3"} +
                                    endless() + data_flags());
   ASSERT_TRUE(says(job, "Saved checkpoint at global step"));
-  // It evaluates one checkpoint, and from then on none but the files' times tell that the run
-  // lives.
-  Process& evaluator = run("evaluator", Words{"evaluator", "--train_dir=" + train_dir(),
-                                              "--evaluator_secs=3600", "--peer_timeout=4"} +
-                                            data_flags());
+  Process& evaluator = evaluate_files({"--peer_timeout=4"});
   ASSERT_TRUE(says(evaluator, kOnTheWay));
   const std::size_t before = times_in(job.standard_error(), "Saved checkpoint");
   ASSERT_TRUE(says_times(job, before + 12, "Saved checkpoint"));  // one a second, at the earliest
