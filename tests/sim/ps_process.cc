@@ -35,7 +35,8 @@ PsProcess::PsProcess(World& world, Network& network, Checks& checks, SimulatedDi
 
 void PsProcess::start() {
   awake_ = net::FreezeWatch(now());
-  const auto make_arena = [this](std::uint8_t replica, std::size_t, std::size_t) {
+  const auto make_arena = [this](std::uint8_t replica, const roles::RunConfig& /*config*/,
+                                 math::Range /*range*/) {
     roles::Arena arena;
     if (task_.transport == roles::Transport::kSharedMemory) {
       arena.place_of_update = [this, replica] { return place_of_update(replica); };
