@@ -17,8 +17,8 @@ struct ShownCharacter {
   std::size_t bytes = 0;  // 0: the first byte starts no character (RFC 3629, section 4)
   char32_t code = 0;
   // False for control characters (U+0000 to U+001F, U+007F to U+009F), for those that end a line
-  // (U+2028, U+2029), for those that change the direction of text or have no width (U+061C, U+200B
-  // to U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF) and for what is no character.
+  // (U+2028, U+2029), for those that change the direction of text or have no width (U+061C, U+200B,
+  // U+200E, U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF) and for what is no character.
   bool is_safe = false;
 };
 
@@ -26,7 +26,7 @@ struct ShownCharacter {
   const auto is_between = [code](char32_t first, char32_t last) {
     return first <= code && code <= last;
   };
-  return !(code < 0x20 || is_between(0x7F, 0x9F) || is_between(0x200B, 0x200F) ||
+  return !(code < 0x20 || is_between(0x7F, 0x9F) || code == 0x200B || is_between(0x200E, 0x200F) ||
            is_between(0x2028, 0x202E) || is_between(0x2060, 0x206F) || code == 0x061C ||
            code == 0xFEFF);
 }

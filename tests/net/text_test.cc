@@ -52,7 +52,8 @@ TEST(ShownText, EscapesWhatIsNotSafeToShow) {
       {"\u061c\u200e\u200f", R"(\u061c\u200e\u200f)"},
       {"\u202a\u202b\u202c\u202d\u202e", R"(\u202a\u202b\u202c\u202d\u202e)"},
       {"\u2066\u2067\u2068\u2069", R"(\u2066\u2067\u2068\u2069)"},
-      {"\u200d\u2027\u202f\u2065\u206a", "\u200d\u2027\u202f\u2065\u206a"},
+      {"\u200c\u200d\u2027\u202f", "\u200c\u200d\u2027\u202f"},  // joiners are part of words
+      {"\u200b\u2060\u206f\ufeff", R"(\u200b\u2060\u206f\ufeff)"},
       {"\x80\xC0\xAF\xED\xA0\x80", R"(\x80\xc0\xaf\xed\xa0\x80)"},
       {"\xF4\x90\x80\x80 a\xE2\x82", R"(\xf4\x90\x80\x80 a\xe2\x82)"},
   };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -28,6 +29,7 @@ std::string numbered(int number) {
 
 class PatientOutputTest : public ::testing::Test {
  protected:
+  PatientOutputTest() { std::signal(SIGPIPE, SIG_IGN); }  // as every command does
   static std::string note(std::uint64_t lines) { return std::to_string(lines) + " left out\n"; }
   // Until all that is kept has come.
   std::string read_all(PatientOutput& output) {
@@ -144,7 +146,9 @@ TEST_F(PatientOutputTest, RemembersThatItsReaderHasGone) {
 
 // open_standard_descriptors() puts such a one in the place of a closed standard output.
 TEST_F(PatientOutputTest, RemembersThatItMayNotBeWritten) {
-  PatientOutput output(pipe_.read_end.number(), PatientOutput::kKeepAll, note);
+  const data::FileDescriptor unwritable(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(unwritable.is_open());
+  PatientOutput output(unwritable.number(), PatientOutput::kKeepAll, note);
   EXPECT_FALSE(output.failure()) << "nothing was written yet";
   output.write("lost\n");
   output.drain(net::Clock::now() + kReaderPatience);

@@ -61,7 +61,8 @@ TEST_F(ClusterFile, AnUnknownKeyIsRefusedByName) {
 TEST_F(ClusterFile, ABadValueIsToldAsThatOfTheFlag) {
   EXPECT_THAT(render_refusal("compose" + file("workers = \"many\"\n")),
               StartsWith("--workers: \"many\" is not a whole number from 0 to 1000"));
-  EXPECT_THAT(render_refusal("compose" + file("workers = [1, 2]\n")), StartsWith("--workers: "));
+  EXPECT_THAT(render_refusal("compose" + file("workers = [1, 2]\n")),
+              HasSubstr("line 1: workers takes one value, not an array"));
   EXPECT_THAT(render_refusal("compose" + file("name = \"a\\nb\"\n")), StartsWith("--name: "));
   EXPECT_THAT(render_refusal("compose --cluster /nowhere/x.toml"),
               StartsWith("--cluster: \"/nowhere/x.toml\" is not a file that can be read"));
