@@ -185,7 +185,7 @@ TEST_F(Secret, TasksOfACommandHaveOne) {
 
 TEST_F(Secret, ThatOthersMayReadIsNone) {
   write("one", kOne);
-  std::filesystem::permissions(scratch() / "one", std::filesystem::perms::group_read,
+  std::filesystem::permissions(scratch() / "one", std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   Process& ps = run_task(cluster, Job::kPs, 0, secret_in("one"));
