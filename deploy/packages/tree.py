@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 import tempfile
 
-from facts import SOURCE, output_of
+from facts import NAME, SOURCE, output_of
 import parts
 
 COMPLETIONS = {

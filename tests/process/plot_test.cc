@@ -153,7 +153,8 @@ TEST_F(Plot, WhatIsWrongIsASentence) {
                  "17 runs are too many; at most 16");
   expect_refusal({"show", good, wrong, "--page"}, kExitUsage, "wrong.jsonl, line 2: loss is");
   expect_refusal({"show", good, path("none"), "--page"}, kExitError, "there is no such file");
-  expect_refusal({"plot", good, "--output=" + path("none/x.svg")}, kExitError, "cannot write");
+  expect_refusal({"plot", good, "--output=" + path("none/x.svg")}, kExitError,
+                 "cannot create a file in");
 }
 
 TEST_F(Plot, FitsItsTerminal) {

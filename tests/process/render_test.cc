@@ -42,7 +42,8 @@ TEST_F(Render, TellsWhenItsTextCannotBeWritten) {
                  kExitError, "--output: cannot write \"none/a.yaml\": No such file or directory");
   Process& full =
       run_program("/bin/sh", {"-c", disttf_binary() + " render compose --insecure >/dev/full"});
-  expect_refused(full, kExitError, "cannot write to standard output: No space left on device");
+  expect_refused(full, kExitError,
+                 "cannot write to standard output: No space left on device; results were lost");
 }
 
 TEST_F(Render, RefusesABadClusterFileInOneSentence) {

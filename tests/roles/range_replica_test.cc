@@ -94,8 +94,8 @@ TEST_F(RangeReplicaTest, AFieldOrAFlagThatAKindHasNotIsRefused) {
 TEST_F(RangeReplicaTest, ThatIsSoOfEveryKind) {
   begin_run(host_, host_.connect(0, 7), small_run());
   for (const FrameKind kind :
-       {FrameKind::kPublish, FrameKind::kGetConfig, FrameKind::kRestore, FrameKind::kPull,
-        FrameKind::kHeartbeat, FrameKind::kGoodbye, FrameKind::kShutdown, FrameKind::kStatus}) {
+       {FrameKind::kPublish, FrameKind::kGetConfig, FrameKind::kRestore, FrameKind::kHeartbeat,
+        FrameKind::kGoodbye, FrameKind::kShutdown, FrameKind::kStatus}) {
     const ConnectionId chief = host_.connect(0, 7);
     EXPECT_FALSE(host_.say(chief, {.kind = kind, .sequence = 1})) << static_cast<int>(kind);
     EXPECT_EQ(host_.refused().at(chief), "reserved bytes of the frame header are not zero");

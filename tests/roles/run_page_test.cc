@@ -223,8 +223,10 @@ TEST_F(RunPageTest, RefusesPathsThatOthersReadDifferently) {
 }
 
 TEST_F(RunPageTest, RefusesRequestsThatOthersReadDifferently) {
-  EXPECT_THAT(ask("POST", "/v1/stop", "Transfer-Encoding: chunked\r\n"),
+  EXPECT_THAT(ask("POST", "/v1/stop", "Transfer-Encoding: gzip, chunked\r\n"),
               StartsWith("HTTP/1.1 501 "));
+  EXPECT_THAT(ask("POST", "/v1/stop", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+              StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask("GET", "/", "X: a\r\n b\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask("GET", "/", "Host: localhost\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask("GET", "/", "X: " + std::string(100'000, 'a') + "\r\n"),

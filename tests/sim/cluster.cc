@@ -214,8 +214,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     world_.mark(Mark::kBegunAnew);
     has_begun_anew_ = true;
     is_other_ = !is_other_;
-    const std::size_t left = fault.detail % 3 == 0 ? fault.detail / 3 % scenario_.ps : scenario_.ps;
-    for (std::size_t node = 0; node <= scenario_.ps; ++node) {
+    // One ps in a third of them, else none. The node behind the ps is the chief's.
+    const std::size_t chief = scenario_.ps;
+    const std::size_t left = fault.detail % 3 == 0 ? fault.detail / 3 % scenario_.ps : chief + 1;
+    for (std::size_t node = 0; node <= chief; ++node) {
       Process* const process = current_[node];
       if (node != left && process != nullptr && process->is_alive()) {
         kill(*process, /*silently=*/false);
