@@ -190,7 +190,8 @@ TEST_F(Mismatch, TrainingThatDivergesToFiniteWeightsHasNoResult) {
   EXPECT_TRUE(exits(*tasks.ps[0], kExitDone));
   for (Process* trainer : tasks.trainers) {
     EXPECT_TRUE(says(*trainer,
-                     "the validation cross entropy is .* after step 100, that of guessing 2\\.303: "
+                     "the validation cross entropy is .* after step 100, that of guessing 2\\.303, "
+                     "and the root mean square of the weights is .*: "
                      "training has diverged; a lower --learning_rate than 1000 may help"));
     EXPECT_EQ(trainer->standard_output(), "");
   }
