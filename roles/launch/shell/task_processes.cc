@@ -135,11 +135,13 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
   return task.cpus;
 }
 
-// Tells the supervisor where no process can be made.
+// Tells the supervisor where no process can be made. This process's own limit of descriptors does
+// not change while it waits, so it ends the launch.
 void TaskProcesses::try_to_start(LocalTask& task, int listen_fd) {
   try {
     start(task, listen_fd);
   } catch (const std::system_error& error) {
+    if (error.code() == std::errc::too_many_files_open) throw;
     supervisor_.could_not_start(task.number, error.what(), Clock::now());
   }
 }

@@ -261,7 +261,7 @@ class RangeReplica {
   // The chief's: a run begins, has a state, is over.
   BodyPlan publish_header(PeerConnection& from);
   BodyPlan publish_came(PeerConnection& from);
-  BodyPlan refuse_chief(PeerConnection& from, ExitCode code, std::string why);
+  BodyPlan refuse_chief(PeerConnection& from, ExitCode code, const std::string& why);
   // Throws std::invalid_argument where the chief is refused; then nothing has changed.
   [[nodiscard]] RunConfig config_to_begin(const std::string& json);
   // Throws std::bad_alloc. `chief`: the connection that is not closed.

@@ -45,9 +45,9 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
 }
 
 // A chief that is refused leaves nothing behind: the right one may come next.
-BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, std::string why) {
+BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, const std::string& why) {
   trainers_.disown(from.rank);
-  return from.refuse(out_, code, std::move(why));
+  return from.refuse(out_, code, why);
 }
 
 // Of a chief that has come last. A host that holds nothing may have heard views of a chief before
