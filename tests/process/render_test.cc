@@ -42,8 +42,9 @@ TEST_F(Render, TellsWhenItsTextCannotBeWritten) {
                  kExitError, "--output: cannot write \"none/a.yaml\": No such file or directory");
   Process& full =
       run_program("/bin/sh", {"-c", disttf_binary() + " render compose --insecure >/dev/full"});
-  expect_refused(full, kExitError,
-                 "cannot write to standard output: No space left on device; results were lost");
+  expect_refused(
+      full, kExitError,
+      "cannot write to standard output: No space left on device; results were lost or cut off");
 }
 
 TEST_F(Render, RefusesABadClusterFileInOneSentence) {
