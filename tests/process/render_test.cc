@@ -39,7 +39,7 @@ TEST_F(Render, WritesToStandardOutputOrIntoAFile) {
 
 TEST_F(Render, TellsWhenItsTextCannotBeWritten) {
   expect_refused(run("no folder", {"render", "compose", "--insecure", "--output=none/a.yaml"}),
-                 kExitError, "--output: cannot write \"none/a.yaml\": No such file or directory");
+                 kExitError, "--output: cannot create a file in none: No such file or directory");
   Process& full =
       run_program("/bin/sh", {"-c", disttf_binary() + " render compose --insecure >/dev/full"});
   expect_refused(
