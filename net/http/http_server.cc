@@ -313,7 +313,9 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     };
     bool open = co_await write(head + piece(std::move(reply.body)));
     watch_for_end();
-    for (std::string text; open && co_await reply.lines->take(text);) {
+    while (open) {
+      std::string text;
+      if (!co_await reply.lines->take(text)) break;
       open = co_await write(piece(std::move(text)));
     }
     if (open && takes_chunks) open = co_await write(std::string(kEndOfChunks));

@@ -68,7 +68,7 @@ net::HttpOutcome ask_health(const HealthcheckOptions& options, const net::Url& u
                 " in clear, for everybody on the way to see");
   }
   Unread sink;
-  const net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
+  net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
   stop.throw_if_stopped();
   return outcome;
 }
@@ -107,7 +107,7 @@ std::optional<OtherProcess> find_other() {
   std::optional<OtherProcess> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    const auto pid = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
     const bool is_first = !found || pid < found->pid;
     if (pid <= 0 || pid == ::getpid() || !is_first || !is_disttf(entry.path())) continue;
     const std::string status = text_of_proc(entry.path() / "stat");
