@@ -25,8 +25,8 @@ class Classes {
                                                     const std::string& column);
   // In the order in which they were found.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-  // By value where all of them are numbers, else as words; final_places[place] is where the class
-  // is then that was found as number `place`.
+  // The names, sorted by value if all are numbers, else as words. final_places[i] is the position
+  // of names()[i] in that order.
   [[nodiscard]] std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const;
   // Sentences about labels that are not UTF-8: one at most.
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
