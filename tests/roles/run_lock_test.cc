@@ -8,9 +8,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
+#include "data/file_system.h"
 #include "roles/checkpoint/shell/held_run_lock.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
@@ -235,6 +241,118 @@ TEST_F(HeldRunLockTest, IsTheFirstsWhereTwoTakeItAtOnce) {
   EXPECT_FALSE(file.create(owner_of("second")));
   EXPECT_EQ(owner()->run, "first");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+}
+
+// Calls `at` before its operation number `when`, counted from 0; else forwards to a real disk.
+class InterruptedFileSystem : public data::FileSystem {
+ public:
+  InterruptedFileSystem(int when, std::function<void()> at) : when_(when), at_(std::move(at)) {}
+
+  [[nodiscard]] bool was_interrupted() const { return operations_ > when_; }
+
+  std::unique_ptr<data::NewFile> create(const Path& target) override {
+    return count().create(target);
+  }
+  std::unique_ptr<data::OpenFile> open(const Path& path) override { return count().open(path); }
+  std::uint64_t size_of(const Path& path, std::error_code& error) override {
+    return count().size_of(path, error);
+  }
+  std::filesystem::file_time_type last_write(const Path& path) override {
+    return count().last_write(path);
+  }
+  std::filesystem::file_time_type now(const Path& directory) override {
+    return count().now(directory);
+  }
+  std::vector<std::string> names_in(const Path& directory, std::error_code& error) override {
+    return count().names_in(directory, error);
+  }
+  bool create_directory(const Path& path, std::error_code& error) override {
+    return count().create_directory(path, error);
+  }
+  std::error_code rename(const Path& from, const Path& to) override {
+    return count().rename(from, to);
+  }
+  std::error_code link(const Path& from, const Path& to) override { return count().link(from, to); }
+  std::error_code remove(const Path& path) override { return count().remove(path); }
+  void sync_directory(const Path& directory) override { count().sync_directory(directory); }
+
+ private:
+  Storage& count() {
+    if (operations_++ == when_) {
+      at_();
+    }
+    return disk_;
+  }
+
+  int when_;
+  std::function<void()> at_;
+  int operations_ = 0;
+  Storage disk_;
+};
+
+// The second process runs as a whole at every point of the first one's way.
+TEST_F(HeldRunLockTest, OfADeadOwnerIsTakenByOneOfTwoThatTryAtOnce) {
+  const auto nobody_died = [](const RunLockOwner&) { return false; };
+  const std::string left = to_json(owner_of("dead"));
+  bool was_interrupted = true;
+  for (int when = 0; was_interrupted; ++when) {
+    write(owner_of("dead"));
+    bool second_has_it = false;
+    InterruptedFileSystem files(when, [&] {
+      second_has_it =
+          RunLockFile(disk_, directory_).take_over(left, owner_of("second"), nobody_died);
+    });
+    const bool first_has_it =
+        RunLockFile(files, directory_).take_over(left, owner_of("first"), nobody_died);
+    was_interrupted = files.was_interrupted();
+    EXPECT_NE(first_has_it, second_has_it) << "interrupted before operation " << when;
+    EXPECT_EQ(owner()->run, second_has_it ? "second" : "first");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+  }
+}
+
+// Dies at every point of its way; a third process then takes the lock over.
+TEST_F(HeldRunLockTest, AProcessThatDiesWhileItTakesTheLockOverHoldsUpNoOther) {
+  struct Death {};
+  bool died = true;
+  for (int when = 0; died; ++when) {
+    std::filesystem::remove_all(directory_);
+    write(owner_of("dead"));
+    const std::string left = to_json(owner_of("dead"));
+    InterruptedFileSystem files(when, [] { throw Death(); });
+    died = false;
+    try {
+      EXPECT_TRUE(
+          RunLockFile(files, directory_).take_over(left, owner_of("first"), [](const auto&) {
+            return false;
+          }));
+    } catch (const Death&) {
+      died = true;
+    }
+    const RunLockFile file(disk_, directory_);
+    EXPECT_TRUE(
+        file.take_over(*file.read(), owner_of("second"),
+                       [](const RunLockOwner& claimant) { return claimant.run == "first"; }))
+        << "died before operation " << when;
+    EXPECT_EQ(owner()->run, "second");
+  }
+}
+
+TEST(LockRenewal, AChiefThatWasReplacedStandsByUntilItsSuccessorIsSilent) {
+  const RunLockOwner self = owner_of("run");
+  RunLockOwner other = owner_of("run");
+  other.process = "another";
+  LockRenewal renewal;
+  const LockRenewal::Time start{};
+  EXPECT_EQ(renewal.verdict(to_json(self), self, start), RenewalVerdict::kRenew);
+  EXPECT_EQ(renewal.verdict(std::nullopt, self, start), RenewalVerdict::kRenew);
+  EXPECT_EQ(renewal.verdict(to_json(other), self, start), RenewalVerdict::kStandBy);
+  ++other.renewals;
+  EXPECT_EQ(renewal.verdict(to_json(other), self, start + kLockExpiry), RenewalVerdict::kStandBy);
+  EXPECT_EQ(renewal.verdict(to_json(other), self, start + kLockExpiry + kLockRenewal),
+            RenewalVerdict::kStandBy);
+  EXPECT_EQ(renewal.verdict(to_json(other), self, start + 2 * kLockExpiry), RenewalVerdict::kRenew);
+  EXPECT_EQ(renewal.verdict(to_json(owner_of("other run")), self, start), RenewalVerdict::kEndRun);
 }
 
 // As where two found it free in a store, and the other wrote last; or where this process was frozen

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
@@ -29,6 +30,15 @@ std::string lock_text(const nlohmann::json& json, const char* key) {
 template <typename Number>
 Number lock_number(const nlohmann::json& json, const char* key) {
   return json.contains(key) && json[key].is_number_integer() ? json[key].get<Number>() : Number{0};
+}
+
+// The name of a process comes from a file that anybody may have written.
+std::string file_name_part(std::string_view process) {
+  constexpr std::size_t kMost = 64;
+  std::string part;
+  std::ranges::copy_if(process.substr(0, kMost), std::back_inserter(part),
+                       [](char c) { return net::is_letter(c) || net::is_digit(c); });
+  return part.empty() ? "unknown" : part;
 }
 
 }  // namespace
@@ -95,9 +105,28 @@ std::string in_use_sentence(const std::filesystem::path& directory, const RunLoc
          "; end that run, or give this one another directory";
 }
 
-std::optional<std::string> RunLockFile::read() const {
+RenewalVerdict LockRenewal::verdict(const std::optional<std::string>& text,
+                                    const RunLockOwner& self, Time now) {
+  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
+  if (!owner || owner->process == self.process) {
+    others_text_.clear();
+    return RenewalVerdict::kRenew;
+  }
+  if (owner->run != self.run) {
+    return RenewalVerdict::kEndRun;
+  }
+  if (others_text_ != *text) {
+    others_text_ = *text;
+    others_since_ = now;
+  }
+  return now - others_since_ < kLockExpiry ? RenewalVerdict::kStandBy : RenewalVerdict::kRenew;
+}
+
+std::optional<std::string> RunLockFile::read() const { return read_at(path_); }
+
+std::optional<std::string> RunLockFile::read_at(const std::filesystem::path& path) const {
   try {
-    const std::vector<std::byte> bytes = data::read_file(*files_, path_, kMostLockBytes);
+    const std::vector<std::byte> bytes = data::read_file(*files_, path, kMostLockBytes);
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::no_such_file_or_directory ||
@@ -108,8 +137,10 @@ std::optional<std::string> RunLockFile::read() const {
   }
 }
 
-milliseconds RunLockFile::age() const {
-  const auto age = files_->now(directory_) - files_->last_write(path_);
+milliseconds RunLockFile::age() const { return age_of(path_); }
+
+milliseconds RunLockFile::age_of(const std::filesystem::path& path) const {
+  const auto age = files_->now(directory_) - files_->last_write(path);
   return std::clamp(std::chrono::duration_cast<milliseconds>(age), milliseconds(0),
                     milliseconds(kLockExpiry));
 }
@@ -136,6 +167,60 @@ bool RunLockFile::create(const RunLockOwner& owner) const {
 }
 
 void RunLockFile::write(const RunLockOwner& owner) const { write_at(path_, owner); }
+
+// A process claims the lock of the owner P by the file run.lock-after-P, which can be made once.
+// Where that is the file of a process Q that died over it, run.lock-after-Q decides, and so on.
+RunLockFile::Claim RunLockFile::claim(const std::string& text, const RunLockOwner& self,
+                                      const std::function<bool(const RunLockOwner&)>& is_dead,
+                                      std::vector<std::filesystem::path>& claims) const {
+  constexpr std::size_t kMostClaims = 16;
+  const std::filesystem::path early = path_.string() + "-" + self.process;
+  write_at(early, self);
+  const auto owner = run_lock_owner_from(text);
+  std::string before = file_name_part(owner ? owner->process : "");
+  Claim result = Claim::kAnothers;
+  while (true) {
+    if (claims.size() == kMostClaims) {
+      throw std::system_error(std::make_error_code(std::errc::too_many_links), path_.string());
+    }
+    const std::filesystem::path path = path_.string() + "-after-" + before;
+    const std::error_code error = files_->link(early, path);
+    if (error != std::errc::file_exists) {
+      result = error ? Claim::kNoLinks : Claim::kOwn;
+      claims.push_back(path);
+      break;
+    }
+    const auto other = read_at(path);
+    const auto claimant = other ? run_lock_owner_from(*other) : std::nullopt;
+    if (!claimant || (!is_dead(*claimant) && age_of(path) < kLockExpiry)) {
+      break;
+    }
+    claims.push_back(path);
+    before = file_name_part(claimant->process);
+  }
+  files_->remove(early);
+  return result;
+}
+
+bool RunLockFile::take_over(const std::string& text, const RunLockOwner& self,
+                            const std::function<bool(const RunLockOwner&)>& is_dead) const {
+  std::vector<std::filesystem::path> claims;
+  const Claim claimed = claim(text, self, is_dead, claims);
+  if (claimed == Claim::kAnothers) {
+    return false;
+  }
+  // Another process may have taken the lock over, and removed its claim, since `text` was read.
+  const bool is_as_read = read() == text;
+  if (is_as_read) {
+    write(self);
+  }
+  if (claimed == Claim::kOwn) {
+    for (const auto& path : claims) {
+      files_->remove(path);
+    }
+  }
+  return is_as_read;
+}
 
 void RunLockFile::remove_own(const RunLockOwner& self) const noexcept {
   try {

@@ -12,9 +12,9 @@
 //     not for kLockExpiry, the owner is dead, and the process takes the lock.
 //
 // Times are those of the directory's file system, so clocks of different machines do not matter.
-// Of two processes that take a free lock at the same moment, one gets it: on a disk because a link
-// to a file is made once; in a store because both look again after kLockSettles, and the one that
-// does not find its own lock ends.
+// Of two processes that take a free lock at the same moment, or the lock of one dead owner, one
+// gets it: on a disk because a link to a file is made once; in a store, which has no links, because
+// both read it again after kLockSettles, and the one that does not find its own lock ends.
 //
 // Values and functions; the waiting and renewing is roles/checkpoint/shell/held_run_lock.h.
 #pragma once
@@ -22,10 +22,12 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "data/file_system.h"
 #include "net/wire/cluster.h"
@@ -70,6 +72,28 @@ enum class LockVerdict : std::uint8_t {
 // pid and start time lives, where `self` is on the same machine and can see that.
 [[nodiscard]] LockVerdict judge(const RunLockOwner& owner, const RunLockOwner& self,
                                 std::optional<bool> lives);
+
+enum class RenewalVerdict : std::uint8_t {
+  kRenew,    // the lock is free, or this process', or its new owner did not renew it in time
+  kStandBy,  // another process of the same run has it: the chief that replaced this one
+  kEndRun,   // another run has it
+};
+// Decides for an owner, each time it is about to renew its lock. A chief that was replaced while it
+// was frozen may write the lock once more when it goes on, over that of its successor. So the
+// successor does not leave the lock for good: it stands by, and takes it back once the other
+// process has not renewed it for kLockExpiry.
+class LockRenewal {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  // `text`: what is in the file; nullopt: there is no file.
+  [[nodiscard]] RenewalVerdict verdict(const std::optional<std::string>& text,
+                                       const RunLockOwner& self, Time now);
+
+ private:
+  std::string others_text_;
+  Time others_since_;
+};
+
 // For who is refused, or has lost the lock: who has it, since when, and what to do.
 [[nodiscard]] std::string in_use_sentence(const std::filesystem::path& directory,
                                           const RunLockOwner& owner);
@@ -89,11 +113,24 @@ class RunLockFile {
   [[nodiscard]] bool create(const RunLockOwner& owner) const;
   // Writes it, whatever it was.
   void write(const RunLockOwner& owner) const;
+  // Writes it in the place of `text`, which a dead owner has left. False: the lock has changed
+  // since it was read, or another process is taking it over. Then nothing is written, and the
+  // caller reads it again. `is_dead`: whether a process that had begun to take the lock over has
+  // died meanwhile.
+  [[nodiscard]] bool take_over(const std::string& text, const RunLockOwner& self,
+                               const std::function<bool(const RunLockOwner&)>& is_dead) const;
   // Removes it, where it is of this process. Does not throw.
   void remove_own(const RunLockOwner& self) const noexcept;
 
  private:
+  enum class Claim : std::uint8_t { kOwn, kAnothers, kNoLinks };
+
+  [[nodiscard]] std::optional<std::string> read_at(const std::filesystem::path& path) const;
+  [[nodiscard]] std::chrono::milliseconds age_of(const std::filesystem::path& path) const;
   void write_at(const std::filesystem::path& path, const RunLockOwner& owner) const;
+  [[nodiscard]] Claim claim(const std::string& text, const RunLockOwner& self,
+                            const std::function<bool(const RunLockOwner&)>& is_dead,
+                            std::vector<std::filesystem::path>& claims) const;
 
   data::FileSystem* files_;
   std::filesystem::path directory_;

@@ -151,8 +151,11 @@ bool HeldRunLock::try_to_take(Seen& seen) {
   const auto now = net::Clock::now();
   switch (judge(owner, self_, process_lives(owner.pid, owner.started))) {
     case LockVerdict::kTake:
-      file_.write(self_);
-      return true;
+      if (owner.run == self_.run) {
+        file_.write(self_);  // the chief was restarted
+        return true;
+      }
+      return take_over(*text);
     case LockVerdict::kRefuse:
       throw Failure(kUsage, in_use_sentence(directory_, owner));
     case LockVerdict::kWatch:
@@ -172,11 +175,15 @@ bool HeldRunLock::try_to_take(Seen& seen) {
   if (seen.text != *text) {
     throw Failure(kUsage, in_use_sentence(directory_, owner));
   }
-  if (now < seen.expires) {
-    return false;
-  }
-  file_.write(self_);
-  return true;
+  return now >= seen.expires && take_over(*text);
+}
+
+// False: the lock is to be looked at again.
+bool HeldRunLock::take_over(const std::string& text) {
+  return file_.take_over(text, self_, [this](const RunLockOwner& claimant) {
+    return claimant.machine == self_.machine && !claimant.machine.empty() &&
+           process_lives(claimant.pid, claimant.started) == std::optional(false);
+  });
 }
 
 void HeldRunLock::keep() {
@@ -184,31 +191,29 @@ void HeldRunLock::keep() {
   while (!done_.wait_until(net::Clock::now() + pause)) {
     pause = kLockRenewal;
     try {
-      if (!renew()) {
-        return;
-      }
+      renew();
     } catch (const Failure& failure) {
       stop_.stop_with(failure);
       return;
-    } catch (const std::exception&) {  // what is wrong with the disk, checkpoints tell
+    } catch (const std::exception&) {  // checkpoints report what is wrong with the disk
     }
   }
 }
 
-// False: a later process of the same run has it. Throws Failure where another run has.
-bool HeldRunLock::renew() {
+// Throws Failure where another run has the lock.
+void HeldRunLock::renew() {
   const std::optional<std::string> text = file_.read();
-  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
-  if (owner && owner->process != self_.process) {
-    if (owner->run == self_.run) {
-      return false;
-    }
-    throw Failure(kUsage, in_use_sentence(directory_, *owner));
+  switch (renewal_.verdict(text, self_, net::Clock::now())) {
+    case RenewalVerdict::kStandBy:
+      return;
+    case RenewalVerdict::kEndRun:
+      throw Failure(kUsage, in_use_sentence(directory_, *run_lock_owner_from(*text)));
+    case RenewalVerdict::kRenew:
+      break;
   }
   ++self_.renewals;
   self_.time = present_text();
   file_.write(self_);
-  return true;
 }
 
 }  // namespace disttf::roles

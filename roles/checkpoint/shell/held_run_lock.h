@@ -39,14 +39,16 @@ class HeldRunLock {
   struct Seen;
   void take();
   [[nodiscard]] bool try_to_take(Seen& seen);
+  [[nodiscard]] bool take_over(const std::string& text);
   void keep();
-  [[nodiscard]] bool renew();
+  void renew();
 
   const std::filesystem::path directory_;
   StopSignal& stop_;
   Storage disk_;
   RunLockFile file_;
-  RunLockOwner self_;  // the renewing thread's, once it runs
+  RunLockOwner self_;    // the renewing thread's, once it runs
+  LockRenewal renewal_;  // of the same thread
   net::Interrupt done_;
   std::thread thread_;
 };
