@@ -60,7 +60,7 @@ else()
   # Bytes from strangers reach this program. Both need optimisation to mean anything, and
   # sanitizers check the same and more.
   target_compile_options(disttf_flags INTERFACE
-    $<$<CONFIG:Release>:-fstack-protector-strong -D_FORTIFY_SOURCE=2>)
+    $<$<CONFIG:Release>:-fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3>)
 endif()
 
 # How COLD sources of a room are compiled: to be small, and without passes of the compiler that make
