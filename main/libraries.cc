@@ -14,7 +14,9 @@
 #include <Eigen/Core>
 #include <asio/version.hpp>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "main/linked_packages.h"
 #include "main/toml.h"
 #include "main/version.h"
 #include "net/wire/frame.h"
@@ -36,21 +38,27 @@ std::string dotted(unsigned major, unsigned minor, unsigned patch) {
 std::vector<Library> libraries() {
   const unsigned long parser = http_parser_version();
   return {
-      {"Asio", dotted(ASIO_VERSION / 100000, ASIO_VERSION / 100 % 1000, ASIO_VERSION % 100)},
-      {"CLI11", CLI11_VERSION},
-      {"Eigen", dotted(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
-      {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-      {"glibc", gnu_get_libc_version()},
-      {"http_parser", dotted(parser >> 16U & 0xFFU, parser >> 8U & 0xFFU, parser & 0xFFU)},
-      {"JSON for Modern C++", dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                     NLOHMANN_JSON_VERSION_PATCH)},
-      {"libjpeg-turbo", DISTTF_TEXT_OF(LIBJPEG_TURBO_VERSION)},
-      {"libpng", png_get_libpng_ver(nullptr)},
-      {"minizip", ""},
-      {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
-      {"spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
-      {"toml++", dotted(TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH)},
-      {"zlib", zlibVersion()},
+      {"Asio", dotted(ASIO_VERSION / 100000, ASIO_VERSION / 100 % 1000, ASIO_VERSION % 100),
+       "libasio-dev"},
+      {"CLI11", CLI11_VERSION, "libcli11-dev"},
+      {"Eigen", dotted(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION),
+       "libeigen3-dev"},
+      {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
+       "libfmt-dev"},
+      {"glibc", gnu_get_libc_version(), "libc6-dev"},
+      {"http_parser", dotted(parser >> 16U & 0xFFU, parser >> 8U & 0xFFU, parser & 0xFFU),
+       "libhttp-parser-dev"},
+      {"JSON for Modern C++",
+       dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+              NLOHMANN_JSON_VERSION_PATCH),
+       "nlohmann-json3-dev"},
+      {"libjpeg-turbo", DISTTF_TEXT_OF(LIBJPEG_TURBO_VERSION), "libjpeg62-turbo-dev"},
+      {"libpng", png_get_libpng_ver(nullptr), "libpng-dev"},
+      {"minizip", "", "libminizip-dev"},
+      {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING), "libssl-dev"},
+      {"spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH), "libspdlog-dev"},
+      {"toml++", dotted(TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH), "libtomlplusplus-dev"},
+      {"zlib", zlibVersion(), "zlib1g-dev"},
   };
 }
 
@@ -67,7 +75,10 @@ std::string version_in_full() {
   );
   text += "libraries in it:\n";
   for (const Library& library : libraries()) {
-    text += "  " + library.name + (library.version.empty() ? "" : " " + library.version) + "\n";
+    const std::string_view debian = debian_version_of(library.package);
+    text += fmt::format("  {}{}{}{}\n", library.name, library.version.empty() ? "" : " ",
+                        library.version,
+                        debian.empty() ? "" : fmt::format(" ({} {})", library.package, debian));
   }
   return text;
 }

@@ -38,7 +38,8 @@ said = lines[lines.index("libraries in it:") + 1:]
 for name, package in packages.items():
     line = next((line for line in said if re.match(rf"  {re.escape(name)}( [0-9]|$)", line)), None)
     assert line, f"--version --verbose does not name {name}"
-    number = line.removeprefix(f"  {name}").strip()
+    assert line.endswith(f" ({package} {versions[package]})"), (line, versions[package])
+    number = line.removeprefix(f"  {name}").split(" (")[0].strip()
     assert not number or re.search(rf"(^|:){re.escape(number)}([^0-9]|$)", versions[package]), (line, versions[package])
 assert len(said) == len(packages), said
 forgotten = set(versions) - set(packages.values()) - {"uPlot", "libstdc++-12-dev", "libgcc-12-dev", "linux-libc-dev", "libcrypt-dev"}
