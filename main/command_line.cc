@@ -294,7 +294,8 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
   if (arguments.front() == "--version") {
     return print_version(std::span(arguments).subspan(1));
   }
-  if (arguments.front() == "--help" || arguments.front() == "-h") {
+  if (arguments.front() == "--help" || arguments.front() == "-h" ||
+      arguments.front() == "--help-all") {
     return Print{.text = top_level_help()};
   }
   if (arguments.front() == "help") {

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "main/help_text.h"
 #include "main/version.h"
 #include "net/wire/text.h"
 
@@ -33,7 +34,7 @@ std::string top_level_help() {
   app.footer(
       "\nTry: disttf launch --workers 2 --ps 1\n"
       "Without a command the role comes from --job_name or TF_CONFIG, as with train.\n"
-      "disttf COMMAND --help lists a command's flags.");
+      "disttf COMMAND --help lists a command's usual flags, --help-all all of them.");
   return app.help();
 }
 
@@ -45,7 +46,8 @@ std::string help_of(std::span<const std::string> words) {
   }
   std::vector<std::string> command{*name};
   Flags flags;
-  return make_app(take_command(command), flags)->help();
+  const auto app = make_app(take_command(command), flags);
+  return help_asked_for(*app, words).value_or(app->help());
 }
 
 Command take_command(std::vector<std::string>& arguments) {

@@ -71,9 +71,4 @@ std::string summary_directory(const Flags& flags) {
   return roles::is_store_url(std::string_view(flags.train_dir)) ? "" : flags.train_dir;
 }
 
-bool asks_for_help(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const std::string& word) { return word == "--help" || word == "-h"; });
-}
-
 }  // namespace disttf

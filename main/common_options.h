@@ -31,7 +31,4 @@ using net::Environment;
 // Empty: nowhere.
 [[nodiscard]] std::string summary_directory(const Flags& flags);
 
-// Whether --help or -h is among the words.
-[[nodiscard]] bool asks_for_help(const std::vector<std::string>& arguments);
-
 }  // namespace disttf

@@ -132,7 +132,8 @@ class Recipe : public CLI::ConfigTOML {
     std::string flag = "--" + key;
     std::replace(flag.begin() + 2, flag.end(), '-', '_');
     const CLI::Option* const option = app_.get_option_no_throw(flag);
-    if (option == nullptr || !option->get_configurable() || option == app_.get_help_ptr()) {
+    if (option == nullptr || !option->get_configurable() || option == app_.get_help_ptr() ||
+        option == app_.get_help_all_ptr()) {
       throw std::invalid_argument(fmt::format(
           "--{}: {} is not a flag of {}, so not a key of {} (line {}; {} --help lists the flags)",
           name(), net::quoted(key), app_.get_name(), path(), line(at), app_.get_name()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "main/cluster_flags.h"
+#include "main/command_texts.h"
 #include "main/completion.h"
 #include "main/config_file.h"
 #include "main/credential_flags.h"
@@ -298,8 +299,9 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
                    [command](const CommandInfo& each) { return each.command == command; });
   auto app = std::make_unique<CLI::App>(info->description, std::string("disttf ") + info->name);
   app->option_defaults()->always_capture_default(false);
-  show_plain_help(*app);
+  show_plain_help(*app, text_of(command).examples);
   app->set_help_flag("-h,--help", "Print this help and exit");
+  app->set_help_all_flag("--help-all", "Print the help with all flags and exit");
   add_config_file(*app, command == Command::kRender ? "--cluster,--config" : "--config")
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);

@@ -10,8 +10,13 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "main/command_texts.h"
 
 namespace disttf {
 
@@ -22,7 +27,13 @@ namespace disttf {
 // "`linear`: [falls](x.md) to 0; `none`: it stays; without it no bound"
 [[nodiscard]] std::string document_text(std::string_view description);
 
-// Has the app's help show plain_text() of what its options are described by.
-void show_plain_help(CLI::App& app);
+// Sets how the app's help looks: plain_text() of what its options are described by, and `examples`
+// at the end. Where all flags need more than three screens, app.help() shows the usual ones and
+// names the groups of the others, and app.help("", CLI::AppFormatMode::All) shows all.
+void show_plain_help(CLI::App& app, std::vector<Example> examples);
+
+// The help, where --help, -h or --help-all is among the words of a command.
+[[nodiscard]] std::optional<std::string> help_asked_for(const CLI::App& app,
+                                                        std::span<const std::string> words);
 
 }  // namespace disttf

@@ -70,8 +70,8 @@ std::optional<std::vector<std::string>> take_launched_command(std::vector<std::s
 }
 
 void check_launch_flags(const CLI::App& app, bool has_command) {
-  static const std::set<std::string> kOfBoth = {"ps",   "workers",    "config",
-                                                "help", "log_format", "insecure"};
+  static const std::set<std::string> kOfBoth = {"ps",       "workers",    "config",  "help",
+                                                "help-all", "log_format", "insecure"};
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty() ||
         kOfBoth.contains(option->get_lnames().front())) {

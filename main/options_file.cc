@@ -22,8 +22,8 @@ constexpr std::size_t kMostOptionsBytes = 1U << 20U;
 bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
   static const std::set<std::string> kOthers = {kLaunchGroup, kCommandGroup, kClusterGroup,
                                                 kFindGroup,   kRenderGroup,  kHiddenGroup};
-  return &option != app.get_help_ptr() && &option != app.get_config_ptr() &&
-         !kOthers.contains(option.get_group());
+  return &option != app.get_help_ptr() && &option != app.get_help_all_ptr() &&
+         &option != app.get_config_ptr() && !kOthers.contains(option.get_group());
 }
 
 }  // namespace

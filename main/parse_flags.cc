@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "main/arguments.h"
+#include "main/help_text.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -139,11 +140,8 @@ std::vector<std::string> normalized(const CLI::App& app, std::span<const std::st
 
 std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::string> arguments) {
   std::vector<std::string> words = normalized(app, arguments);
-  const auto asks_for_help = [](const std::string& word) {
-    return word == "--help" || word == "-h";
-  };
-  if (std::any_of(words.begin(), words.end(), asks_for_help)) {
-    return app.help();
+  if (auto help = help_asked_for(app, words)) {
+    return help;
   }
   WordCheck(app, words).run();
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back

@@ -105,7 +105,7 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
         option->get_group() == kCommandGroup || option->get_group() == kPageGroup ||
         option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
         option->get_group() == kRenderGroup || option == app.get_config_ptr() ||
-        option == app.get_help_ptr()) {
+        option == app.get_help_ptr() || option == app.get_help_all_ptr()) {
       continue;
     }
     std::string value;

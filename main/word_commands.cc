@@ -13,6 +13,7 @@
 #include "main/data_command.h"
 #include "main/doctor_command.h"
 #include "main/export_command.h"
+#include "main/help_text.h"
 #include "main/import_command.h"
 #include "main/launch_options.h"
 #include "main/licenses.h"
@@ -268,8 +269,8 @@ std::optional<Invocation> parse_word_command(Command command,
   Words words{.command = command, .arguments = arguments, .environment = environment, .flags = {}};
   words.app = make_app(command, words.flags);
   Invocation invocation;
-  if (asks_for_help(words.arguments)) {
-    invocation.action = Print{.text = words.app->help()};
+  if (auto help = help_asked_for(*words.app, words.arguments)) {
+    invocation.action = Print{.text = *std::move(help)};
     return invocation;
   }
   invocation.action = act(words, invocation.warnings);

@@ -5,11 +5,10 @@
 #include <cctype>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
 
+#include "main/command_texts.h"
 #include "main/flags.h"
 #include "main/help_text.h"
-#include "main/manual/manual_texts.h"
 
 namespace disttf {
 namespace {
@@ -180,15 +179,6 @@ std::string examples_section(std::span<const Example> examples) {
     text += ".TP\n\\fB" + manual_text(each.line) + "\\fR\n" + manual_text(each.what) + "\n";
   }
   return text;
-}
-
-const CommandText& text_of(Command command) {
-  for (const CommandText& each : command_texts()) {
-    if (each.command == command) {
-      return each;
-    }
-  }
-  throw std::logic_error("a command has no text for its man page");
 }
 
 std::string command_page(const CommandInfo& info, std::string_view version, std::string_view date) {

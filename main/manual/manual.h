@@ -2,7 +2,7 @@
 //
 // They are made of the same tables as --help and docs/flags.md: commands() and the options that
 // make_app() gives each of them. What no table has (what a command leaves behind, what it ends
-// with, examples) stands in manual_texts.h. A program of its own writes them when packages are
+// with, examples) stands in command_texts.h. A program of its own writes them when packages are
 // made; none of it is in disttf.
 //
 // Pure functions.

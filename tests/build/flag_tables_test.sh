@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: flag_tables_test.sh FILE
 #
-# The flag tables of docs/flags.md and `FILE COMMAND --help` list the same flags with the same
+# The flag tables of docs/flags.md and `FILE COMMAND --help-all` list the same flags with the same
 # defaults, and what the documents call a flag is one. (That the tables are what the flags' own
 # descriptions make, tests/main/flag_document_test.cc sees to; here no command may be missing.)
 set -euo pipefail
@@ -47,7 +47,7 @@ self_test() {
 
 main() {
   local command help tables findings
-  help=$(for command in "${commands[@]}"; do "$1" "$command" --help | flags_of_help; done | sort -u)
+  help=$(for command in "${commands[@]}"; do "$1" "$command" --help-all | flags_of_help; done | sort -u)
   tables=$(flags_of_tables <docs/flags.md | sort -u)
   findings=$(
     comm -23 <(echo "$help") <(echo "$tables") | sed 's|$|: no row in docs/flags.md with this default|'

@@ -4,14 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "main/command_texts.h"
+#include "main/flags.h"
 #include "math/kernels.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
@@ -63,6 +67,46 @@ TEST(CommandLine, PrintsACommandsHelp) {
   EXPECT_EQ(print("worker --help").exit_code, roles::kDone);
   EXPECT_THAT(print("worker --help").text, HasSubstr("--task_index"));
   EXPECT_THAT(print("launch -h").text, HasSubstr("--workers"));
+}
+
+// A terminal has 80 columns and 24 lines.
+TEST(CommandLine, AHelpFitsThreeScreensAndNamesWhatItLeavesOut) {
+  for (const CommandInfo& info : commands()) {
+    const std::string help = print(std::string(info.name) + " --help").text;
+    std::istringstream lines(help);
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line);) {
+      count += std::max<std::size_t>((line.size() + 79) / 80, 1);
+    }
+    EXPECT_LE(count, 3 * 24U + text_of(info.command).examples.size() * 2 + 10) << help;
+    EXPECT_THAT(help, HasSubstr("\nExamples:\n  " +
+                                std::string(text_of(info.command).examples.front().line) + "\n"));
+    Flags flags;
+    const auto app = make_app(info.command, flags);
+    const std::string all = print(std::string(info.name) + " --help-all").text;
+    EXPECT_EQ(all, print("help " + std::string(info.name) + " --help-all").text);
+    std::size_t left_out = 0;
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_group().empty() || !option->nonpositional()) {
+        continue;
+      }
+      const std::string entry = "\n  " + option->get_name(false, true);
+      EXPECT_THAT(all, HasSubstr(entry));
+      left_out += help.find(entry) == std::string::npos ? 1 : 0;
+    }
+    EXPECT_EQ(left_out > 0, help.find("These are the usual flags") != std::string::npos);
+  }
+}
+
+TEST(CommandLine, TheHelpOfLaunchShowsTheUsualFlags) {
+  const std::string help = print("launch --help").text;
+  for (const char* usual : {"--workers", "--ps", "--model", "--data", "--train_steps",
+                            "--learning_rate", "--train_dir", "--page"}) {
+    EXPECT_THAT(help, HasSubstr(usual));
+  }
+  EXPECT_THAT(help, Not(HasSubstr("--augment_shear")));
+  EXPECT_THAT(help, HasSubstr("\n  Augmentation: "));
+  EXPECT_THAT(print("launch --help-all").text, HasSubstr("--augment_shear"));
 }
 
 TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {

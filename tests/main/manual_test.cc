@@ -8,8 +8,8 @@
 #include <set>
 
 #include "main/command_line.h"
+#include "main/command_texts.h"
 #include "main/flags.h"
-#include "main/manual/manual_texts.h"
 
 namespace disttf {
 namespace {

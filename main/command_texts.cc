@@ -1,6 +1,8 @@
-#include "main/manual/manual_texts.h"
+#include "main/command_texts.h"
 
+#include <algorithm>
 #include <array>
+#include <stdexcept>
 
 namespace disttf {
 namespace {
@@ -428,6 +430,14 @@ const std::vector<CommandText>& command_texts() {
     return texts;
   }();
   return kTexts;
+}
+
+const CommandText& text_of(Command command) {
+  const auto found = std::ranges::find(command_texts(), command, &CommandText::command);
+  if (found == command_texts().end()) {
+    throw std::logic_error("a command has no text for its help");
+  }
+  return *found;
 }
 
 std::span<const VariableText> variable_texts() { return kVariables; }

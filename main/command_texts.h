@@ -1,4 +1,4 @@
-// What the man pages say besides commands and flags, as tables.
+// What the man pages, and in part --help, say besides commands and flags, as tables.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,8 @@ struct CommandText {
 
 // One for each of commands(), in any order.
 [[nodiscard]] const std::vector<CommandText>& command_texts();
+// That of a command.
+[[nodiscard]] const CommandText& text_of(Command command);
 
 struct VariableText {
   const char* names;  // one, or some that belong together, between commas
