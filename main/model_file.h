@@ -10,7 +10,7 @@
 //   units = 10
 //   name = "sm"      # what its variables are called by; else the type and which one it is
 //
-// Which types there are, and which fields each has: math/layers/registry.h and docs/operations.md.
+// Which types there are, and which fields each has: math/layers/registry.h and docs/training.md.
 // The file is read where --model names it, on the command line; to all other tasks the layers go
 // with the published configuration.
 #pragma once

@@ -53,7 +53,7 @@ main() {
     comm -23 <(echo "$help") <(echo "$tables") | sed 's|$|: no row in docs/flags.md with this default|'
     comm -13 <(echo "$help") <(echo "$tables") | sed 's|$|: in docs/flags.md, but not in --help|'
     comm -13 <({ cut -d ' ' -f 1 <<<"$help"; printf '%s\n' "${unlisted[@]}"; } | sort -u) \
-      <(cat README.md docs/{flags,operations,managing,resolvers,design,glossary}.md docs/targets/*.md | mentions) |
+      <(cat README.md docs/{flags,operations,training,managing,resolvers,design,glossary}.md docs/targets/*.md | mentions) |
       sed 's/$/: mentioned in README.md or docs\/, but no flag/'
   )
   [ -z "$findings" ] || { echo "$findings"; exit 1; }

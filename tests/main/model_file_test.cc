@@ -160,7 +160,7 @@ TEST_F(ModelFileOnDisk, IsRefusedWhereItCannotBeRead) {
 
 // The reference that a person writes a model file from.
 TEST(ModelFileDocument, HasEveryTypeWithAllItsFields) {
-  std::ifstream file(std::string(DISTTF_SOURCE_DIR) + "/docs/operations.md");
+  std::ifstream file(std::string(DISTTF_SOURCE_DIR) + "/docs/training.md");
   std::stringstream document;
   document << file.rdbuf();
   for (const math::LayerType* const type : math::layer_types()) {
