@@ -50,7 +50,7 @@ void add_list_flags(CLI::App& app, Flags& flags) {
 void add_existing_servers(CLI::App& app, Flags& flags) {
   app.add_flag("--existing_servers", flags.existing_servers,
                "`train`: the lists are of tasks that `disttf server` waits as; [train on them from "
-               "here](operations.md#one-process-drives-all)")
+               "here](operations.md#existing-servers)")
       ->transform(boolean())
       ->group(kClusterGroup);
 }

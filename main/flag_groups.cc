@@ -126,7 +126,7 @@ void add_output(CLI::App& app, Flags& flags) {
       ->transform(boolean())
       ->group(kOutput);
   app.add_flag("--print_classes", flags.print_classes,
-               "print [precision and recall of each class](operations.md#results), and which is "
+               "print [precision and recall of each class](training.md#results), and which is "
                "taken for which")
       ->transform(boolean())
       ->group(kOutput);
@@ -145,7 +145,7 @@ void add_output(CLI::App& app, Flags& flags) {
       ->check(one_of({"accuracy", "loss", "absolute_error", "squared_error"}))
       ->group(kOutput);
   app.add_option("--metrics_file", flags.metrics_file,
-                 "the chief, and an evaluator, adds a line of [JSON](operations.md#results) for "
+                 "the chief, and an evaluator, adds a line of [JSON](training.md#results) for "
                  "each evaluation")
       ->type_name("FILE")
       ->group(kOutput);
@@ -272,7 +272,7 @@ void add_log(CLI::App& app, Flags& flags) {
 void add_confine(CLI::App& app, Flags& flags) {
   app.add_flag("--confine", flags.confine,
                "reach the files, folders and ports that the flags name, and no others, and [give "
-               "up](operations.md#what-a-task-gives-up) what a task has no use for, as far as the "
+               "up](operations.md#sandbox) what a task has no use for, as far as the "
                "kernel can do that [true]")
       ->transform(boolean())
       ->group(kConfinement);
@@ -293,7 +293,7 @@ void add_testing(CLI::App& app, Flags& flags) {
       ->group(kTesting);
   app.add_option("--debug_attempts", flags.debug_attempts,
                  "try `open:FILE`, `connect:ADDRESS:PORT` (IPv4) or `exec:PROGRAM`, or several, "
-                 "after [what a task gives up](operations.md#what-a-task-gives-up), and log what "
+                 "after [what a task gives up](operations.md#sandbox), and log what "
                  "came of it")
       ->type_name("LIST")
       ->check(attempts())

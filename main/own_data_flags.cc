@@ -33,7 +33,7 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
   if (has_path) {
     app.add_option(
            "--data", flags.path,
-           "[your own](operations.md#your-own-data): a table (`.csv`, `.libsvm`), arrays "
+           "[your own](training.md#your-own-data): a table (`.csv`, `.libsvm`), arrays "
            "(`.npz`), or a folder with `train.csv` and `test.csv`, with folders of images "
            "by class, or with IDX files; or [a bucket's URL](stores.md#data) of one of these")
         ->type_name("PATH")

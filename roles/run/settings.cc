@@ -51,7 +51,7 @@ std::vector<Setting> make_settings() {
        .value = Model{[](auto& run) -> auto& { return run.model; }},
        .about = "`mlp`: hidden layers with ReLU; `softmax`: no hidden layer; `lenet`: two convolutions of "
                 "5x5 and a hidden layer of 1024; `cnn`: four convolutions of 3x3; or a [file of layers]"
-                "(operations.md#the-model), `model.toml`",
+                "(training.md#the-model), `model.toml`",
        .argument = "NAME|FILE"},
       {.name = "hidden_units",
        .value = NumberList{.place = [](auto& run) -> auto& { return run.model.hidden; },
@@ -83,7 +83,7 @@ std::vector<Setting> make_settings() {
        .unset = learning_rates_text()},
       {.name = "learning_rate_decay",
        .value = Choice{[](auto& run) -> auto& { return run.rate_decay; }, math::kRateDecayNames},
-       .about = "[how the rate moves](operations.md#the-optimizer): `linear` falls evenly to 0 at "
+       .about = "[how the rate moves](training.md#the-optimizer): `linear` falls evenly to 0 at "
                 "`--train_steps`; `none` stays; `cosine` falls along half a cosine; `one_cycle` "
                 "rises to the rate, then falls",
        .argument = "NAME"},
@@ -98,24 +98,24 @@ std::vector<Setting> make_settings() {
       {.name = "weight_decay",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.weight_decay; },
                          .range = Range::kZeroToBelowOne},
-       .about = "[share](operations.md#the-optimizer) of each weight, not of biases, that is added to "
+       .about = "[share](training.md#the-optimizer) of each weight, not of biases, that is added to "
                 "its gradient; with `adamw` each step takes it, times the learning rate, away; 0: none",
        .argument = "RATE"},
       {.name = "ema",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.optimizer.average_decay; },
                          .range = Range::kZeroToBelowOne},
-       .about = "`0.999`: the result is the [average of the weights](operations.md#the-optimizer) "
+       .about = "`0.999`: the result is the [average of the weights](training.md#the-optimizer) "
                 "over about the last 1000 steps, decaying exponentially; 0: the last weights",
        .argument = "DECAY"},
       {.name = "clip_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.clip_norm; },
                          .range = Range::kZeroOrMore},
-       .about = "the [longest](operations.md#the-optimizer) that the gradient of a batch may be: a "
+       .about = "the [longest](training.md#the-optimizer) that the gradient of a batch may be: a "
                 "longer one is scaled to it; 0: any",
        .argument = "NORM"},
       {.name = "bad_gradients",
        .value = Choice{[](auto& run) -> auto& { return run.bad_gradients; }, kBadGradientsNames},
-       .about = "what a ps does with a [bad gradient](operations.md#bad-gradients), one with values that are no "
+       .about = "what a ps does with a [bad gradient](training.md#rejected-gradients), one with values that are no "
                 "numbers or longer than `--max_gradient_norm`: `refuse`: no step is made of it, and who pushed "
                 "it ends with 1; `count`: it is used, and counted",
        .argument = "NAME",
@@ -124,21 +124,21 @@ std::vector<Setting> make_settings() {
       {.name = "max_gradient_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.max_gradient_norm; },
                          .range = Range::kZeroOrMore},
-       .about = "the longest [gradient](operations.md#bad-gradients) that a ps takes, of the range that it "
+       .about = "the longest [gradient](training.md#rejected-gradients) that a ps takes, of the range that it "
                 "has: a longer one is bad; 0: any",
        .argument = "NORM",
        .changes_weights = false,
        .may_be_missing = true},
       {.name = "loss",
        .value = Choice{[](auto& run) -> auto& { return run.model.loss; }, math::loss_names()},
-       .about = "what is [made small](operations.md#the-loss): " + names_text(math::loss_names()) +
+       .about = "what is [made small](training.md#the-loss): " + names_text(math::loss_names()) +
                 "; of labels that are numbers (`--label_type number`) the last one",
        .argument = "NAME"},
       {.name = "label_smoothing",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.model.label_smoothing; },
                          .range = Range::kZeroToBelowOne},
        .about = "`0.1`: in training a tenth of what each label says is [spread evenly]"
-                "(operations.md#the-optimizer) over all classes; 0: none",
+                "(training.md#the-optimizer) over all classes; 0: none",
        .argument = "SHARE"},
       {.name = "isa",
        .value = Choice{[](auto& run) -> auto& { return run.isa; }, math::kIsaNames, "auto"},
@@ -258,18 +258,18 @@ std::vector<Setting> make_settings() {
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.test_shifts; },
                             .most = math::kMostTestShift},
        .about = "test-time augmentation: an image is judged by the mean of the outputs for it as it is and "
-                "[shifted](operations.md#results) by up to N pixels, 5 images for 1, 13 for 2; 0: as it is",
+                "[shifted](training.md#results) by up to N pixels, 5 images for 1, 13 for 2; 0: as it is",
        .group = SettingGroup::kOutput,
        .changes_weights = false},
       {.name = "target_accuracy",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.target_accuracy; },
                          .range = Range::kZeroToBelowOne},
-       .about = "the run [ends](operations.md#ending-early), for all tasks, when an evaluation on the "
+       .about = "the run [ends](training.md#early-stopping), for all tasks, when an evaluation on the "
                 "way, `--eval_every`, finds this accuracy on the validation set; 0: at `--train_steps` only",
        .argument = "SHARE"},
       {.name = "patience",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.patience; }},
-       .about = "the run [ends](operations.md#ending-early), for all tasks, when the loss on the "
+       .about = "the run [ends](training.md#early-stopping), for all tasks, when the loss on the "
                 "validation set has not got better in N evaluations on the way; 0: at `--train_steps` only"},
   };
 // clang-format on
