@@ -42,7 +42,7 @@ struct Metrics {
   std::string task{};  // that has evaluated, "evaluator:0"; empty: the chief
 };
 
-// One line of --metrics_file, with its end: an object. docs/operations.md has its keys. A loss that
+// One line of --metrics_file, with its end: an object. docs/training.md has its keys. A loss that
 // is not finite is null.
 [[nodiscard]] std::string metrics_line(const Metrics& metrics);
 
