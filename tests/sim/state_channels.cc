@@ -77,27 +77,40 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
     answer(id, FrameKind::kAck, header);
     return;
   }
-  if (writing_.contains(order.shard)) {
-    answer(id, FrameKind::kNotWritten, header, bytes_of("it is still writing its range"));
-    return;
+  Writing writing{.id = id,
+                  .header = header,
+                  .attempt = order.attempt,
+                  .shard = order.shard,
+                  .range = range.state().shard()->range(),
+                  .optimizer = range.state().shard()->state_names(),
+                  .cut = std::move(cut)};
+  if (writing_.contains(order.shard)) {  // the order of a chief that is gone
+    world_.mark(Mark::kWriterAwaited);
+    waiting_[order.shard].push_back(std::move(writing));
+  } else {
+    begin(std::move(writing));
   }
+}
+
+void StateChannels::begin(Writing order) {
+  const std::size_t shard = order.shard;
   const std::uint64_t bits = world_.draw(Draw::kDisk, ps_.task().incarnation, ++writes_);
   const std::chrono::microseconds time(100 + bits % 20'000);
-  writing_[order.shard] = {.id = id,
-                           .header = header,
-                           .attempt = order.attempt,
-                           .shard = order.shard,
-                           .range = range.state().shard()->range(),
-                           .optimizer = range.state().shard()->state_names(),
-                           .cut = std::move(cut)};
+  writing_[shard] = std::move(order);
   world_.schedule(world_.now() + ((bits >> 32U) % 64 == 0 ? 200 * time : time), ps_, written_,
-                  order.shard);
+                  shard);
 }
 
 void StateChannels::written(std::size_t range) {
   const auto found = writing_.find(range);
   const Writing order = std::move(found->second);
   writing_.erase(found);
+  std::vector<Writing>& waiting = waiting_[range];
+  std::erase_if(waiting, [this](const Writing& each) { return !network_.is_open(each.id, ps_); });
+  if (!waiting.empty()) {
+    begin(std::move(waiting.front()));
+    waiting.erase(waiting.begin());
+  }
   try {
     const roles::ShardFile file = write(order);
     answer(order.id, FrameKind::kWritten, order.header, bytes_of(roles::to_json(file)));

@@ -41,14 +41,16 @@ class StateChannels {
   };
   void answer(ConnectionId id, net::FrameKind kind, const net::FrameHeader& to, Bytes body = {});
   [[nodiscard]] roles::ShardFile write(const Writing& order);
+  void begin(Writing order);
 
   World& world_;
   Network& network_;
   Process& ps_;
   SimulatedDisk* const disk_;
   const std::uint32_t written_;
-  std::map<ConnectionId, net::FrameHeader> orders_;  // whose bodies are to come
-  std::map<std::size_t, Writing> writing_;           // by range: each has its own writer
+  std::map<ConnectionId, net::FrameHeader> orders_;      // whose bodies are to come
+  std::map<std::size_t, Writing> writing_;               // by range: each has its own writer
+  std::map<std::size_t, std::vector<Writing>> waiting_;  // for the writer, in order
   std::uint64_t writes_ = 0;
 };
 

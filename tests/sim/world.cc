@@ -75,7 +75,8 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "directory unmounted",
                                                                         "store away",
                                                                         "checkpoint scored",
-                                                                        "checkpoint gone as read"});
+                                                                        "checkpoint gone as read",
+                                                                        "writer awaited"});
   static_assert(kNames.size() == kMarks);
   return kNames[static_cast<std::size_t>(mark)];
 }

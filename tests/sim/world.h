@@ -110,6 +110,7 @@ enum class Mark : std::uint8_t {
   kStoreAway,
   kCheckpointScored,
   kCheckpointGone,
+  kWriterAwaited,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

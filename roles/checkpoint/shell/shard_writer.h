@@ -51,6 +51,8 @@ class ShardWriter {
 
   // Begins to write. If it cannot, it says why, and `done` is not called. One at a time.
   [[nodiscard]] std::optional<std::string> start(ShardOrder order, Done done);
+  // Whether a file is being written.
+  [[nodiscard]] bool is_busy() const noexcept { return busy_; }
 
  private:
   [[nodiscard]] Result write(const ShardOrder& order) const;

@@ -90,6 +90,8 @@ class RangeServer {
                                                       const Cut& cut);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
+  // Waits, with heartbeats to the chief, until no file is being written. False: the chief is gone.
+  asio::awaitable<bool> writer_is_free(const ConnectionPtr& connection, std::uint64_t request_id);
   // Reaches the other host, and fills it, for as long as this one is the primary.
   asio::awaitable<void> keep_backup();
 

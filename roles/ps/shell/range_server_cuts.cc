@@ -35,6 +35,9 @@ constexpr std::chrono::minutes kLongestPause{5};
 // Of a whole cut, to a chief that keeps taking some of it.
 constexpr std::chrono::hours kLongestTransfer{1};
 
+// Between two looks whether a file has been written that a chief has ordered which is gone.
+constexpr milliseconds kLookAtWriter{20};
+
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
@@ -143,6 +146,21 @@ std::size_t RangeServer::state_bytes() const {
   return shard ? shard->state_size() * sizeof(float) : 0;
 }
 
+asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connection,
+                                                  std::uint64_t request_id) {
+  asio::steady_timer timer(process_.context());
+  auto next_beat = net::Clock::now() + kHeartbeatInterval;
+  while (writer_.is_busy() && connection->is_open()) {
+    timer.expires_after(kLookAtWriter);
+    co_await timer.async_wait(net::kAsTuple);
+    if (net::Clock::now() >= next_beat) {
+      connection->send(net::Heartbeat{.request_id = request_id}.to_header());
+      next_beat += kHeartbeatInterval;
+    }
+  }
+  co_return connection->is_open();
+}
+
 asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
                                              const FrameHeader& header) {
   std::array<std::byte, net::kWriteCutBytes> body{};
@@ -163,8 +181,15 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     co_return refuse(connection, header, kError,
                      describe(task_.cluster, task_.self) + " writes its own range only");
   }
-  std::shared_ptr<const Cut> cut =
-      co_await whole_cut(*connection, request.name, request.generation);
+  // A chief that died may have left an order that is still carried out. Its file is finished first:
+  // to refuse the order of its successor would cost the run its last checkpoint.
+  std::shared_ptr<const Cut> cut;
+  do {
+    if (!co_await writer_is_free(connection, header.request_id)) {
+      co_return false;
+    }
+    cut = co_await whole_cut(*connection, request.name, request.generation);
+  } while (cut && writer_.is_busy());  // for another order, which came meanwhile
   if (!cut) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
