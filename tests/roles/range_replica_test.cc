@@ -346,6 +346,23 @@ TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsAGoodbyeEndsTheSteps) {
   expect(host_, chief, FrameKind::kAck);
 }
 
+TEST_F(RangeReplicaTest, WithBackupWorkersNoStepIsMadeAfterAGoodbye) {
+  const ConnectionId chief = host_.connect(0, 7);
+  const ConnectionId other = host_.connect(1, 8);
+  RunConfig config = small_run(3);
+  config.replicas_to_aggregate = 1;
+  begin_run(host_, chief, config, 1);
+  ASSERT_TRUE(host_.say(other, {.kind = FrameKind::kGoodbye, .generation = 1}));
+  ASSERT_TRUE(host_.say(chief, push(1), gradient(1)));
+  const auto answer = host_.take(chief);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->header.kind, FrameKind::kParameters);
+  EXPECT_EQ(answer->header.step, 1U);
+  EXPECT_EQ(answer->header.flags & (net::kFlagFinished | net::kFlagDropped),
+            net::kFlagFinished | net::kFlagDropped);
+  EXPECT_EQ(answer->body, Bytes(size_ * sizeof(float))) << "the gradient was used";
+}
+
 TEST_F(RangeReplicaTest, EndsByItselfWhenTheChiefDiesAfterShutdown) {
   const ConnectionId chief = host_.connect(0, 7);
   begin_run(host_, chief, small_run(3), 3);

@@ -102,6 +102,21 @@ TEST_F(BackupShard, AnAnswerStaysAsItWasWhileLaterStepsAreMade) {
   EXPECT_EQ(values_of(shard_.answer(0).parameters), (Values{-4, -4}));
 }
 
+// A trainer whose gradient waits for the step is answered when the run ends, and computes on in the
+// memory that the gradient may lie in.
+TEST_F(BackupShard, TheEndDropsTheGradientsOfAStepThatIsNotMade) {
+  restore(shard_, {0, 0}, 0);
+  push(shard_, 0, 0, 1);
+  shard_.conclude();
+  EXPECT_TRUE(shard_.answer(0).dropped);
+  EXPECT_EQ(shard_.admit(sync_id(0, 0)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard_.answer(0).dropped) << "a repeat of it is no other gradient";
+  EXPECT_EQ(shard_.admit(sync_id(1, 0)).verdict, Verdict::kDiscard);
+  EXPECT_TRUE(shard_.answer(1).dropped);
+  EXPECT_FALSE(shard_.answer(2).dropped);
+  EXPECT_EQ(shard_.step(), 0U);
+}
+
 TEST(BackupShardAtTheEnd, ALateGradientOfTheLastStepIsDroppedAsWell) {
   Shard shard(backup_config(3, 2, /*train_steps=*/1), {.begin = 0, .end = 1});
   const PushId slow = sync_id(1, 0);

@@ -43,6 +43,10 @@ BodyPlan RangeReplica::goodbye(PeerConnection& from) {
     }
     record.done = true;
     end_.goodbye(rank, now_);
+    if (const RunConfig& config = state_.shard()->config();
+        config.sync_replicas && !config.every_gradient_counts()) {
+      state_.shard()->conclude();
+    }
     answers_.answer_waiting(now_);
   }
   answers_.wait(rank, from.id, request, now_);

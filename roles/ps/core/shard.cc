@@ -121,6 +121,24 @@ void Shard::finish_restore(std::uint64_t step) {
   }
 }
 
+void Shard::conclude() {
+  if (std::exchange(is_concluded_, true)) {
+    return;
+  }
+  if (strict_) {
+    keep_result();
+  }
+  for (std::size_t rank = 0; rank < trainers_.size() && !strict_ && has_backup_workers(); ++rank) {
+    if (slots_[rank].filled) {
+      trainers_[rank].dropped = true;
+      ++counters_.dropped;
+    }
+  }
+  if (config_.sync_replicas) {
+    begin_step();
+  }
+}
+
 std::size_t Shard::state_size() { return (1 + optimizer_.state().size()) * range_.size(); }
 
 std::vector<std::string> Shard::state_names() {
@@ -155,7 +173,8 @@ Admission Shard::admit(const PushId& push) {
   if (repeat) {
     counters_.repeats += push.is_in_sum ? 0U : 1U;
     // (A copy learns here of a gradient that came late at the primary.)
-    trainer.dropped = has_backup_workers() && push.step < step_ && trainer.used != push.step + 1;
+    trainer.dropped = has_backup_workers() && (push.step < step_ || is_concluded_) &&
+                      trainer.used != push.step + 1;
   }
   if (late) {
     drop(trainer, push.step);

@@ -263,12 +263,10 @@ class Shard {
   [[nodiscard]] std::optional<Answer> previous() const;
   // No push changes the parameters any more, until the next restore: they are the run's result.
   // Strict: of a run that ends before its last step, which has been made for whoever asks.
-  void conclude() {
-    if (!std::exchange(is_concluded_, true) && strict_) {
-      keep_result();
-      begin_step();  // the gradients that are here belong to one that is not made
-    }
-  }
+  // Gradients that are here belong to a step that is not made: with backup workers they are
+  // dropped, as their senders are answered now and then compute in the memory that these may lie
+  // in.
+  void conclude();
   [[nodiscard]] bool is_concluded() const noexcept { return is_concluded_; }
   // Strict: that was said, of parameters that are not those of the last step of all.
   [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
