@@ -220,6 +220,23 @@ TEST_F(FailoverControllerTest, ARefusalForAnotherReasonReplacesNobody) {
   EXPECT_FALSE(core_.is_overtaken());
 }
 
+// A ps that lives on with another configuration refuses the chief, and dies: its end is what the
+// chief waits for, and not a reason to wait for ever.
+TEST_F(FailoverControllerTest, ViewsAreSentOnceTheProcessThatRefusedTheChiefIsGone) {
+  core_.reached(0, now_);
+  core_.reached(1, now_);
+  core_.refused_for_good(2);
+  core_.not_reached(2, now_);
+  hear(0, {});
+  hear(1, {});
+  EXPECT_THAT(views_, IsEmpty());
+  core_.reached(2, now_);
+  take_effects();
+  ASSERT_TRUE(views_.contains(0));
+  EXPECT_EQ(views_[0].primary, 0);
+  EXPECT_TRUE(views_.contains(1));
+}
+
 TEST_F(FailoverControllerTest, AViewOfANewerChiefSaysThatThereIsOne) {
   reach_all();
   pair_range_0();

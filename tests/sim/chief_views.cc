@@ -132,7 +132,7 @@ void ChiefProcess::hear_refusal(roles::HostNumber number, const Frame& frame) {
   if (frame.header.kind == FrameKind::kRefused && !net::decode(frame.body, refusal)) {
     views_->refused(number, refusal.replaced_by);
     if (refusal.exit_code == roles::kUsage) {
-      views_->refused_for_good();
+      views_->refused_for_good(number);
     }
   }
 }

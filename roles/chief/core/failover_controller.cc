@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "net/wire/messages.h"
 
@@ -25,6 +26,11 @@ void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
   hosts_[host].was_connected = true;
   hosts_[host].finished = false;  // a new process, perhaps, in the place of one that was
+  if (std::exchange(hosts_[host].refuses, false)) {
+    for (std::size_t range = 0; range < services_.size(); ++range) {
+      tell(range);
+    }
+  }
   if (finishing_) {
     send_end(host);
   }
@@ -47,7 +53,7 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   tell(range_of(host));
   // Whatever has been decided, this host may not have heard of it.
   if (const auto& view = service.view();
-      view && report.view < view->number && replaced_by_ == 0 && !is_refused_) {
+      view && report.view < view->number && replaced_by_ == 0 && !is_refused()) {
     send_view(host, *view);
   }
 }
@@ -100,6 +106,8 @@ FailoverController::TimePoint FailoverController::deadline() const {
   return next;
 }
 
+bool FailoverController::is_refused() const { return std::ranges::any_of(hosts_, &Host::refuses); }
+
 bool FailoverController::all_have_views() const {
   return std::ranges::all_of(told_, [](const auto& view) { return view.has_value(); });
 }
@@ -116,7 +124,7 @@ void FailoverController::dial_later(Host& host, TimePoint now) {
 
 void FailoverController::tell(std::size_t range) {
   const auto& view = services_[range].view();
-  if (!view || view == told_[range] || finishing_ || replaced_by_ != 0 || is_refused_) {
+  if (!view || view == told_[range] || finishing_ || replaced_by_ != 0 || is_refused()) {
     return;
   }
   told_[range] = view;

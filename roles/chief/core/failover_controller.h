@@ -56,9 +56,10 @@ class FailoverController {
   // A host refuses this process: another one, with that incarnation, is the chief there. Nothing is
   // decided or said any more.
   void refused(HostNumber host, std::uint64_t by) noexcept;
-  // A host refuses this chief for what it wants (its run has no replicas, say). The chief is about
-  // to end for that, and what it has decided so far counts for no other host: nothing more is.
-  void refused_for_good() noexcept { is_refused_ = true; }
+  // A host refuses this chief for what it wants: its run has no replicas, or another configuration.
+  // The chief is about to end for that, and other hosts are sent no views of it. Should the process
+  // that refuses die first, the views are sent once another one in its place is reached.
+  void refused_for_good(HostNumber host) noexcept { hosts_[host].refuses = true; }
   // The run is over: every host is told that has not ended, those that come back too.
   void finish();
 
@@ -91,6 +92,7 @@ class FailoverController {
     bool connected = false;
     bool was_connected = false;
     bool finished = false;                  // has said that the run is over, or is taken to
+    bool refuses = false;                   // for good, this chief
     std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or not needed
     net::Backoff backoff;
   };
@@ -100,6 +102,7 @@ class FailoverController {
   void tell(std::size_t range);
   void send_view(HostNumber host, const net::View& view);
   void send_end(HostNumber host);
+  [[nodiscard]] bool is_refused() const;
   [[nodiscard]] net::TaskId ps_of(HostNumber host) const;
   [[nodiscard]] bool has_ended(const net::TaskId& ps) const;
 
@@ -109,7 +112,6 @@ class FailoverController {
   std::vector<std::optional<net::View>> told_;  // by range
   std::uint64_t replaced_by_ = 0;
   bool is_overtaken_ = false;
-  bool is_refused_ = false;
   bool finishing_ = false;
   bool is_run_over_ = false;
   TimePoint next_beat_;

@@ -134,7 +134,7 @@ class FailoverThread::Impl {
       if (dialed.error == net::WireError::kRefused) {
         core_.refused(host, dialed.refusal.replaced_by);
         if (dialed.refusal.exit_code == kUsage) {
-          core_.refused_for_good();
+          core_.refused_for_good(host);
         }
       }
       core_.not_reached(host, net::Clock::now());
