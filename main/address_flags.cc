@@ -22,7 +22,7 @@ void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* wh
       ->group(group);
   app.add_option("--token_file", files.tokens,
                  std::string(what) +
-                     " to those alone who say one of the [tokens](security.md#who-may-ask) in this "
+                     " to those alone who say one of the [tokens](security.md#access-tokens) in this "
                      "file, one a line, 32 characters at least, and which its owner alone may "
                      "read; read again where it has changed")
       ->type_name("FILE")

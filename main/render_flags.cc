@@ -139,7 +139,7 @@ void add_serving(CLI::App& app, RenderFlags& flags) {
 void add_scheduling(CLI::App& app, RenderFlags& flags) {
   app.add_option("--gang", flags.gang,
                  "`kueue`, `volcano`: who places [all pods of a run or none](targets/README.md#"
-                 "all-pods-or-none) [each is placed by itself]")
+                 "gang-scheduling) [each is placed by itself]")
       ->type_name("NAME")
       ->check(one_of({"kueue", "volcano"}))
       ->group(kRenderGroup);

@@ -241,7 +241,7 @@ void add_healthcheck_flags(CLI::App& app, Flags& flags) {
       ->type_name("FILE")
       ->group("Healthcheck");
   app.add_option("--token_file", flags.healthcheck_token_file,
-                 "file whose first [token](security.md#who-may-ask) is said")
+                 "file whose first [token](security.md#access-tokens) is said")
       ->type_name("FILE")
       ->group("Healthcheck");
 }
