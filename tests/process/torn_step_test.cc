@@ -79,9 +79,12 @@ class TornStep : public ProcessTest {
     for (const std::size_t ps : {0U, 1U}) {
       tasks_.ps.push_back(&run_task(cluster_, Job::kPs, ps, {relays_[ps].listen_flag()}));
     }
-    for (const std::size_t worker : {0U, 1U}) {
-      tasks_.trainers.push_back(&run_task(cluster_, Job::kWorker, worker, kRun + more));
+    // An elastic chief begins alone where the worker is not there yet, and may be done before it.
+    Process& worker = run_task(cluster_, Job::kWorker, 1, kRun + more);
+    for (Process* const ps : tasks_.ps) {
+      ASSERT_TRUE(says(*ps, "worker 1 .*joined"));
     }
+    tasks_.trainers = {&run_task(cluster_, Job::kWorker, 0, kRun + more), &worker};
   }
 
   void kill_between_its_pushes(Process& victim) {
