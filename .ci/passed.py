@@ -21,7 +21,7 @@ def prerequisites(rule):
 
 
 class Passed:
-    """Which units passed the check named `check`. Checkouts share this.
+    """Records which units passed the check named `check`. All checkouts share the record.
 
     A unit has the keys `flags` and `sources` (strings), and `file`, its own path. Two files are kept for
     each unit: the list of files that it depended on when it was checked last and, for each state of these
@@ -35,7 +35,7 @@ class Passed:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def anywhere(self, text):
-        """The same in each checkout."""
+        """Replaces the checkout's root, so that the text is the same in each checkout."""
         return text.replace(self.root, "%")
 
     def name(self, unit):
@@ -43,7 +43,7 @@ class Passed:
         return hashlib.sha256("\0".join(self.anywhere(word) for word in words).encode()).hexdigest()
 
     def state(self, unit, files):
-        """The file whose existence says that the unit passed with these files as they are now."""
+        """The marker file: it exists if the unit passed with the present contents of these files."""
         digest = hashlib.sha256(self.name(unit).encode())
         for file in files:
             digest.update(f"{file} {self.content(file)}\n".encode())
@@ -55,7 +55,7 @@ class Passed:
 
     @functools.lru_cache(maxsize=None)
     def system_hash(self, path):
-        """Of a header that does not change while this runs."""
+        """The hash of a header that does not change while this program runs."""
         return hash_of(path)
 
     def has(self, unit):
@@ -74,7 +74,7 @@ class Passed:
         self.state(unit, files).touch()
 
     def shared_names(self, unit, paths):
-        """The paths, without the unit's own, as every checkout names them."""
+        """The paths, without the unit's own, in the form that is the same in every checkout."""
         return sorted({self.anywhere(path) for path in paths} - {self.anywhere(unit["file"])})
 
     def forget_old(self):
