@@ -1,5 +1,5 @@
-# For processors of the family aarch64, compiled on x86-64 by Debian's cross compiler. `make aarch64` has its
-# packages' headers and archives in build/aarch64/packages (.ci/aarch64), apart from this machine's own.
+# Toolchain for aarch64, compiled on x86-64 with Debian's cross compiler. `make aarch64` puts the headers and
+# archives of the aarch64 packages into build/aarch64/packages (.ci/aarch64), apart from this machine's own.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
@@ -8,13 +8,13 @@ foreach(tool IN ITEMS AR NM OBJCOPY RANLIB STRIP)
   string(TOLOWER ${tool} name)
   set(CMAKE_${tool} /usr/bin/aarch64-linux-gnu-${name} CACHE FILEPATH "")
 endforeach()
-# A char has a sign, as on x86-64.
+# char is signed, as on x86-64.
 set(CMAKE_CXX_FLAGS_INIT "-fsigned-char -isystem ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64/packages/usr/include/aarch64-linux-gnu")
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64/packages /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
-# ld.lld is one program for all processors, which the cross compiler looks for under another name, or here; where
-# it looked for ld it would find that of this machine.
+# ld.lld links for all processors. The cross compiler looks for it under a prefixed name or in these folders;
+# for plain ld it would find this machine's linker.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-B/usr/bin -fuse-ld=lld")

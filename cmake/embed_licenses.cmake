@@ -1,7 +1,7 @@
 # cmake -DGZIP=gzip -DFOLDER=source-tree -DOUTPUT=license_texts.cc -P embed_licenses.cmake
 #
-# Writes a source file that holds NOTICE, LICENSE and the texts of deploy/licenses/, joined under
-# headings and compressed. The same files give the same bytes: gzip -n stores no name and no time.
+# Writes a source file that contains NOTICE, LICENSE and the texts of deploy/licenses/, joined under
+# headings and compressed. The output is reproducible: gzip -n stores no name and no time.
 file(GLOB texts ${FOLDER}/deploy/licenses/*.txt)
 list(SORT texts)
 file(READ ${FOLDER}/NOTICE all)

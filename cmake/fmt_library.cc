@@ -1,6 +1,6 @@
-// fmt, compiled once: Debian has it as a shared library only, and header-only each source that
-// formats a number would carry a copy of it. What is instantiated here is what fmt/format.h
-// declares only.
+// fmt, compiled once. Debian ships it only as a shared library; header-only, each source that
+// formats a number would contain a copy. This source instantiates the functions that fmt/format.h
+// only declares.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

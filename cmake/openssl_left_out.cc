@@ -1,14 +1,14 @@
-// Parts of OpenSSL that nobody here reaches, and that its other parts name all the same.
+// Stubs for parts of OpenSSL that disttf never reaches but that its other parts reference.
 //
-// Each function below is all that is asked of one or several objects of libcrypto.a and libssl.a,
-// so that the linker leaves these where they are; what each group would take is behind it. Who
-// comes here nevertheless is told that there is no such thing, in the way the caller would be told
-// of a failure. A call from our own code to something that is left out shows when the file is
-// linked: the linker then finds one of these functions twice.
+// Each function below replaces every symbol that is referenced in one or several objects of
+// libcrypto.a and libssl.a, so that the linker leaves these objects out. The comment of each group
+// gives the size that it saves. A caller that reaches a stub nevertheless receives the failure that
+// the function documents. If our own code calls a function of an object that is left out, linking
+// fails with a duplicate definition of one of these functions.
 //
-// The signatures are those of OpenSSL 3.0; cmake/static_archives.cmake links this with no other.
-// What one object asks of another may differ from one 3.0.x to the next; with those that were not
-// tried the linker takes these functions, and the objects that it needs besides.
+// The signatures are those of OpenSSL 3.0; cmake/static_archives.cmake links this file only with
+// 3.0. References between objects may differ from one 3.0.x to the next. With versions that were
+// not tried, the linker uses these functions and also links the objects that it needs.
 #include <openssl/cmp_util.h>
 #include <openssl/conf.h>
 #include <openssl/core.h>
@@ -24,7 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What no header shows. (OpenSSL's names are its own.)
+// Functions that no header declares. (OpenSSL chooses the names.)
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 OSSL_provider_init_fn ossl_base_provider_init;
@@ -94,16 +94,16 @@ int srp_generate_client_master_secret(SSL* ssl);
 int srp_verify_server_param(SSL* ssl);
 }
 
-// The provider of what needs no cryptography: all of that is in openssl_provider.cc. 0.1 MB.
+// The base provider, which needs no cryptography: openssl_provider.cc has its algorithms. 0.1 MB.
 int ossl_base_provider_init(const OSSL_CORE_HANDLE* /*handle*/, const OSSL_DISPATCH* /*in*/,
                             const OSSL_DISPATCH** /*out*/, void** /*context*/) {
   return 0;
 }
 
-// What has names by which EVP_get_cipherbyname() and EVP_get_digestbyname() find it, all of it
-// written a second time as it was before there were providers. Ciphers: 0.32 MB, and nobody wants
-// one. Of digests, 0.05 MB, those that certificates and TLS name: it is by this table that a digest
-// which a provider has made knows its own number.
+// The tables in which EVP_get_cipherbyname() and EVP_get_digestbyname() search: a second
+// implementation of each algorithm, from the time before providers. Ciphers: 0.32 MB, none is
+// needed. Digests, 0.05 MB: only those that certificates and TLS name, because a digest that a
+// provider has made finds its own NID in this table.
 void openssl_add_all_ciphers_int() {}
 
 void openssl_add_all_digests_int() {
@@ -115,8 +115,8 @@ void openssl_add_all_digests_int() {
   EVP_add_digest(EVP_sha512());
 }
 
-// What errors say, of those parts that can fail on what somebody else has sent or written: 0.04 MB
-// less. (libssl brings its own.) Of others the number is told.
+// Error texts, only of the parts that can fail on data from a peer or a file: saves 0.04 MB.
+// (libssl has its own texts.) Errors of other parts show only their number.
 int ossl_err_load_crypto_strings() {
   const bool loaded = ossl_err_load_ERR_strings() != 0 && ossl_err_load_ASN1_strings() != 0 &&
                       ossl_err_load_BIO_strings() != 0 && ossl_err_load_CRYPTO_strings() != 0 &&
@@ -127,19 +127,19 @@ int ossl_err_load_crypto_strings() {
   return loaded ? 1 : 0;
 }
 
-// Engines: what OpenSSL 1 had in place of providers. 0.03 MB.
+// Engines, which OpenSSL 1 had in place of providers. 0.03 MB.
 void engine_load_dynamic_int() {}
 void engine_load_openssl_int() {}
 void engine_load_padlock_int() {}
 void engine_load_afalg_int() {}
 void ENGINE_load_builtin_engines() {}
 
-// What openssl.cnf may ask for; it is never read (net/http/tls.h). 0.02 MB.
+// Modules that openssl.cnf can configure; the file is never read (net/http/tls.h). 0.02 MB.
 void OPENSSL_load_builtin_modules() {}
 void ssl_ctx_system_config(SSL_CTX* /*context*/) {}
 
-// Methods of keys that an application or an engine brings; ours are the provider's. 0.02 MB. They
-// are searched by their kinds, so there is one of each, and it can do nothing.
+// Key methods that an application or an engine can add; ours are the provider's. 0.02 MB. OpenSSL
+// searches the table by key type, so there is one method for each, which does nothing.
 const EVP_PKEY_METHOD* ossl_rsa_pkey_method() {
   static const EVP_PKEY_METHOD* const method = EVP_PKEY_meth_new(EVP_PKEY_RSA, 0);
   return method;
@@ -165,15 +165,16 @@ const EVP_PKEY_METHOD* ossl_ec_pkey_method() {
   return method;
 }
 
-// Keys that TLS 1.3 has given up, or that only servers without elliptic curves ask for: 0.02 MB.
-// One object decodes keys of all kinds, and names these for decoders that the provider does not
+// Key types that TLS 1.3 removed, or that only servers without elliptic curves use: 0.02 MB. One
+// object decodes keys of all types and references these for decoders that the provider does not
 // list.
 const OSSL_DISPATCH ossl_dh_keymgmt_functions[] = {{0, nullptr}};
 const OSSL_DISPATCH ossl_dhx_keymgmt_functions[] = {{0, nullptr}};
 const OSSL_DISPATCH ossl_dsa_keymgmt_functions[] = {{0, nullptr}};
 
-// Three curves written a second time, by hand: 0.11 MB. P-256 has nistz256, which is faster still,
-// and P-224 and P-521 are computed as P-384 is. The tables in question are made by these alone.
+// A second, hand-written implementation of three curves: 0.11 MB. P-256 uses nistz256, which is
+// faster still; P-224 and P-521 are computed like P-384. Only the left-out implementations make the
+// tables that the functions below copy and free.
 const EC_METHOD* EC_GFp_nistp224_method() { return EC_GFp_mont_method(); }
 const EC_METHOD* EC_GFp_nistp521_method() { return EC_GFp_mont_method(); }
 void* EC_nistp224_pre_comp_dup(void* /*table*/) { return nullptr; }
@@ -183,8 +184,8 @@ void EC_nistp224_pre_comp_free(void* /*table*/) {}
 void EC_nistp256_pre_comp_free(void* /*table*/) {}
 void EC_nistp521_pre_comp_free(void* /*table*/) {}
 
-// Curves over binary fields, which TLS 1.3 has given up: 0.02 MB. Without a method there is no
-// group of this kind, and so no point of one.
+// Curves over binary fields, which TLS 1.3 removed: 0.02 MB. Without a method no group of this type
+// exists, and therefore no point of one.
 const EC_METHOD* EC_GF2m_simple_method() { return nullptr; }
 std::size_t ossl_ec_GF2m_simple_point2oct(const EC_GROUP* /*group*/, const EC_POINT* /*point*/,
                                           point_conversion_form_t /*form*/,
@@ -203,12 +204,12 @@ int ossl_ec_GF2m_simple_set_compressed_coordinates(const EC_GROUP* /*group*/, EC
   return 0;
 }
 
-// The larger sisters of X25519 and Ed25519, which hardly anybody uses: 0.07 MB. The provider lists
-// neither; their names remain in tables of the kinds of keys.
+// X448 and Ed448, which are hardly ever used: 0.07 MB. The provider lists neither; only their names
+// remain in tables of key types.
 int ossl_x448(std::uint8_t* /*shared*/, const std::uint8_t* /*own*/, const std::uint8_t* /*peer*/) {
   return 0;
 }
-// It cannot fail, so it gives a point that everybody refuses.
+// This function cannot report a failure, so it returns a point that every peer rejects.
 void ossl_x448_public_from_private(std::uint8_t* shared, const std::uint8_t* /*own*/) {
   constexpr int kBytes = 56;
   for (int i = 0; i < kBytes; ++i) shared[i] = 0;
@@ -231,7 +232,7 @@ int ossl_ed448_public_from_private(OSSL_LIB_CTX* /*library*/, std::uint8_t* /*sh
   return 0;
 }
 
-// Passwords in TLS (SRP): 0.02 MB. Contexts are made without; a suite of this kind is then never
+// Passwords in TLS (SRP): 0.02 MB. Contexts are created without SRP, so its cipher suites are never
 // offered.
 int ssl_ctx_srp_ctx_init_intern(SSL_CTX* /*context*/) { return 1; }
 int ssl_ctx_srp_ctx_free_intern(SSL_CTX* /*context*/) { return 1; }
@@ -247,7 +248,7 @@ int srp_generate_server_master_secret(SSL* /*ssl*/) { return 0; }
 int srp_generate_client_master_secret(SSL* /*ssl*/) { return 0; }
 int srp_verify_server_param(SSL* /*ssl*/) { return 0; }
 
-// A client for HTTP, which would fetch certificates and lists of revoked ones: 0.02 MB.
+// An HTTP client for downloading certificates and revocation lists: 0.02 MB.
 BIO* OSSL_HTTP_get(const char* /*url*/, const char* /*proxy*/, const char* /*no_proxy*/,
                    BIO* /*bio*/, BIO* /*rbio*/, OSSL_HTTP_bio_cb_t /*update*/, void* /*argument*/,
                    int /*buf_size*/, const STACK_OF(CONF_VALUE) * /*headers*/,
@@ -257,8 +258,8 @@ BIO* OSSL_HTTP_get(const char* /*url*/, const char* /*proxy*/, const char* /*no_
 }
 void OSSL_CMP_log_close() {}
 
-// Stores of keys and certificates with addresses, and PKCS#12, which such a store may be: 0.03 MB.
-// Certificates come from one file of PEM. Nothing can be opened, so nothing is read or closed.
+// Key and certificate stores with URIs, and PKCS#12, which such a store may use: 0.03 MB.
+// Certificates come from one PEM file. No store can be opened, so none is read or closed.
 OSSL_STORE_CTX* OSSL_STORE_open(const char* /*uri*/, const UI_METHOD* /*ui*/, void* /*ui_data*/,
                                 OSSL_STORE_post_process_info_fn /*post_process*/,
                                 void* /*argument*/) {
@@ -284,12 +285,12 @@ X509* OSSL_STORE_INFO_get0_CERT(const OSSL_STORE_INFO* /*info*/) { return nullpt
 X509_CRL* OSSL_STORE_INFO_get0_CRL(const OSSL_STORE_INFO* /*info*/) { return nullptr; }
 void OSSL_STORE_INFO_free(OSSL_STORE_INFO* /*info*/) {}
 
-// Signed and encrypted letters: 0.02 MB.
+// Signed and encrypted messages (PKCS#7): 0.02 MB.
 BIO* PKCS7_dataInit(PKCS7* /*letter*/, BIO* /*bio*/) { return nullptr; }
 int PKCS7_dataFinal(PKCS7* /*letter*/, BIO* /*bio*/) { return 0; }
 ASN1_OCTET_STRING* PKCS7_get_octet_string(PKCS7* /*letter*/) { return nullptr; }
 
-// A certificate's signature as text for people: 0.01 MB.
+// A certificate's signature as readable text: 0.01 MB.
 int X509_signature_dump(BIO* /*bio*/, const ASN1_STRING* /*signature*/, int /*indent*/) {
   return 0;
 }

@@ -1,16 +1,16 @@
-// OpenSSL's default provider, with what TLS 1.2 and 1.3 need and nothing else.
+// OpenSSL's default provider, reduced to what TLS 1.2 and 1.3 need.
 //
-// A provider is a table from names to implementations, and OpenSSL's own names all that it has: in
-// a static file they are linked whether anybody asks for them or not, 0.6 MB of ciphers that TLS
-// has given up and of formats that nobody reads. The rows below stand for it: the linker finds
-// ossl_default_provider_init() here and leaves OpenSSL's where it is. The implementations are those
-// of libcrypto.a, whose names are the same in every 3.0; cmake/static_archives.cmake asks for them,
-// and where one is missing the file is linked with the whole of OpenSSL.
+// A provider is a table from names to implementations. OpenSSL's own table names all of its
+// algorithms, so a static executable would contain all of them: 0.6 MB of ciphers that TLS has
+// removed and of unused formats. The tables below replace it: the linker finds
+// ossl_default_provider_init() here and leaves OpenSSL's out. The implementations are those of
+// libcrypto.a, whose names are the same in every 3.0. cmake/static_archives.cmake checks that they
+// exist; if one is missing, the whole of OpenSSL is linked.
 //
-// To have one more, add its row: `openssl list -all-algorithms` knows the names, `nm libcrypto.a`
-// the tables. tests/net/product_tls_test.cc shows that what we need is there. What is not here
-// fails as an algorithm does that OpenSSL has never heard of. In particular there are no encoders:
-// this file reads keys and certificates, and writes none.
+// To add an algorithm, add its row: `openssl list -all-algorithms` lists the names, `nm
+// libcrypto.a` the tables. tests/net/product_tls_test.cc checks that all required algorithms are
+// there. An algorithm that is not listed fails like one that OpenSSL does not implement. In
+// particular there are no encoders: the executable reads keys and certificates, and writes none.
 #include <openssl/bio.h>
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
@@ -18,7 +18,7 @@
 #include <openssl/opensslv.h>
 #include <openssl/params.h>
 
-// What libcrypto.a has and no header shows. (OpenSSL's names are its own.)
+// Symbols of libcrypto.a that no header declares. (OpenSSL chooses the names.)
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 struct prov_ctx_st;
@@ -50,7 +50,7 @@ extern const OSSL_DISPATCH ossl_aes256cbc_functions[];
 extern const OSSL_DISPATCH ossl_aes256ctr_functions[];
 extern const OSSL_DISPATCH ossl_aes256ecb_functions[];
 extern const OSSL_DISPATCH ossl_chacha20_ossl_poly1305_functions[];
-// Authentication codes, derivation of keys, random numbers.
+// Message authentication codes, key derivation, random numbers.
 extern const OSSL_DISPATCH ossl_hmac_functions[];
 extern const OSSL_DISPATCH ossl_kdf_hkdf_functions[];
 extern const OSSL_DISPATCH ossl_kdf_tls1_3_kdf_functions[];
@@ -58,7 +58,7 @@ extern const OSSL_DISPATCH ossl_kdf_tls1_prf_functions[];
 extern const OSSL_DISPATCH ossl_kdf_pbkdf2_functions[];
 extern const OSSL_DISPATCH ossl_drbg_ctr_functions[];
 extern const OSSL_DISPATCH ossl_seed_src_functions[];
-// Keys, and what is done with them.
+// Key types and their operations.
 extern const OSSL_DISPATCH ossl_rsa_keymgmt_functions[];
 extern const OSSL_DISPATCH ossl_rsapss_keymgmt_functions[];
 extern const OSSL_DISPATCH ossl_ec_keymgmt_functions[];
@@ -72,7 +72,7 @@ extern const OSSL_DISPATCH ossl_ecdsa_signature_functions[];
 extern const OSSL_DISPATCH ossl_ed25519_signature_functions[];
 extern const OSSL_DISPATCH ossl_mac_legacy_hmac_signature_functions[];
 extern const OSSL_DISPATCH ossl_rsa_asym_cipher_functions[];
-// How keys are read.
+// Key decoders.
 extern const OSSL_DISPATCH ossl_pem_to_der_decoder_functions[];
 extern const OSSL_DISPATCH ossl_EncryptedPrivateKeyInfo_der_to_der_decoder_functions[];
 extern const OSSL_DISPATCH ossl_SubjectPublicKeyInfo_der_to_der_decoder_functions[];
@@ -96,7 +96,7 @@ int ossl_default_provider_init(const OSSL_CORE_HANDLE* handle, const OSSL_DISPAT
 
 namespace {
 
-// As OpenSSL's own: contexts may ask for algorithms with it.
+// The property string of OpenSSL's own provider: contexts may request algorithms with it.
 constexpr char kDefault[] = "provider=default";
 constexpr char kPrivateKey[] = "provider=default,input=der,structure=PrivateKeyInfo";
 constexpr char kPublicKey[] = "provider=default,input=der,structure=SubjectPublicKeyInfo";
@@ -110,7 +110,7 @@ constexpr char kEd25519[] = "ED25519:1.3.101.112";
 
 constexpr OSSL_ALGORITHM kEnd = {nullptr, nullptr, nullptr, nullptr};
 
-// MD5 is for what is not a secret: the sums by which object stores check what they were sent.
+// MD5 is not used for secrets, only for the checksums with which object stores check uploads.
 const OSSL_ALGORITHM kDigests[] = {
     {"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26", kDefault, ossl_sha1_functions, nullptr},
     {"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4", kDefault, ossl_sha224_functions, nullptr},
@@ -120,8 +120,8 @@ const OSSL_ALGORITHM kDigests[] = {
     {"MD5:SSL3-MD5:1.2.840.113549.2.5", kDefault, ossl_md5_functions, nullptr},
     kEnd};
 
-// The record layer; CBC also for private keys that are encrypted, and for the tickets of sessions.
-// The random numbers' generator is made of CTR and ECB.
+// GCM and ChaCha20 are for the record layer; CBC is also for encrypted private keys and session
+// tickets. The random number generator uses CTR and ECB.
 const OSSL_ALGORITHM kCiphers[] = {
     {"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", kDefault, ossl_aes256gcm_functions,
      nullptr},
@@ -147,8 +147,7 @@ const OSSL_ALGORITHM kRandom[] = {{"CTR-DRBG", kDefault, ossl_drbg_ctr_functions
                                   {"SEED-SRC", kDefault, ossl_seed_src_functions, nullptr},
                                   kEnd};
 
-// (libssl keeps what it gives an HMAC in a key: binders of shared secrets and TLS 1.2's CBC
-// suites.)
+// (libssl stores HMAC input in a key: for PSK binders and for TLS 1.2's CBC suites.)
 const OSSL_ALGORITHM kKeys[] = {{kRsa, kDefault, ossl_rsa_keymgmt_functions, nullptr},
                                 {kRsaPss, kDefault, ossl_rsapss_keymgmt_functions, nullptr},
                                 {kEc, kDefault, ossl_ec_keymgmt_functions, nullptr},
@@ -168,7 +167,7 @@ const OSSL_ALGORITHM kSignatures[] = {
     {"HMAC", kDefault, ossl_mac_legacy_hmac_signature_functions, nullptr},
     kEnd};
 
-// For servers that know nothing newer than TLS 1.2 with RSA's own exchange of keys.
+// For servers that support nothing newer than TLS 1.2 with RSA key exchange.
 const OSSL_ALGORITHM kAsymmetricCiphers[] = {
     {kRsa, kDefault, ossl_rsa_asym_cipher_functions, nullptr}, kEnd};
 
@@ -233,7 +232,7 @@ const OSSL_PARAM* gettable_params(void* /*context*/) {
   return params;
 }
 
-// `text` into the parameter of this name, if it was asked for.
+// Stores `text` in the parameter `name`, if the caller requested it. Returns false on failure.
 bool tell(OSSL_PARAM* params, const char* name, const char* text) {
   OSSL_PARAM* const param = OSSL_PARAM_locate(params, name);
   return param == nullptr || OSSL_PARAM_set_utf8_ptr(param, text) == 1;
@@ -255,13 +254,13 @@ const OSSL_DISPATCH kProvider[] = {
     {OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, reinterpret_cast<Function>(&gettable_params)},
     {OSSL_FUNC_PROVIDER_GET_PARAMS, reinterpret_cast<Function>(&get_params)},
     {OSSL_FUNC_PROVIDER_QUERY_OPERATION, reinterpret_cast<Function>(&query)},
-    // Names of groups; libssl leaves out those whose keys no provider knows.
+    // TLS group names. libssl leaves out groups whose keys no provider supports.
     {OSSL_FUNC_PROVIDER_GET_CAPABILITIES, reinterpret_cast<Function>(&ossl_prov_get_capabilities)},
     {0, nullptr}};
 
 }  // namespace
 
-// Called by OpenSSL, once for each of its contexts; any thread.
+// OpenSSL calls this once for each of its contexts, on any thread.
 int ossl_default_provider_init(const OSSL_CORE_HANDLE* handle, const OSSL_DISPATCH* in,
                                const OSSL_DISPATCH** out, void** context) {
   if (ossl_prov_bio_from_dispatch(in) == 0 || ossl_prov_seeding_from_dispatch(in) == 0) return 0;

@@ -1,20 +1,21 @@
-# Several sources compiled at once, as one unit that includes them: of what a source takes to compile, most
-# is the headers, and the same functions of theirs made again.
+# Unity builds: several sources are compiled at once, as one unit that includes them. Most of the time of
+# compiling a source goes into its headers and the inline functions in them.
 #
-# CMake's own unity builds include sources by their full paths. So the units of two checkouts are other
-# texts to ccache, which then has to run the preprocessor over each to find that they mean the same:
-# a second of the compiler's for a test. These include them from the root of the sources on.
+# CMake's own unity builds include sources by absolute path, so the units of two checkouts are different texts
+# to ccache, which must then preprocess each to find that they are equivalent: a second of CPU time for a
+# test. These units include sources by their path from the root of the source tree.
 #
-# Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS of their own, and such as are made, stay alone.
+# Sources with COMPILE_OPTIONS or COMPILE_DEFINITIONS of their own, and generated sources, are compiled alone.
 
-# Sources in a unit: half a minute of a compiler and 1.3 GB of memory at most. With nearly twice as
-# many all took as long, and the last one had more to do while the other processors had no work. (A
-# number of bytes would be more even, but would change the units, and the file, with an edit.)
+# Number of sources in a unit. A unit takes at most half a minute and 1.3 GB of memory. Nearly twice
+# the number took as long in total, and the last unit kept one processor busy while the others were
+# idle. (Limiting bytes would balance better, but an edit would change the units, and so the
+# executable.)
 set(DISTTF_UNIT_SOURCES 32)
 
-# disttf_unite_rooms(rooms): the sources of rooms (cmake/flags.cmake) of one storey that are compiled
-# alike, together, in libraries of the storey's. A storey is a folder at the top, or the part of it that
-# knows Asio and the one that does not: net/wire, roles/'s cores, roles/'s shells.
+# disttf_unite_rooms(rooms): combines the sources of modules (cmake/flags.cmake) of one layer that have the same
+# compile options into libraries of the layer. A layer is a top-level folder, or its part with or without
+# Asio: net/wire, roles/'s cores, roles/'s shells.
 function(disttf_unite_rooms rooms)
   set(nothing ${CMAKE_BINARY_DIR}/units/nothing.cc)
   file(CONFIGURE OUTPUT ${nothing} CONTENT "// A library wants a source.\n" @ONLY)
@@ -79,8 +80,8 @@ function(disttf_unite_rooms rooms)
   endforeach()
 endfunction()
 
-# disttf_unite(folder): the sources of each other target of the folder and of those below it. The
-# target's UNITY_BUILD_BATCH_SIZE 0: in one unit.
+# disttf_unite(folder): combines the sources of each other target of the folder and of its
+# subfolders. A target with UNITY_BUILD_BATCH_SIZE 0 becomes one unit.
 function(disttf_unite folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
@@ -109,7 +110,7 @@ function(_disttf_unite_target target)
   set_target_properties(${target} PROPERTIES SOURCES "${alone};${units}")
 endfunction()
 
-# The storey of a room, as a word.
+# Sets `result` to the layer of a module, as a word.
 function(_disttf_storey room result)
   get_target_property(place ${room} SOURCE_DIR)
   cmake_path(RELATIVE_PATH place BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
@@ -126,7 +127,8 @@ function(_disttf_storey room result)
   set(${result} ${storey} PARENT_SCOPE)
 endfunction()
 
-# The target's sources: those that stay alone, as it names them, and the others from the root on.
+# Splits the target's sources: those that stay alone, named as in the target, and the others by path
+# from the root.
 function(_disttf_split target alone_result united_result)
   get_target_property(sources ${target} SOURCES)
   get_target_property(place ${target} SOURCE_DIR)
@@ -144,7 +146,7 @@ function(_disttf_split target alone_result united_result)
   set(${united_result} "${united}" PARENT_SCOPE)
 endfunction()
 
-# Files that include `sources`, `most` each, and as evenly as that goes; 0: one file.
+# Writes files that include `sources`, at most `most` each, evenly distributed; 0: one file.
 function(_disttf_units name sources most result)
   list(LENGTH sources count)
   if(most EQUAL 0)
@@ -165,7 +167,8 @@ function(_disttf_units name sources most result)
   set(${result} "${units}" PARENT_SCOPE)
 endfunction()
 
-# `result`: the source's name from the root on; empty: it stays alone.
+# Sets `result` to the source's path from the root, or to the empty string if the source stays
+# alone.
 function(_disttf_may_be_united target source place result)
   set(${result} "" PARENT_SCOPE)
   if(NOT source MATCHES "^[^$].*[.]cc$")

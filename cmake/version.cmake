@@ -1,7 +1,7 @@
 # disttf_version: link it and #include "main/version.h" for disttf::kVersion.
 #
-# The text is DISTTF_VERSION's, or git's. It comes from git at build time, not at configure time, so it is
-# never stale; it is written only when it changed, and a commit compiles that one file anew.
+# The version is DISTTF_VERSION, or comes from git. git is queried at build time, not at configure time, so the
+# version is never stale. The source is written only when the version changed, so a commit recompiles one file.
 set(version_source ${CMAKE_BINARY_DIR}/generated/main/version.cc)
 add_custom_target(disttf_version_source
   COMMAND ${CMAKE_COMMAND}

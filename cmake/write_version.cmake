@@ -1,9 +1,9 @@
 # cmake -DSOURCE_DIR=.. -DPROJECT_VERSION=.. [-DTOLD_VERSION=..] -DINPUT=.. -DOUTPUT=.. -P write_version.cmake
 #
-# Writes INPUT to OUTPUT with DISTTF_VERSION filled in: TOLD_VERSION, or, where that is empty,
-#   0.1.0              outside a git checkout (a source archive, a container), and of the commit
-#                      that is tagged v0.1.0, where nothing was changed
-#   0.1.0+g1a2b3c4     in one; with .dirty behind it where tracked files were changed
+# Writes INPUT to OUTPUT with DISTTF_VERSION filled in: TOLD_VERSION, or, if that is empty,
+#   0.1.0              outside a git checkout (a source archive, a container), and at the commit
+#                      that is tagged v0.1.0, without local changes
+#   0.1.0+g1a2b3c4     in a checkout; with .dirty appended if tracked files have changes
 set(DISTTF_VERSION ${PROJECT_VERSION})
 find_program(GIT git)
 if(TOLD_VERSION)
