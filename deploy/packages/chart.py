@@ -1,5 +1,5 @@
-"""The chart of Helm, as `helm package` packs it, with the version of this release. Helm writes the time of packing into
-its archive: what is kept is packed again, with the commit's."""
+"""Packs the Helm chart with `helm package`, with the version of this release. Helm writes the packing time into its
+archive, so the contents are packed again with the commit's time."""
 import io
 import os
 import pathlib
@@ -15,7 +15,7 @@ HELM = SOURCE / "build/tools/helm/helm"
 
 
 def packed_by_helm(version, folder):
-    """{path: (bytes, mode)} of what helm has packed."""
+    """Returns {path: (bytes, mode)} of helm's archive."""
     command = [HELM, "package", CHART, "--version", version, "--app-version", version, "--destination", folder]
     homes = {f"HELM_{kind}_HOME": folder for kind in ("CONFIG", "CACHE", "DATA")}
     subprocess.run(command, check=True, capture_output=True, env=os.environ | homes)
@@ -26,7 +26,7 @@ def packed_by_helm(version, folder):
 
 def make_chart(release, folder):
     if not HELM.exists():
-        print(f"no chart is packed: there is no {HELM.relative_to(SOURCE)} (.ci/tools helm makes it)")
+        print(f"no chart is packed: {HELM.relative_to(SOURCE)} is missing (build it with .ci/tools helm)")
         return
     with tempfile.TemporaryDirectory() as scratch:
         files = packed_by_helm(release.version, scratch)

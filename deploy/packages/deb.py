@@ -1,4 +1,4 @@
-"""The Debian package, by dpkg-deb: it needs nothing, as the file needs nothing."""
+"""Builds the Debian package with dpkg-deb. It has no dependencies, because the executable has none."""
 import email.utils
 import hashlib
 import os
@@ -9,11 +9,11 @@ import tempfile
 from facts import DESCRIPTION, MAINTAINER, NAME, SUMMARY
 from tree import DEBIAN_ZSH, compressed, files_of
 
-# Lintian's findings that follow from the one static file; any other is a mistake.
+# Lintian's findings that follow from the single static file. Any other finding is an error.
 OVERRIDES = """\
-# One static file is what disttf is: it runs in an empty root, and under any C library. It is linked
-# position independent, which lintian takes for a shared library, with Debian's own archives, which it
-# takes for copies. copyright names them all, and an update of them is a new build.
+# disttf is a single static file: it runs in an empty root, and with any C library. It is position
+# independent, so lintian takes it for a shared library, and linked with Debian's own archives, so lintian
+# reports embedded copies. copyright names them all; updating one of them needs a new build.
 # The texts of all licences, as `disttf licenses` prints them: the file is the same in every package.
 disttf: copyright-file-contains-full-apache-2-license
 disttf: copyright-file-contains-full-gpl-license
@@ -55,7 +55,7 @@ def make_deb(release, folder):
     }
     with tempfile.TemporaryDirectory() as root:
         write(pathlib.Path(root), whole, release.epoch)
-        # One thread: how many there are would be seen in the bytes.
+        # A single thread: the number of threads changes the compressed bytes.
         subprocess.run(
             ["dpkg-deb", "--root-owner-group", "--threads-max=1", "-Zxz", "--build", root,
              folder / f"{NAME}_{version}_amd64.deb"],

@@ -1,4 +1,4 @@
-"""What all packages say of disttf, once; and where it comes from: the file, the commit, the tree."""
+"""Facts about disttf that all packages share, and about the release: executable, commit, source tree."""
 import dataclasses
 import datetime
 import hashlib
@@ -16,7 +16,7 @@ A killed task comes back, and synchronous runs end with the same bits.
 The same file starts tasks on one machine or writes what cluster engines start
 them from, watches them, and lets what was trained answer, over HTTP too.
 """
-# Who packs for others says who answers for the package.
+# A packager for others sets DISTTF_MAINTAINER to the responsible person.
 MAINTAINER = os.environ.get("DISTTF_MAINTAINER", "disttf maintainers <maintainers@disttf.invalid>")
 LICENSE = "Apache-2.0"  # of disttf itself, as SPDX names it
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -27,8 +27,8 @@ def output_of(*command, **options):
 
 
 def source_url():
-    """Where the sources are: DISTTF_SOURCE_URL, else the address of the checkout's origin where that is one
-    of http; "": not known."""
+    """The URL of the sources: DISTTF_SOURCE_URL, else the URL of the checkout's origin if it is http or https;
+    "": not known."""
     told = os.environ.get("DISTTF_SOURCE_URL")
     if told is not None or not (SOURCE / ".git").exists():
         return told or ""
@@ -39,12 +39,12 @@ def source_url():
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """One build of disttf, and the commit that it is of."""
+    """One build of disttf, and its commit."""
 
     build: pathlib.Path  # its folder
     version: str  # "0.1.0", or "0.1.0+g1a2b3c4" between releases
-    revision: str  # of the commit; "": not known
-    epoch: int  # seconds: when that was made
+    revision: str  # the commit; "": not known
+    epoch: int  # time of the commit in seconds
 
     @property
     def file(self):
@@ -60,7 +60,7 @@ class Release:
 
 
 def read_release(build):
-    """SOURCE_DATE_EPOCH wins over the commit's time; outside a checkout it must be there."""
+    """Returns the release. SOURCE_DATE_EPOCH overrides the commit's time; outside a checkout it must be set."""
     build = pathlib.Path(build).resolve()
     version = output_of(str(build / NAME), "--version").split()[1]
     revision = ""
@@ -68,7 +68,7 @@ def read_release(build):
         revision = output_of("git", "-C", str(SOURCE), "rev-parse", "HEAD")
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch is None and not revision:
-        raise SystemExit("package: no commit is here; say in SOURCE_DATE_EPOCH when the sources were made")
+        raise SystemExit("package: not a git checkout; set SOURCE_DATE_EPOCH to the time of the sources")
     if epoch is None:
         epoch = output_of("git", "-C", str(SOURCE), "log", "-1", "--format=%ct")
     return Release(build, version, revision, int(epoch))

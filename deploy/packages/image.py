@@ -1,5 +1,5 @@
-"""The image, as an OCI archive, which podman and docker load: what the Containerfile makes, made of
-the file that is there."""
+"""Builds the image as an OCI archive, which podman and docker load. It has the same contents as the
+Containerfile's image, but uses the executable that is already built."""
 import hashlib
 import json
 import pathlib
@@ -7,8 +7,8 @@ import pathlib
 from facts import DESCRIPTION, LICENSE, NAME, SUMMARY, source_url
 from tree import compressed, copyright_text, tar_of
 
-# As in the Containerfile: the user, which is not root; the folders that any user may write to; how an
-# engine asks whether the container is well. Docker reads the last from an OCI image too, podman does not.
+# The same as in the Containerfile: the user, which is not root; the folders that any user may write to; the
+# health check. Docker reads a health check from an OCI image, podman does not.
 USER = "65532:65532"
 WRITABLE = ("input_data", "tmp")
 SECOND = 1_000_000_000  # in nanoseconds

@@ -1,7 +1,7 @@
 """Usage: make_packages.py BUILD OUTPUT
 
-Makes all packages of the release that was built in the folder BUILD, in the folder OUTPUT, which
-then holds nothing else. The same file of the same commit gives the same bytes."""
+Makes all packages of the release in the folder BUILD, and writes them to the folder OUTPUT, whose
+other contents are removed. The packages are reproducible from the executable and the commit."""
 import hashlib
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
-"""Which libraries are in the file: the archives that its linker took from, and the headers that its
-sources were compiled with, as ninja remembers both; each with the Debian package that it is of."""
+"""Finds the libraries in the executable: the archives that were linked and the headers that were compiled,
+both from ninja's records; each with its Debian package."""
 import dataclasses
 import functools
 import json
@@ -8,7 +8,7 @@ import re
 
 from facts import SOURCE, output_of
 
-# Constants and declarations of the kernel: no code of it is compiled.
+# Packages that provide only constants and declarations: none of their code is compiled.
 NOT_IN_THE_FILE = {"linux-libc-dev"}
 
 
@@ -23,7 +23,7 @@ class Part:
 
 
 def license_of(name, source):
-    """The row of deploy/licenses/components.json: no component is linked without one."""
+    """Returns the licence from deploy/licenses/components.json; exits if a linked component has none."""
     for row in json.loads((SOURCE / "deploy/licenses/components.json").read_text()):
         if row["source"] == source and (source or row["name"] == name):
             return row["license"]
@@ -36,8 +36,8 @@ def inputs_of_the_file(build):
 
 
 def archives(build):
-    """The archives of libraries that the link line names, trimmed copies by the names of what they
-    were made of, and those that the compiler adds by itself."""
+    """Returns the library archives of the link line, with trimmed copies replaced by their originals,
+    and the archives that the compiler adds itself."""
     line = output_of("ninja", "-C", str(build), "-t", "commands", "-s", "disttf")
     named = {pathlib.Path(word) for word in line.split() if word.endswith(".a")}
     copies = {path for path in named if path.parent.name == "static_archives"}
@@ -52,7 +52,7 @@ def archives(build):
 
 
 def headers(build):
-    """Those outside of the checkout, of all objects of the file."""
+    """Returns the headers outside of the checkout that the objects of the executable include."""
     objects = {name for name in inputs_of_the_file(build) if name.endswith(".o")}
     found = set()
     is_ours = False
@@ -65,7 +65,7 @@ def headers(build):
 
 
 def packages_of(paths):
-    """The Debian packages that own these files; a SystemExit names one that nobody owns."""
+    """Returns the Debian packages that own these files; exits if a file belongs to none."""
     names = set()
     ordered = sorted(str(pathlib.Path(path).resolve()) for path in paths)
     owned = {}
@@ -89,7 +89,7 @@ def debian_part(name, how):
 
 
 def page_part():
-    """What draws the curves of a run's page."""
+    """Returns uPlot, which draws the curves of a run's page."""
     vendor = SOURCE / "web/vendor"
     version = re.search(r"\(v([0-9.]+)\)", (vendor / "uPlot.iife.min.js").read_text()[:500])
     text = (vendor / "LICENSE").read_text()

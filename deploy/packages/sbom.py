@@ -1,4 +1,4 @@
-"""What the file is made of, as CycloneDX has it."""
+"""Writes the SBOM of the executable in the CycloneDX format."""
 import json
 import uuid
 
@@ -26,7 +26,7 @@ def make_sbom(release, folder):
     }
     text = json.dumps({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
-        # The same file has the same number.
+        # The serial number is a function of the file.
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, release.checksum)}",
         "metadata": {"timestamp": release.time.strftime("%Y-%m-%dT%H:%M:%SZ"), "component": itself},
         "components": components,

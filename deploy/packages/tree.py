@@ -1,4 +1,4 @@
-"""What is installed, as files below /usr: the binary, man pages, completions, documents."""
+"""The installed files below /usr: the executable, man pages, completions, documents."""
 import functools
 import gzip
 import io
@@ -19,12 +19,12 @@ DEBIAN_ZSH = "share/zsh/vendor-completions/_disttf"
 
 
 def compressed(data):
-    """gzip -9n: without a name and a time, so the same text is the same bytes."""
+    """Compresses like gzip -9n, without name and time, so the result is reproducible."""
     return gzip.compress(data, compresslevel=9, mtime=0)
 
 
 def manual_pages(release):
-    """{"disttf.1": bytes}"""
+    """Returns {"disttf.1": bytes}."""
     with tempfile.TemporaryDirectory() as folder:
         program = release.build / "main/manual/disttf_manual"
         subprocess.run([program, folder, release.time.strftime("%Y-%m-%d")], check=True)
@@ -33,8 +33,8 @@ def manual_pages(release):
 
 @functools.cache
 def copyright_text(release):
-    """The notice and licence of disttf, then those of every library a part of which is in the file."""
-    blocks = {}  # what is the same text is there once
+    """Returns the notice and licence of disttf, then those of every library that is linked in."""
+    blocks = {}  # identical texts are written once
     for part in parts.parts_of(release):
         blocks.setdefault(part.copyright, []).append(f"{part.name} {part.version}")
     text = output_of(str(release.file), "licenses") + "\n"
@@ -46,7 +46,7 @@ def copyright_text(release):
 
 @functools.cache
 def files_of(release, zsh=COMPLETIONS["zsh"]):
-    """{path below /usr: (bytes, mode)}, in order."""
+    """Returns {path below /usr: (bytes, mode)}, sorted."""
     files = {"bin/disttf": (release.file.read_bytes(), 0o755)}
     for name, text in manual_pages(release).items():
         files[f"share/man/man1/{name}.gz"] = (compressed(text), 0o644)
@@ -58,8 +58,8 @@ def files_of(release, zsh=COMPLETIONS["zsh"]):
 
 
 def tar_of(files, epoch, writable_folders=()):
-    """A tar of these files, the folders above them and empty folders that any user may write to, all root's,
-    all of one time."""
+    """Returns a tar of these files, their parent folders and empty folders that any user may write to. All
+    entries are owned by root and have the same time."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         folders = {str(folder) for path in files for folder in pathlib.PurePath(path).parents} - {"."}
@@ -78,7 +78,7 @@ def tar_of(files, epoch, writable_folders=()):
 
 
 def make_archive(release, folder):
-    """For any Linux: unpack it anywhere, or over /usr/local."""
+    """Makes the archive for any Linux: unpack it anywhere, or over /usr/local."""
     top = f"{NAME}-{release.version}-linux-amd64"
     files = {f"{top}/{path}": entry for path, entry in files_of(release).items()}
     (folder / f"{top}.tar.gz").write_bytes(compressed(tar_of(files, release.epoch)))

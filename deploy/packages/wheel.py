@@ -1,4 +1,4 @@
-"""The wheel: pip puts the file where scripts go, and what belongs to it below share/."""
+"""Builds the wheel: pip installs the executable with the scripts, and its documents below share/."""
 import base64
 import hashlib
 import io
@@ -7,7 +7,7 @@ import zipfile
 from facts import DESCRIPTION, LICENSE, MAINTAINER, NAME, SOURCE, SUMMARY
 from tree import files_of
 
-# A static file runs under any C library, old or other; it is in no need of a Python of some kind.
+# A static file runs with any C library, old or new, and with any Python.
 TAGS = ["manylinux_2_12_x86_64", "manylinux2010_x86_64", "musllinux_1_1_x86_64"]
 
 

@@ -237,7 +237,7 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set flags.batch_size=0"), HasSubstr("flags.batch_size"));
   EXPECT_THAT(says("--set flags.learning_rate=fast"), HasSubstr("flags.learning_rate"));
   EXPECT_THAT(says("--set worker=3"), HasSubstr("worker is not allowed"));
-  EXPECT_THAT(says("--set workers=0"), HasSubstr("leaves nobody to train"));
+  EXPECT_THAT(says("--set workers=0"), HasSubstr("workers: must be at least 1"));
   EXPECT_THAT(says("--set serve.replicas=1"), HasSubstr("wants flags.train_dir"));
   EXPECT_THAT(says("--set metrics.podMonitor.enabled=true"), HasSubstr("without metrics.enabled"));
   EXPECT_THAT(says("--set volcano.enabled=true,schedulerName=mine"), HasSubstr("schedulerName"));
@@ -249,7 +249,7 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set secret=,env[0].name=TZ,env[0].value=UTC"),
               HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));
-  EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("is not a name"));
+  EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("must consist of lower-case letters"));
   EXPECT_THAT(says("--set nameOverride=" + std::string(55, 'a')), HasSubstr("64 characters"));
 }
 

@@ -1,8 +1,8 @@
-{{/* What the run is called, and its pods after it. */}}
+{{/* The name of the run, with which the names of its pods begin. */}}
 {{- define "disttf.name" -}}
 {{- $name := .Values.nameOverride | default .Release.Name -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
-{{- fail (printf "the release's name: %q is not a name of lower-case letters, digits and hyphens, a letter first and no hyphen last; nameOverride takes another one" $name) -}}
+{{- fail (printf "the release's name: %q must consist of lower-case letters, digits and hyphens, begin with a letter and not end with a hyphen; nameOverride replaces it" $name) -}}
 {{- end -}}
 {{- $longest := printf "%s-evaluator-0" $name -}}
 {{- $worker := printf "%s-worker-%d" $name (sub (int .Values.workers) 1) -}}
@@ -10,12 +10,12 @@
 {{- $longest = $worker -}}
 {{- end -}}
 {{- if gt (len $longest) 63 -}}
-{{- fail (printf "the release's name: %q is not short enough: %q has %d characters, a host name may have at most 63" $name $longest (len $longest)) -}}
+{{- fail (printf "the release's name: %q is too long: the host name %q has %d characters, at most 63 are allowed" $name $longest (len $longest)) -}}
 {{- end -}}
 {{- $name -}}
 {{- end -}}
 
-{{/* Of every object. */}}
+{{/* The labels of every object. */}}
 {{- define "disttf.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: {{ .Chart.Name }}
@@ -24,7 +24,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{/* A value as it is written behind a flag: numbers of files are floating ones, lists have commas. */}}
+{{/* A value in the form of a flag's argument. Helm reads numbers in files as floats; lists are joined with commas. */}}
 {{- define "disttf.text" -}}
 {{- if kindIs "slice" . -}}
 {{- $parts := list -}}
@@ -39,7 +39,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* dict root job count -> the addresses of a job's tasks, as the headless Service gives them. */}}
+{{/* dict root job count -> the addresses of a job's tasks, by the names of the headless Service. */}}
 {{- define "disttf.hosts" -}}
 {{- $name := include "disttf.name" .root -}}
 {{- $hosts := list -}}
@@ -49,7 +49,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- join "," $hosts -}}
 {{- end -}}
 
-{{/* dict root job -> the words behind the program's name, a list as JSON. */}}
+{{/* dict root job -> the program's arguments, a list as JSON. */}}
 {{- define "disttf.arguments" -}}
 {{- $values := .root.Values -}}
 {{- $words := list .job "--task_index=$(JOB_COMPLETION_INDEX)" -}}
@@ -72,12 +72,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if $values.secret -}}
 {{- range $other := list "secret_file" "task_cert" "insecure" -}}
 {{- if index $values.flags $other -}}
-{{- fail (printf "secret: %q is not allowed with flags.%s; give one of them" $values.secret $other) -}}
+{{- fail (printf "secret: %q is not allowed with flags.%s; set only one of them" $values.secret $other) -}}
 {{- end -}}
 {{- end -}}
 {{- $words = append $words "--secret_file=/run/secrets/disttf/secret" -}}
 {{- else if not (or $values.flags.secret_file $values.flags.task_cert $values.flags.insecure $values.secrets $named) -}}
-{{- fail "secret: missing; the pods are on several machines, and without a secret whoever reaches a port may be one of them. Give the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
+{{- fail "secret: missing; the pods are on several machines, and without a secret any program that reaches a port can act as a task. Set the name of a Secret with the key DISTTF_SECRET, or flags.insecure=true" -}}
 {{- end -}}
 {{- if $values.flags.task_cert -}}
 {{- if not (and $values.flags.task_key $values.flags.task_ca) -}}
@@ -91,7 +91,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- toJson $words -}}
 {{- end -}}
 
-{{/* Of flags.train_dir the volume that it lies in, as JSON. */}}
+{{/* The volume that contains flags.train_dir, as JSON. */}}
 {{- define "disttf.servedVolume" -}}
 {{- $directory := toString (.Values.flags.train_dir | default "") -}}
 {{- $found := dict -}}
@@ -101,19 +101,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 {{- if not $found -}}
-{{- fail (printf "serve.replicas: %d wants flags.train_dir in a directory of volumes that can be written, where the serving pods see what the chief saves" (int .Values.serve.replicas)) -}}
+{{- fail (printf "serve.replicas: %d wants flags.train_dir in a writable directory of volumes, which the serving pods share with the chief" (int .Values.serve.replicas)) -}}
 {{- end -}}
 {{- toJson $found -}}
 {{- end -}}
 
-{{/* What scrapers look for; of a port. */}}
+{{/* port -> the annotations for metric scrapers. */}}
 {{- define "disttf.scrapeAnnotations" -}}
 prometheus.io/scrape: "true"
 prometheus.io/port: {{ . | quote }}
 prometheus.io/path: /metrics
 {{- end -}}
 
-{{/* dict root app port gang -> the metadata of a pod. gang: one of those that are placed together. */}}
+{{/* dict root app port gang -> the metadata of a pod. gang: the pod is part of the gang. */}}
 {{- define "disttf.podMetadata" -}}
 {{- $gang := and .gang .root.Values.volcano.enabled -}}
 labels:
@@ -136,7 +136,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* dict root app gang resources nodeSelector volumes secret ports arguments probes -> what the spec of each pod has. */}}
+{{/* dict root app gang resources nodeSelector volumes secret ports arguments probes -> the common part of each pod's spec. */}}
 {{- define "disttf.pod" -}}
 {{- $values := .root.Values -}}
 automountServiceAccountToken: false
@@ -174,7 +174,7 @@ topologySpreadConstraints:
       matchLabels:
         app: {{ .app }}
 {{- end }}
-{{- /* As render kubernetes: Secrets and claims get the group of the image's user; a hostPath that is written to wants root. */ -}}
+{{- /* Like render kubernetes: Secrets and claims get the group of the image's user; writing to a hostPath needs root. */ -}}
 {{- $security := deepCopy $values.podSecurityContext -}}
 {{- if or .volumes .secret -}}
 {{- $security = merge $security (dict "fsGroup" 65532 "fsGroupChangePolicy" "OnRootMismatch") -}}
@@ -204,7 +204,8 @@ volumes:
   - name: secret
     secret:
       secretName: {{ . }}
-      # 0440, in decimal: the group is fsGroup's. disttf takes no file that others may read.
+      # The mode is 0440 (decimal 288): the group is fsGroup's. disttf rejects a file that others
+      # may read.
       defaultMode: 288
       items:
         - key: DISTTF_SECRET
