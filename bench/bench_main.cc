@@ -1,15 +1,15 @@
-// disttf_bench: every figure beside its floor. bench/benchmarks.h lists them.
+// disttf_bench: measures each figure beside its floor, a lower bound. bench/benchmarks.h lists them.
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
 //                [--no_serving] [--no_slow_link] [--no_scaling] [--no_secret] [--secret] [--quick]
 //                [--benchmark_list_tests]
 //
-// --benchmark_filter: figures whose names it finds, and those measured together with them (of
-// scaling, the whole curve). --benchmark_list_tests: names those of one thread, measures nothing.
-// --secret: what a secret costs, and nothing else.
-// --quick: everything runs once and briefly, to see that it runs; its figures mean nothing.
-// Standard output: one JSON line a figure. Standard error: the same for people.
+// --benchmark_filter: runs figures whose names match, and those measured together with them (for
+// scaling, the whole curve). --benchmark_list_tests: lists the single-threaded figures, runs nothing.
+// --secret: measures only the cost of a secret.
+// --quick: runs everything once and briefly, as a test; the figures mean nothing.
+// Standard output: one JSON line for each figure. Standard error: the same for people.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@
 
 namespace {
 
-// Takes "--name=value" out of the arguments; google's own stay.
+// Stores the value of a "--name=value" argument. Google Benchmark keeps its own arguments.
 bool take(std::string_view argument, std::string_view name, std::string& value) {
   if (!argument.starts_with(name) || argument.size() <= name.size() ||
       argument[name.size()] != '=') {
@@ -35,8 +35,9 @@ bool take(std::string_view argument, std::string_view name, std::string& value) 
   return true;
 }
 
-// This program is not linked with the C library, as disttf is: what math/large_copies.h does, it
-// has to ask for when it is started. With GLIBC_TUNABLES set, it measures what that asks for.
+// This program links the C library dynamically, unlike disttf, so math/large_copies.h has no effect.
+// It requests the same setting through GLIBC_TUNABLES and starts itself again. If GLIBC_TUNABLES is
+// already set, it measures with that value.
 void copy_as_disttf_does(char** argv) {
   constexpr const char* kTunables = "GLIBC_TUNABLES";
   constexpr const char* kNever = "glibc.cpu.x86_rep_movsb_threshold=0x7fffffffffffffff";

@@ -1,4 +1,4 @@
-// The job on a machine that has other work, and with more tasks than processors.
+// Measures the job on a machine with other load, and with more tasks than processors.
 #include <array>
 #include <string>
 #include <thread>
@@ -10,7 +10,7 @@
 namespace disttf::bench {
 namespace {
 
-// Threads that always have something to compute.
+// Threads that compute without pause.
 class BusyLoops {
  public:
   explicit BusyLoops(int count) {

@@ -19,7 +19,8 @@
 namespace disttf::bench {
 namespace {
 
-// More than connect at once: one that finds no place tries again a second later.
+// More than the number of simultaneous connections: a client that finds the backlog full waits a
+// second.
 constexpr int kBacklog = 128;
 
 [[noreturn]] void fail(const char* what) {

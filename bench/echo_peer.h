@@ -1,4 +1,4 @@
-// Child processes to talk to over loopback: bare echoes, and real ps.
+// Child processes as peers over loopback: plain echoes, and real ps.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace disttf::bench {
 
-// A child process that is killed when the object goes.
+// A child process, which is killed when the object is destroyed.
 class Peer {
  public:
   explicit Peer(pid_t pid) noexcept : pid_(pid) {}
@@ -30,16 +30,16 @@ struct Listening {
 };
 [[nodiscard]] Listening listen_on_loopback();
 
-// Runs `body` in a child that dies with this process and never returns into it.
+// Runs `body` in a child process that dies with this process and never returns into it.
 [[nodiscard]] pid_t in_child(const std::function<void()>& body);
 
-// Accepts so many connections, and again and again reads `bytes` bytes from each of them, then
-// sends them back: blocking reads, blocking writes, TCP_NODELAY. What a round trip costs with
-// nothing around it.
+// Accepts the given number of connections, and repeatedly reads `bytes` bytes from each of them,
+// then sends them back: blocking reads and writes, TCP_NODELAY. Measures the bare cost of a round
+// trip.
 [[nodiscard]] pid_t start_echo(const Listening& listening, std::size_t bytes,
                                std::size_t connections = 1);
 
-// A parameter server.
+// Starts a parameter server in a child process.
 [[nodiscard]] pid_t start_ps(const roles::Task& task);
 
 void read_all(int fd, void* data, std::size_t bytes);

@@ -12,7 +12,7 @@
 namespace disttf::bench {
 namespace {
 
-// Sides that are measured in turn are silent for longer than tasks of a run are.
+// Sides are measured in turn, so each pauses for longer than the tasks of a run do.
 constexpr std::chrono::seconds kPatience{3600};
 
 roles::RunConfig config_of(const ClusterShape& shape) {
@@ -26,7 +26,7 @@ roles::RunConfig config_of(const ClusterShape& shape) {
   return config;
 }
 
-// A worker that is not the chief: pushes the same gradient again and again until it is killed.
+// Runs a worker that is not the chief: it pushes the same gradient until it is killed.
 void keep_pushing(const roles::Task& task) {
   const roles::StopSignal stop;
   roles::PsClient client(task, stop);
@@ -62,7 +62,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
   task_.timeouts = {
       .start = kPatience, .peer = kPatience, .worker = kPatience, .silence = kPatience};
   task_.self = {.job = net::Job::kWorker, .index = 0};
-  // Never connected to.
+  // No task connects to this address.
   task_.cluster.workers.assign(shape.workers, {.host = "127.0.0.1", .port = 1});
   for (std::size_t each = 0; each < shape.workers; ++each) {
     task_.cluster.workers[each].port = static_cast<std::uint16_t>(1 + each);

@@ -1,5 +1,5 @@
-// One synchronous step as a whole cluster sees it, without any arithmetic of workers: every worker
-// pushes a gradient, every ps applies the sum (sgd), everybody gets the new parameters back.
+// One synchronous step of a whole cluster, without the workers' arithmetic: every worker pushes a
+// gradient, every ps applies the sum (sgd), and all workers get the new parameters.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace disttf::bench {
 
-// A softmax model of so many parameters. REQUIRES: a multiple of 10 above 10; above 10 million of
-// 100.
+// Returns a softmax model with that many parameters. REQUIRES: a multiple of 10 above 10; above 10
+// million a multiple of 100.
 [[nodiscard]] math::ModelSpec model_of(std::size_t parameters);
 
 struct ClusterShape {
@@ -34,7 +34,7 @@ struct ClusterShape {
 // Real ps and real clients, each in a process of its own; this process is the chief.
 class Exchange {
  public:
-  // `secrets`: what its tasks share; null: nothing.
+  // `secrets`: the secret that the tasks share; null: none.
   Exchange(const ClusterShape& shape, roles::Transport transport,
            std::shared_ptr<net::Secrets> secrets = {});
   ~Exchange();
@@ -42,7 +42,7 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   void step();
-  // Why the steps so far are not what they should be, if they are not.
+  // Returns why the steps so far are wrong; empty if they are right.
   [[nodiscard]] std::optional<std::string> fault() const;
 
  private:
@@ -52,14 +52,14 @@ class Exchange {
   std::list<Peer> peers_;  // the ps, then the other workers
   std::optional<roles::StopSignal> stop_;
   std::optional<roles::PsClient> client_;
-  // Of the last step.
+  // The parameters of the last step.
   math::AlignedVector parameters_;
   roles::StepReply reply_;
   std::uint64_t pushes_ = 0;
 };
 
-// The same bytes between as many processes over loopback, with nothing around them: every worker
-// writes each peer its part and reads it back; a peer answers once it has read all workers' parts.
+// The floor: exchanges the same bytes between as many processes over loopback. Every worker writes
+// each peer its part and reads it back; a peer answers once it has read all workers' parts.
 class RawExchange {
  public:
   explicit RawExchange(const ClusterShape& shape);
@@ -71,7 +71,7 @@ class RawExchange {
   [[nodiscard]] std::optional<std::string> fault() const;
 
  private:
-  // One worker's connections, and what it sends.
+  // A worker's connections, and the bytes that it sends.
   struct Worker {
     std::vector<int> sockets;  // by peer
     std::vector<std::size_t> parts;

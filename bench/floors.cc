@@ -25,8 +25,8 @@ void copy_memory(benchmark::State& state) {
   }
 }
 
-// The same where the destination begins 16 bytes behind the source within a page, as what malloc
-// maps does behind shared memory.
+// Like copy_memory(), with a destination that begins 16 bytes behind the source within a page, as
+// malloc's mappings do behind shared memory.
 void copy_memory_apart(benchmark::State& state) {
   constexpr std::size_t kPage = 4096;
   constexpr std::size_t kApart = 16;
@@ -44,7 +44,7 @@ void copy_memory_apart(benchmark::State& state) {
   state.SetLabel("floor=memcpy/" + std::to_string(bytes));
 }
 
-// Of the processors that this process may run on, the first two. Empty: it may run on one alone.
+// Returns the first two processors that this process may run on; empty if there is only one.
 std::vector<std::size_t> two_processors() {
   cpu_set_t all;
   std::vector<std::size_t> two;
@@ -56,7 +56,7 @@ std::vector<std::size_t> two_processors() {
   return two.size() == 2 ? two : std::vector<std::size_t>();
 }
 
-// This thread alone.
+// Pins only this thread.
 void stay_on(std::size_t processor) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -64,12 +64,12 @@ void stay_on(std::size_t processor) {
   static_cast<void>(::sched_setaffinity(0, sizeof one, &one));
 }
 
-// One cache line, from one processor to another and back.
+// Passes one cache line from one processor to another and back.
 void pass_line(benchmark::State& state) {
   cpu_set_t before;
   const std::vector<std::size_t> processors = two_processors();
   if (processors.empty() || ::sched_getaffinity(0, sizeof before, &before) != 0) {
-    state.SkipWithError("this process may run on one processor alone");
+    state.SkipWithError("this process may run on only one processor");
     return;
   }
   constexpr int kEnd = -1;

@@ -28,10 +28,10 @@ namespace {
 using LoadClock = std::chrono::steady_clock;
 
 [[noreturn]] void fail_load(const std::string& what) {
-  throw std::runtime_error("the load: " + what);
+  throw std::runtime_error("HTTP load: " + what);
 }
 
-// Any case: servers differ.
+// Ignores case, because servers differ.
 std::optional<std::size_t> content_length(std::string_view head) {
   constexpr std::string_view kField = "\r\ncontent-length: ";
   const auto same = [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); };
@@ -46,7 +46,7 @@ std::optional<std::size_t> content_length(std::string_view head) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// A connection on which one request follows the other.
+// A connection that sends one request after the other.
 class LoadConnection {
  public:
   LoadConnection(std::uint16_t port, const std::string& request)
@@ -62,7 +62,7 @@ class LoadConnection {
     send_more();
   }
 
-  // It is ready for something. The answer's time once it is whole.
+  // Handles readiness of the socket. Returns the response time once the response is complete.
   std::optional<LoadClock::duration> go_on() {
     send_more();
     for (;;) {
@@ -71,7 +71,7 @@ class LoadConnection {
         return std::nullopt;
       }
       if (got <= 0) {
-        fail_load("a connection has ended before its answer");
+        fail_load("a connection closed before its response");
       }
       pending_.append(buffer_.data(), static_cast<std::size_t>(got));
       if (is_answered()) {
@@ -80,7 +80,7 @@ class LoadConnection {
     }
   }
 
-  // Of the last answer.
+  // The body of the last response.
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
 
  private:
@@ -91,7 +91,7 @@ class LoadConnection {
         return;
       }
       if (sent <= 0) {
-        fail_load("a connection takes no more");
+        fail_load("cannot write to a connection");
       }
       unsent_.remove_prefix(static_cast<std::size_t>(sent));
     }
@@ -105,7 +105,7 @@ class LoadConnection {
     const std::string_view head = std::string_view(pending_).substr(0, end + 2);
     const std::optional<std::size_t> size = content_length(head);
     if (!head.starts_with("HTTP/1.1 200") || !size) {
-      fail_load("an answer is no 200 with a length: " + pending_.substr(0, 300));
+      fail_load("a response is not 200 with a Content-Length: " + pending_.substr(0, 300));
     }
     if (pending_.size() < end + 4 + *size) {
       return false;
@@ -142,8 +142,8 @@ class Crowd {
     }
   }
 
-  // Each answer's time, of those that come before `end`, or at first after it; the next question
-  // follows at once.
+  // Calls `took` with each response time, until `end` has passed; each connection sends its next
+  // request at once.
   template <typename Took>
   void run_until(LoadClock::time_point end, const Took& took) {
     constexpr int kWaitMs = 100;
@@ -153,7 +153,7 @@ class Crowd {
     bool has_any = false;
     for (auto now = heard; now < end || !has_any; now = LoadClock::now()) {
       if (now - heard > kLongestSilence) {
-        fail_load("nothing was answered for 30 s");
+        fail_load("no response for 30 s");
       }
       const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), kWaitMs);
       for (const epoll_event& event :

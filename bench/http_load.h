@@ -1,6 +1,6 @@
-// Asks an HTTP server on this machine the same thing again and again, on many connections that stay
-// open, and takes the time of each answer. One thread, epoll: what it costs itself is the same
-// whoever answers.
+// Sends the same request to an HTTP server on this machine repeatedly, on many persistent
+// connections, and measures each response time. It runs one thread with epoll, so its own cost is
+// the same for all servers.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ struct HttpLoadResult {
   double p99_us = 0;
 };
 
-// Throws std::runtime_error where an answer is not 200 with a Content-Length, or a connection ends.
+// Throws std::runtime_error if a response is not 200 with a Content-Length, or a connection ends.
 [[nodiscard]] HttpLoadResult run_http_load(const HttpLoad& load);
 
-// Until somebody answers there: the body. Throws std::runtime_error after two minutes.
+// Waits for a server to answer and returns the body. Throws std::runtime_error after two minutes.
 [[nodiscard]] std::string await_answer(std::uint16_t port, const std::string& request);
 
 }  // namespace disttf::bench

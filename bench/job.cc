@@ -1,4 +1,4 @@
-// The whole job: the product itself, started as a user starts it.
+// Measures the whole job: runs the product as a user does.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace disttf::bench {
 namespace {
 
-// What two cores can do: the products of these models, in batches of so many images.
+// An upper bound: the matrix products of a model on two cores, in batches of that many images.
 struct Limit {
   const char* model;
   std::size_t batch;
@@ -45,15 +45,15 @@ constexpr std::array kJobs = {
     Job{"job/lenet/2_workers_1_ps", "--workers 2 --ps 1 --model lenet", kLenet, 10},
     Job{"job/cnn/2_workers_1_ps", "--workers 2 --ps 1 --model cnn", kCnn, 4},
 };
-// What fault tolerance, or being seen, costs: `plain`, and with `more` flags. The two run in turn
-// the first and the second. All make steps of 200 images.
+// The cost of fault tolerance, or of telemetry: compares `plain` with `plain` and `more` flags, in
+// turn. All jobs make steps of 200 images.
 struct Price {
   const char* name;
   std::string plain;
   std::string more;
   bool saves = false;
 };
-// These send frames: what encrypting them costs is a figure of its own, secret/elastic.
+// These jobs send frames without encryption; secret/elastic measures the cost of encryption.
 const std::string kPlain1 = "--workers 2 --ps 1 --insecure";
 const std::string kPlain2 = "--workers 2 --ps 2 --insecure";
 const std::array kPrices = {
@@ -67,7 +67,8 @@ const std::array kPrices = {
     Price{"price/replicas/async", kPlain2 + " --sync_replicas=false", " --ps_replicas 2"},
 };
 
-// Images/s of the bare products on two cores at once: what no training on them can exceed.
+// Returns the images/s of the bare products on two cores at once: the upper bound of training on
+// them.
 double products_on_two_cores(const Limit& limit) {
   constexpr std::chrono::milliseconds kDuration{500};
   const auto deadline = std::chrono::steady_clock::now() + kDuration;
@@ -88,13 +89,13 @@ double products_on_two_cores(const Limit& limit) {
   return images[0] + images[1];
 }
 
-// To see that jobs run, those of convolutions are not needed: what takes time in them is to score
-// the test set.
+// A quick run leaves out jobs with convolutions: they spend most of their time on scoring the test
+// set.
 bool is_wanted(const Job& job, const JobOptions& options) {
   return options.wants(job.name) && !(options.quick && job.part > 1);
 }
 
-// As the floor of a job.
+// A limit is wanted if a wanted job has it as its floor.
 bool is_wanted(const Limit& limit, const JobOptions& options) {
   return std::ranges::any_of(kJobs, [&](const Job& job) {
     return std::string_view(job.limit.name) == limit.name && is_wanted(job, options);

@@ -21,7 +21,7 @@
 namespace disttf::bench {
 namespace {
 
-// Of those that have ended, and of theirs.
+// CPU time of the children that have ended, and of their children.
 double cpu_seconds_of_children() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
@@ -116,7 +116,7 @@ Result run_launch(const std::string& wanted, bool saves, const JobOptions& optio
     throw std::runtime_error(command + " printed no result:\n" + output);
   }
   if (reader && reader->bytes() == 0) {
-    throw std::runtime_error(command + ": nobody could read its page");
+    throw std::runtime_error(command + ": its page could not be read");
   }
   result.images_per_second = std::stod(rate[1]);
   result.accuracy = std::stod(accuracy[1]);

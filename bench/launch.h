@@ -1,4 +1,4 @@
-// Runs `disttf launch` as a user does, and keeps what came of it.
+// Runs `disttf launch` as a user does, and collects its results.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace disttf::bench {
 
-// A directory of its own in $TMPDIR or /tmp, removed with what is in it.
+// A new directory in $TMPDIR or /tmp, removed with its contents.
 class ScratchDirectory {
  public:
   ScratchDirectory();  // throws std::runtime_error
@@ -30,22 +30,22 @@ struct Result {
   double cpu_seconds = 0;   // of all its processes together
 };
 
-// The product, beside this program.
+// Returns the path of disttf, beside this program.
 [[nodiscard]] std::string disttf_program();
 
-// Throws std::runtime_error when it prints no result. `saves`: into a --train_dir that is empty at
-// the start. In the arguments {scratch} stands for a directory that is removed afterwards, and
-// {page_port} for the port of a page that is read all the time.
+// Runs a launch and returns its result. Throws std::runtime_error if it prints none. `saves`: into
+// an initially empty --train_dir. In the arguments, {scratch} stands for a directory that is
+// removed afterwards, and {page_port} for the port of a page that is read all the time.
 [[nodiscard]] Result run_launch(const std::string& arguments, bool saves,
                                 const JobOptions& options);
 
-// The same with the n-th part of the steps, one at least: for a model that takes so much longer.
+// Returns the options with the n-th part of the steps, at least one: for models that take longer.
 [[nodiscard]] JobOptions part_of(JobOptions options, int part);
 
-// What a shell command prints, on both of its outputs; `exit_code`: how it ended.
+// Returns what a shell command prints on both of its outputs; `exit_code` receives its exit status.
 [[nodiscard]] std::string output_of(const std::string& command, int* exit_code = nullptr);
 
-// The same, and what it took, into `result`.
+// Like output_of(); stores time and resources used in `result`.
 [[nodiscard]] std::string timed_output(const std::string& command, Result& result);
 
 // The results of one job, by repetition.
@@ -59,9 +59,9 @@ struct Results {
   [[nodiscard]] Figure figure(const std::string& name, const std::string& floor) const;
 };
 
-// Runs both `repetitions` times, the first and the second in turn, and adds `name` with its floor,
-// `name`/plain; ratios are medians over the pairs. `saves`: as run_launch(), of `with` alone.
-// Throws std::runtime_error where both print their weights and these differ.
+// Runs both jobs `repetitions` times, in turn, and adds the figure `name` with its floor,
+// `name`/plain; ratios are medians over the pairs. `saves`: as in run_launch(), for `with` alone.
+// Throws std::runtime_error if both print their weights and these differ.
 struct Pair {
   std::string name;
   std::string plain;  // arguments
@@ -70,7 +70,7 @@ struct Pair {
 };
 void run_pairs(const Pair& pair, const JobOptions& options, Reporter& reporter);
 
-// The median over the pairs. REQUIRES: as many of both, and some.
+// Returns the median over the pairs. REQUIRES: both have the same size, which is not 0.
 [[nodiscard]] double ratio_of_pairs(const std::vector<double>& with,
                                     const std::vector<double>& without);
 

@@ -1,6 +1,6 @@
-// Many workers on each of many hosts, two ps on others, and cables of 1 Gbit/s between them: how
-// many bytes a step brings a ps, where the workers of a host push one sum and where each pushes its
-// own.
+// Measures, for many workers on each of many hosts, two ps on other hosts, and links of 1 Gbit/s
+// between them, the bytes that a ps receives in a step: when the workers of a host push one sum,
+// and when each worker pushes its own gradient.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kPs = 2;
 constexpr const char* kRate = "1gbit";
 
-// A host's name is also that of an interface, which has 15 letters at most.
+// A host's name is also that of an interface, which may have at most 15 characters.
 std::string ps_host(std::size_t number) { return "ps" + std::to_string(number); }
 std::string worker_host(std::size_t number) { return "host" + std::to_string(number); }
 
@@ -44,8 +44,8 @@ struct ClusterRun {
   std::string weights;
 };
 
-// One cluster after the other on the same hosts: other ports, as those of the one before may be
-// taken for a minute still.
+// Clusters run one after the other on the same hosts, with different ports: those of the previous
+// cluster may be in TIME_WAIT for a minute.
 class Cluster {
  public:
   Cluster(std::size_t hosts, std::size_t workers)
@@ -135,7 +135,7 @@ void run_many_hosts(const JobOptions& options, Reporter& reporter) {
     std::fprintf(stderr, "no many_hosts: it needs network namespaces and tc: %s\n", error.what());
     return;
   }
-  // Tens of workers on a few processors.
+  // Fewer steps, because tens of workers share a few processors.
   const JobOptions fewer = part_of(options, 10);
   std::array<std::vector<double>, 2> bytes;
   std::array<std::vector<double>, 2> rates;

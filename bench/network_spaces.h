@@ -1,5 +1,5 @@
-// Hosts for a benchmark: network namespaces with a cable each to a switch, which is a bridge in a
-// namespace of its own. Needs root, `ip` and `tc`.
+// Hosts for a benchmark: network namespaces, each with a link to a bridge in a namespace of its
+// own. Needs root, `ip` and `tc`.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace disttf::bench {
 
-// Removed with the object; what a killed run has left behind goes when the process ring makes its
-// own.
+// The namespaces are removed with the object. Those of a killed run are removed when a process test
+// creates its own.
 class NetworkSpaces {
  public:
-  // `rate`: of each cable in each direction, as tc says it ("100mbit"); its queue holds half a
-  // second. Throws std::runtime_error where this process may not make them.
+  // `rate`: of each link in each direction, in tc's format ("100mbit"); its queue holds half a
+  // second. Throws std::runtime_error if this process may not create namespaces.
   NetworkSpaces(std::vector<std::string> hosts, const std::string& rate);
   ~NetworkSpaces() { remove(); }
   NetworkSpaces(const NetworkSpaces&) = delete;
   NetworkSpaces& operator=(const NetworkSpaces&) = delete;
 
-  // What a shell command begins with that runs there: "ip netns exec NAME ".
+  // The prefix of a shell command that runs on the host: "ip netns exec NAME ".
   [[nodiscard]] std::string at(const std::string& host) const;
   [[nodiscard]] std::string address_of(const std::string& host) const;
-  // Bytes that have come to the host, and left it, so far, headers of all layers included.
+  // Bytes that the host has received and sent so far, headers of all layers included.
   [[nodiscard]] double received_by(const std::string& host) const;
   [[nodiscard]] double sent_by(const std::string& host) const;
 

@@ -26,15 +26,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostSilent = 10'000;
-constexpr std::size_t kMostOthers = 100;  // that are waiting for an answer
+constexpr std::size_t kMostOthers = 100;  // attempts that are waiting for an answer
 constexpr std::size_t kSilentATurn = 10;  // connections
-constexpr milliseconds kTurn{10};         // of one attempt more
+constexpr milliseconds kTurn{10};         // time between attempts
 constexpr std::size_t kTurnsBetweenLooks = 20;
-constexpr auto kKinds = static_cast<std::size_t>(net::FrameKind::kConclude);  // of frames
+constexpr auto kKinds = static_cast<std::size_t>(net::FrameKind::kConclude);  // frame kinds
 
-// Of 127.0.0.1, as the kernel lists them: "sl local_address rem_address st", in hexadecimal. Those
-// that listen come first: behind them are this attacker's own connections, whose lines would cost
-// it, on the processors of the run, more than all that it does.
+// The listening ports of 127.0.0.1, from the kernel's list: "sl local_address rem_address st", in
+// hexadecimal. Listening sockets come first. Reading stops there: the lines of this attacker's own
+// connections follow, and reading them would take more CPU time from the run than all else it does.
 std::set<std::uint16_t> listening_ports() {
   std::set<std::uint16_t> ports;
   std::ifstream list("/proc/net/tcp");
@@ -85,7 +85,7 @@ std::vector<std::byte> frame(net::FrameKind kind, const std::vector<std::byte>& 
   return bytes;
 }
 
-// Of this process; returns what it was.
+// Raises this process's limit and returns the previous one.
 rlimit raise_descriptor_limit() {
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
@@ -166,7 +166,7 @@ void Outsider::attempt(std::uint16_t port) {
   }
 }
 
-// Or with half of a handshake.
+// Opens connections that stay silent, or that stop in the middle of a handshake.
 void Outsider::stay_silent(std::uint16_t port) {
   const bool is_half = tally_.silent % 2 == 0;
   say(port, {old_hello_.begin(), old_hello_.begin() + (is_half ? 50 : 0)}, true);
@@ -210,8 +210,8 @@ void Outsider::let_go(std::size_t most_silent, std::size_t most_others) {
   shorten(others_, most_others);
 }
 
-// A task with a secret has one thing to say to those who speak without: that it has one. Any other
-// frame is an answer to somebody who should not get any, be it a refusal.
+// To a peer without TLS, a task with a secret may send only one frame: that it has a secret. Any
+// other frame, a refusal included, is an answer that an unauthenticated peer must not get.
 bool Outsider::was_heard(int fd) {
   std::array<std::byte, 4096> bytes{};
   const ssize_t size = ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);

@@ -1,5 +1,5 @@
-// Somebody who reaches the ports of a run and has not its secret: tries to get in, all the time, in
-// every way but the right one, and counts whether anything did.
+// An attacker that reaches the ports of a run without its secret. It tries all the time, in every
+// way but with the secret, to be accepted, and counts successful attempts.
 #pragma once
 
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ namespace disttf::bench {
 
 class Outsider {
  public:
-  // From now on, at every port of 127.0.0.1 that was not listened at before.
+  // Starts the attack, on every port of 127.0.0.1 that did not listen before.
   Outsider();
   ~Outsider();
   Outsider(const Outsider&) = delete;
@@ -32,7 +32,7 @@ class Outsider {
     std::size_t got_in = 0;    // were heard, or shook hands
     double cpu_seconds = 0;    // its own
   };
-  // Ends it.
+  // Ends the attack.
   [[nodiscard]] Tally end();
 
  private:

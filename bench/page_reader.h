@@ -1,5 +1,5 @@
-// A browser that has the page of a run open, as far as the run can tell: it reads the stream of
-// what changes until that ends.
+// Acts like a browser that shows the page of a run: it reads the stream of updates until the stream
+// ends.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@ namespace disttf::bench {
 
 class PageReader {
  public:
-  // Chooses a port on 127.0.0.1 that is free now, and from then on tries to read there.
+  // Chooses a port on 127.0.0.1 that is free now, and tries to read there from then on.
   PageReader();
   ~PageReader();
   PageReader(const PageReader&) = delete;
   PageReader& operator=(const PageReader&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  // Of the stream, up to now.
+  // Bytes of the stream so far.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -15,7 +15,8 @@
 namespace disttf::bench {
 namespace {
 
-// Of images that have hardly a pixel that is 0, or of the built-in digits, of which most are.
+// Measures the gradient for images with hardly any zero pixels, or for the built-in digits, which
+// have mostly zero pixels.
 void gradient(benchmark::State& state, const std::string& model_name, math::ComputeDtype dtype,
               bool of_digits) {
   math::Model model(bench_model(model_name), kBatch, math::supported_isas().front(), dtype);
@@ -48,8 +49,8 @@ void gradient(benchmark::State& state, const std::string& model_name, math::Comp
   state.SetLabel(floor + model_name);
 }
 
-// A batch whose rows lie anywhere in a set as large as MNIST's, after a gradient; with `expects`
-// the processor was told of them before it.
+// Measures loading a batch whose rows are spread over a set as large as MNIST, after a gradient;
+// with `expects` the rows were prefetched before it.
 void load(benchmark::State& state, bool expects) {
   constexpr std::size_t kRows = 55'000;
   constexpr std::size_t kApart = 31'607;  // has no divisor in common with kRows
@@ -114,7 +115,8 @@ void register_parts() {
           ->UseRealTime();
     }
   }
-  // Most of the time goes by beside what is measured: so many, and not half a second of them.
+  // Setup takes most of the time, so the number of loads is fixed instead of running for half a
+  // second.
   constexpr std::int64_t kLoads = 2000;
   benchmark::RegisterBenchmark("load/anywhere", &load, false)->UseManualTime()->Iterations(kLoads);
   benchmark::RegisterBenchmark("load/expected", &load, true)->UseManualTime()->Iterations(kLoads);

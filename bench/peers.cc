@@ -1,4 +1,4 @@
-// The same job in what most people would use instead, in turn with ours.
+// Compares the job with the same job in widely used frameworks, in turn.
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 namespace disttf::bench {
 namespace {
 
-constexpr int kNotInstalled = 77;  // of the programs in peers/
+constexpr int kNotInstalled = 77;  // exit code of the programs in peers/
 
 // Arguments of `disttf launch`, and of the peer's program.
 struct Comparison {
@@ -39,7 +39,7 @@ const std::array kPeers = {
          {"versus/torch_1_process_2_threads/mlp_100", "--workers 1 --ps 1", "--threads 2"},
          {"versus/torch_ddp_2/mlp_1024", "--workers 2 --ps 1 --hidden_units 1024 --batch_size 128",
           "--ranks 2 --model mlp_1024 --batch_size 128"},
-         // channels_last is the faster of PyTorch's two ways here.
+         // channels_last is the faster of PyTorch's two memory layouts here.
          {"versus/torch_ddp_2/lenet", "--workers 2 --ps 1 --model lenet",
           "--ranks 2 --model lenet --channels_last", 10},
          {"versus/torch_ddp_2/cnn", "--workers 2 --ps 1 --model cnn",
@@ -76,7 +76,7 @@ Result run_peer(const Framework& peer, const std::string& arguments, const JobOp
   return result;
 }
 
-// Why there is nothing to compare with; empty where there is.
+// Returns why the comparison is not possible; empty if it is.
 std::string why_not(const Framework& peer, const JobOptions& options) {
   if (!std::filesystem::exists(options.data_dir + "/train-images-idx3-ubyte.gz")) {
     return "there is no MNIST in " + options.data_dir;

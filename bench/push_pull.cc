@@ -1,4 +1,4 @@
-// One worker's whole conversation with a ps in another process: push, apply, parameters back.
+// Measures one worker's exchange with a ps in another process: push, apply, parameters back.
 #include <array>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace disttf::bench {
 
 void run_push_pull(const JobOptions& options, Reporter& reporter) {
   constexpr int kRoundsPerRepetition = 4;
-  // The smallest vector there is: two variables, of which each begins at 64 bytes.
+  // The smallest parameter vector: two variables, each aligned to 64 bytes.
   const math::ModelSpec smallest{
       .kind = math::ModelKind::kSoftmax, .input = {}, .hidden = {}, .classes = 2};
   const std::array points = {std::pair("128", smallest),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Usage: bench/report.py [--write DOCUMENT] RESULTS.jsonl...
 
-Prints the figures of disttf_bench as Markdown tables, one section for each file and so for each
-machine. A file holds the benchmark's standard output: a line that describes the machine and the run,
-then one JSON object for each figure. With --write the tables replace what lies between the two
+Prints the figures of disttf_bench as Markdown tables, one section for each file, that is, for each
+machine. A file contains the benchmark's standard output: a line that describes the machine and the
+run, then one JSON object for each figure. With --write the tables replace the text between the two
 markers of DOCUMENT.
 """
 import json

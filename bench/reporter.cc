@@ -23,7 +23,7 @@ std::string floor_in(const std::string& label) {
   return label.starts_with(kKey) ? label.substr(kKey.size()) : std::string();
 }
 
-// "push_pull/318144": without what Google Benchmark adds about how it was measured.
+// Returns a name such as "push_pull/318144", without Google Benchmark's suffixes.
 std::string name_of(const benchmark::BenchmarkReporter::Run& run) {
   const auto& name = run.run_name;
   return name.args.empty() ? name.function_name : name.function_name + "/" + name.args;
@@ -47,7 +47,7 @@ bool Reporter::ReportContext(const Context& context) {
       {"optimized", kOptimized}};
   std::printf("%s\n", line.dump().c_str());
   if (!kOptimized) {
-    std::fputs("This is not an optimised build: its figures mean nothing.\n", stderr);
+    std::fputs("This build is not optimised: its figures mean nothing.\n", stderr);
   }
   return true;
 }

@@ -1,10 +1,10 @@
 // Prints each benchmark as a line for people, beside its floor, and as one JSON line for scripts.
 //
-// A benchmark names its floor in its label, "floor=NAME": what the same bytes or the same products
-// cost with nothing of disttf around them. A ratio is of medians over the repetitions of one run
-// of the program: figures of two runs are not comparable on a machine that others use too. Where
-// the two sides ran in pairs it is the median over the pairs: what else the machine did meanwhile
-// weighs on both of a pair.
+// A benchmark names its floor in its label, "floor=NAME": the cost of the same bytes or the same
+// products without disttf. A ratio compares medians over the repetitions of one run of the program;
+// figures of two runs are not comparable on a shared machine. If the two sides ran in pairs, the
+// ratio is the median over the pairs, because other load on the machine affects both sides of a
+// pair.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -32,14 +32,15 @@ class Reporter final : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context& context) override;     // NOLINT(readability-identifier-naming)
   void ReportRuns(const std::vector<Run>& runs) override;  // NOLINT(readability-identifier-naming)
 
-  // Prints it at once; its floor must have been added before.
+  // Prints the figure at once. REQUIRES: its floor was added before.
   void add(const Figure& figure);
 
  private:
   std::map<std::string, Figure> figures_;
 };
 
-// The middle one; the mean of the two middle ones of an even number. REQUIRES: not empty.
+// Returns the median; for an even number of values, the mean of the two middle ones. REQUIRES: not
+// empty.
 [[nodiscard]] double median(std::vector<double> values);
 
 }  // namespace disttf::bench

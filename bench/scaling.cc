@@ -1,5 +1,5 @@
-// What a synchronous step costs as a cluster grows: more parameters, more ps, more workers. Nobody
-// computes a gradient, so nothing hides what is per byte, per ps and per worker.
+// Measures a synchronous step as a cluster grows: more parameters, more ps, more workers. No
+// gradient is computed, so the cost per byte, per ps and per worker is visible.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,7 +14,7 @@
 namespace disttf::bench {
 namespace {
 
-// What grows, and a point of it.
+// A growing dimension, and the points on it.
 struct Curve {
   const char* name;
   const char* unit;  // what the cost is divided by
@@ -42,8 +42,8 @@ const std::array kCurves = {
         [](std::size_t size) { return ClusterShape{.model = model_of(10'000), .workers = size}; }},
 };
 
-// A straight line has the same cost for every further unit, wherever on it; beyond a knee it costs
-// more, and the cost per unit begins to rise again.
+// Computes the cost of each additional unit. It is constant on a straight line; beyond a knee it
+// rises.
 std::map<std::string, double> per_unit(const Curve& curve, std::size_t point,
                                        const std::vector<double>& medians) {
   const auto units = [&](std::size_t index) {
@@ -60,7 +60,8 @@ std::map<std::string, double> per_unit(const Curve& curve, std::size_t point,
   return costs;
 }
 
-// All points of a curve, of which each is compared with the one before, or none.
+// Returns whether the curve is wanted: all of its points, because each is compared with the
+// previous one.
 bool is_wanted(const Curve& curve, const JobOptions& options) {
   return std::ranges::any_of(curve.sizes, [&](std::size_t size) {
     const std::string name = std::string(curve.name) + "/" + std::to_string(size);

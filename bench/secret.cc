@@ -1,6 +1,6 @@
-// What a secret costs: over shared memory, where tensors are not encrypted, next to nothing; over
-// TLS what the cipher takes for the bytes of a step, each four times: encrypted and decrypted on
-// the way to the ps, and on the way back.
+// Measures the cost of a secret. Over shared memory tensors are not encrypted, so it is close to
+// zero. Over TLS it is the cipher's time for the bytes of a step, each four times: encrypted and
+// decrypted on the way to the ps, and on the way back.
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t kTag = 16;
 constexpr const char* kSecret = "a secret that only this benchmark has, and nobody needs";
 
-// AES-128-GCM over a vector as TLS 1.3 cuts it into records, and back; one after the other on one
-// core, with nothing around it.
+// AES-128-GCM over a vector, in records as in TLS 1.3, and decryption; one after the other on one
+// core, without transport.
 class CipherPasses {
  public:
   explicit CipherPasses(std::size_t bytes)
@@ -44,7 +44,7 @@ class CipherPasses {
   CipherPasses(const CipherPasses&) = delete;
   CipherPasses& operator=(const CipherPasses&) = delete;
 
-  // There and back again.
+  // Encrypts and decrypts the vector.
   void step() {
     for (int direction = 0; direction < 2; ++direction) {
       pass(true, plain_, secret_);
@@ -105,8 +105,8 @@ double median_of_pairs(const Side& one, const Side& other, const Side* added = n
   return median(ratios);
 }
 
-// By processes that begin anew for each repetition: where their memory lies in the caches makes a
-// third of the figure, and stays as it is while they live.
+// Starts new processes for each repetition: the cache placement of their memory accounts for a
+// third of the figure, and does not change while they live.
 std::vector<Side> measure_exchange(const math::ModelSpec& model, const JobOptions& options) {
   constexpr int kRoundsOfOne = 4;
   const ClusterShape shape{.model = model};
@@ -161,7 +161,7 @@ const std::array kSecretJobs = {
     SecretJob{"secret/tcp_int8/mlp_1024", kWideFlags + " --transport tcp --wire_dtype int8"},
 };
 
-// The run with somebody who tries to get in, and without, in turn; over TLS both.
+// Measures the run with and without an attacker, in turn, both over TLS.
 void run_outsider(const JobOptions& options, Reporter& reporter) {
   constexpr int kLonger = 5;  // than others: by then all the silent connections are there
   JobOptions longer = options;
@@ -184,8 +184,8 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
       (plain ? without : with).add(result);
       if (plain) continue;
       const Outsider::Tally tally = outsider->end();
-      if (tally.got_in != 0) throw std::runtime_error(name + ": somebody got in");
-      if (tally.attempts == 0 && !options.quick) throw std::runtime_error(name + ": nobody tried");
+      if (tally.got_in != 0) throw std::runtime_error(name + ": an attacker was accepted");
+      if (tally.attempts == 0 && !options.quick) throw std::runtime_error(name + ": no attack was attempted");
       all.attempts += tally.attempts;
       all.silent += tally.silent;
       all.cpu_seconds += tally.cpu_seconds;
@@ -197,7 +197,8 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
   figure.ratio = ratio_of_pairs(with.rates, without.rates);
   figure.extras["attempts_per_second"] = static_cast<double>(all.attempts) / seconds;
   figure.extras["silent_connections"] = static_cast<double>(all.silent) / options.repetitions;
-  // On this machine it also takes processors from the run, as it would not from elsewhere.
+  // The attacker on this machine also takes processor time from the run, unlike one on another
+  // machine.
   const double share =
       all.cpu_seconds / seconds / std::max(1U, std::thread::hardware_concurrency());
   figure.extras["outsiders_cpu_share"] = share;

@@ -1,5 +1,5 @@
-// `disttf serve` under load, beside the bare HTTP service that answers as many bytes, and beside
-// onnxruntime behind uvicorn, which answers the same questions with the same model.
+// Measures `disttf serve` under load, beside a bare HTTP service that answers with as many bytes,
+// and beside onnxruntime behind uvicorn, which answers the same requests with the same model.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,13 +34,14 @@ namespace {
 
 constexpr std::size_t kServedPixels = 784;
 constexpr std::array<std::size_t, 3> kLoads = {1, 16, 64};  // connections
-constexpr int kPythonLacks = 77;                            // of the programs in peers/
+constexpr int kPythonLacks = 77;                            // exit code of the programs in peers/
 
 std::string threads_text() {
   return std::to_string(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-// A checkpoint of a model of 784-100-10 as it begins: what its numbers are costs nothing.
+// Saves a checkpoint of an untrained 784-100-10 model: the values of its weights do not affect the
+// time.
 void save_model(const std::string& folder) {
   roles::RunConfig config;
   config.dataset = "bench";
@@ -84,7 +85,7 @@ std::string tensor_request() {
               head + pixel_bytes());
 }
 
-// A question in one form, to whoever answers it.
+// A request in one form, for any of the servers.
 struct ServedForm {
   std::string name;
   std::string ours;
@@ -99,7 +100,7 @@ std::vector<ServedForm> served_forms() {
       {.name = "binary", .ours = tensor_request(), .theirs = post("/bytes", {}, pixel_bytes())}};
 }
 
-// The bare service: of each request's answer it knows but the length.
+// The bare service: all of its responses have the same length and no meaning.
 class FixedAnswer final : public net::HttpServiceHandler {
  public:
   explicit FixedAnswer(std::size_t bytes) : reply_{.body = std::string(bytes, '0')} {}
@@ -134,7 +135,7 @@ std::uint16_t unused_port() {
       .port();
 }
 
-// A server that dies with this object, and that answers by the time that there is one.
+// A server that dies with this object. Its constructor returns when the server answers.
 class LoadedServer {
  public:
   LoadedServer(std::uint16_t port, pid_t pid, const std::string& request)
@@ -168,7 +169,7 @@ pid_t start_serve(const std::string& folder, std::uint16_t port) {
                         "--threads=" + threads_text()});
 }
 
-// One of those that take turns.
+// One of the servers that are measured in turn.
 struct LoadSide {
   std::string name;
   std::uint16_t port = 0;
@@ -205,7 +206,7 @@ double rate_to(const LoadSide& side, const LoadSide& floor) {
   return ratio_of_pairs(own, beside);
 }
 
-// The floors first.
+// Measures in turn, the floors first.
 void take_turns(std::deque<LoadSide> sides, std::size_t connections, const JobOptions& options,
                 Reporter& reporter) {
   const std::chrono::milliseconds time(options.quick ? 20 : 1000);
@@ -225,7 +226,7 @@ void take_turns(std::deque<LoadSide> sides, std::size_t connections, const JobOp
   }
 }
 
-// What the answers cost without HTTP: one image after the other, on one core.
+// Measures the answers without HTTP: one image after the other, on one core.
 void add_inference(const JobOptions& options, Reporter& reporter) {
   const math::ModelSpec spec = bench_model("mlp_100");
   math::Model model(spec, math::Model::kInferredPanelRows, math::supported_isas().front());
@@ -244,7 +245,7 @@ void add_inference(const JobOptions& options, Reporter& reporter) {
     rates.push_back(images / took.count());
   }
   if (!std::isfinite(outputs.front())) {
-    throw std::runtime_error("what the model says is no number");
+    throw std::runtime_error("the model's output is not a number");
   }
   reporter.add({.name = "serve/infer",
                 .median = median(rates),
@@ -259,7 +260,7 @@ std::string python_command(const JobOptions& options) {
   return options.python + " " DISTTF_SOURCE_DIR "/bench/peers/onnx_uvicorn.py";
 }
 
-// nullptr: this Python has not what it takes, and that was said.
+// Starts the peer. Returns nullptr, after printing why, if this Python lacks a package.
 std::unique_ptr<LoadedServer> start_python(const std::string& folder, const JobOptions& options) {
   int exit_code = 0;
   std::string output = output_of(python_command(options) + " --help", &exit_code);
@@ -290,7 +291,7 @@ std::string point_of(const ServedForm& form, std::size_t connections) {
   return form.name + "/" + std::to_string(connections);
 }
 
-// Whether a figure is asked for that takes a server.
+// Returns whether any wanted figure needs a server.
 bool wants_any(const JobOptions& options) {
   for (const ServedForm& form : served_forms()) {
     for (const std::size_t connections : kLoads) {

@@ -12,10 +12,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
-// Of one side, before the next has its turn: long enough that the cores are awake for most of it.
+// The time of one side before the next side's turn: long enough that the cores are awake for most
+// of it.
 constexpr std::chrono::milliseconds kRound{100};
 
-// us a step.
+// Returns microseconds per step.
 double run_round(const Runner& runner, bool quick) {
   const auto begin = Clock::now();
   std::size_t steps = 0;
@@ -26,7 +27,7 @@ double run_round(const Runner& runner, bool quick) {
   return Microseconds(Clock::now() - begin).count() / static_cast<double>(steps);
 }
 
-// Bytes that a process may still take without another losing some.
+// Returns the bytes that a process may take without causing another process to lose memory.
 std::size_t available_memory() {
   std::ifstream file("/proc/meminfo");
   std::string word;

@@ -1,5 +1,5 @@
-// A synchronous step over both transports beside the raw exchange of the same bytes between as many
-// processes, in turn.
+// Measures a synchronous step over both transports beside the raw exchange of the same bytes
+// between as many processes, in turn.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace disttf::bench {
 
-// What a side does again and again, and why it did not come to what it should, if it did not.
+// The repeated operation of a side, and why its result was wrong, if it was.
 struct Runner {
   const char* name;
   std::function<void()> step;
@@ -27,7 +27,7 @@ Runner runner_of(const char* name, Exchanger& exchanger) {
       .name = name, .step = [&] { exchanger.step(); }, .fault = [&] { return exchanger.fault(); }};
 }
 
-// What one side took.
+// The measured times of one side.
 struct Side {
   std::string name;            // the first is the floor of the others: "raw" beside "tcp"
   std::vector<double> times;   // us a step: the mean of each round
@@ -37,16 +37,16 @@ struct Side {
   [[nodiscard]] Figure figure(const std::string& own_name, const std::string& floor) const;
 };
 
-// Whether the memory that is free holds all sides' processes.
+// Returns whether the free memory holds the processes of all sides.
 [[nodiscard]] bool fits(const ClusterShape& shape);
 
-// In turns of 100 ms; the first is the floor. `quick`: one step a round. Throws std::runtime_error
-// when a side has a fault.
+// Measures in turns of 100 ms; the first runner is the floor. `quick`: one step per round. Throws
+// std::runtime_error if a side has a fault.
 [[nodiscard]] std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds,
                                                 bool quick);
 
-// The raw side first. `quick`: one step a round. Throws std::runtime_error when a side does not
-// come to what it should.
+// Measures the raw side first. `quick`: one step per round. Throws std::runtime_error if a side's
+// result is wrong.
 [[nodiscard]] std::vector<Side> measure_sides(const ClusterShape& shape, int rounds, bool quick);
 
 }  // namespace disttf::bench

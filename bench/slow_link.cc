@@ -1,5 +1,5 @@
-// What --wire_dtype and --compress gain where the link is slow: two workers and a ps, between them
-// a cable of 100 Mbit/s each way, and the time until the test accuracy is 97 %.
+// Measures the gain of --wire_dtype and --compress on a slow link: two workers and a ps, a link of
+// 100 Mbit/s in each direction between them, and the time until the test accuracy is 97 %.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -18,8 +18,8 @@ namespace disttf::bench {
 namespace {
 
 constexpr double kWanted = 0.97;
-// An evaluation takes as long as one of the shortest steps, so seldom that it weighs little, and
-// often enough to tell when 97 % was reached to a twentieth of the time.
+// An evaluation takes as long as one of the shortest steps. Every 20 steps it costs little, and
+// gives the time at which 97 % was reached to a twentieth.
 constexpr const char* kEvaluations = " --eval_every=20";
 
 struct Form {
@@ -43,7 +43,7 @@ struct Run {
   double bytes_per_step = 0;
 };
 
-// Reads what the chief prints, when it prints it.
+// Reads the chief's output line by line as it is printed.
 void follow(const std::string& command, Run& run) {
   const auto begin = std::chrono::steady_clock::now();
   std::FILE* pipe = popen(command.c_str(), "r");
@@ -73,13 +73,13 @@ void follow(const std::string& command, Run& run) {
   }
 }
 
-// That have crossed it so far, both ways.
+// Returns the bytes that have crossed the link so far, in both directions.
 double bytes_over(const NetworkSpaces& cable) {
   return cable.received_by("ps") + cable.sent_by("ps");
 }
 
-// Namespaces of the network alone: without being told, the tasks would find that they can share
-// memory.
+// Only the network is namespaced, so the transport must be given: the tasks would otherwise find
+// that they can share memory.
 Run run_form(const NetworkSpaces& cable, const Form& form, const JobOptions& options) {
   const std::string common = " --insecure --transport=tcp --ps_hosts=" + cable.address_of("ps") +
                              ":2222 --worker_hosts=" + cable.address_of("workers") + ":2223," +

@@ -1,4 +1,5 @@
-// How long a run takes besides its steps: until the first one is applied, and after the last.
+// Measures the time of a run outside of its steps: until the first step is applied, and after the
+// last.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct StartAndEnd {
   double end = 0;         // seconds from the last step to the end of all of its processes
 };
 
-// Of ten steps, the chief says of each when it has its result.
+// Runs ten steps; the chief logs the result of each.
 StartAndEnd timed_launch(const std::string& command) {
   const Clock::time_point begin = Clock::now();
   std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
@@ -57,7 +58,7 @@ StartAndEnd timed_launch(const std::string& command) {
   return times;
 }
 
-// So many processes of the file that say what they are and end.
+// Starts that many processes of disttf that print their version and exit. Returns the time.
 double run_processes(int count) {
   const std::string command = "for i in $(seq " + std::to_string(count) + "); do " +
                               disttf_program() + " --version & done; wait";

@@ -1,6 +1,6 @@
-// What the fixed order of sums costs a ps: a Shard that keeps the gradients and adds them as a tree
-// over the ranks, beside the same kernels that add each gradient as it arrives and keep only the
-// sum.
+// Measures the cost of a fixed order of sums on a ps: a Shard that keeps the gradients and adds
+// them as a tree over the ranks, beside the same kernels that add each gradient as it arrives and
+// keep only the sum.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,11 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
-// Ranks in the order in which their gradients arrive.
+// The order in which the ranks' gradients arrive.
 using Arrivals = std::vector<std::size_t>;
 
-// What a step of a ps costs from the first byte of the first gradient on. A copy stands for what
-// the kernel does when a gradient is received.
+// The time of a step of a ps from the first byte of the first gradient on. A copy stands in for the
+// kernel's work when a gradient is received.
 struct StepTime {
   Microseconds all{};
   Microseconds after_last{};  // from the last gradient's arrival on: everybody waits for this
@@ -134,7 +134,7 @@ class OnArrival {
   std::uint64_t step_ = 0;
 };
 
-// The means of each round's steps.
+// The mean step times of each round.
 class Rounds {
  public:
   template <typename Side>
@@ -150,7 +150,7 @@ class Rounds {
     after_last_.push_back(sum.after_last.count() / kSteps);
   }
 
-  // `base`: the rounds beside these, named `floor`; null: these are a floor.
+  // `base`: the rounds of the paired floor, named `floor`; null: these rounds are a floor.
   [[nodiscard]] Figure figure(const std::string& name, const std::string& floor = {},
                               const Rounds* base = nullptr) const {
     return {.name = name,
@@ -173,20 +173,20 @@ class Rounds {
   std::vector<double> after_last_;
 };
 
-// Else the sides are not doing the same work.
+// Throws unless both sides computed the same result.
 void expect_same(std::span<const float> left, std::span<const float> right) {
   if (std::memcmp(left.data(), right.data(), left.size_bytes()) != 0) {
-    throw std::runtime_error("sums of two orders of arrival do not come to the same parameters");
+    throw std::runtime_error("parameters differ between two orders of arrival");
   }
 }
 
-// One after the other or as a tree: the same but for the rounding.
+// The order of additions differs, so results are equal except for rounding.
 void expect_close(std::span<const float> left, std::span<const float> right) {
   const auto is_far = [](float a, float b) {
     return !(std::abs(a - b) <= 1e-3F * (std::abs(a) + std::abs(b)) + 1e-4F);
   };
   if (std::ranges::mismatch(left, right, std::not_fn(is_far)).in1 != left.end()) {
-    throw std::runtime_error("sums by rank and on arrival do not come to the same parameters");
+    throw std::runtime_error("parameters differ between sums by rank and on arrival");
   }
 }
 

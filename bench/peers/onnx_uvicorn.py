@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""A model of 784 pixels as most people would serve it: onnxruntime behind uvicorn, a bare ASGI application.
+"""Serves a model of 784 pixels in a common way: onnxruntime behind uvicorn, a bare ASGI application.
 
-POST /v1/models/...:predict takes {"instances": [[784 numbers], ...]} and answers {"predictions": [...]};
-POST /bytes takes 784 bytes and answers as many float32 as there are classes. Exits with 77 where a package is
-missing.
+POST /v1/models/...:predict takes {"instances": [[784 numbers], ...]} and returns {"predictions": [...]};
+POST /bytes takes 784 bytes and returns one float32 for each class. Exits with 77 if a package is missing.
 """
 import argparse
 import json
@@ -18,7 +17,7 @@ except ImportError as missing:
     print(f"{sys.executable} lacks a package: {missing}")
     sys.exit(77)
 
-MODEL = "DISTTF_BENCH_MODEL"  # how the workers, processes of their own, learn which file it is
+MODEL = "DISTTF_BENCH_MODEL"  # the environment variable that tells worker processes the model file
 JSON = [(b"content-type", b"application/json")]
 BYTES = [(b"content-type", b"application/octet-stream")]
 

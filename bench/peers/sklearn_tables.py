@@ -1,12 +1,11 @@
-"""Tables: disttf's mlp beside scikit-learn's of the same shape, on scikit-learn's own data.
+"""Compares disttf's mlp with scikit-learn's of the same shape, on scikit-learn's tables.
 
     python3 sklearn_tables.py --disttf build/release/disttf --splits 10
 
 For each table and split both train on the same rows: one hidden layer of 100 with ReLU, adam at
-0.001, batches of 32 (disttf: two workers, 16 each), 60 epochs, numbers less their mean over their
-deviation. Prints a line for each table: mean and deviation over the splits of the accuracy on the
-test rows, or of the mean absolute error. Exit code 77 and a sentence where scikit-learn is not
-installed.
+0.001, batches of 32 (disttf: two workers, 16 each), 60 epochs, standardized columns. Prints a line
+for each table: mean and standard deviation over the splits of the accuracy on the test rows, or of
+the mean absolute error. Exits with 77 and a message if scikit-learn is not installed.
 """
 
 import argparse

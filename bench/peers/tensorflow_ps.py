@@ -1,11 +1,11 @@
-"""The job of bench/job.cc in TensorFlow, deployed as the tutorials do it: what disttf replaces.
+"""Runs the job of bench/job.cc in TensorFlow, deployed as in its tutorials, which disttf replaces.
 
     python3 tensorflow_ps.py --data_dir DIR --workers 2 --model mlp_100 --steps 2000
 
 The same model, optimizer, batch and split of the data as `disttf launch`, with tf.compat.v1:
 between-graph replication, one parameter server and the workers as processes of their own on
-127.0.0.1, SyncReplicasOptimizer or, with --async, none. The training set lies in memory as floats
-before the time starts. Prints one JSON object; exit code 77 and a sentence where TensorFlow is not
+127.0.0.1, SyncReplicasOptimizer or, with --async, none. The training set is in memory as floats
+before the measurement starts. Prints one JSON object; exits with 77 and a message if TensorFlow is not
 installed.
 """
 
@@ -20,7 +20,7 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-TRAIN_ROWS = 55000  # of 60 000: as read_data_sets splits them
+TRAIN_ROWS = 55000  # of 60 000: the split of read_data_sets
 WARM_UP_STEPS = 100
 
 try:
@@ -112,7 +112,7 @@ def run_worker(arguments, cluster, index, initialized, result):
         rate = train(arguments, index, graph, session)
         if index == 0:
             images, labels = read_set(arguments.data_dir, "t10k", 10000)
-            # Not through the hooks: they would wait for a step of all.
+            # Bypasses the hooks, which would wait for a step of all workers.
             accuracy = session._tf_sess().run(
                 graph.correct, {graph.images: images, graph.labels: labels})
             result.put((rate, float(accuracy)))

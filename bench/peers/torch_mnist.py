@@ -1,11 +1,11 @@
-"""The job of bench/job.cc in PyTorch: what most people would use instead of disttf.
+"""Runs the job of bench/job.cc in PyTorch, the most common alternative to disttf.
 
     python3 torch_mnist.py --data_dir DIR --ranks 2 --model lenet --steps 2000
 
 The same model, optimizer, batch and split of the data as `disttf launch`, in one process
 (--ranks 1) or as DistributedDataParallel over gloo on 127.0.0.1 (--ranks 2 and more, a process and
-a thread each). The training set lies in memory as floats before the time starts. Prints one JSON
-object; exit code 77 and a sentence where PyTorch is not installed.
+a thread each). The training set is in memory as floats before the measurement starts. Prints one JSON
+object; exits with 77 and a message if PyTorch is not installed.
 """
 
 import argparse
@@ -25,7 +25,7 @@ except ImportError as error:
     print(f"PyTorch cannot be imported: {error}")
     sys.exit(77)
 
-TRAIN_ROWS = 55000  # of 60 000: as read_data_sets splits them
+TRAIN_ROWS = 55000  # of 60 000: the split of read_data_sets
 WARM_UP_STEPS = 100
 
 
@@ -46,8 +46,8 @@ def convolution(inputs, channels, kernel, *between):
             torch.nn.ReLU()]
 
 
-# The layers of math/model_spec.cc, and of small_cnn.toml. Images have the shape that PyTorch wants,
-# channels first.
+# The layers of math/model_spec.cc and of small_cnn.toml. Images have PyTorch's shape, channels
+# first.
 def layers_of(kind):
     linear, image = torch.nn.Linear, torch.nn.Unflatten(1, (1, 28, 28))
     if kind == "softmax":
@@ -88,13 +88,14 @@ def accuracy_of(model, directory):
     images, labels = read_set(directory, "t10k", 10000)
     model.eval()
     with torch.no_grad():
-        # In pieces: what lenet makes of all of them at once would be a gigabyte.
+        # Evaluates in pieces: lenet's activations for all images at once would take a gigabyte.
         guesses = torch.cat([model(piece).argmax(1) for piece in images.split(1000)])
     return (guesses == labels).float().mean().item()
 
 
 def train(rank, arguments, port, result):
-    # Each rank drops other units. Weights are sent by rank 0, and the order is the same everywhere.
+    # Each rank drops different units. Rank 0 broadcasts the weights; the order of images is the
+    # same on all ranks.
     torch.manual_seed(1 + rank)
     shuffle = torch.Generator().manual_seed(1)
     torch.set_num_threads(arguments.threads)
@@ -152,7 +153,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.steps <= WARM_UP_STEPS:
         parser.error(f"--steps: {arguments.steps} is not allowed, it must be above {WARM_UP_STEPS}")
-    # Not every BLAS asks PyTorch how many threads it may use.
+    # Some BLAS libraries ignore PyTorch's setting of the number of threads.
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     spawn = torch.multiprocessing.get_context("spawn")
     result = spawn.SimpleQueue()
