@@ -1,4 +1,5 @@
-// disttf_bench: measures each figure beside its floor, a lower bound. bench/benchmarks.h lists them.
+// disttf_bench: measures each figure beside its floor, a lower bound. bench/benchmarks.h lists
+// them.
 //
 //   disttf_bench [--benchmark_filter=REGEX] [--repetitions=N] [--data_dir=DIR] [--dataset=NAME]
 //                [--train_steps=N] [--no_jobs] [--python=PROGRAM] [--no_peers]
@@ -6,7 +7,8 @@
 //                [--benchmark_list_tests]
 //
 // --benchmark_filter: runs figures whose names match, and those measured together with them (for
-// scaling, the whole curve). --benchmark_list_tests: lists the single-threaded figures, runs nothing.
+// scaling, the whole curve). --benchmark_list_tests: lists the single-threaded figures, runs
+// nothing.
 // --secret: measures only the cost of a secret.
 // --quick: runs everything once and briefly, as a test; the figures mean nothing.
 // Standard output: one JSON line for each figure. Standard error: the same for people.
@@ -35,9 +37,9 @@ bool take(std::string_view argument, std::string_view name, std::string& value) 
   return true;
 }
 
-// This program links the C library dynamically, unlike disttf, so math/large_copies.h has no effect.
-// It requests the same setting through GLIBC_TUNABLES and starts itself again. If GLIBC_TUNABLES is
-// already set, it measures with that value.
+// This program links the C library dynamically, unlike disttf, so math/large_copies.h has no
+// effect. It requests the same setting through GLIBC_TUNABLES and starts itself again. If
+// GLIBC_TUNABLES is already set, it measures with that value.
 void copy_as_disttf_does(char** argv) {
   constexpr const char* kTunables = "GLIBC_TUNABLES";
   constexpr const char* kNever = "glibc.cpu.x86_rep_movsb_threshold=0x7fffffffffffffff";
