@@ -20,24 +20,21 @@
 //   serve/infer                     the same answers without HTTP, one after the other, one core
 //   slow_link/FORM                  seconds to 97 % over a link of 100 Mbit/s; floor: f32
 //   many_hosts/HOSTSxWORKERS        bytes that a ps receives in a step, over links of 1 Gbit/s;
-//   floor:
-//                                   each worker pushes its own gradient
+//                                   floor: each worker pushes its own gradient
 //   versus/PEER/MODEL               the job                            floor: the same in the peer
 //   versus/uvicorn/FORM/CONNECTIONS the service                        floor: onnxruntime behind
 //                                   uvicorn, the same model
 //   secret/exchange/BYTES/SIDE      one exchange with a ps over TLS    floor: the same over tcp;
 //                                   also reported: the cipher's own passes
 //   secret/TRANSPORT/MODEL          the job with a secret; floor: the same without it
-//   secret/outsider/MODEL           the job over TLS during an attack without the secret; floor:
-//   the
-//                                   same without an attack
+//   secret/outsider/MODEL           the job over TLS during an attack without the secret;
+//                                   floor: the same without an attack
 //   price/WHAT                      2 workers and 1 ps with a feature; floor: the same without it
 //   busy/WHAT                       the job over shared memory beside busy loops, or with more
 //                                   tasks than processors; floor: the same over tcp
 //   start/CLUSTER                   seconds from `disttf launch` to the first step
 //   end/CLUSTER                     seconds from the last step to the end of the last process;
-//   floor of
-//                                   both: as many processes that do nothing
+//                                   floor of both: as many processes that do nothing
 #pragma once
 
 #include <array>

@@ -185,8 +185,7 @@ void run_outsider(const JobOptions& options, Reporter& reporter) {
       if (plain) continue;
       const Outsider::Tally tally = outsider->end();
       if (tally.got_in != 0) throw std::runtime_error(name + ": an attacker was accepted");
-      if (tally.attempts == 0 && !options.quick)
-        throw std::runtime_error(name + ": no attack was attempted");
+      if (tally.attempts == 0 && !options.quick) throw std::runtime_error(name + ": no attempts");
       all.attempts += tally.attempts;
       all.silent += tally.silent;
       all.cpu_seconds += tally.cpu_seconds;
