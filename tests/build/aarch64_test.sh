@@ -1,15 +1,15 @@
 #!/bin/bash
 # Usage: aarch64_test.sh BUILD_AARCH64 BUILD_X86_64
 #
-# What is compiled for aarch64, run by qemu's emulation of such a processor, computes the same bits as what
-# is compiled for x86-64 does on this machine, which must have AVX2:
+# The aarch64 build, run under qemu's emulation, computes results that are bit-identical to those of the x86-64 build
+# on this machine, which must have AVX2:
 #
-#   losses' gradients, and all that they come of, of models with each kind of layer, whose products are chains of
+#   losses' gradients, and all intermediate results, of models with each kind of layer, whose products are chains of
 #   fused multiply-adds on both;
-#   the weights of a run, of a ps and two workers with a secret, on the digits that are in the file; on half of the
-#   way there it saves a checkpoint, which the file for x86-64 goes on from to the same weights.
+#   the weights of a run of a ps and two workers with a secret, on the built-in digits. Halfway the run saves a
+#   checkpoint, from which the x86-64 build reaches the same weights.
 #
-# Exit code 77, and why, where there is no emulation. `make aarch64` builds both and runs this.
+# Exits with 77, and says why, if the emulator is missing. `make aarch64` builds both and runs this.
 set -euo pipefail
 
 arm=$(realpath "$1") x86=$(realpath "$2")
@@ -20,7 +20,7 @@ readonly folder
 clean_up() {
   local tasks
   tasks=$(jobs -p)
-  # shellcheck disable=SC2086  # several
+  # shellcheck disable=SC2086  # several process ids
   [ -z "$tasks" ] || kill -9 $tasks 2>/dev/null || true
   rm -rf "$folder"
 }
@@ -33,8 +33,8 @@ gradients() {
   "$x86/tests/math/math_gradient_files" "$folder/x86-64"
   diff -rq "$folder/aarch64" "$folder/x86-64"
   arrays=$(find "$folder/aarch64" -name '*.npy' | wc -l)
-  [ "$arrays" -gt 0 ] || { echo "There are no arrays to compare."; exit 1; }
-  echo "The same bits: $arrays arrays, gradients among them."
+  [ "$arrays" -gt 0 ] || { echo "The builds wrote no arrays to compare."; exit 1; }
+  echo "Bit-identical: $arrays arrays, gradients among them."
 }
 
 free_ports() {
@@ -44,7 +44,8 @@ for each in sockets: each.bind(("127.0.0.1", 0))
 print(*(each.getsockname()[1] for each in sockets))'
 }
 
-# Its tasks one by one: a launch would start the file itself, which this machine cannot run.
+# Starts the tasks one by one: a launch would execute the file itself, which this machine cannot
+# run.
 emulated_run() {
   local ps first second hosts
   read -r ps first second < <(free_ports)
@@ -59,7 +60,7 @@ emulated_run() {
   unset DISTTF_SECRET
 }
 
-# weights_of LOG: their hash.
+# weights_of LOG: prints the hash of the weights.
 weights_of() { grep -h '^Weights SHA-256: ' "$1" || { cat "$1" >&2 && return 1; }; }
 
 x86_run() {

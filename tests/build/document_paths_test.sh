@@ -1,10 +1,11 @@
 #!/bin/bash
-# Every source file that the developers' documents name exists, from the root or from roles/: a path in backticks with a slash and an
-# ending, `math/layers/registry.cc`, also with several endings, `net/wire/messages.{h,cc}`. Paths with a
-# placeholder in capitals (`NAME`, `FILE`), a `*` or a `<` are patterns, not files; below build/ and ~/ lies what is made.
+# Every source file that the developers' documents name exists, relative to the root, to roles/ or to the document: a path
+# in backticks with a slash and an extension, `math/layers/registry.cc`, also with several extensions,
+# `net/wire/messages.{h,cc}`. Paths with a placeholder in capitals (`NAME`, `FILE`), a `*` or a `<` are patterns, not
+# files. Paths below build/ and ~/ are generated files.
 set -euo pipefail
 
-# missing ROOT DOCUMENT...: prints `DOCUMENT: PATH` for each that is missing.
+# missing ROOT DOCUMENT...: prints `DOCUMENT: PATH` for each missing file.
 missing() {
   local root=$1 document path each
   for document in "${@:2}"; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: examples_test.sh DISTTF
 #
-# The commands of examples/README.md and what they print, in a folder that has the examples alone. Flags
-# for small machines are added: the result is not looked at closely.
+# Runs the commands of examples/README.md in a folder that contains only the examples, and checks their output.
+# Adds flags for small machines, so the exact result is not checked.
 set -euo pipefail
 
 disttf=$1
@@ -13,7 +13,7 @@ mapfile -t commands < <(sed -n 's|^    build/release/disttf ||p' examples/README
 [ "${#commands[@]}" -ge 4 ] || { echo "examples/README.md has only ${#commands[@]} commands"; exit 1; }
 cd "$scratch"
 for command in "${commands[@]}"; do
-  # shellcheck disable=SC2086  # words
+  # shellcheck disable=SC2086  # several words
   "$disttf" $command </dev/null >>said 2>log || { cat log said; echo "failed: disttf $command"; exit 1; }
 done
 for line in '^iris: 150 rows of 4 numbers, 3 classes in column species' '^iris accuracy: ' \

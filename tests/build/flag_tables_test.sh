@@ -2,16 +2,16 @@
 # Usage: flag_tables_test.sh FILE
 #
 # The flag tables of docs/flags.md and `FILE COMMAND --help-all` list the same flags with the same
-# defaults, and what the documents call a flag is one. (That the tables are what the flags' own
-# descriptions make, tests/main/flag_document_test.cc sees to; here no command may be missing.)
+# defaults, and every flag that the documents mention exists. (tests/main/flag_document_test.cc checks that
+# the tables match the flags' descriptions; this test checks that no command is missing.)
 set -euo pipefail
 
 readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve doctor render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
-# Understood, but not listed by any command's --help: it needs no command.
+# Flags that work without a command, so no command's --help lists them.
 readonly unlisted=(--version)
 
-# flags_of_help < HELP: a line `NAME DEFAULT` for every name that an entry has. An entry is
-# "  -s,--ps N:1..1000=1   What it is"; the description may stand on the next line.
+# flags_of_help < HELP: prints a line `NAME DEFAULT` for every name of an entry. An entry is "
+# -s,--ps N:1..1000=1   What it is"; the description may be on the next line.
 flags_of_help() {
   awk '/^  -/ {
     sub(/^  /, ""); sub(/  +.*/, "")
@@ -23,7 +23,7 @@ flags_of_help() {
   }'
 }
 
-# flags_of_tables < MARKDOWN: the same of the rows "| `--ps`, `-s` | `1` | What it is |".
+# flags_of_tables < MARKDOWN: prints the same for the rows "| `--ps`, `-s` | `1` | What it is |".
 flags_of_tables() {
   awk -F '|' '/^\| `-/ {
     default_value = ""
@@ -33,10 +33,10 @@ flags_of_tables() {
   }'
 }
 
-# mentions < MARKDOWN: the flags that running text quotes: `--ps`, `--ps 2`, `--ps=2`.
+# mentions < MARKDOWN: prints the flags that running text quotes: `--ps`, `--ps 2`, `--ps=2`.
 mentions() { grep -oE '`--[a-z_]+' | tr -d '`' | sort -u; }
 
-# Two lists are told apart only by a reader that sees both: so these must first be read right.
+# Two empty lists would be equal, so this test first checks that it reads a known list correctly.
 self_test() {
   local help table
   help=$(printf '  -s,--ps N:1..9=1  Sets --this=2\n  --old,--new\n      Text\n' | flags_of_help)

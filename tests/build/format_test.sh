@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every C++ file is written as .clang-format says.
+# Every C++ file conforms to .clang-format.
 set -euo pipefail
 
 if ! command -v clang-format >/dev/null; then

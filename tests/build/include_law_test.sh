@@ -1,11 +1,12 @@
 #!/bin/bash
-# The law of the house: who may include whom, by room. A room sees what its line in `allowed` names,
-# and itself; what is in no room breaks the law too. A core besides decides and does nothing: what it
-# would need to act is not included there. All may include text/. No argument: checks the folders below the working directory.
+# Dependency rules of the source tree: which module may include which. A module may include the modules in its line
+# of `allowed`, and itself; a source outside of all modules is a violation. A core module only makes decisions, so it
+# must not include anything with which it could act. All modules may include text/. Takes no argument and checks the
+# folders below the working directory.
 set -euo pipefail
 
-# allowed ROOM: the rooms whose headers it may include, as a regular expression; fails for what is no
-# room.
+# allowed ROOM: prints the modules whose headers it may include, as a regular expression; fails if ROOM is not a
+# module.
 allowed() {
   local run='net/wire|math|data/json|roles/run'
   local process="$run|data|net/transport|roles/process"
@@ -57,23 +58,22 @@ allowed() {
   esac
 }
 
-# What only a shell has: Asio, threads and what guards them, files, random devices, the log; and any
-# clock. (std::chrono's durations are values; so is a time that somebody passes. A path is a value,
-# and data/file_system.h an interface.)
+# Only shells may use these: Asio, threads and their synchronization, files, random devices, the
+# log, and clocks. (std::chrono's durations are values; so is a point in time that a caller passes.
+# A path is a value, and data/file_system.h an interface.)
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
-# That memory can be shared, and what it is shared with, is a matter of net/transport/, which hands
-# out bodies and takes them. One place in roles/ knows that there is more than one way, and the task
-# says which of them --transport asks for.
+# Only net/transport/ may handle shared memory; it hands out bodies and takes them back. One file in
+# roles/ distinguishes the transports, and the task selects the one that --transport requests.
 readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderSlot|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|header_slot)'
 readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
 
-# g++ 12's std::ranges::copy and copy_n of what is const and contiguous are loops over the elements: they ask
-# with source and destination in the wrong order whether bytes can be copied. std::copy is a memmove(). (A
-# copy of 318 KB took 198 us and not 8, of floats 49; Zen 3.)
+# In g++ 12, std::ranges::copy and copy_n of contiguous const elements are loops over the elements: they test with
+# source and destination in the wrong order whether bytes can be copied. std::copy is a memmove(). (A copy of 318 KB
+# took 198 us instead of 8, of floats 49 us; Zen 3.)
 readonly slow='ranges::copy(_n)?\('
 
-# violations ROOT: prints file:line:text of each line that breaks the law.
+# violations ROOT: prints file:line:text of each line that breaks a rule.
 violations() {
   local folder file
   while IFS= read -r folder; do
@@ -83,7 +83,7 @@ violations() {
         sed 's/$/: is in no room/'
       continue
     fi
-    # Also by a way round: "../math/x.h", <math/x.h>.
+    # Also matches "../math/x.h" and <math/x.h>.
     while IFS= read -r file; do
       grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(text|net|math|data|roles|main)/' "$file" |
         grep -vE "[\"<](\.\./)*($(allowed "$folder")|$folder|text)/[a-z0-9_]+\.(h|inc)[\">]" || true
@@ -98,8 +98,7 @@ violations() {
   done < <(find "$1"/{text,net,math,data,roles,main} -type d 2>/dev/null)
 }
 
-# A check that finds nothing because it is broken looks like a house in order: so it must first
-# find these.
+# A broken check would report no violations, so this test must first find these.
 self_test() {
   local tree found
   tree=$(mktemp -d)
@@ -132,7 +131,7 @@ self_test() {
 self_test
 found=$(violations .)
 if [ -n "$found" ]; then
-  echo "Who may include whom is the law (at the head of this test); these lines break it:"
+  echo "These lines break the dependency rules (listed at the head of this test):"
   echo "$found"
   exit 1
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# .ci/install asks apt for exactly what is missing, and for nothing when nothing is. A stand-in
-# for dpkg-query, apt-get and sudo records what would have been done.
+# .ci/install asks apt for exactly the missing packages, and does not call apt if none is missing.
+# Stubs of dpkg-query, apt-get and sudo record the calls.
 set -euo pipefail
 
 stand_ins=$(mktemp -d)
@@ -19,11 +19,11 @@ export CALLS=$stand_ins/calls PATH=$stand_ins:$PATH
 
 : >"$CALLS"
 MISSING=none .ci/install build test dev
-[ ! -s "$CALLS" ] || { echo "nothing was missing, yet apt-get was called:"; cat "$CALLS"; exit 1; }
+[ ! -s "$CALLS" ] || { echo "no package was missing, but apt-get was called:"; cat "$CALLS"; exit 1; }
 
 MISSING=zlib1g-dev .ci/install build >/dev/null
 grep -qE 'install .* zlib1g-dev$' "$CALLS" || {
-  echo "zlib1g-dev was missing, and apt-get was not asked for it alone:"
+  echo "zlib1g-dev was missing, but apt-get was not called for exactly that package:"
   cat "$CALLS"
   exit 1
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A layer is one file pair in math/layers/ and one row of math/layers/registry.cc, as HACKING.md
-# says: nothing else of the product includes the pair's header or knows the names of its types. The
-# one exception is math/model_spec.cc, whose networks are made of layers by name.
+# A layer is one pair of files in math/layers/ and one row of math/layers/registry.cc, as HACKING.md
+# says: no other source of the product includes the pair's header or uses the names of its types.
+# The only exception is math/model_spec.cc, whose networks name their layers.
 set -euo pipefail
 
 readonly registry=math/layers/registry.cc
@@ -9,8 +9,8 @@ readonly networks=math/model_spec.cc
 
 source "$(dirname "$0")/who_knows.sh"
 
-# types_of FILE.cc: the names of the types in it, `.name = "relu"` of a LayerType; those of its
-# fields stand behind a brace.
+# types_of FILE.cc: prints the names of its layer types, from `.name = "relu"` of a LayerType. (The
+# names of a type's fields follow a brace.)
 types_of() {
   awk '/^constexpr LayerType / { inside = 1 }
        inside && match($0, /\.name = "[a-z0-9_]+"/) {
@@ -19,13 +19,13 @@ types_of() {
        }' "$1"
 }
 
-# findings_of FILE: what else touches the layers of math/layers/FILE.{h,cc}.
+# findings_of FILE: prints the other sources that use the layers of math/layers/FILE.{h,cc}.
 findings_of() {
   local header=math/layers/$1.h source=math/layers/$1.cc types type
   including "$header" | foreign "includes $header" "$source" "$registry"
   grep -qF "#include \"$header\"" "$registry" || echo "$registry: does not include $header"
   types=$(types_of "$source")
-  [ -n "$types" ] || echo "$source: this check finds no type in it"
+  [ -n "$types" ] || echo "$source: no layer type found"
   for type in $types; do
     knowing "\"$type\"" | foreign "knows the layer \"$type\", which is for $source alone" "$source" "$networks"
   done

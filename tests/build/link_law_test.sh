@@ -1,13 +1,13 @@
 #!/bin/bash
 # Usage: link_law_test.sh LINK_LINES
 #
-# The same law as include_law_test.sh, for what is linked: a target names only what `allowed` says, so
-# there is no circle, and nothing that a core links knows Asio. LINK_LINES is a file of lines
-# `target: library library ...`, as CMake knows them, one for each target of the product.
+# The dependency rules of include_law_test.sh, for linking: a target links only the targets that `allowed` lists, so
+# there are no cycles, and no target that a core links uses Asio. LINK_LINES is a file of lines
+# `target: library library ...` from CMake, one for each target of the product.
 set -euo pipefail
 
-# allowed TARGET: the targets of this project that it may name, as a regular expression; fails for
-# what is no target of it.
+# allowed TARGET: prints the targets of this project that it may link, as a regular expression;
+# fails if TARGET is not one of them.
 allowed() {
   case $1 in
     disttf_math | disttf_json | disttf_wire) echo 'nothing' ;;
@@ -56,15 +56,15 @@ allowed() {
   esac
 }
 
-# What is ours and may be linked anywhere, and packages.
+# Targets of this project that every target may link, and packages.
 readonly free='flags|version|fmt|spdlog|toml|zlib|images|minizip|http_parser'
 
-# violations < LINK_LINES: prints `target links target` for each that breaks the law.
+# violations < LINK_LINES: prints `target links target` for each violation.
 violations() {
   local line target library
   while IFS= read -r line; do
     target=${line%%:*}
-    allowed "$target" >/dev/null || { echo "$target is in no line of the law"; continue; }
+    allowed "$target" >/dev/null || { echo "$target has no dependency rule"; continue; }
     for library in $(grep -oE '\bdisttf_[a-z_]+\b' <<<"${line#*:}" | sort -u); do
       grep -qxE "disttf_($(allowed "$target")|$free)" <<<"$library" || echo "$target links $library"
     done
@@ -82,11 +82,11 @@ self_test() {
 }
 
 self_test
-# Fewer, and it would look at less than the house.
+# With fewer targets the list is incomplete.
 [ "$(wc -l <"$1")" -ge 20 ] || { echo "$1 does not list the targets"; exit 1; }
 found=$(violations <"$1")
 if [ -n "$found" ]; then
-  echo "Who may link whom is the law (at the head of this test); these break it:"
+  echo "These links break the dependency rules (listed at the head of this test):"
   echo "$found"
   exit 1
 fi

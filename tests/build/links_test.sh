@@ -1,14 +1,14 @@
 #!/bin/bash
-# Every relative link in a Markdown file leads to a file of this checkout, and a #part of a
+# Every relative link in a Markdown file leads to a file of this checkout, and a #fragment of a
 # Markdown file to a heading in it.
 set -euo pipefail
 
-# anchors FILE: what the headings of FILE are called in links, one a line.
+# anchors FILE: prints the anchors of FILE's headings, one per line.
 anchors() {
   sed -nE 's/^#+ +//p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# broken ROOT: prints `FILE: LINK` for each link below ROOT that leads nowhere.
+# broken ROOT: prints `FILE: LINK` for each broken link below ROOT.
 broken() {
   local file link target part
   while IFS= read -r file; do
@@ -41,7 +41,7 @@ self_test() {
 self_test
 found=$(broken .)
 if [ -n "$found" ]; then
-  echo "These links lead nowhere:"
+  echo "These links are broken:"
   echo "$found"
   exit 1
 fi

@@ -1,13 +1,13 @@
 #!/bin/bash
 # Usage: prefetches_test.sh FILE OBJDUMP
 #
-# FILE has the library's math/ in it. A prefetch changes nothing that a test of results would see,
-# and the compiler may take it for nothing, too, and leave it out; no test measures time. So this
-# one looks for the instructions.
+# Checks that FILE, which contains math/, has prefetch instructions. Tests of results do not see a
+# prefetch, the compiler may remove one that seems useless, and no test measures time. So this test looks
+# for the instructions.
 set -euo pipefail
 
 readonly file=$1 objdump=${2:-}
-# x86's and aarch64's, behind its address.
+# The instructions of x86 and of aarch64, as they follow the address.
 readonly instruction=':[[:space:]]+(prefetch|prfm)'
 failures=0
 
@@ -17,7 +17,7 @@ if ! command -v "$objdump" >/dev/null; then
 fi
 listing=$("$objdump" --disassemble --demangle --no-show-raw-insn "$file")
 
-# What these functions and the one they share are made of: inlined or not, it is there.
+# Prints the code of these functions and of their shared function, inlined or not.
 body_of() {
   awk -v name="$1" '/^[0-9a-f]+ <.*>:$/ { inside = index($0, name) > 0 } inside' <<<"$listing"
 }
@@ -26,11 +26,11 @@ shared=$(body_of 'Model::Impl::prefetch<')
 for function in 'Model::expect(' 'Model::load('; do
   body=$(body_of "$function")
   if [ -z "$body" ]; then
-    echo "$file has no function $function"
+    echo "$file does not contain the function $function"
     failures=$((failures + 1))
   elif ! grep -qE "$instruction" <<<"$body" &&
     ! { grep -q 'Model::Impl::prefetch<' <<<"$body" && grep -qE "$instruction" <<<"$shared"; }; then
-    echo "$file: $function...) asks for nothing ahead (math/model.cc)"
+    echo "$file: $function...) has no prefetch (math/model.cc)"
     failures=$((failures + 1))
   fi
 done

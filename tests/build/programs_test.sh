@@ -1,6 +1,6 @@
 #!/bin/bash
-# .ci/programs finds the programs of tests by their names: of a source alone, of one in a unit, of tests
-# with parameters; and builds everything where a name is none of a program's.
+# .ci/programs finds test programs by the names of their tests: in a single source, in a unity source, and in
+# parameterized tests. It returns all programs if a name belongs to none.
 set -euo pipefail
 
 root=$PWD

@@ -1,12 +1,12 @@
 #!/bin/bash
 # A loss, an optimizer and a data set each are a file (or a pair) and a row of a registry, as
-# HACKING.md says, the first two with an enumerator besides: nothing else of the product includes
-# that file or knows the name. Exceptions stand here, each with its reason.
+# HACKING.md says; the first two also have an enumerator. No other source of the product includes
+# that file or uses the name. The exceptions are listed below, each with its reason.
 set -euo pipefail
 
 source "$(dirname "$0")/who_knows.sh"
 
-# Lines of what is found and allowed, which must be found: a finding, and why it is none.
+# Findings that are allowed, and the reason; each of them must occur.
 readonly exceptions="\
 roles/chief/shell/chief.cc: knows kMeanSquaredError  # what --loss is where labels are numbers
 math/model_spec.h: knows kSoftmaxCrossEntropy  # what it is else
@@ -18,13 +18,13 @@ roles/run/settings.cc: knows \"momentum\"  # the setting
 main/render_flags.h: knows \"mnist\"  # what a deployment is called
 main/render/deployment.h: knows \"mnist\"  # the same"
 
-# word FILE PATTERN [GROUP]: what a group of PATTERN, an extended regular expression, finds first in it.
+# word FILE PATTERN [GROUP]: prints the first match of a group of PATTERN, an extended regular expression.
 word() { sed -nE "s/.*$2.*/\\${3:-1}/p" "$1" | head -n 1; }
 
-# only_known_to TEXT FILE...: a finding for each other source that knows TEXT.
+# only_known_to TEXT FILE...: prints a finding for each other source that contains TEXT.
 only_known_to() { knowing "$1" | foreign "knows $1" "${@:2}"; }
 
-# rows_of HEADER SOURCE REGISTRY: findings that all have.
+# rows_of HEADER SOURCE REGISTRY: prints the findings that all kinds have in common.
 rows_of() {
   including "$1" | foreign "includes $1" "$2" "$3"
   grep -qF "#include \"$1\"" "$3" || echo "$3: does not include $1"
@@ -79,13 +79,13 @@ datasets() {
 main() {
   local all found line
   all=$(losses; optimizers; datasets)
-  # Fewer, and this check is broken.
+  # With fewer rows this check is broken.
   [ "$(grep -c '^loss ' <<<"$all")" -ge 3 ] && [ "$(grep -c '^optimizer ' <<<"$all")" -ge 5 ] &&
     [ "$(grep -c '^data set ' <<<"$all")" -ge 12 ] || { echo "this check is broken: it found only"; echo "$all"; exit 1; }
   found=$(grep -vE '^(loss|optimizer|data set) ' <<<"$all" || true)
   while IFS= read -r line; do
     line=${line%  #*}
-    grep -qxF "$line" <<<"$found" || { echo "this is no exception any more: $line"; exit 1; }
+    grep -qxF "$line" <<<"$found" || { echo "this exception no longer occurs: $line"; exit 1; }
     found=$(grep -vxF "$line" <<<"$found" || true)
   done <<<"$exceptions"
   [ -z "$found" ] || { echo "$found"; exit 1; }

@@ -1,12 +1,12 @@
 #!/bin/bash
 # Usage: test_sources_test.sh BUILD
 #
-# No forgotten test: each C++ source below tests/ is one that the build compiles, by itself, as
-# BUILD/compile_commands.json lists it, or together with others, as the units that it lists (BUILD/units)
-# include it. What is not built passes for ever.
+# No test is forgotten: the build compiles each C++ source below tests/, by itself, as
+# BUILD/compile_commands.json lists it, or through a unity source in BUILD/units that includes it. A source
+# that is not built would never fail.
 set -euo pipefail
 
-# forgotten ROOT BUILD: prints each source below ROOT/tests that is not listed.
+# forgotten ROOT BUILD: prints each source below ROOT/tests that is not compiled.
 forgotten() {
   local source units
   mapfile -t units < <(grep -oE '"file": "[^"]*/units/[^"]*"' "$2/compile_commands.json" | cut -d '"' -f 4)
@@ -32,7 +32,7 @@ self_test() {
 self_test
 found=$(forgotten "$PWD" "$1")
 if [ -n "$found" ]; then
-  echo "No CMakeLists.txt names these, so they are never built:"
+  echo "No CMakeLists.txt names these sources, so they are never built:"
   echo "$found"
   exit 1
 fi

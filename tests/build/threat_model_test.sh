@@ -1,9 +1,8 @@
 #!/bin/bash
-# Every test that docs/threat_model.md names is there: a row that says what is stopped points to what
-# shows it.
+# Every test that docs/threat_model.md names exists: each row with a mitigation names the test that demonstrates it.
 set -euo pipefail
 
-# missing DOCUMENT TESTS: prints each Suite.Name of DOCUMENT that no test below TESTS has.
+# missing DOCUMENT TESTS: prints each Suite.Name of DOCUMENT that does not exist below TESTS.
 missing() {
   local name
   while IFS= read -r name; do

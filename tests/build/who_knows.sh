@@ -1,18 +1,18 @@
-# For tests that hold HACKING.md to its word: which sources of the product know of something.
-# Sourced; the working directory is the checkout.
+# Functions for tests that check rules of HACKING.md: which sources of the product use a name.
+# To be sourced; the working directory is the checkout.
 
-# sources: all of the product's, one a line.
+# sources: prints all sources of the product, one per line.
 sources() { find text math data net roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
 
-# knowing TEXT: the sources in which TEXT stands, comments aside.
+# knowing TEXT: prints the sources that contain TEXT outside of comments.
 knowing() {
   sources | xargs awk -v text="$1" '{ sub(/(^|[^:])\/\/.*/, "") } index($0, text) { print FILENAME; nextfile }'
 }
 
-# including HEADER: the sources that do.
+# including HEADER: prints the sources that include it.
 including() { sources | xargs grep -lF "#include \"$1\"" || true; }
 
-# foreign WHAT ALLOWED... : of the sources on stdin, a finding for each that is none of ALLOWED.
+# foreign WHAT ALLOWED... : prints a finding for each source on stdin that is not in ALLOWED.
 foreign() {
   local what=$1 allowed=() file
   shift

@@ -1,7 +1,7 @@
-"""A Kubernetes of one node on the machine of machine.py: the programs of .ci/engines_build and Debian's containerd.
+"""A one-node Kubernetes on the machine of machine.py: the programs of .ci/engines_build and Debian's containerd.
 
-Nothing is asked of a registry or of the network outside. There is no kube-proxy: the Services of disttf are headless,
-the API server reaches webhooks by their Endpoints, and its own Service's address is one of this machine.
+It uses no registry and no outside network. There is no kube-proxy: the Services of disttf are headless, the API server
+reaches webhooks by their Endpoints, and its own Service's address is one of this machine.
 """
 import http.client
 import json
@@ -14,7 +14,7 @@ import time
 import images
 import machine
 
-PATIENCE = 600  # seconds: far beyond what any machine needs
+PATIENCE = 600  # seconds: far more than any machine needs
 API, NAME_SERVER, NODE = "10.96.0.1", "10.96.0.10", "10.99.0.1"
 SERVICES, PODS = "10.96.0.0/16", "10.88.0.0/16"
 API_PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
@@ -25,7 +25,7 @@ DEBIAN = ("/usr/bin/containerd", "/usr/bin/ctr", "/usr/sbin/runc", "/usr/lib/cni
 
 
 def missing_programs(engines, programs):
-    """A sentence, or None."""
+    """Returns a message that names the missing programs, or None."""
     for program in DEBIAN:
         if not os.access(program, os.X_OK):
             return f"{program} is missing (.ci/install kubernetes)"
@@ -36,7 +36,7 @@ def missing_programs(engines, programs):
 
 
 class Cluster:
-    """At first an API server that has no node: it takes objects, or says what is wrong with them."""
+    """A cluster. It starts as an API server without a node, which accepts or rejects objects."""
 
     def __init__(self, folder, engines):
         self.folder, self.engines = folder, engines
@@ -50,17 +50,17 @@ class Cluster:
         self.start_api_server()
 
     def start_controllers_and_node(self, image):
-        """From here on pods come up. `image`: disttf. It becomes the image disttf:1."""
+        """Starts the controllers and the node, so that pods run. `image`: disttf, which becomes the image disttf:1."""
         self.start_controllers()
         self.start_node()
         self.load_image("docker.io/library/disttf:1", {"disttf": image})
-        # Pods of a namespace wait for its account, which a controller makes.
+        # Pods of a namespace need its default account, which a controller creates.
         self.wait_for("the default account", lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"))
 
-    # ------------------------------------------------------------------------------------------- what it is made of
+    # ------------------------------------------------------------------------------------------- its components
 
     def write_certificates(self):
-        """One authority; one certificate for the API server; one for everybody who asks it, who may all of it."""
+        """Writes one authority, one certificate for the API server, and one for all clients, with all rights."""
         def openssl(*words):
             machine.run("openssl", *words, cwd=self.folder / "certificates")
         openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority", "-keyout",
@@ -104,7 +104,7 @@ address = "/run/containerd/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "localhost/pause:1"
 disable_apparmor = true
-restrict_oom_score_adj = true  # root without the right to lower it: a sandbox would not start
+restrict_oom_score_adj = true  # a sandbox would not start under a root that may not lower the score
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "{self.folder}/cni"
@@ -122,7 +122,7 @@ runtime_type = "io.containerd.runc.v2"
             "resolvConf": str(self.folder / "resolv.conf"),
             "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
             "failSwapOn": False, "enforceNodeAllocatable": [], "localStorageCapacityIsolation": False,
-            # The disk of a developer may be as full as it likes.
+            # A developer's disk may be almost full.
             "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%",
                              "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
             "imageGCHighThresholdPercent": 100, "makeIPTablesUtilChains": False,
@@ -203,18 +203,18 @@ runtime_type = "io.containerd.runc.v2"
         self.start_operator(text, "jobset-system", "jobset-controller-manager")
 
     def manifest(self, name):
-        """Its objects. Of the training operator's six CRDs, half a megabyte each, only that of TFJobs."""
+        """Returns the manifest's objects. Of the training operator's six CRDs, half a megabyte each, only TFJob's."""
         parts = (self.engines / f"{name}.yaml").read_text().split("\n---\n")
         return [part for part in parts
                 if CRD not in part or name != "training-operator" or "name: tfjobs.kubeflow.org" in part]
 
     def define(self, name):
-        """The custom resources of an operator, without it."""
+        """Creates an operator's custom resources, without the operator."""
         self.kubectl("apply", "--server-side", "-f", "-",
                      text="\n---\n".join(part for part in self.manifest(name) if CRD in part))
 
     def start_operator(self, text, namespace, deployment):
-        # As it stands in an annotation a CRD is too large for what `apply` does otherwise.
+        # A CRD is too large for the annotation that a client-side `apply` writes.
         self.kubectl("apply", "--server-side", "-f", "-", text=text)
         self.kubectl("wait", "--for=condition=Available", f"--timeout={PATIENCE}s", f"--namespace={namespace}",
                      f"deployment/{deployment}")
@@ -222,7 +222,7 @@ runtime_type = "io.containerd.runc.v2"
     # ------------------------------------------------------------------------------------------------------ its use
 
     def kubectl(self, *words, text=None):
-        """What it printed. Raises when it fails."""
+        """Runs kubectl and returns its output. Raises when it fails."""
         ran = subprocess.run([str(self.engines / "kubectl"), f"--kubeconfig={self.kubeconfig}",
                               f"--cache-dir={self.folder}/kubectl", *words], input=text or "", stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)
@@ -231,8 +231,8 @@ runtime_type = "io.containerd.runc.v2"
         return ran.stdout
 
     def ask(self, path):
-        """GET, for what is asked again and again: a kubectl each time would cost more than what is looked at. None
-        where the status is none of success, or nobody answers."""
+        """Sends a GET request, for polling: starting kubectl each time would cost more than the request. Returns None
+        if the status is not a success, or if the server does not answer."""
         connection = http.client.HTTPSConnection(API, context=self.trust, timeout=30)
         try:
             connection.request("GET", path)
@@ -245,12 +245,12 @@ runtime_type = "io.containerd.runc.v2"
             connection.close()
 
     def get(self, path):
-        """An object, or a list of them. None: there is none."""
+        """Returns an object, or a list of objects; None if there is none."""
         text = self.ask(path)
         return json.loads(text) if text else None
 
     def wait_for(self, what, condition, limit=PATIENCE):
-        """What the condition returned that was true."""
+        """Waits until the condition returns a true value, and returns that value."""
         end = time.monotonic() + limit
         while not (found := condition()):
             for name, process in self.processes.items():
@@ -262,7 +262,7 @@ runtime_type = "io.containerd.runc.v2"
         return found
 
     def report(self):
-        """What a failed test wants to see."""
+        """Prints information about a failed test."""
         for words in (("get", "all", "--all-namespaces", "-o=wide"),
                       ("get", "events", "--all-namespaces", "--sort-by=.lastTimestamp")):
             try:

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Usage: kubernetes_test.py DISTTF ENGINES MNIST [TEST...]
 
-What `disttf render` writes, on a real Kubernetes. Its API server takes all of it (`accepted`). And it is run: kubernetes,
-statefulset, the chart as helm installs it, tfjob under the training operator, jobset under its controller. Pods come up, train, say the result and end
-with the weights of `launch`, which also has a secret; pods are deleted and killed in mid-run; images are wrong, flags are wrong, memory is short.
-ENGINES: what .ci/engines_build has built. MNIST: the folder of the real one; where it is not the built-in digits do. It
-prints what is seen over time.
-Exit code 77: something is missing (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With DISTTF_KEEP=1 a cluster
-where a test has failed stays, so that one may look (nsenter --target PID --mount --net --pid).
+Tests the output of `disttf render` on a real Kubernetes. Its API server accepts all targets (`accepted`). These targets
+are run: kubernetes, statefulset, the chart installed by helm, tfjob under the training operator, jobset under its
+controller. Pods start, train, print the result and exit with the weights of `launch` with the same secret. Pods are
+deleted and killed during a run; images and flags are wrong; memory is short.
+ENGINES: the folder of .ci/engines_build. MNIST: its folder; if it does not exist, the built-in digits are used. The
+test prints the states of the pods over time.
+Exit code 77: a program is missing (with DISTTF_REQUIRE_ENGINES=1 that is a failure). With DISTTF_KEEP=1 a cluster
+whose test has failed keeps running for inspection (nsenter --target PID --mount --net --pid).
 """
 import os
 import pathlib
@@ -27,8 +28,8 @@ OBJECTS = {"job": "/apis/batch/v1/namespaces/default/jobs", "tfjob": "/apis/kube
            "jobset": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"}
 SIZE = ["--ps=2", "--workers=2", "--chief"]
 RUN = ["--train_steps=150", "--print_weights_hash"]
-SECRET = "mnist-secret"  # what Kubernetes calls it: all that is run here speaks TLS
-# Slow enough that something can be done to it in the middle.
+SECRET = "mnist-secret"  # the name of the Kubernetes Secret: all tasks of this test use TLS
+# Slow enough that the test can disturb the run before it ends.
 SLOWLY = ["--debug_delay_ms=100", "--log_every=1"]
 EVERYTHING = ["--namespace=ml", "--cpus=1.5", "--memory=512", "--gpus=1", "--volumes=/srv:/more:ro,runs:/runs",
               "--placement=disk=ssd", "--train_dir=/runs/1", "--serve=2", "--evaluator", "--metrics_port=9400"]
@@ -40,12 +41,12 @@ def fail(text):
 
 
 def with_flag(text, word, flag):
-    """The file with one more argument behind this one, everywhere."""
+    """Returns the text with one more argument after every occurrence of `word`."""
     return re.sub(rf"^( *)- {word}\n", rf"\1- {word}\n\1- {flag}\n", text, flags=re.MULTILINE)
 
 
 def kill_task(pod_uid):
-    """SIGKILL for the disttf of a pod. From outside its namespaces, as if memory had run out."""
+    """Sends SIGKILL to the disttf of a pod from outside its namespaces, like the kernel when memory runs out."""
     killed = 0
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -84,10 +85,10 @@ class Tests:
     def say(self, text):
         print(f"{time.monotonic() - self.began:7.1f} s  {text}", flush=True)
 
-    # --------------------------------------------------------------------------------------------------- what is run
+    # --------------------------------------------------------------------------------------------------- runs
 
     def expected_hash(self):
-        """That of `disttf launch` with the same flags."""
+        """Returns the hash of the weights of `disttf launch` with the same flags."""
         if self.hash is None:
             self.hash = self.hash_in(machine.run(self.program, "launch", *SIZE, *RUN, *self.launch_data,
                                                  cwd=self.folder))
@@ -113,7 +114,7 @@ class Tests:
         return file.read_text()
 
     def apply(self, text):
-        """From here on the seconds count."""
+        """Applies the objects and starts the clock of the printed times."""
         self.cluster.kubectl("apply", "-f", "-", text=text)
         self.began, self.seen = time.monotonic(), None
         self.say("kubectl apply")
@@ -122,26 +123,26 @@ class Tests:
         self.cluster.kubectl("delete", "-f", "-", text=text)
         self.cluster.wait_for("the end of all pods", lambda: not self.pods())
 
-    # -------------------------------------------------------------------------------------------------- what is seen
+    # -------------------------------------------------------------------------------------------------- observations
 
     def pods(self, part=""):
         every = self.cluster.wait_for("the list of pods", lambda: self.cluster.get(PODS))["items"]
         return [pod for pod in every if part in pod["metadata"]["name"]]
 
     def pod(self, part):
-        """The one that is there, or comes, whose name has this part, and whose end nobody waits for."""
+        """Waits for a pod whose name contains `part` and that is not being deleted, and returns it."""
         return self.cluster.wait_for(part, lambda: next(
             (pod for pod in self.pods(part) if "deletionTimestamp" not in pod["metadata"]), None))
 
     def look(self):
-        """Says what has changed."""
+        """Prints the changes since the last call."""
         now = "  ".join(f"{pod['metadata']['name']} {self.state(pod)}" for pod in self.pods())
         if now != self.seen:
             self.seen = now
             self.say(now or "no pods")
 
     def state(self, pod):
-        """As `kubectl get pods` has it."""
+        """Returns the pod's state like `kubectl get pods`."""
         for status in pod["status"].get("containerStatuses", []):
             for kind in ("waiting", "terminated"):
                 if kind in status["state"]:
@@ -172,18 +173,18 @@ class Tests:
             fail(f"{part} has other weights than `disttf launch`, {self.expected_hash()}")
 
     def conditions(self, kind, name="mnist"):
-        """The types of those that hold."""
+        """Returns the types of the conditions that are true."""
         found = self.cluster.get(f"{OBJECTS[kind]}/{name}") or {}
         return [each["type"] for each in found.get("status", {}).get("conditions", []) if each["status"] == "True"]
 
     def events(self):
-        """What the operator tells of the TFJob, of which others of its name were there before."""
+        """Returns the operator's events of this TFJob, without those of earlier TFJobs of the same name."""
         own = self.cluster.get(OBJECTS["tfjob"] + "/mnist")["metadata"]["uid"]
         return [each["message"] for each in self.cluster.get("/api/v1/namespaces/default/events")["items"]
                 if each["involvedObject"].get("uid") == own]
 
     def expect_all_end(self, trainers):
-        """Every task by itself, with 0."""
+        """Expects that every task exits on its own with 0."""
         self.wait_for("all pods have ended", lambda: all(
             pod["status"]["phase"] in ("Succeeded", "Failed") for pod in self.pods()))
         for pod in self.pods():
@@ -195,7 +196,7 @@ class Tests:
     # ------------------------------------------------------------------------------------------------------ the tests
 
     def accepted(self):
-        """All that is rendered for Kubernetes, with every field known; none of it is kept."""
+        """The API server accepts all rendered objects in a dry run, with no unknown field."""
         for name in ("training-operator", "jobset", "trainer"):
             self.cluster.define(name)
         self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
@@ -224,7 +225,7 @@ class Tests:
         self.delete(text)
 
     def kubernetes_permanent(self):
-        """Code 2 fails the Job at once, whatever its backoffLimit."""
+        """Exit code 2 fails the Job at once, whatever its backoffLimit."""
         text = with_flag(self.render("kubernetes"), "worker", "--no_such_flag")
         self.apply(text)
         self.wait_for("the workers' Job is Failed", lambda: "Failed" in self.conditions("job", "mnist-worker"))
@@ -236,7 +237,7 @@ class Tests:
         self.delete(text)
 
     def kubernetes_deleted(self):
-        """A pod of a worker and one of a ps are deleted, as by a drained node."""
+        """Deletes a worker's pod and a ps's pod, like a drained node."""
         text = self.render("kubernetes", *SLOWLY)
         self.apply(text)
         for part in ("mnist-worker-1", "mnist-ps-0"):
@@ -247,7 +248,7 @@ class Tests:
         self.delete(text)
 
     def chart(self):
-        """A release, whose end helm waits for; and nothing of it is left behind."""
+        """Installs a release with helm, waits for its end, and checks that uninstalling leaves nothing behind."""
         self.need_node()
         settings = ["chief=true", "ps=2", "workers=2", f"secret={SECRET}"]
         settings += ["flags." + flag.removeprefix("--") if "=" in flag else f"flags.{flag.removeprefix('--')}=true"
@@ -295,7 +296,7 @@ class Tests:
         self.delete(text)
 
     def tfjob_killed(self):
-        """A worker and a ps end by a signal: code 137."""
+        """Kills a worker and a ps with a signal: code 137."""
         text = self.render("tfjob", *SLOWLY)
         self.apply(text)
         for part in ("mnist-worker-1", "mnist-ps-0"):
@@ -308,8 +309,8 @@ class Tests:
         self.delete(text)
 
     def tfjob_deleted(self):
-        """The operator takes a pod that is deleted while it runs for one that has failed, whatever its policy: the
-        TFJob has failed. Applied again it goes on from the newest checkpoint."""
+        """The operator treats a running pod that is deleted as failed, whatever its policy, so the TFJob fails.
+        Applied again, it resumes from the newest checkpoint."""
         runs = self.folder / "runs"
         runs.mkdir()
         text = self.render("tfjob", *SLOWLY, f"--volumes={runs}:/runs", "--train_dir=/runs/1", "--save_steps=10")
@@ -323,12 +324,12 @@ class Tests:
         first = re.search(r"done \(global step: (\d+)", self.log(self.pod("mnist-chief-0"))).group(1)
         self.say(f"its first global step was {first}")
         if int(first) <= 10:
-            fail("it began anew")
+            fail("the run did not resume")
         self.expect_result("mnist-chief-0")
         self.delete(text)
 
     def tfjob_permanent(self):
-        """Code 2 fails the TFJob at once."""
+        """Exit code 2 fails the TFJob at once."""
         text = with_flag(self.render("tfjob"), "train", "--no_such_flag")
         self.apply(text)
         self.wait_for("the TFJob is Failed", lambda: "Failed" in self.conditions("tfjob"))
@@ -338,7 +339,7 @@ class Tests:
         self.delete(text)
 
     def tfjob_wrong_image(self):
-        """The ps do not come up. The others have waited for --start_timeout, end with 138, and are started again."""
+        """The ps do not start. The others wait for --start_timeout, exit with 138, and are restarted."""
         text = self.render("tfjob", "--start_timeout=5").replace("disttf:1", "disttf:none", 1)
         self.apply(text)
         first = self.pod("mnist-worker-0")["metadata"]["uid"]
@@ -355,7 +356,7 @@ class Tests:
         self.delete(text)
 
     def expect_new_pod(self, name, first, code):
-        """How the first one ended is read from itself: of its events an operator that has many keeps some back."""
+        """Reads the exit code from the first pod itself, because an operator with many events drops some."""
         ends = set()
 
         def replaced():
@@ -402,7 +403,7 @@ def run_all(tests, names):
             traceback.print_exc()
             tests.cluster.report()
             if os.environ.get("DISTTF_KEEP") == "1":
-                print(f"It stays until it is killed: kubectl --kubeconfig={tests.cluster.kubeconfig}", flush=True)
+                print(f"The cluster runs until it is killed: kubectl --kubeconfig={tests.cluster.kubeconfig}", flush=True)
                 signal.pause()
             print(f"=== {name} failed")
             return 1

@@ -1,7 +1,7 @@
-"""A machine of a test's own: namespaces for mounts, network, processes and names, and a control group for
-what runs there. Nothing of it is left when the test ends, however it ends.
+"""A separate machine for a test: namespaces for mounts, network, processes and host name, and a control group for its
+processes. All of it is removed when the test ends, however it ends.
 
-The test's program calls run_on_own_machine() first: that starts the same program again, in there, as process 1.
+The test's program first calls run_on_own_machine(), which starts the same program again inside, as process 1.
 """
 import ctypes
 import os
@@ -15,7 +15,7 @@ import time
 
 CONTROL_GROUPS = pathlib.Path("/sys/fs/cgroup")
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
-# What a kubelet would set for the whole machine. It reads these instead, and finds them as it wants them.
+# Settings that a kubelet would change for the whole machine. It reads these values instead, which suit it.
 SYSCTLS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1,
            "kernel/keys/root_maxkeys": 1000000, "kernel/keys/root_maxbytes": 25000000}
 FOLDER, CLEANER = "DISTTF_ENGINES_FOLDER", "--clean-up"
@@ -27,7 +27,7 @@ def group_name(folder):
 
 
 def group_folders(name):
-    """Where the control group lies, or will: version 1 has a tree for each controller."""
+    """Returns the folders of the control group, existing or not: version 1 has a tree for each controller."""
     for controller in CONTROL_GROUPS.iterdir():
         if (controller / "tasks").exists():
             yield controller / name
@@ -48,7 +48,7 @@ def remove_control_group(name):
 
 
 def clean_up(folder):
-    """The first process waits here for the end of the test, be it SIGKILL: then its standard input ends."""
+    """Waits in the first process for the end of the test, which closes its standard input even on SIGKILL."""
     sys.stdin.read()
     for _ in range(300):  # what has been killed takes a moment
         try:
@@ -69,7 +69,7 @@ def die_with_parent():
 
 
 def run_on_own_machine():
-    """Returns, inside, the folder for all files. Outside it does not return."""
+    """Returns the folder for all files, inside the namespaces. Does not return outside of them."""
     if len(sys.argv) == 3 and sys.argv[1] == CLEANER:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(clean_up(sys.argv[2]))
@@ -94,9 +94,9 @@ def run_on_own_machine():
 
 
 def settle(folder):
-    """What is found by name everywhere is this machine's own. All of it is in the namespaces alone."""
+    """Mounts this machine's own versions of well-known paths. They exist only in the namespaces."""
     run("mount", "--make-rshared", "/")
-    # A mount of version 2 beside those of version 1: runtimes take the machine for one of version 2.
+    # With a version 2 mount beside the version 1 mounts, container runtimes assume version 2.
     subprocess.run(["umount", str(CONTROL_GROUPS / "unified")], stderr=subprocess.DEVNULL, check=False)
     for each in ("/run", "/var/log"):
         run("mount", "-t", "tmpfs", "tmpfs", each)
@@ -110,7 +110,7 @@ def settle(folder):
 
 
 def run(*words, **options):
-    """To its end; what it printed. Raises when it fails."""
+    """Runs the command and returns its output. Raises when it fails."""
     ran = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          check=False, **options)
     if ran.returncode != 0:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: archive_test.sh BUILD
 #
-# The tar.gz, unpacked into a root that holds nothing else, runs there.
+# The tar.gz, unpacked into an otherwise empty root, runs there.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 

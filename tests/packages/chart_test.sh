@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: chart_test.sh BUILD
 #
-# helm makes of the packed chart what it makes of the chart's folder, but for the version; whose image is the one that
-# the packages have, and whose labels Kubernetes takes.
+# helm renders the packed chart like the chart's folder, except for the version. The rendered image is that of the
+# packages, and Kubernetes accepts its labels.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 

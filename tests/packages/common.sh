@@ -1,8 +1,8 @@
-# Sourced by the tests of packages: what they share.
+# Shared functions of the tests of packages; to be sourced.
 # shellcheck shell=bash
 set -euo pipefail
 
-# Where the checkout's own tools are: not in a build folder, so that all builds share them.
+# The tools lie in the checkout and not in a build folder, so that all builds share them.
 readonly source=$PWD tools=$PWD/build/tools/package_tools/bin
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8
 
@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 
-# skip WHY: as tests/support/engines.h has it.
+# skip WHY: skips the test like tests/support/engines.h.
 skip() {
   [ "${DISTTF_REQUIRE_ENGINES:-}" != 1 ] ||
     fail "DISTTF_REQUIRE_ENGINES is 1, so this test may not be skipped: $*"
@@ -30,25 +30,26 @@ need() {
   done
 }
 
-# only GLOB: the one file that it names.
+# only GLOB: prints the one file that matches.
 only() {
   local found
   found=$(compgen -G "$1") && [ "$(wc -l <<<"$found")" -eq 1 ] || fail "$1 is not one file: $found"
   echo "$found"
 }
 
-# quietly COMMAND...: its output is shown when it fails.
+# quietly COMMAND...: shows the output only on failure.
 quietly() {
   "$@" >"$scratch/output" 2>&1 || { cat "$scratch/output"; fail "failed with $?: $*"; }
 }
 
-# trains COMMAND...: `COMMAND launch` of a few steps on the built-in digits prints a result.
+# trains COMMAND...: checks that `COMMAND launch`, a few steps on the built-in digits, prints a
+# result.
 trains() {
   quietly "$@" launch --dataset digits --train_steps 20 --ps 1 --workers 2
   grep -q '^Digits accuracy: 0\.' "$scratch/output" || { cat "$scratch/output"; fail "no result: $*"; }
 }
 
-# bare_root DIR: Debian's essential packages and nothing else.
+# bare_root DIR: unpacks Debian's essential packages and nothing else.
 bare_root() {
   local tar=$source/build/tools/bare_root/root.tar
   [ -e "$tar" ] || skip "$tar is not there: .ci/tools makes it"

@@ -1,7 +1,7 @@
 """Usage: complete_in_shell.py SHELL SCRIPT
 
-Types lines with a TAB into an interactive shell on a terminal of its own, and reads which words
-`disttf`, which here says them, is called with."""
+Types lines with a TAB into an interactive shell on a terminal of its own. A stub named `disttf` prints its
+arguments, which this program reads."""
 import os
 import pty
 import re
@@ -40,7 +40,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait_for(self, pattern):
-        """The match in what is said from now on; a SystemExit with all of it after PATIENCE_S."""
+        """Returns the match in the output from now on; exits with that output after PATIENCE_S."""
         end = time.monotonic() + PATIENCE_S
         while (found := re.search(pattern, self.said)) is None:
             if time.monotonic() > end or not select.select([self.fd], [], [], 1)[0]:
@@ -55,7 +55,7 @@ class Terminal:
         return found
 
     def end(self):
-        """Until nothing is left that writes a history, say, into a folder that is about to go."""
+        """Waits until no process is left that could write, e.g. a history, into a folder about to be removed."""
         self.type("exit\n")
         try:
             while os.read(self.fd, 65536):

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: completion_test.sh SHELL FILE
 #
-# A real, interactive SHELL, in which its completion script has been read, completes what is typed.
+# A real, interactive SHELL that has read its completion script completes the typed text.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
@@ -9,7 +9,7 @@ need "$1" python3
 mkdir "$scratch/bin" "$scratch/home" "$scratch/home/trained"
 touch "$scratch/home/labels.idx"
 "$2" completion "$1" >"$scratch/completion"
-# What is called when a line is complete: it says with which words.
+# Stands in for disttf and prints the arguments of the completed line.
 cat >"$scratch/bin/disttf" <<EOF
 #!/bin/bash
 [ "\${1:-}" != __complete ] || exec "$2" "\$@"

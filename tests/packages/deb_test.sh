@@ -1,7 +1,8 @@
 #!/bin/bash
 # Usage: deb_test.sh BUILD
 #
-# lintian finds nothing, and in a bare Debian the package installs, runs, and goes without a trace.
+# lintian finds nothing, and in a bare Debian the package installs, runs, and is removed without a
+# trace.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
@@ -24,7 +25,7 @@ trains inside disttf
 dpkg-deb --contents "$deb" >"$scratch/contents"
 for file in man/man1/disttf.1.gz man/man1/disttf-launch.1.gz bash-completion/completions/disttf \
   zsh/vendor-completions/_disttf fish/vendor_completions.d/disttf.fish doc/disttf/copyright; do
-  # Debian's images leave documents out by a rule of dpkg: then the package has them.
+  # Debian's images exclude documents by a rule of dpkg, so the package's contents are checked.
   grep -q " ./usr/share/$file\$" "$scratch/contents" || fail "$file is missing"
 done
 quietly inside dpkg --purge disttf

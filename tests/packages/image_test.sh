@@ -1,14 +1,14 @@
 #!/bin/bash
 # Usage: image_test.sh BUILD
 #
-# podman loads the image and runs it, without a network, with a root that cannot be written to; it
-# has its labels.
+# podman loads the image and runs it without a network and with a read-only root; the image has its
+# labels.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
 image=$(only "$1/packages/*.oci.tar")
 need podman crun
-# What containers need of the machine is the least there is, and podman's own files lie in scratch/.
+# The containers require as little as possible of the machine; podman's own files lie in scratch/.
 cat >"$scratch/containers.conf" <<EOF
 [containers]
 cgroups = "disabled"
@@ -22,15 +22,15 @@ EOF
 printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/images"\nrunroot = "%s/run"\n' "$scratch" "$scratch" >"$scratch/storage.conf"
 export CONTAINERS_CONF=$scratch/containers.conf CONTAINERS_STORAGE_CONF=$scratch/storage.conf
 
-# Its own mounts: crun takes a machine with both cgroup versions for one of version 2, and podman
-# keeps locks in /run.
+# A separate mount namespace: crun takes a machine with both cgroup versions for version 2, and
+# podman keeps locks in /run.
 machine() {
   unshare --mount --net --pid --fork --kill-child --mount-proc bash -c \
     'umount /sys/fs/cgroup/unified 2>/dev/null; mount -t tmpfs tmpfs /run && exec "$@"' machine "$@"
 }
 machine true 2>/dev/null || skip "this process may not make namespaces"
-# All in one: what podman has mounted goes with the machine.
-# shellcheck disable=SC2016  # for the shell inside
+# Everything runs in one namespace, so that podman's mounts are removed with it.
+# shellcheck disable=SC2016  # for the inner shell
 quietly machine bash -euc '
   podman load --quiet --input "$1"
   image=$(podman images --format "{{.Repository}}:{{.Tag}}" --noheading)
@@ -40,7 +40,8 @@ quietly machine bash -euc '
   run() { podman run --rm --network=none --read-only "$image" "$@"; }
   run --version
   run launch --dataset digits --train_steps 20 --ps 1 --workers 2
-  # Its own health check asks the disttf of the container: alone it finds none, beside a launch that one.
+  # The health check asks the disttf of the container: alone it finds no task, beside a launch it finds that
+  # launch.
   ! run healthcheck || { echo "a container without a task is well"; exit 1; }
   podman run --detach --name trains --network=none --read-only "$image" launch --dataset digits \
     --train_steps 1000000000 --log_every 1 >/dev/null
@@ -57,7 +58,7 @@ has() { grep -qE "$1" "$scratch/said" || { cat "$scratch/said"; fail "podman did
 has '^user 65532:65532$'
 has '^disttf launch, process 1: well$'
 has 'disttf launch, process 1, is stopped$'
-# What podman does not show of an OCI image.
+# Checks the parts of an OCI image that podman does not show.
 python3 -B - "$image" <<'EOF'
 import json, sys, tarfile
 with tarfile.open(sys.argv[1]) as archive:
@@ -68,7 +69,7 @@ with tarfile.open(sys.argv[1]) as archive:
     assert config["Healthcheck"]["Test"] == ["CMD", "/disttf", "healthcheck"], config
     assert all(config["Labels"].values()), config["Labels"]
 EOF
-# The Containerfile, whose image is another one, is of the same version and user, and leaves no label empty.
+# The Containerfile, whose image is a different one, has the same version and user, and leaves no label empty.
 version=$("$1/disttf" --version | sed -E 's/^disttf ([0-9.]+).*/\1/')
 for line in "ARG VERSION=$version" 'USER 65532:65532' 'HEALTHCHECK .* CMD \["/disttf", "healthcheck"\]'; do
   grep -qE "^$line\$" Containerfile || fail "Containerfile: no line $line"
@@ -77,7 +78,7 @@ done
 has '^image localhost/disttf:[0-9]'
 has '"org.opencontainers.image.title":"disttf"'
 has '"org.opencontainers.image.created":"20'
-# The Containerfile, whose image is another one, says the same.
+# The Containerfile has the same description.
 summary=$(cd deploy/packages && python3 -Bc 'import facts; print(facts.SUMMARY)')
 grep -qF "org.opencontainers.image.description=\"$summary\"" Containerfile || fail "Containerfile: another description"
 has "\"org.opencontainers.image.description\":\"$summary"

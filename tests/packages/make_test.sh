@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: make_test.sh BUILD
 #
-# Makes the packages of BUILD in BUILD/packages, twice: the second time in another folder, under
-# another umask, time zone and locale, and after a second. Both times they are the same bytes.
+# Builds the packages of BUILD twice: the second time in another folder, with another umask, time
+# zone and locale, and at least a second later. Both times the packages are identical.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
@@ -17,6 +17,6 @@ python3 -B deploy/packages/make_packages.py "$1" "$1/packages"
 diff -r "$1/packages" "$scratch/again" || fail "made twice, these packages differ"
 cd "$1/packages"
 quietly sha256sum --strict --check SHA256SUMS
-# The chart is packed where there is a helm.
+# The chart is packed only if helm is installed.
 [ -e "$source/build/tools/helm/helm" ] && packages=6 || packages=5
 [ "$(wc -l <SHA256SUMS)" -eq "$packages" ] || fail "$packages packages are expected: $(cat SHA256SUMS)"

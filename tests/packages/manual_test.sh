@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: manual_test.sh BUILD
 #
-# mandoc and groff have nothing to say against any man page.
+# mandoc and groff report nothing about any man page.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: sbom_test.sh BUILD
 #
-# The SBOM is what CycloneDX's schema asks for, names the file by its checksum, and the libraries
-# that are known to be in it, with the versions that are installed here.
+# The SBOM conforms to CycloneDX's schema, names the executable by its checksum, and lists the
+# libraries known to be in it, with the installed versions.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
@@ -27,8 +27,8 @@ assert "uPlot" in versions
 for name in ("libssl-dev", "zlib1g-dev", "libpng-dev", "libjpeg62-turbo-dev", "libc6-dev", "libstdc++-12-dev", "libasio-dev", "libeigen3-dev"):
     here = subprocess.run(["dpkg-query", "--show", "--showformat=${Version}", name], check=True, capture_output=True, text=True).stdout
     assert versions[name] == here, (name, versions[name], here)
-# What the file says of itself: each of these with the version that is installed, and none forgotten
-# but the compiler's own and the system's headers.
+# The executable lists its components: each has the installed version, and none is missing except
+# the compiler's own libraries and the system's headers.
 packages = {"Asio": "libasio-dev", "CLI11": "libcli11-dev", "Eigen": "libeigen3-dev", "fmt": "libfmt-dev", "glibc": "libc6-dev",
             "http_parser": "libhttp-parser-dev", "JSON for Modern C++": "nlohmann-json3-dev", "libjpeg-turbo": "libjpeg62-turbo-dev",
             "libpng": "libpng-dev", "minizip": "libminizip-dev", "OpenSSL": "libssl-dev", "spdlog": "libspdlog-dev",

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: version_test.sh PROJECT_VERSION
 #
-# A commit that is tagged with the project's version has it as its own, any other has its hash behind
-# it; and the changelog has that version, or what is not released yet.
+# A commit with the tag of the project's version has exactly that version; any other commit has its hash appended. The
+# changelog has that version, or the heading for unreleased changes.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 

@@ -1,15 +1,15 @@
 #!/bin/bash
 # Usage: wheel_test.sh BUILD
 #
-# twine and check-wheel-contents find nothing; pip installs it without a network, and what it has
-# installed runs and goes again.
+# twine and check-wheel-contents find nothing; pip installs the wheel without a network, and the
+# installed program runs and can be uninstalled.
 # shellcheck source=common.sh
 . "${BASH_SOURCE%/*}/common.sh"
 
 wheel=$(only "$1/packages/*.whl")
 need "$tools/twine" "$tools/check-wheel-contents"
 quietly "$tools/twine" check --strict "$wheel"
-# W007 asks for a module to import: this wheel is a program.
+# W007 requires a module to import, but this wheel contains a program.
 quietly "$tools/check-wheel-contents" --ignore W007 "$wheel"
 
 unshare --map-root-user --net true 2>/dev/null || skip "this user may not make a network of its own"

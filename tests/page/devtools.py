@@ -1,7 +1,7 @@
-"""A Chromium without a screen, driven over its DevTools protocol: only the standard library.
+"""A headless Chromium, driven over its DevTools protocol with the standard library alone.
 
-A thread reads what the browser says. Everything that a page complains of (console errors, exceptions,
-refused content) is kept in Page.complaints.
+A thread reads the browser's messages. Page.complaints collects all errors of a page (console errors, exceptions,
+blocked content).
 """
 import base64
 import json
@@ -18,12 +18,12 @@ import time
 import urllib.parse
 import urllib.request
 
-PATIENCE = 60  # seconds: far beyond what any machine needs
+PATIENCE = 60  # seconds: far more than any machine needs
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find_browser():
-    """The program, or None."""
+    """Returns the path of the browser, or None."""
     for name in NAMES:
         found = shutil.which(name)
         if found:
@@ -32,7 +32,7 @@ def find_browser():
 
 
 class WebSocket:
-    """The client's end of a WebSocket on this machine (RFC 6455): text frames, whole messages."""
+    """The client of a WebSocket on this machine (RFC 6455): text frames, complete messages."""
 
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
@@ -134,7 +134,7 @@ class Page:
             self.complaints.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
 
     def tell(self, method, **params):
-        """What the browser answers."""
+        """Sends a command and returns the browser's response."""
         with self.waiting:
             self.number += 1
             number = self.number
@@ -149,14 +149,14 @@ class Page:
         return answer["result"]
 
     def value(self, expression):
-        """What JavaScript makes of it; a promise is awaited."""
+        """Returns the value of a JavaScript expression; awaits a promise."""
         answer = self.tell("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {json.dumps(answer['exceptionDetails'])[:800]}")
         return answer["result"].get("value")
 
     def wait_for(self, expression, patience=PATIENCE):
-        """Until it is true in the page, looked at with every frame that is drawn there."""
+        """Waits until the expression is true in the page; checks it on every drawn frame."""
         script = ("new Promise((done) => { const end = performance.now() + %d;"
                   "const look = () => { let is = false; try { is = (%s); } catch (error) {}"
                   "if (is) done(true); else if (performance.now() > end) done(false);"
@@ -180,27 +180,27 @@ class Page:
         self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def look(self, width, height, dark=False, scale=1):
-        """A screen of this size, in a light or dark theme."""
+        """Sets the screen's size, and a light or dark theme."""
         self.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
                   mobile=width < 600)
         self.tell("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def picture(self, path, whole=False):
-        """What it looks like, as a PNG."""
+        """Writes a screenshot as PNG."""
         answer = self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as file:
             file.write(base64.b64decode(answer["data"]))
 
     def memory(self):
-        """Bytes of the page's JavaScript objects that are in use, and how many nodes it has."""
+        """Returns the used bytes of the page's JavaScript heap, and the number of its nodes."""
         self.tell("HeapProfiler.collectGarbage")
         counts = self.tell("Memory.getDOMCounters")
         return self.tell("Runtime.getHeapUsage")["usedSize"], counts["nodes"]
 
 
 class Browser:
-    """A process of its own, with a profile that nobody else has."""
+    """A browser process with a profile of its own."""
 
     def __init__(self, program):
         self.folder = tempfile.mkdtemp(prefix="disttf-browser-")
@@ -237,7 +237,7 @@ class Browser:
         self.address = urllib.parse.urlsplit(line.split()[-1]).netloc
 
     def page(self):
-        """A new tab."""
+        """Opens a new tab."""
         request = urllib.request.Request(f"http://{self.address}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(request) as reply:
             return Page(json.load(reply)["webSocketDebuggerUrl"])

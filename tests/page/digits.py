@@ -1,4 +1,4 @@
-"""Ten digits as somebody draws them: strokes of points, from 0 to 100 across and down a field."""
+"""Ten hand-drawn digits: strokes of points, with coordinates from 0 to 100 across and down a field."""
 
 STROKES = {
     0: [[(52, 16), (40, 19), (31, 32), (28, 50), (32, 68), (42, 81), (54, 83), (65, 73), (71, 54), (68, 33), (60, 20), (50, 16)]],

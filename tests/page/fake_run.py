@@ -1,5 +1,5 @@
-"""A run that never was: records as a chief and a launch would write them, and a server that streams
-them as fast as they are read. For what a real run would take hours to show."""
+"""A simulated run: records like those of a chief and a launch, and a server that streams them as fast as
+they are read. For cases that a real run reaches after hours."""
 import base64
 import functools
 import http.server
@@ -18,7 +18,7 @@ PARAMETERS = 79_510
 
 
 def png(width, height, pixels):
-    """Of grey pixels, row by row."""
+    """Returns a PNG of grey pixels, row by row."""
     def part(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     rows = b"".join(b"\0" + bytes(pixels[row * width:(row + 1) * width]) for row in range(height))
@@ -28,7 +28,7 @@ def png(width, height, pixels):
 
 @functools.lru_cache(maxsize=256)
 def pixels_of(index, variant):
-    """One of a few: to draw them takes longer than to show them."""
+    """Returns one of a few prepared pictures, because drawing takes longer than showing."""
     dice = random.Random(1000 * index + variant)
     pixels = [min(255, max(0, int(128 + 90 * math.sin(index + x / 4) * math.cos(y / 4) + dice.gauss(0, 20))))
               for y in range(28) for x in range(28)]
@@ -42,7 +42,7 @@ def picture(dice, step, kind, index):
 
 
 def beginning(workers=3, ps=2, train_steps=20_000):
-    """What comes before the first step."""
+    """Returns the records before the first step."""
     settings = {"train_steps": train_steps, "batch_size": 100, "learning_rate": 0.01, "optimizer": "adam",
                 "hidden_units": [100], "sync_replicas": True, "seed": 1, "eval_every": 200, "wire_dtype": "f32"}
     yield {"kind": "run", "time": BEGAN, "source": "chief", "dataset": "MNIST", "model": "mlp",
@@ -58,8 +58,8 @@ def beginning(workers=3, ps=2, train_steps=20_000):
 
 
 def second(at, dice, workers=3, ps=2, steps_a_second=40, pace=900):
-    """What is told of the `at`th second: four steps, a line of each task, who is slow. `pace`: steps in which the
-    loss goes down to a third."""
+    """Returns the records of the `at`th second: four steps, a log line of each task, the straggler. `pace`: the number
+    of steps in which the loss falls to a third."""
     now = BEGAN + at
     for quarter in range(4):
         step = int((at + quarter / 4) * steps_a_second)
@@ -116,7 +116,7 @@ def evaluation(now, step, dice, pace):
 
 
 class Server:
-    """Serves web/ and one stream that a test feeds; nothing waits for time."""
+    """Serves web/ and one stream that a test feeds, without delays."""
 
     def __init__(self, verbs=()):
         server = self

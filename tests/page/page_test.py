@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow | over
 
-The page of a run in a real browser: a run is watched and changed from it; eight hours of a run leave
-its memory as it was; it is whole on a narrow screen, with the keyboard, and where nobody looks. One
-that has been written down is shown, and several together, as they grow.
+Tests the page of a run in a real browser: watching and controlling a run; constant memory over eight
+hours of a run; a narrow screen, use by keyboard, and a page in the background. Also shows one recorded
+run, and several together, while they grow.
 Exit code and pictures: pages.py.
 """
 import json
@@ -23,7 +23,7 @@ from pages import Program, expect_quiet, expect_refused, fail, key, leave_pictur
 
 PATIENCE = devtools.PATIENCE
 HOURS = 8
-FULL = 4  # hours after which all that is bounded by a count has reached it: the story is the last
+FULL = 4  # hours after which all lists with a maximum length are full; the list of events is the last
 MOST_GROWTH_BYTES = 500_000
 MOST_GROWTH_NODES = 300
 
@@ -31,14 +31,14 @@ MOST_GROWTH_NODES = 300
 # ------------------------------------------------------------------------------------- a real run
 
 def launch_with_page(program, folder):
-    """disttf launch --page, and what it says."""
+    """Starts disttf launch --page and collects its output."""
     return Program([program, "launch", "--page", "--workers=2", "--train_steps=10000000", f"--train_dir={folder}/run",
                     "--save_secs=0", "--eval_every=50", "--debug_delay_ms=10", "--dataset=digits", f"--data_dir={folder}/data"],
                    cwd=folder, env={**os.environ, "XDG_RUNTIME_DIR": folder})
 
 
 def press(page, words):
-    """A button by what it is called for a screen reader; by the keyboard, and once more when it asks."""
+    """Presses the button with this accessible name by keyboard, and again if it asks for confirmation."""
     page.wait_for(f"document.querySelector('button[aria-label=\"{words}\"]')")
     for _ in range(2):
         page.value(f"document.querySelector('button[aria-label=\"{words}\"]').focus()")
@@ -63,22 +63,22 @@ def watched(program):
         page.look(1280, 900)
         page.open(link.group(0).split(" is ")[1])
         if page.value("location.href") != link.group(1):
-            fail("the token stays in the address: " + page.value("location.href"))
+            fail("the token is still in the address: " + page.value("location.href"))
         if page.value("document.cookie") != "":
             fail("scripts can read the cookie")
         page.wait_for("document.querySelectorAll('#tasks tbody tr').length === 3")
         page.wait_for(f"document.querySelector('#loss .u-over') && {STEP} > 20")
         page.wait_for("document.querySelector('#accuracy .u-over')")
 
-        # Who has not followed the link sees the run, and changes nothing.
+        # A visitor without the link sees the run but cannot change it.
         with urllib.request.urlopen(link.group(1) + "v1/access") as reply:
             if json.load(reply) != {"verbs": []}:
-                fail("a stranger may change the run")
+                fail("a visitor without the token may change the run")
         expect_refused(link.group(1) + "v1/stop", "POST", 401)
         expect_refused(link.group(1) + "v1/stop", "POST", 421, Host="rebound.example")
         expect_refused(link.group(1) + "v1/run", "GET", 421, Host="rebound.example")
 
-        # A worker is killed from the page: the story tells it, and the curves go on.
+        # Replaces a worker from the page: the list of events shows it, and the curves go on.
         press(page, "Replace: replace worker:1")
         page.wait_for(f"{STORY}.includes('worker:1 was killed by signal 9') && {STORY}.includes('worker:1 was started again')")
         page.wait_for("[...document.querySelectorAll('#tasks tr')].some((row) => row.dataset.key === 'worker:1' "
@@ -87,7 +87,7 @@ def watched(program):
         page.wait_for(f"{STEP} > {step} + 20")
         page.wait_for("document.getElementById('loss').querySelector('[role=img]').getAttribute('aria-label').includes('training')")
 
-        # A checkpoint is asked for, and comes.
+        # Requests a checkpoint and waits for it.
         press(page, "Save now: write a checkpoint")
         page.wait_for("document.getElementById('answer').textContent === 'the next step is saved'")
         page.wait_for("document.querySelectorAll('#checkpoints tbody tr').length >= 1")
@@ -100,7 +100,7 @@ def watched(program):
             fail(f"launch has ended with {code}")
         if "?token=" in launch.said.replace(link.group(0), ""):
             fail("the log has a token twice")
-        # The stream that ends with the run is no complaint; everything else is.
+        # The end of the stream with the run is no error; any other complaint is.
         page.complaints = [each for each in page.complaints if "ERR_" not in each]
         expect_quiet(page)
     except Exception:
@@ -112,10 +112,10 @@ def watched(program):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# ------------------------------------------------------------------------ runs that are written down
+# ------------------------------------------------------------------------ recorded runs
 
 class Recorded:
-    """Runs in folders of their own, which may grow, and disttf show --page of them."""
+    """Recorded runs, which may grow, each in a folder of its own, and disttf show --page of them."""
 
     def __init__(self, program, names):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="disttf-page-"))
@@ -129,7 +129,7 @@ class Recorded:
             self._write(name, fake_run.beginning())
 
     def _write(self, name, records):
-        # What a chief tells; a launch alone knows its tasks as processes.
+        # Only the chief's records; launch alone knows the tasks as processes.
         lines = [json.dumps(each) + "\n" for each in records if each["kind"] not in ("task", "state")]
         with open(self.folder / name / "records" / "1.jsonl", "a", encoding="utf-8") as file:
             file.write("".join(lines))
@@ -144,7 +144,7 @@ class Recorded:
                             "line": line, "accuracy": 0.97}])
 
     def show(self):
-        """The address of the page."""
+        """Starts disttf show and returns the address of the page."""
         self.process = subprocess.Popen([self.program, "show", *(str(self.folder / each) for each in self.names), "--page"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
@@ -179,7 +179,7 @@ def ended(program):
         page.wait_for("document.getElementById('link').textContent.startsWith('from its records, up to ')")
         page.wait_for("document.querySelector('header code').textContent.endsWith('/mnist')")
         if page.value("document.querySelectorAll('button').length") != 0:
-            fail("there are buttons that nobody would hear")
+            fail("there are buttons without an accessible name")
         recorded.go_on("mnist", 1)
         recorded.end("mnist", "MNIST accuracy: 0.9700")
         page.wait_for(f"{STEP} === {40 * 61} && document.getElementById('slowest').textContent === 'MNIST accuracy: 0.9700'")
@@ -234,10 +234,10 @@ def runs(program):
         page.wait_for("document.getElementById('link').dataset.state === 'lost'")
 
 
-# ------------------------------------------------------------------------------ a run that never was
+# ------------------------------------------------------------------------------ a simulated run
 
 def stream_of(seconds, gate=None, workers=3):
-    """The events of a run; `gate` is called at the end of each second."""
+    """Yields the events of a run; calls `gate` at the end of each second."""
     dice = fake_run.dice()
     number = 0
     yield fake_run.view()
@@ -253,7 +253,7 @@ def stream_of(seconds, gate=None, workers=3):
 
 
 def long():
-    """Eight hours in as many seconds as the browser needs for them."""
+    """Replays a run of eight hours as fast as the browser can process it."""
     server = fake_run.Server()
     hours = {}
     goes_on = threading.Semaphore(0)
@@ -297,7 +297,7 @@ FOCUSED = ("(() => { const is = document.activeElement; return is === document.b
 
 
 def narrow():
-    """All sizes and themes, the keyboard alone, and a page that nobody looks at."""
+    """Tests all sizes and themes, use by keyboard alone, and a page in the background."""
     server = fake_run.Server()
     end = threading.Event()
 
@@ -314,12 +314,12 @@ def narrow():
         for width, height in ((1280, 900), (320, 640)):
             for dark in (False, True):
                 page.look(width, height, dark)
-                # The drawing takes part in a change of size or theme with the next frames.
+                # The drawing follows a change of size or theme in the next frames.
                 page.wait_for(f"document.querySelector('#loss canvas').clientWidth <= {width} && new Promise((done) => "
                               "requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
                 wide = page.value("document.documentElement.scrollWidth")
                 if wide > width:
-                    fail(f"a screen of {width} has to be moved sideways: {wide}")
+                    fail(f"the page is wider than a screen of {width}: {wide}")
                 leave_picture(page, f"page-{width}-{'dark' if dark else 'light'}")
         reach_everything(page)
         look_away(page)
@@ -329,7 +329,7 @@ def narrow():
 
 
 def over():
-    """A short run that ends: its controls are disabled and say why, and its curves are whole."""
+    """A short run ends: its controls are disabled and say why, and its curves are complete."""
     server = fake_run.Server(verbs=("save", "trace", "update", "stop", "restart"))
     result = threading.Event()
     end = threading.Event()
@@ -354,7 +354,7 @@ def over():
         page.wait_for("document.querySelector('#learning .u-over') && document.querySelectorAll('#tasks button').length === 10")
         if page.value("document.querySelectorAll('button:disabled').length") != 0:
             fail("buttons are disabled while the run trains")
-        # Beside the curves there is room for the longest label, and for its ticks.
+        # Beside the curves there is room for the longest label and its ticks.
         room = page.value("document.querySelector('#learning .u-over').offsetLeft")
         label = page.value("(() => { const ink = document.createElement('canvas').getContext('2d');"
                            "ink.font = '12px system-ui'; return ink.measureText('0.000124').width; })()")
@@ -364,9 +364,9 @@ def over():
         result.set()
         page.wait_for("document.querySelectorAll('button').length === document.querySelectorAll('button:disabled').length")
         if "The run is over" not in page.value("document.getElementById('answer').textContent"):
-            fail("nothing says why the buttons are disabled")
+            fail("the page does not say why the buttons are disabled")
         leave_picture(page, "over", whole=True)
-        # However long a run lasts, its first step stays.
+        # However long a run is, the curve keeps its first step.
         first = page.value("import('/state.js').then(({Series}) => { const series = new Series();"
                            "for (let step = 1; step <= 9000; ++step) series.push(step, step, 1);"
                            "return [series.steps[0], series.steps.at(-1), series.length <= 2000]; })")
@@ -378,7 +378,7 @@ def over():
 
 
 def reach_everything(page):
-    """Every table behind a chart, and whatever scrolls, by Tab and Enter."""
+    """Reaches every chart's table, and everything that scrolls, by Tab and Enter."""
     page.value("document.activeElement.blur()")
     reached = set()
     for _ in range(80):
@@ -394,7 +394,7 @@ def reach_everything(page):
     page.wait_for("document.querySelectorAll('#stages-table tbody tr').length === 5")
     said = page.value("document.getElementById('quiet').textContent")
     if said.count("\n") > 0:
-        fail(f"a screen reader is talked at: {said}")
+        fail(f"a screen reader gets too many announcements: {said}")
 
 
 def look_away(page):

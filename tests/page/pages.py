@@ -1,7 +1,7 @@
-"""What the tests of the pages have in common: a program and what it says, complaints, keys, the end.
+"""Shared by the tests of pages: a program and its output, the page's errors, keys, exit codes.
 
-With DISTTF_PICTURES=DIR they leave there what a page looked like. Exit code 77: no browser is installed
-(with DISTTF_REQUIRE_ENGINES=1 that is a failure).
+With DISTTF_PICTURES=DIR the tests write screenshots there. Exit code 77: no browser is installed (with
+DISTTF_REQUIRE_ENGINES=1 that is a failure).
 """
 import os
 import pathlib
@@ -22,7 +22,7 @@ def fail(text):
 
 
 class Program:
-    """A process, and what it says on standard error."""
+    """A process, and its standard error."""
 
     def __init__(self, words, **options):
         self.name = words[1]
@@ -43,7 +43,7 @@ class Program:
             self.changed.notify_all()
 
     def says(self, pattern):
-        """The first match, once it is there."""
+        """Waits for the first match and returns it."""
         with self.changed:
             if not self.changed.wait_for(lambda: re.search(pattern, self.said) or self.ended, devtools.PATIENCE):
                 fail(f"{self.name} does not say {pattern}:\n{self.said}")
@@ -64,7 +64,7 @@ class Program:
 
 def expect_quiet(page):
     if page.complaints:
-        fail("the page complains:\n" + "\n".join(page.complaints))
+        fail("the page reports errors:\n" + "\n".join(page.complaints))
 
 
 def leave_picture(page, name, whole=False):
@@ -89,7 +89,7 @@ def key(page, name, code, text=""):
 
 
 def main(tests):
-    """Runs the test that the words name, with what follows its name, and ends with what comes of it."""
+    """Runs the test that the first argument names with the other arguments, and exits with its result."""
     if devtools.find_browser() is None:
         why = "no Chromium is installed (.ci/install engines)"
         if os.environ.get("DISTTF_REQUIRE_ENGINES") == "1":

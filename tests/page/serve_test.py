@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Usage: serve_test.py drawn DISTTF RECIPE MNIST | live DISTTF | table DISTTF | coloured DISTTF | narrow DISTTF
 
-The page of disttf serve in a real browser, with models that are trained here. `drawn`: the ten
-digits are drawn by the mouse, and come as pictures; MNIST is a folder that may not be there: then the
-built-in digits are trained on. `live`: a run goes on while a digit is drawn, and its checkpoints come.
-`table`: a form answers in classes and in numbers. `coloured`: pictures of another kind, from files.
-`narrow`: all sizes and themes, the keyboard alone, files that are no pictures.
+Tests the page of disttf serve in a real browser, with models that the test trains. `drawn`: the ten digits
+are drawn by mouse, and uploaded as pictures; MNIST is a folder; if it does not exist, the model is trained on
+the built-in digits. `live`: a run trains while a digit is drawn, and its checkpoints arrive. `table`: a form
+shows classes and numbers. `coloured`: pictures of another kind, from files. `narrow`: all sizes and themes,
+use by keyboard alone, files that are not pictures.
 Exit code and pictures: pages.py.
 """
 import gzip
@@ -25,13 +25,13 @@ import digits
 from pages import Program, expect_quiet, expect_refused, fail, key, leave_picture, main
 
 PATIENCE = devtools.PATIENCE
-RIGHT_OF_TEN = 9  # as many as issue and documents promise
+RIGHT_OF_TEN = 9  # the accuracy that the documents promise
 TOLD = "document.getElementById('bars').getAttribute('aria-busy') === 'false'"
 BEST = "document.getElementById('best').textContent"
 
 
 def train(program, folder, name, *words, patience=10 * PATIENCE):
-    """The checkpoints of a run."""
+    """Trains a model and returns the folder of its checkpoints."""
     done = subprocess.run([program, "launch", "--workers=2", f"--train_dir={folder}/{name}", "--log_level=warning", *words],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience, cwd=folder, check=False)
     if done.returncode != 0:
@@ -40,7 +40,7 @@ def train(program, folder, name, *words, patience=10 * PATIENCE):
 
 
 class Serve(Program):
-    """disttf serve of a directory, which need not be there yet, and its address."""
+    """Runs disttf serve on a directory, which may not exist yet, and has its address."""
 
     def __init__(self, program, directory):
         super().__init__([program, "serve", directory, "--port=0", "--host=127.0.0.1", "--name=model"])
@@ -67,7 +67,7 @@ def mouse(page, kind, x, y):
 
 
 def draw(page, strokes, size=0.8, at=(0.1, 0.1), between=None):
-    """Strokes of 0 to 100 on a part of the field; `between` is called before the last point."""
+    """Draws strokes (0 to 100) on a part of the field; calls `between` before the last point."""
     field = page.value("(() => { const pad = document.getElementById('pad'); pad.scrollIntoView({block: 'center'});"
                        "const is = pad.getBoundingClientRect(); return [is.left, is.top, is.width]; })()")
 
@@ -85,7 +85,7 @@ def draw(page, strokes, size=0.8, at=(0.1, 0.1), between=None):
 
 
 def answer(page):
-    """The class that the page tells, once nothing is under way."""
+    """Returns the class that the page shows, once no request is in flight."""
     page.wait_for(TOLD)
     return page.value(BEST).split(",")[0]
 
@@ -96,14 +96,14 @@ def clear(page):
 
 
 def pixels(page):
-    """What the model sees, as bytes."""
+    """Returns the model's input as bytes."""
     return bytes(page.value("(() => { const seen = document.getElementById('picture');"
                             "const all = seen.getContext('2d').getImageData(0, 0, seen.width, seen.height).data;"
                             "return Array.from(all).filter((_, at) => at % 4 === 0); })()"))
 
 
 def expect_as_mnist(page):
-    """Ink in a box of 20, its centre of mass in the pixel at the middle, as all of MNIST's are."""
+    """Expects ink in a box of 20, with its centre of mass in the middle pixel, as in MNIST."""
     seen = pixels(page)
     inked = [(at % 28, at // 28, value) for at, value in enumerate(seen) if value > 25]
     wide = max(x for x, _, _ in inked) - min(x for x, _, _ in inked) + 1
@@ -129,12 +129,12 @@ def draw_all(page):
     right = sum(told[digit] == str(digit) for digit in told)
     print(f"drawn digits: {right} of 10 right: {told}", flush=True)
     if right < RIGHT_OF_TEN:
-        fail(f"only {right} of ten digits are told: {told}")
+        fail(f"only {right} of ten digits are recognized: {told}")
     return told
 
 
 def expect_one_at_a_time(page):
-    """No request is sent while another is under way, and there are many: one for what is there by then."""
+    """Expects many requests, but none while another is in flight; the next one sends the picture of that time."""
     times = page.value("performance.getEntriesByType('resource').filter((each) => each.name.endsWith('/infer'))"
                        ".map((each) => [each.startTime, each.responseEnd])")
     if len(times) < 20:
@@ -145,7 +145,7 @@ def expect_one_at_a_time(page):
 
 
 def expect_size_to_be_nothing(page):
-    """A digit is the same picture wherever and however large it is drawn."""
+    """Expects the same input for a digit at any position and size."""
     seen = []
     for size, at in ((0.9, (0.05, 0.05)), (0.4, (0.55, 0.05))):
         clear(page)
@@ -154,13 +154,13 @@ def expect_size_to_be_nothing(page):
         seen.append(pixels(page))
     worst = max(abs(a - b) for a, b in zip(*seen))
     if worst > 80:
-        fail(f"a small digit is seen otherwise than a large one: {worst}")
+        fail(f"the inputs of a small and a large digit differ: {worst}")
 
 
 # ------------------------------------------------------------------------------------------ pictures
 
 def png_of(rows, width, colours):
-    """A PNG of rows of bytes; 3 colours, or grey."""
+    """Returns a PNG of rows of bytes; 3 colours, or grey."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -171,7 +171,7 @@ def png_of(rows, width, colours):
 
 
 def png(seen, width, times=1, turned=False):
-    """A grey PNG, each pixel `times` large."""
+    """Returns a grey PNG with each pixel enlarged `times`."""
     rows = []
     for at in range(0, len(seen), width):
         row = bytes(255 - value if turned else value for value in seen[at:at + width] for _ in range(times))
@@ -192,7 +192,7 @@ def choose(page, path):
 
 
 def tick(page, name, wanted):
-    """Whether the box was ticked; it is as wanted from now on."""
+    """Sets the check box to `wanted` and returns whether it was ticked before."""
     was = page.value(f"document.getElementById('{name}').checked")
     if was != wanted:
         page.value(f"document.getElementById('{name}').click()")
@@ -200,7 +200,7 @@ def tick(page, name, wanted):
 
 
 def sheet(strokes, width, height, left, top, size, pen):
-    """A grey PNG of a sheet of paper with dark strokes somewhere on it: [left, left + size] by [top, top + size]."""
+    """Returns a grey PNG of a sheet of paper with dark strokes at [left, left + size] by [top, top + size]."""
     lines = []
     for stroke in strokes:
         points = [(left + x * size / 100, top + y * size / 100) for x, y in stroke]
@@ -214,14 +214,14 @@ def sheet(strokes, width, height, left, top, size, pen):
 
 
 def distance(x, y, a, b):
-    """From (x, y) to the line between two points."""
+    """Returns the distance from (x, y) to the line between two points."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     at = min(1, max(0, ((x - a[0]) * dx + (y - a[1]) * dy) / (dx * dx + dy * dy)))
     return math.hypot(x - a[0] - at * dx, y - a[1] - at * dy)
 
 
 def expect_sheets(page, folder, told):
-    """A digit somewhere on a sheet is boxed, centred and turned over as one that is drawn, unless it is not to be."""
+    """Expects that a digit on a sheet is boxed, centred and inverted like a drawn one, unless that is disabled."""
     right = [digit for digit in told if told[digit] == str(digit)]
     for number, digit in enumerate((right[0], right[len(right) // 2], right[-1])):
         path = pathlib.Path(folder) / f"sheet-{digit}.png"
@@ -238,15 +238,15 @@ def expect_sheets(page, folder, told):
         tick(page, "centre", False)
         page.wait_for(TOLD)
         if pixels(page) == boxed or sum(value > 60 for value in pixels(page)) * 3 > sum(value > 60 for value in boxed):
-            fail("a sheet that is to be used as it is was boxed all the same")
+            fail("a sheet was boxed although boxing is disabled")
         tick(page, "centre", True)
         page.wait_for(TOLD)
         if pixels(page) != boxed:
-            fail("a sheet is boxed otherwise the second time")
+            fail("a sheet is boxed differently the second time")
 
 
 def expect_pictures(page, folder):
-    """A file of the picture that was drawn is that picture; so is a large one of ink on paper."""
+    """Expects that a file of the drawn picture gives the same input; so does a large one of ink on paper."""
     clear(page)
     draw(page, digits.STROKES[7])
     told = answer(page)
@@ -265,7 +265,7 @@ def expect_pictures(page, folder):
         if worst > (0 if name == "same.png" else 3):
             fail(f"{name} is seen otherwise than what was drawn: {worst}")
     if page.value("document.getElementById('turn').checked") is not True:
-        fail("a picture of dark ink was not turned over")
+        fail("a picture of dark ink was not inverted")
     path = pathlib.Path(folder) / "none.png"
     path.write_bytes(b"not a picture")
     choose(page, path)
@@ -299,7 +299,7 @@ VERSION = "Number(document.getElementById('version').textContent.match(/[0-9]+/)
 
 
 def live(program):
-    """One run, which goes on all the time: its first checkpoint comes to a page that waits, others while somebody draws."""
+    """One run trains all the time: its first checkpoint reaches a waiting page, others arrive during drawing."""
     folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
     try:
         with Serve(program, f"{folder}/run") as server, devtools.Browser(devtools.find_browser()) as browser:
@@ -314,7 +314,7 @@ def live(program):
                 page.wait_for("document.getElementById('link').textContent === 'live' && !document.getElementById('asking').hidden")
 
                 def hold():
-                    """The mouse is down: two checkpoints come."""
+                    """Waits for two checkpoints while the mouse button is down."""
                     for _ in range(2):
                         old = page.value(VERSION)
                         page.wait_for(f"{VERSION} > {old}")
@@ -323,7 +323,7 @@ def live(program):
 
                 draw(page, digits.STROKES[0], between=hold)
                 if answer(page) == "nothing yet":
-                    fail("what was being drawn was not asked about again")
+                    fail("no new request was sent for the drawing in progress")
                 leave_picture(page, "serve-news")
                 if launch.process.poll() is not None:
                     fail(f"the run has ended:\n{launch.said}")
@@ -335,7 +335,7 @@ def live(program):
 # ---------------------------------------------------------------------------------------------- tables
 
 def write_table(path, label):
-    """Two numbers, of which the label is a function."""
+    """Writes a table of two numbers and a label, which is a function of them."""
     dice = random.Random(1)
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"length,width,{'weight' if label == 'number' else 'species'}\n")
@@ -393,7 +393,7 @@ def one_colour(colour, side):
 
 
 def coloured(program):
-    """A model of pictures in colours, of another size: no field to draw on, files of any size."""
+    """A model of colour pictures of another size: no field to draw on, files of any size."""
     folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
     try:
         for part, many in (("train", 60), ("test", 10)):
@@ -422,13 +422,13 @@ def coloured(program):
 # ---------------------------------------------------------------------------------------------- narrow
 
 def expect_files(url):
-    """Sealed, compressed where that is taken, and sent once."""
+    """Expects security headers, compression if the client accepts it, and revalidation by ETag."""
     for file in ("", "assets/serve.js", "assets/serve.css", "assets/pad.js", "assets/scan.js", "assets/strokes.js", "assets/dom.js", "assets/style.css"):
         with urllib.request.urlopen(urllib.request.Request(url + file, headers={"Accept-Encoding": "gzip"})) as reply:
             if not reply.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';"):
                 fail(f"{file}: {reply.headers}")
             if reply.headers["Content-Encoding"] != "gzip" or gzip.decompress(reply.read()) != urllib.request.urlopen(url + file).read():
-                fail(f"{file} is not what it is without compression")
+                fail(f"{file} differs with and without compression")
             tag = reply.headers["ETag"]
         expect_refused(url + file, "GET", 304, **{"If-None-Match": tag})
         expect_refused(url + file, "POST", 405)
@@ -436,7 +436,7 @@ def expect_files(url):
 
 
 def expect_keyboard(page):
-    """Tab reaches everything, and arrows and the space bar draw."""
+    """Expects that Tab reaches everything, and that arrows and the space bar draw."""
     page.value("document.activeElement.blur()")
     reached = set()
     for _ in range(9):
@@ -446,7 +446,7 @@ def expect_keyboard(page):
         if name not in reached:
             fail(f"{name} cannot be reached by the keyboard; only {sorted(reached)}")
     page.value("document.getElementById('pad').focus()")
-    # All that is said, since an answer follows what is said of the pen.
+    # Collects all announcements, because the answer follows the announcements of the pen.
     page.value("window.said = []; new MutationObserver(() => window.said.push(document.getElementById('quiet').textContent))"
                ".observe(document.getElementById('quiet'), {childList: true})")
     for _ in range(5):
@@ -488,7 +488,7 @@ def narrow(program):
                     page.wait_for("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
                     wide = page.value("document.documentElement.scrollWidth")
                     if wide > width:
-                        fail(f"a screen of {width} has to be moved sideways: {wide}")
+                        fail(f"the page is wider than a screen of {width}: {wide}")
                     leave_picture(page, f"serve-{width}-{'dark' if dark else 'light'}", whole=True)
             clear(page)
             expect_keyboard(page)

@@ -1,11 +1,11 @@
-"""What a model says in another runtime, held against what disttf predict has said.
+"""Compares a model's outputs in another runtime with those of disttf predict.
 
 Usage: check_exports.py onnx FILE IMAGES LABELS ANSWERS RESULT
        check_exports.py saved_model DIRECTORY IMAGES LABELS ANSWERS RESULT
        check_exports.py safetensors FILE NPZ RESULT
 
-IMAGES and LABELS: IDX files, which may be gzipped. ANSWERS: what `disttf predict --json` has
-printed about these images. RESULT: a file that becomes one JSON object.
+IMAGES and LABELS: IDX files, which may be gzipped. ANSWERS: the output of `disttf predict --json` for
+these images. RESULT: the file to which one JSON object is written.
 """
 
 import gzip
@@ -33,7 +33,7 @@ def answers(path):
 
 
 class Onnx:
-    """Channels come before height and width."""
+    """The ONNX model. Channels precede height and width."""
 
     def __init__(self, path):
         import onnx
@@ -54,7 +54,7 @@ class Onnx:
 
 
 class SavedModel:
-    """Channels come last."""
+    """The SavedModel. Channels are last."""
 
     def __init__(self, path):
         import tensorflow
@@ -75,7 +75,7 @@ def compare(model, images, labels, expected):
     images, labels = idx(images), idx(labels)
     expected = answers(expected)
     found = np.concatenate([model.ask(images[i : i + 1000]) for i in range(0, len(images), 1000)])
-    # Any number of examples at once.
+    # The batch size is free.
     alone = np.concatenate([model.ask(images[:1]), model.ask(images[1:8])])
     judged = found.argmax(axis=1)
     return {
@@ -89,7 +89,7 @@ def compare(model, images, labels, expected):
 
 
 def compare_files(weights, npz):
-    """The two files of variables, by their own readers."""
+    """Compares the two files of variables, read by their own libraries."""
     from safetensors import safe_open
 
     with np.load(npz) as archive, safe_open(weights, framework="numpy") as file:

@@ -1,11 +1,11 @@
-"""What TensorBoard shows of a directory, as JSON in a file: what its pages ask its server for, asked of
-the real one.
+"""Writes what TensorBoard shows of a directory to a file as JSON, by sending the requests of its pages to
+a real server.
 
 Usage: read_tensorboard.py fast|slow DIR STEP FILE
 
-fast: with the loader in Rust, the one that is taken where it is there; slow: with the one in Python.
-Both read while TensorBoard runs already. So this asks again, for a minute, until what it answers has
-come to STEP and to the end of the run.
+fast: with the loader in Rust, the default where it is installed; slow: with the one in Python. Both read
+while TensorBoard already answers. So this program repeats its requests, for up to a minute, until the
+responses have reached STEP and the end of the run.
 """
 
 import base64
@@ -23,7 +23,7 @@ from tensorboard import program
 
 
 class Pages:
-    """What the server answers to the requests of its pages."""
+    """The server's responses to the requests of its pages."""
 
     def __init__(self, url):
         self._url = url.rstrip("/")
@@ -40,7 +40,7 @@ class Pages:
 
 
 def series(pages, plugin):
-    """Of each run and tag: [step, value] of all that was written."""
+    """Returns the list of [step, value] for each run and tag."""
     where = f"plugin/{plugin}/"
     return {
         run: {
@@ -127,7 +127,7 @@ def projector(pages):
 
 
 def newest(found, run):
-    """The newest step that something is shown of in the runs called `run`."""
+    """Returns the newest step shown in the runs called `run`."""
     return max(
         (
             points[-1][0]
@@ -153,7 +153,7 @@ def everything(pages):
 
 
 def is_complete(pages, step):
-    """The last event of `chief` has histograms, the last one of `eval` says that the run has ended."""
+    """Returns whether the last event of `chief` has histograms and that of `eval` shows the end of the run."""
     sessions = [
         session
         for group in hparams(pages)["groups"].get("sessionGroups", [])
@@ -182,7 +182,7 @@ def main():
         time.sleep(0.1)
     with open(sys.argv[4], "w", encoding="utf-8") as file:
         json.dump(everything(pages), file)
-    # The server's threads do not end by themselves; the loader in Rust does, with this process.
+    # The server's threads do not exit on their own. The loader in Rust exits with this process.
     os._exit(0)
 
 

@@ -1,7 +1,7 @@
 # Usage: serve_clients.py PORT VERSION
 #
-# Asks a service with Triton's own client, by both kinds of tensors, and as TensorFlow Serving's
-# examples do. Its model is of 28x28 images and says VERSION % 10 of each (serve_test.cc).
+# Sends requests to a service with Triton's own client, with both kinds of tensors, and in the form of
+# TensorFlow Serving's examples. The model takes 28x28 images and predicts VERSION % 10 (serve_test.cc).
 import json
 import sys
 import urllib.request

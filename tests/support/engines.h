@@ -1,5 +1,5 @@
-// Tests that run disttf under something real: Slurm, containers, hosts of a network. A developer's
-// machine may lack it, and they skip; where it has been installed they must not.
+// Support for tests that run disttf under real systems: Slurm, containers, hosts of a network.
+// Where such a system is not installed, tests skip; in .ci/run they must not.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,8 @@
 
 namespace disttf::test_support {
 
-// Skips the running test and says why. With DISTTF_REQUIRE_ENGINES=1, as .ci/run has it, the test
-// fails: a check that nobody sees skipped is lost. To be called last in SetUp(), or followed by
-// a return.
+// Skips the running test and says why. With DISTTF_REQUIRE_ENGINES=1, as in .ci/run, the test fails
+// instead, because skipped tests go unnoticed. Call it last in SetUp(), or follow it with a return.
 inline void skip_without_engine(const std::string& why) {
   const char* const required = std::getenv("DISTTF_REQUIRE_ENGINES");
   if (required != nullptr && std::string_view(required) == "1") {

@@ -1,4 +1,4 @@
-// What an http server on 127.0.0.1 answers to one request, whole, as it came.
+// Sends one request to an http server on 127.0.0.1 and returns the complete, raw response.
 #pragma once
 
 #include <asio/buffer.hpp>
@@ -12,7 +12,7 @@
 
 namespace disttf::test_support {
 
-// `request`: all of it. Empty: nobody listens there, or says anything.
+// `request`: the complete request. Returns an empty text if no server listens or answers.
 inline std::string http_ask(std::uint16_t port, const std::string& request) {
   asio::io_context context;
   asio::ip::tcp::socket socket(context);
@@ -28,13 +28,13 @@ inline std::string http_ask(std::uint16_t port, const std::string& request) {
   return text;
 }
 
-// The answer to GET, with its head.
+// Returns the response to GET, with its head.
 inline std::string http_get(std::uint16_t port, const std::string& target,
                             const std::string& headers = {}) {
   return http_ask(port, "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
 }
 
-// What is behind the head.
+// Returns the part of the response after the head.
 inline std::string http_body(const std::string& reply) {
   const std::size_t end = reply.find("\r\n\r\n");
   return end == std::string::npos ? std::string() : reply.substr(end + 4);

@@ -3,9 +3,10 @@
 //   test_mirror --dir D [--mode good|html|stall|break|redirect_loop|404] [--port-file F] [--ca-file
 //   F]
 //
-// Prints its URL on standard output (and its port into F), then serves the files of D until
-// standard input closes or it is killed. With --ca-file it speaks TLS, as 127.0.0.1, and F becomes
-// the certificate of its authority. `stall` and `break` do so after kPartBytes bytes of a body.
+// Prints its URL on standard output (and writes its port to F), then serves the files of D until
+// standard input closes or it is killed. With --ca-file it serves TLS as 127.0.0.1 and writes the
+// certificate of its authority to F. `stall` and `break` take effect after kPartBytes bytes of a
+// body.
 #include <unistd.h>
 
 #include <array>
@@ -23,7 +24,8 @@
 namespace disttf::test_support {
 namespace {
 
-// Enough to count as progress: a client need not come back to a mirror that gives less each time.
+// Large enough to count as progress: a client may give up on a mirror that sends less on each
+// attempt.
 constexpr std::size_t kPartBytes = 1'000'000;
 
 std::map<std::string, std::string> read_flags(int argc, char** argv) {
@@ -61,7 +63,7 @@ Files read_files(const std::string& directory) {
   return files;
 }
 
-// Renamed, so that whoever waits for the file never reads half a number.
+// Writes a temporary file and renames it, so that a reader never sees half a number.
 void write_port(const std::string& path, unsigned port) {
   const std::string temporary = path + ".new";
   std::fprintf(open_file(temporary, "w").get(), "%u\n", port);
@@ -75,7 +77,7 @@ Handler handler_for(const std::string& mode, Files files) {
   if (mode == "break") return break_after(std::move(files), kPartBytes);
   if (mode == "404") return answer_not_found();
   if (mode == "redirect_loop") {
-    // Ever new URLs: a client that only looks for circles would follow for ever.
+    // Redirects to a new URL each time: a client that detects only cycles would follow without end.
     return [](const MirrorRequest& request, const MirrorConnection& connection) {
       connection.respond("302 Found", "", "Location: " + request.target + "x\r\n");
     };

@@ -75,7 +75,7 @@ MirrorRequest parse_request(std::string_view text) {
   return request;
 }
 
-// The header for `contents` from where the request wants them, and from where that is.
+// The header for `contents` from the requested offset, and that offset.
 struct Answer {
   std::string head;
   std::size_t begin = 0;
@@ -99,7 +99,7 @@ Answer head_for(const MirrorRequest& request, const std::string& contents, bool 
   return {std::move(head), begin};
 }
 
-// Sends at most `limit` bytes of the body; false when there is no such file.
+// Sends at most `limit` bytes of the body. Returns false if the file does not exist.
 bool serve_file(const Files& files, const MirrorRequest& request,
                 const MirrorConnection& connection, bool ranges, std::size_t limit) {
   const auto file = files.find(request.target);
@@ -318,7 +318,7 @@ Handler break_after(Files files, std::size_t bytes, bool ranges) {
 }
 
 Handler first_then(std::size_t count, const Handler& first, const Handler& later) {
-  // Handlers are copied and called by several threads; the count is one.
+  // Handlers are copied and called by several threads, but share one count.
   auto calls = std::make_shared<std::atomic<std::size_t>>(0);
   return [=](const auto& request, const auto& connection) {
     (calls->fetch_add(1) < count ? first : later)(request, connection);

@@ -1,9 +1,9 @@
-// A mirror to test the download client against: real sockets on 127.0.0.1, and whatever manners a
-// test asks for.
+// A mirror for tests of the download client: real sockets on 127.0.0.1, with the faults that a test
+// selects.
 //
-// One thread a connection, one request a connection. A Handler answers it byte by byte; it is
-// called from several threads at once. The functions below make the usual ones. The server leaves
-// a connection only when its handler returns or the server is destroyed.
+// One thread for each connection, one request for each connection. A Handler writes the response
+// byte by byte; several threads call it at once. The functions below make the usual handlers. The
+// server closes a connection only when its handler returns or the server is destroyed.
 #pragma once
 
 #include <chrono>
@@ -29,24 +29,25 @@ struct MirrorRequest {
   std::string target;
   std::map<std::string, std::string> headers;  // names in lower case
   [[nodiscard]] std::string header(const std::string& name) const;
-  // N of "Range: bytes=N-".
+  // Returns N of "Range: bytes=N-".
   [[nodiscard]] std::optional<std::size_t> range_begin() const;
 };
 
-// The server's end of a connection. False: the client has gone.
+// The server's end of a connection. Functions return false if the client has closed the connection.
 class MirrorConnection {
  public:
   MirrorConnection(int socket, SSL* tls) : socket_(socket), tls_(tls) {}
   bool send(std::string_view text) const;
-  // Status line, Content-Length, `headers` (each line with its CRLF) and body.
+  // Sends status line, Content-Length, `headers` (each line with its CRLF) and body.
   bool respond(std::string_view status, std::string_view body, std::string_view headers = {}) const;
-  // Up to and with the blank line after the header; empty: the client has gone.
+  // Reads up to and including the blank line after the header; empty: the client closed the
+  // connection.
   [[nodiscard]] std::string read_head() const;
-  // That many bytes of the request's body, or fewer: the client has gone.
+  // Reads that many bytes of the request's body; returns fewer if the client closed the connection.
   [[nodiscard]] std::string read_body(std::size_t bytes) const;
-  // Says nothing until the client hangs up (or the server is destroyed).
+  // Sends nothing until the client closes the connection (or the server is destroyed).
   void wait_for_hangup() const;
-  // True as soon as the client has hung up, false when it has not by then.
+  // Returns true as soon as the client has closed the connection, false after `time`.
   [[nodiscard]] bool hangs_up_within(std::chrono::milliseconds time) const;
   // Becomes a tunnel to 127.0.0.1:port until either side closes.
   void relay_to(std::uint16_t port) const;
@@ -62,12 +63,12 @@ using Files = std::map<std::string, std::string>;  // target ("/a.gz") -> conten
 
 class MirrorServer {
  public:
-  // kLater: clients can connect and wait, no thread runs until start(). A test that forks does so
-  // before: what a thread of the parent holds at that moment, an allocator's lock say, is held in
-  // the child for ever.
+  // kLater: clients can connect and wait; no thread runs until start(). A test that forks must fork
+  // before start(): locks that a thread of the parent holds at the fork, e.g. an allocator's, stay
+  // locked in the child for ever.
   enum class Start : std::uint8_t { kNow, kLater };
 
-  // With `tls` it speaks https. Throws std::system_error when there is no socket.
+  // `tls`: serves https. Throws std::system_error if no socket can be made.
   explicit MirrorServer(Handler handler, OpenSsl<SSL_CTX> tls = nullptr, Start start = Start::kNow);
   MirrorServer(Handler handler, Start start) : MirrorServer(std::move(handler), nullptr, start) {}
   ~MirrorServer();
@@ -77,12 +78,12 @@ class MirrorServer {
   void start();
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  // "http://127.0.0.1:PORT"; `host`: under which other name it is asked for.
+  // Returns "http://127.0.0.1:PORT"; `host` replaces the name.
   [[nodiscard]] std::string url(const std::string& path = "/",
                                 const std::string& host = "127.0.0.1") const;
-  // Every request that arrived so far.
+  // Returns all requests so far.
   [[nodiscard]] std::vector<MirrorRequest> requests() const;
-  // Returns once a request has arrived; false when none comes for half a minute.
+  // Waits for a request. Returns false if none arrives within half a minute.
   [[nodiscard]] bool wait_for_request() const;
 
  private:
@@ -102,24 +103,24 @@ class MirrorServer {
   std::thread acceptor_;
 };
 
-// --- manners ---
+// --- handlers ---
 
 // Serves the files, with ranges; anything else is a 404.
 [[nodiscard]] Handler serve(Files files);
-// The same, but as if ranges did not exist.
+// Serves the files and ignores ranges.
 [[nodiscard]] Handler serve_without_ranges(Files files);
-// 200 and an HTML page for everything.
+// Answers every request with 200 and an HTML page.
 [[nodiscard]] Handler serve_page();
 [[nodiscard]] Handler answer_not_found();
-// Sends the header and `bytes` bytes of the body, then nothing more, for ever.
+// Sends the header and `bytes` bytes of the body, then stalls for ever.
 [[nodiscard]] Handler stall_after(Files files, std::size_t bytes);
-// Sends `bytes` bytes of what was asked for and hangs up.
+// Sends `bytes` bytes of the requested file and closes the connection.
 [[nodiscard]] Handler break_after(Files files, std::size_t bytes, bool ranges = true);
-// `first` for the first `count` requests, then `later`.
+// Uses `first` for the first `count` requests, then `later`.
 [[nodiscard]] Handler first_then(std::size_t count, const Handler& first, const Handler& later);
-// `status` ("302 Found") with `location`.
+// Answers with `status` ("302 Found") and `location`.
 [[nodiscard]] Handler redirect(const std::string& status, const std::string& location);
-// An http proxy: CONNECT opens a tunnel to that port of 127.0.0.1 whatever the name; requests in
+// An http proxy: CONNECT opens a tunnel to that port of 127.0.0.1 for any name; requests in
 // absolute form go to `plain`.
 [[nodiscard]] Handler proxy(Handler plain);
 

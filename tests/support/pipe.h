@@ -1,4 +1,4 @@
-// A pipe that a test reads or writes; its ends are closed with it, and not inherited.
+// A pipe that a test reads or writes. The object closes its ends; children do not inherit them.
 #pragma once
 
 #include <fcntl.h>

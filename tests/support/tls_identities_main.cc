@@ -1,24 +1,25 @@
-// make_tls_identities KIND DIR: what a test needs to be somebody in TLS, written into DIR as PEM.
+// make_tls_identities KIND DIR: writes TLS identities for tests into DIR as PEM.
 //
-// A program of its own, with all of OpenSSL: the file that users get makes no keys and no
-// certificates (cmake/openssl_provider.cc), and neither does a test that is linked as it is.
+// A separate program with all of OpenSSL: the executable that users get makes no keys and no
+// certificates (cmake/openssl_provider.cc), nor does a test that is linked in the same way.
 //
-// KIND: rsa, rsa-pss, p256, p384, p521, ed25519, ed448, dsa. An authority and those it has signed,
-// all with keys of this kind:
+// KIND: rsa, rsa-pss, p256, p384, p521, ed25519, ed448, dsa. An authority and the identities that
+// it signed, all with keys of this kind:
 //   ca.pem        the authority
-//   server.pem    of localhost, and behind it the one between it and the authority; server.key
-//   expired.pem   of localhost, until an hour ago; the same key
-// KIND tasks: of tasks of the run spiffe://test/mnist, NAME.pem and NAME.key, each signed by one
-// that is behind it and is signed by ca.pem:
-//   ps-0, worker-0, worker-1, chief-0, evaluator-0: that task; worker: any of them
-//   other-run: worker 1 of spiffe://test/other; dns, two: worker 1 by no URI and by one of two
-//   expired, later: worker 1 until an hour ago, and from in an hour on; for-servers: worker 1,
-//   where the key is for servers alone foreign, foreign-ps: worker 1 and ps 0, by another
-//   authority, foreign-ca.pem
-// KIND keys: private keys as other programs write them.
+//   server.pem    localhost's certificate, followed by the intermediate authority; server.key
+//   expired.pem   localhost's certificate, expired an hour ago; the same key
+// KIND tasks: identities of tasks of the run spiffe://test/mnist, NAME.pem and NAME.key, each
+// followed by the intermediate authority that signed it, which ca.pem signed:
+//   ps-0, worker-0, worker-1, chief-0, evaluator-0: that task; worker: any worker
+//   other-run: worker 1 of spiffe://test/other; dns, two: worker 1 without a URI and with two
+//   expired, later: worker 1, expired an hour ago, and valid in an hour; for-servers: worker 1 with
+//   a key that is for servers alone; foreign, foreign-ps: worker 1 and ps 0, by another authority,
+//   foreign-ca.pem
+// KIND keys: private keys in the formats of other programs.
 //   pkcs8.key, rsa.key (PKCS#1), ec.key (SEC 1), x25519.key, encrypted.key (PBES2 with AES-256; its
 //   password is "password")
-//   des.key (as `encrypted`, PEM's own), x448.key, binary.key (of a curve over a binary field)
+//   des.key (like `encrypted`, in PEM's own format), x448.key, binary.key (a curve over a binary
+//   field)
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -118,7 +119,7 @@ void write_identities(const std::string& kind, const Path& folder) {
   write_key(folder / "server.key", *server_key);
 }
 
-// An authority, and one between it and those that are signed.
+// An authority, and an intermediate authority that signs the identities.
 class Chain {
  public:
   explicit Chain(const std::string& name) : root_key_(make_key("p256")), key_(make_key("p256")) {

@@ -32,7 +32,7 @@ void add_extension(X509& certificate, X509& issuer, int kind, const std::string&
   check(added == 1, "add an extension");
 }
 
-// Ed25519 and Ed448 have a digest of their own.
+// Ed25519 and Ed448 contain their own digest.
 const EVP_MD* digest_for(EVP_PKEY& key) {
   const bool own = EVP_PKEY_is_a(&key, "ED25519") == 1 || EVP_PKEY_is_a(&key, "ED448") == 1;
   return own ? nullptr : EVP_sha256();

@@ -1,7 +1,7 @@
-// A certificate authority made on the spot, and servers' identities signed by it: https in tests
-// without a file or a secret in the tree.
+// A certificate authority that a test creates at run time, and server identities signed by it:
+// https in tests without a file or a secret in the tree.
 //
-// Not thread-safe while made; an identity may then be used by several threads.
+// Not thread-safe during creation; several threads may then use an identity.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -31,19 +31,19 @@ struct Certificate {
   long begins_s = -3600;     // the same; two hours before its end at the latest
 };
 
-// `key`'s, signed by `issuer` with its key; by itself where `issuer` is null. Throws
-// std::runtime_error when OpenSSL fails.
+// Returns a certificate for `key`, signed by `issuer` with its key; self-signed if `issuer` is
+// null. Throws std::runtime_error if OpenSSL fails.
 [[nodiscard]] OpenSsl<X509> make_certificate(const Certificate& what, EVP_PKEY& key, X509* issuer,
                                              EVP_PKEY& issuer_key);
 
-// Throws std::runtime_error when OpenSSL fails.
+// Throws std::runtime_error if OpenSSL fails.
 class TestAuthority {
  public:
   TestAuthority();
-  // Its certificate as PEM: what --ca_file takes.
+  // Writes the authority's certificate as PEM, for --ca_file.
   void write_certificate(const std::filesystem::path& path) const;
-  // A server's context with a fresh key. `alternative_name` as OpenSSL writes it: "DNS:localhost",
-  // "IP:127.0.0.1", several separated by commas.
+  // Returns a server's context with a new key. `alternative_name` in OpenSSL's format:
+  // "DNS:localhost", "IP:127.0.0.1", several separated by commas.
   [[nodiscard]] OpenSsl<SSL_CTX> issue(const std::string& alternative_name) const;
 
  private:
