@@ -1,5 +1,5 @@
-// parse_address_list: what it takes is written and read again unchanged; what it does not take
-// gives one short sentence that begins with the field and fits one line.
+// parse_address_list: an accepted list is written and read again unchanged; a rejected one gives
+// one short sentence that begins with the field and fits on one line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

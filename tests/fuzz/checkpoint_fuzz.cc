@@ -1,6 +1,5 @@
-// A checkpoint whose author is not trusted: its index, what a ps says of a file that it has
-// written, the names in a directory, and a file of tensors whose checksums fit, as its author can
-// make them fit.
+// A checkpoint from an untrusted author: its index, a ps's report of a file that it wrote, the
+// names in a directory, and a file of tensors with correct checksums, which its author can compute.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +27,7 @@ using disttf::fuzz::require;
 using namespace disttf::roles;
 using Bytes = std::span<const std::uint8_t>;
 
-// What lies in a checkpoint is found by these: they must not lead out of its directory.
+// Files of a checkpoint are found by these names, so they must not lead out of its directory.
 void require_name_in_folder(const std::string& name) {
   const std::filesystem::path path(name);
   require(!name.empty() && !path.has_parent_path() && name != "." && name != "..");
@@ -40,7 +39,7 @@ std::string hash_of(Bytes bytes) {
   return hash.hex();
 }
 
-// The index has its own checksum, which its author makes fit.
+// Gives the index a correct checksum, which its author can compute.
 std::string with_own_hash(std::string text) {
   constexpr std::string_view kBefore = "{\n \"index_sha256\": \"";
   constexpr std::size_t kDigits = 64;
@@ -89,8 +88,8 @@ void write(SimulatedFileSystem& files, const std::string& path, Bytes bytes) {
   disttf::data::write_durably(files, path, std::vector<Bytes>{bytes});
 }
 
-// The header is as long as the file itself says, up to its whole size; what is behind it are the
-// tensors, if they are as many as they should be.
+// The file itself gives the length of the header, up to its whole size. The tensors follow, if
+// their number is right.
 void check_tensors(Bytes bytes) {
   CheckpointIndex index{
       .step = 1, .config_json = "{}", .layout = {}, .optimizer = {"m"}, .files = {}};

@@ -1,11 +1,11 @@
-# awk -v prefix=P -f coverage.awk covered.txt LINES: LINES, in which files are called P..., is lcov's
-# format (SF: a file, FN:line,name as the linker knows it, DA:line,count). A line of covered.txt is
-# "floor PERCENT", or a file and those of its functions whose lines do not count; '#' begins a comment.
+# awk -v prefix=P -f coverage.awk covered.txt LINES: reads LINES in lcov's format, in which file names begin with P (SF: a
+# file, FN:line,name as in the linker's symbol table, DA:line,count). A line of covered.txt is "floor PERCENT", or a file
+# and its functions whose lines do not count; '#' begins a comment.
 
-# A lambda is part of what it is in.
+# A lambda belongs to the function that contains it.
 function is_lambda(name) { return name ~ /\$_[0-9]/ }
 
-# Whether such a name is that of one of the file's functions that do not count.
+# Whether the name is one of the file's functions that do not count.
 function is_left_out(name,    names, count, i) {
   count = split(left_out[file], names, " ")
   for (i = 1; i <= count; ++i) {

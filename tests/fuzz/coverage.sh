@@ -1,9 +1,9 @@
 #!/bin/bash
 # Usage: tests/fuzz/coverage.sh BUILD
 #
-# Which lines of the decoders and sessions the corpus reaches, all targets together: of the files that
-# covered.txt names, how many, and which are left. Exit status 1: fewer than its floor says. BUILD: of
-# the preset fuzz_coverage.
+# Measures which lines of the decoders and sessions the corpus covers, for all targets together: the number of
+# lines of the files in covered.txt, and the uncovered ones. Exits with 1 below the floor of covered.txt. BUILD: a
+# build of the preset fuzz_coverage.
 set -euo pipefail
 
 readonly build=$1

@@ -1,5 +1,5 @@
-// open_csv: any bytes are rows of finite numbers with labels, or one sentence that begins with the
-// file. In small pieces, so that they are cut everywhere.
+// open_csv: any bytes give rows of finite numbers with labels, or one sentence that begins with the
+// file. The input is read in small pieces, so that it is cut at every position.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // read_dcos_options: any text gives options within their limits, or one short sentence that begins
-// with the flag's name and fits one line.
+// with the flag's name and fits on one line.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

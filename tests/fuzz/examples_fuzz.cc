@@ -1,5 +1,5 @@
-// What a model is asked with: any bytes are rows that it takes, or one sentence. The first byte
-// says which model.
+// Inputs of a model: any bytes give rows that the model accepts, or one sentence. The first byte
+// selects the model.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
-// decode_header: takes any bytes, and what it takes encodes to the same bytes again. The checksum
-// would stop nearly every input at the door, and a new version those of the corpus, so each is
-// tried a second time with both as they should be.
+// decode_header: an accepted header encodes to the same bytes again. The checksum would reject
+// nearly every input, and a new version those of the corpus, so each input is tried a second time
+// with both corrected.
 #include <zlib.h>
 
 #include <algorithm>

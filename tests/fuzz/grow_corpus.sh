@@ -1,20 +1,20 @@
 #!/bin/bash
 # Usage: tests/fuzz/grow_corpus.sh BUILD COVERAGE_BUILD JOBS
 #
-# Takes over into the corpus what `make fuzz` and `make fuzz-night` have found, where it reaches a line
-# of ours that nothing in the corpus does: so the corpus stays small. BUILD has what they found,
-# COVERAGE_BUILD is of the preset fuzz_coverage.
+# Adds to the corpus those inputs from `make fuzz` and `make fuzz-night` that cover a line which nothing in the
+# corpus covers, so the corpus stays small. BUILD contains the inputs; COVERAGE_BUILD is a build of the preset
+# fuzz_coverage.
 set -euo pipefail
 
 readonly build=$1 coverage=$2 jobs=$3 most_bytes=4096
 
-# lines PROFILE PROGRAM: how many are reached.
+# lines PROFILE PROGRAM: prints the number of covered lines.
 lines() {
   llvm-cov-14 export -format=lcov -ignore-filename-regex='^/usr' -instr-profile "$1" "$2" 2>"$1.log" |
     grep -c '^DA:[0-9]*,[1-9]'
 }
 
-# reach PROGRAM PROFILE INPUT..: makes the profile of these.
+# reach PROGRAM PROFILE INPUT..: writes the profile of these inputs.
 reach() {
   LLVM_PROFILE_FILE=$2.raw "$1" -runs=0 "${@:3}" >"$2.log" 2>&1 </dev/null || { tail -n 40 "$2.log"; return 1; }
   llvm-profdata-14 merge -sparse -o "$2" "$2.raw"
@@ -26,12 +26,12 @@ grow() {
   local work best now input before
   before=$(find "$corpus" -type f | wc -l)
   work=$(mktemp -d)
-  # shellcheck disable=SC2064  # this folder, now
+  # shellcheck disable=SC2064  # expand now: this folder
   trap "rm -rf '$work'" EXIT
   mkdir "$work/all"
   cp "$corpus"/* "$work/all"
   find "$found" -type f -size -"$most_bytes"c -exec cp -n -t "$work/all" {} +
-  # First what libFuzzer can tell, which is quick: each of these reaches a branch more.
+  # First use libFuzzer's quick selection: each of these inputs covers another branch.
   mkdir "$work/some"
   cp "$corpus"/* "$work/some"
   "$build/tests/fuzz/$1" -merge=1 -use_counters=0 "$work/some" "$work/all" >/dev/null 2>&1 </dev/null || true

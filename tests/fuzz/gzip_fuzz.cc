@@ -1,4 +1,4 @@
-// The gzip reader: whatever the bytes, no more comes out than allowed, and nothing on an error.
+// The gzip reader: for any bytes, the output does not exceed the limit, and is empty on an error.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ using disttf::fuzz::require;
 
 namespace {
 
-// The same in small pieces: the same contents, or an error as well.
+// Reads the same input in small pieces: the contents are the same, or it is an error as well.
 void check_pieces(std::span<const std::uint8_t> bytes, const std::vector<std::uint8_t>* expected,
                   std::size_t most) {
   const std::size_t piece_bytes = bytes.empty() ? 1 : 1 + bytes.back() % 64U;
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(out.size() <= kMost);
   check_pieces({data, size}, &out, kMost);
-  // The limit is exact: what came out fits its own size, and not one byte less.
+  // The limit is exact: the output fits its own size, and not one byte less.
   std::vector<std::uint8_t> again;
   require(!gunzip({data, size}, out.size(), again) && again == out);
   if (!out.empty()) require(static_cast<bool>(gunzip({data, size}, out.size() - 1, again)));

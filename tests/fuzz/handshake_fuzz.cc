@@ -1,7 +1,7 @@
 // The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/wire/order.h,
-// net/wire/run_order.h and net/wire/replication.h: what a decoder takes encodes to the same bytes
-// again (where it ends in a text, made safe to log, to a body that decodes to the same). The first
-// byte of the input picks the decoder.
+// net/wire/run_order.h and net/wire/replication.h: an accepted body encodes to the same bytes
+// again. (A body that ends in a text, which is made safe to log, encodes to one that decodes to the
+// same.) The first byte of the input selects the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ void check_exact(Body body) {
   if (!std::equal(again.begin(), again.end(), body.begin(), body.end())) std::abort();
 }
 
-// A body that ends in text.
+// Checks a body that ends in a text.
 template <typename T>
 void check_text(Body body) {
   T value;
@@ -39,7 +39,7 @@ void check_text(Body body) {
   if (disttf::net::decode(disttf::net::encode(value), again) || again != value) std::abort();
 }
 
-// Texts one after the other, as many as there are.
+// Checks a sequence of any number of texts.
 void check_metrics(Body body) {
   std::vector<std::string> texts;
   if (disttf::net::decode_metrics(body, texts)) return;

@@ -1,5 +1,5 @@
-// expand_host_list and expand_task_counts: a few bytes never become more than so many short names
-// or numbers; what they do not take gives one short sentence that begins with the field.
+// expand_host_list and expand_task_counts: a few bytes give only a limited number of short names or
+// numbers; a rejected list gives one short sentence that begins with the field.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

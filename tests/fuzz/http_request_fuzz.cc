@@ -1,6 +1,6 @@
-// HttpRequestParser: whatever somebody sends to a control address, it comes out the same however
-// the bytes are cut, and no more of it is kept than came. The first byte of the input picks the
-// size of the pieces.
+// HttpRequestParser: any bytes sent to a control address are parsed to the same result however they
+// are cut, and the parser keeps no more than it received. The first byte of the input sets the size
+// of the pieces.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ Outcome read(HttpRequestParser& parser, std::string_view bytes, std::size_t piec
   Outcome outcome;
   const std::size_t all = bytes.size();
   while (!bytes.empty() && outcome.refusal == 0) {
-    // Memory of its own: a sanitizer then sees any view that outlives its piece.
+    // Separate memory, so that a sanitizer detects a view that outlives its piece.
     const std::string piece(bytes.substr(0, std::min(piece_bytes, bytes.size())));
     bytes.remove_prefix(piece.size());
     outcome.refusal = parser.feed(piece);

@@ -1,5 +1,5 @@
-// HttpResponseParser: whatever a mirror says, it comes out the same however the bytes are cut, and
-// the body is a part of what came. The first byte of the input picks the request and the size of
+// HttpResponseParser: any response of a mirror is parsed to the same result however it is cut, and
+// the body is a part of the input. The first byte of the input selects the request and the size of
 // the pieces.
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +44,7 @@ Outcome read(Bytes bytes, Request request, std::size_t piece_bytes) {
   HttpResponseParser parser(request);
   Outcome outcome;
   while (!bytes.empty() && !outcome.error) {
-    // Memory of its own: a sanitizer then sees any view that outlives its piece.
+    // Separate memory, so that a sanitizer detects a view that outlives its piece.
     const Bytes now = bytes.first(std::min(piece_bytes, bytes.size()));
     const std::vector<std::byte> piece(now.begin(), now.end());
     bytes = bytes.subspan(piece.size());
@@ -78,13 +78,13 @@ void check_content_range(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The limit of the head is counted by the piece: cut otherwise, a longer head may pass or not.
+  // The limit of the head applies per piece: with other cuts, a longer head may pass or not.
   if (size == 0 || size > disttf::net::kMaxHttpHeadBytes) return 0;
   const Bytes bytes = std::as_bytes(std::span(data, size)).subspan(1);
   const Request request = data[0] % 2 == 0 ? Request::kGet : Request::kConnect;
   const Outcome whole = read(bytes, request, bytes.size());
   if (whole.error) {
-    // What came before an error depends on the pieces.
+    // The data before an error depends on the pieces.
     require(read(bytes, request, 1U + data[0] / 2U).error == whole.error);
   } else {
     require(read(bytes, request, 1U + data[0] / 2U) == whole);

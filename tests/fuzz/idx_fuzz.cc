@@ -1,4 +1,4 @@
-// The IDX reader: on bytes it accepts, what it points at must lie inside them.
+// The IDX reader: in accepted bytes, its pointers lie inside the input.
 #include <cstddef>
 #include <cstdint>
 #include <span>

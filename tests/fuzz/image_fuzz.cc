@@ -1,5 +1,5 @@
-// image_size and decode_image: any bytes are pixels, as many as their header says, or one sentence
-// that begins with the file. What is large is not decoded, for the sake of time.
+// image_size and decode_image: any bytes give as many pixels as their header says, or one sentence
+// that begins with the file. Large images are not decoded, to save time.
 #include <cstddef>
 #include <cstdint>
 #include <span>

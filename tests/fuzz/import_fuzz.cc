@@ -1,4 +1,4 @@
-// A file that is imported: any bytes are a model, or one sentence.
+// An imported file: any bytes give a model, or one sentence.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

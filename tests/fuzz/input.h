@@ -1,4 +1,4 @@
-// An input as a list of small choices, for targets that make a story of it.
+// Reads an input as a list of small choices, for targets that simulate a sequence of events.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace disttf::fuzz {
 
-// The rest of an input. After its end everything is 0.
+// The rest of an input. After its end, all values are 0.
 class Input {
  public:
   explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -17,7 +17,7 @@ class Input {
     bytes_ = bytes_.subspan(1);
     return first;
   }
-  // One byte where a small number will do, after 0xFF eight.
+  // One byte for small numbers; after 0xFF, eight bytes.
   std::uint64_t number() {
     const std::uint8_t small = byte();
     if (small != 0xFF) return small;

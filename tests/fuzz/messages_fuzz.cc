@@ -1,5 +1,5 @@
-// The messages of net/wire/messages.h and its neighbours: what from_header() takes of any header,
-// to_header() says again, field by field; and no header is two messages.
+// The messages of net/wire/messages.h and related headers: to_header() returns, field by field, the
+// header that from_header() accepted; and no header is two messages.
 #include <zlib.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void check_all(const FrameHeader& header) {
 
 }  // namespace
 
-// The input is a header but for its checksum and its version, which are made to fit.
+// The input is a header without its checksum and its version, which are corrected.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace disttf::net;
   static constexpr std::size_t kVersionAt = 4;

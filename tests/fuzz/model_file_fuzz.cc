@@ -1,5 +1,5 @@
-// layers_from_toml: any text gives layers of types that there are, or one short sentence that
-// begins with the flag and fits one line.
+// layers_from_toml: any text gives layers of existing types, or one short sentence that begins with
+// the flag and fits on one line.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

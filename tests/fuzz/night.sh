@@ -1,10 +1,9 @@
 #!/bin/bash
 # Usage: tests/fuzz/night.sh BUILD HOURS JOBS
 #
-# Searches with every fuzz target that was built in BUILD, JOBS at once, until HOURS have passed, and
-# says for each how many inputs it has tried. What reaches more stays in BUILD/tests/fuzz/found, from
-# where grow_corpus.sh takes it. Exit status 1: something was found; each with the command that shows
-# it again.
+# Runs every fuzz target of BUILD, JOBS in parallel, until HOURS have passed, and prints for each the number of inputs
+# tried. Inputs with new coverage stay in BUILD/tests/fuzz/found, from where grow_corpus.sh takes them. Exits with 1
+# if there is a finding, and prints the command that reproduces each.
 set -euo pipefail
 
 readonly build=$1 hours=$2 jobs=$3

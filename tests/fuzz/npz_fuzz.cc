@@ -1,5 +1,5 @@
-// .npz: any bytes are blocks of images or of finite numbers with labels, or one sentence. The same
-// bytes as one array, whose header may say anything.
+// .npz: any bytes give blocks of images or of finite numbers with labels, or one sentence. The same
+// bytes are also read as a single array, whose header is arbitrary.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
-// A ps as a process (roles/ps/core/ps_core.h) to which peers say anything in any order: the input
-// is a list of actions. What a peer says may be refused, but
-//   - no more and no less of a body is read than its header has announced;
-//   - a step is made of gradients that have come whole, of that step and of as many trainers as the
-//     run's configuration says, and of nothing else;
-//   - what is being sent to a connection that stays open does not change under it;
-//   - frames are sent to connections that there have been, and sentences fit a line of a log.
-// The shell's part is played as roles/ps/shell/range_server.cc plays it. The decoder of HELLO, and
-// what a shell refuses for it, has a target of its own: here a HELLO is of a task in the lists.
+// A ps as a process (roles/ps/core/ps_core.h) whose peers send anything in any order: the input is
+// a list of actions. The ps may refuse a peer's messages, but
+//   - it reads exactly as many bytes of a body as its header announced;
+//   - it makes a step only of complete gradients of that step and of as many trainers as the run's
+//     configuration says;
+//   - it does not change data that is being sent to an open connection;
+//   - it sends frames only to connections that existed, and its sentences fit on a line of a log.
+// The target plays the shell's part like roles/ps/shell/range_server.cc. The decoder of HELLO, and
+// the shell's refusals, have a target of their own: here a HELLO comes from a task in the lists.
 #include <zlib.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kTrainers = 3;
 constexpr std::size_t kMostConnections = 24;
 constexpr std::size_t kMostActions = 200;
-// From here on a byte that says which kind a frame is asks for one that makes sense.
+// A byte from here on, in the place of a frame's kind, selects a valid frame.
 constexpr std::uint8_t kFirstAsTasksSay = 215;
 
 class Host {
@@ -64,7 +64,7 @@ class Host {
     for (std::size_t count = 0; count < kMostActions && !input_.is_empty(); ++count) {
       act();
     }
-    // Whatever has been said: without anybody it comes to an end, or waits for somebody to come.
+    // After any messages, a ps without peers either ends or waits for peers.
     for (const ConnectionId id : open()) hang_up(id);
   }
 
@@ -81,7 +81,7 @@ class Host {
     std::span<const std::byte> bytes;
     uLong sum = 0;
   };
-  // A gradient of a step of a generation, that has come whole to a range.
+  // A gradient of a step of a generation that a range has received completely.
   using Gradient = std::tuple<std::size_t, disttf::net::Generation, std::uint64_t>;
 
   void act() {
@@ -108,7 +108,7 @@ class Host {
     settle();
   }
 
-  // What no peer says.
+  // Events that no message causes.
   void happen() {
     switch (input_.byte() % 16) {
       case 0:
@@ -215,7 +215,7 @@ class Host {
     read_body(id);
   }
 
-  // What a state channel asks for is served beside the frames, of a state as it was at one moment.
+  // A state channel's requests are answered beside the frames, with the state of one moment.
   void cut(const Peer& peer) {
     auto& range = core_.range(peer.hello.replica);
     const std::uint8_t how = input_.byte();
@@ -229,7 +229,7 @@ class Host {
     if (made) require(made->sequence == how % 8U && made->step == found->step && how < 0xF0);
   }
 
-  // Whatever fits into a header; its body is then body_, as far as it goes.
+  // Returns an arbitrary header; its body is then body_, as far as it goes.
   FrameHeader any_header(const Peer& peer, std::uint8_t kind) {
     const auto& range = core_.range(peer.hello.replica);
     FrameHeader header;
@@ -266,7 +266,7 @@ class Host {
     return header;
   }
 
-  // Of the kind of body that the input names: what fits such frames, or any bytes.
+  // Returns a body of the kind that the input selects: one that fits the frame, or any bytes.
   Bytes make_body(const Peer& peer, const FrameHeader& header) {
     const std::uint8_t form = input_.byte();
     const auto& shard = core_.range(peer.hello.replica).state().shard();
@@ -321,7 +321,7 @@ class Host {
   static void append(Bytes& to, std::span<const std::byte> bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
   }
-  // All alike: the input says which, so that one in some is no number.
+  // All values are equal; the input selects the value, so that it is sometimes not a number.
   void append_floats(Bytes& to, std::size_t count) {
     const std::uint32_t bits = std::uint32_t{input_.byte()} << 23U;
     for (std::size_t each = 0; each < count; ++each) {
@@ -329,7 +329,8 @@ class Host {
     }
   }
 
-  // As much of it as the input says: the rest comes with the peer's next action, or never.
+  // Sends as much of the body as the input says; the rest follows with the peer's next action, or
+  // never.
   void read_body(ConnectionId id) {
     std::uint8_t parts = input_.byte() % 4;
     while (peers_.contains(id) && peers_.at(id).plan.is_body() && parts != 3) {
@@ -389,7 +390,7 @@ class Host {
     }
   }
 
-  // ---- what it does
+  // ---- the ps's effects
 
   void settle() {
     std::set<ConnectionId> gone;
@@ -437,8 +438,8 @@ class Host {
   }
   static void note(const auto& /*effect*/, std::set<ConnectionId>& /*gone*/) {}
 
-  // A step more than before, in the same generation and not copied from another host, was made
-  // here.
+  // Checks a step that this host made: one more than before, in the same generation and not copied
+  // from another host.
   void check_step(std::size_t replica) {
     const auto& range = core_.range(replica);
     const auto& state = range.state();

@@ -1,5 +1,5 @@
-// read_record_line: any line gives a record that the view of a run takes, nothing, or one short
-// sentence; and whatever a record holds, the run is drawn.
+// read_record_line: any line gives a record that the view of a run accepts, nothing, or one short
+// sentence. The run can be drawn after any record.
 #include <array>
 #include <cstddef>
 #include <cstdint>

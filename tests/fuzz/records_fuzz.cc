@@ -1,4 +1,4 @@
-// The reader of records: whole ones alone, as many images as labels, each byte once.
+// The reader of records: returns only complete records, as many images as labels, each byte once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

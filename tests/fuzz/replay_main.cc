@@ -1,5 +1,5 @@
-// Runs a fuzz target once over each file named on the command line, and over each file of each
-// directory named there. Exits 1 if there was nothing to run: an empty corpus tests nothing.
+// Runs a fuzz target once for each file named on the command line, and for each file of each
+// directory named there. Exits with 1 if there is no file: an empty corpus tests nothing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
 }
 
 void replay(const std::filesystem::path& file) {
-  // Of exactly the right size: a sanitizer then sees any read past the end.
+  // The buffer has exactly the input's size, so that a sanitizer detects any read past the end.
   std::vector<std::uint8_t> input(std::filesystem::file_size(file));
   std::ifstream stream(file, std::ios::binary);
   stream.exceptions(std::ios::badbit | std::ios::failbit);
@@ -37,7 +37,7 @@ int replay_all(const std::vector<std::string>& arguments) {
   std::size_t count = 0;
   for (const std::string& argument : arguments) {
     for (const std::filesystem::path& file : files_of(argument)) {
-      // Named before it runs: when it crashes, this is the file.
+      // Prints the name before the run: after a crash, the last name is the failing file.
       std::fprintf(stderr, "%s\n", file.c_str());
       replay(file);
       ++count;

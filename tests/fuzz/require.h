@@ -1,4 +1,4 @@
-// What a fuzz target has to say about its decoder: a crash is the finding.
+// Checks for fuzz targets: a failed check aborts, and a crash is a finding.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ inline void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// A sentence for people fits one line of a log and says first what it is about.
+// A message for users fits on one line of a log and begins with its subject.
 inline void require_sentence(std::string_view sentence, std::string_view begin, std::size_t most) {
   require(sentence.starts_with(begin));
   require(sentence.size() <= most);

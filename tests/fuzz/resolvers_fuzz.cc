@@ -1,5 +1,5 @@
-// find_cluster: whatever stands in the environment (lines NAME=value) and in --task_hosts (the
-// first line) gives a cluster that is valid, "train on this machine", or one sentence of one line.
+// find_cluster: any environment (lines NAME=value) and any --task_hosts (the first line) give a
+// valid cluster, "train on this machine", or one sentence of one line.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

@@ -1,6 +1,6 @@
-// A run's configuration, as a ps hands it to a trainer and as a checkpoint has it: what is read is
-// written again to the same text, and what is valid then keeps its limits; what is not is refused
-// with a sentence.
+// A run's configuration, as a ps passes it to a trainer and as a checkpoint contains it: an
+// accepted text is written again unchanged, and a valid configuration stays within its limits; any
+// other is rejected with a sentence.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -19,7 +19,7 @@ namespace {
 using disttf::fuzz::require;
 using disttf::roles::RunConfig;
 
-// Of what was written here, which is not refused.
+// Reads a text that this target wrote, which must be accepted.
 RunConfig read_again(const std::string& text) noexcept {
   return disttf::roles::run_config_from_json(text);
 }
@@ -31,7 +31,7 @@ void check(const RunConfig& config) {
   require(to_saved_json(read_again(saved)) == saved);
   validate(config);
   require(disttf::math::layout_of(config.model).size() <= disttf::roles::kMaxParameters);
-  // What tasks and checkpoints of the same configuration say of each other.
+  // Tasks and checkpoints of the same configuration report no difference.
   require(!difference(config, saved));
   require(evaluates_alike(config, saved));
   require(stops_alike(config, saved) == config.stops_early());

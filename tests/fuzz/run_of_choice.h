@@ -1,4 +1,4 @@
-// A small run's configuration, of which a byte of the input says how it trains.
+// The configuration of a small run; a byte of the input selects how it trains.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace disttf::fuzz {
 
-// Its model has 14 parameters. Bits of `choice`: 1 momentum; 6, the way in which gradients count;
-// 8 two hosts of a range; 16 bf16 on the wire; 32 bounded staleness, where steps do not wait; 64
-// bad gradients are used; 128 long ones are bad.
+// The model has 14 parameters. Bits of `choice`: 1 momentum; 6, how gradients are counted; 8 two
+// hosts for a range; 16 bf16 on the wire; 32 bounded staleness, where steps do not wait; 64
+// rejected gradients are counted and used; 128 gradients are limited in norm.
 inline roles::RunConfig run_of_choice(std::uint8_t choice, std::size_t trainers) {
   roles::RunConfig config;
   config.dataset = "MNIST";

@@ -1,4 +1,4 @@
-// The safetensors reader: the tensors that it accepts fill the file without a hole.
+// The safetensors reader: the tensors of an accepted file cover it without a gap.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
-// Bodies of requests to a served model: any bytes are rows that it takes, or one sentence. The
-// first byte says which model and call; of the Open Inference Protocol the second one how many of
-// the bytes are JSON. What is answered is JSON to another reader.
+// Bodies of requests to a served model: any bytes give rows that it accepts, or one sentence. The
+// first byte selects model and call; with the Open Inference Protocol, the second byte sets how
+// many of the bytes are JSON. Another JSON reader accepts the responses.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
-// decode_sparse: takes any bytes for a range of any size, and what it takes encodes to the same
-// bytes again. The first byte of the input is the size of the range, the lowest bit of the second
-// whether values are bfloat16.
+// decode_sparse: accepts any bytes for a range of any size; an accepted body encodes to the same
+// bytes again. The first byte of the input is the size of the range; the lowest bit of the second
+// byte selects bfloat16 values.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

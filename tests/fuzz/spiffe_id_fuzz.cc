@@ -1,5 +1,5 @@
-// parse_spiffe_id: what a certificate calls its task is read in one way, and a run's name is always
-// the beginning of what was read.
+// parse_spiffe_id: a certificate's name for its task has exactly one reading, and the run's name is
+// always a prefix of the input.
 #include <cstddef>
 #include <cstdint>
 #include <string>

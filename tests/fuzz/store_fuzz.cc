@@ -1,5 +1,5 @@
-// What a store says, and what people say of one: read without harm, and what is read is what its
-// comments promise.
+// Responses of a store, and users' descriptions of one: parsed without harm, and the results fulfil
+// the promises of the functions' comments.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

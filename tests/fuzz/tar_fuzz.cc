@@ -1,5 +1,5 @@
-// The tar reader: in one piece and in small ones the same files come out, never more bytes than
-// went in, and no more of a file than its header says.
+// The tar reader: one piece and small pieces give the same files, never more bytes than the input,
+// and no more of a file than its header says.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

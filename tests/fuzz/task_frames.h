@@ -1,4 +1,4 @@
-// Frames to a ps as tasks say them that keep to the rules.
+// Frames to a ps that tasks send when they follow the protocol.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace disttf::fuzz {
 
-// What the ps holds of the run.
+// The ps's state of the run.
 struct HeldState {
   net::Generation generation = 0;
   std::uint64_t step = 0;
   std::uint64_t range_begin = 0;  // floats
 };
 
-// The header of one of them, as the input chooses, about that state or one near it.
+// Returns the header of such a frame, selected by the input, about that state or one near it.
 inline net::FrameHeader frame_of_a_task(Input& input, const HeldState& held) {
   const std::uint8_t what = input.byte();
   const std::uint8_t how = input.byte();

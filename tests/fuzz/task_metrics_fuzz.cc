@@ -1,6 +1,6 @@
-// What tasks tell of themselves: any body of METRICS_REPLY gives texts that are told again in the
-// same bytes, or nothing; any text gives a task's metrics, of which a record and a timeline are
-// made, or nothing.
+// Metrics of tasks: any body of METRICS_REPLY gives texts that encode to the same bytes, or
+// nothing. Any text gives a task's metrics, from which a record and a timeline can be made, or
+// nothing.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// A task of a run of two ps, for the targets that play the others.
+// A task of a run of two ps, for targets that play the other tasks.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ inline roles::Task task_of_run(net::TaskId self, std::size_t workers) {
   roles::Task task;
   task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
   for (std::size_t each = 0; each < workers; ++each) {
-    // (Two on a host: they may push one sum.)
+    // (Two workers on a host: they may push one sum.)
     task.cluster.workers.push_back(
         {.host = "w" + std::to_string(each / 2), .port = static_cast<std::uint16_t>(2 + each % 2)});
   }

@@ -1,5 +1,5 @@
-// parse_tf_config: any text gives a cluster that is valid, "train locally", or one short sentence
-// that begins with the variable's name and fits one line.
+// parse_tf_config: any text gives a valid cluster, "train locally", or one short sentence that
+// begins with the variable's name and fits on one line.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

@@ -1,11 +1,10 @@
-// A trainer's part in a run (roles/trainer/core/run_session.h), to which the ps say anything in any
-// order: the input is a list of what they do. What they say may end the trainer, but
-//   - it asks only ps that have welcomed it, and only for what a trainer may ask for;
-//   - what it works on next has come whole from every ps, and is one state of all of them;
-//   - it never waits for what will not come: with every ps gone, and nobody there to answer, each
-//     operation ends;
-//   - what it fails with is a documented exit code and a sentence that fits a line of a log.
-// The shell's part is played as roles/trainer/shell/ps_client.cc plays it.
+// A trainer's part in a run (roles/trainer/core/run_session.h), whose ps send anything in any
+// order: the input is a list of their actions. Their messages may end the trainer, but
+//   - it sends requests only to ps that have welcomed it, and only those a trainer may send;
+//   - the state on which it works next is complete from every ps, and is one state of all of them;
+//   - it never waits for ever: when every ps is gone and no peer answers, each operation ends;
+//   - its failures have a documented exit code and a sentence that fits on a line of a log.
+// The target plays the shell's part like roles/trainer/shell/ps_client.cc.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -39,9 +38,9 @@ using Outcome = RunSession::Outcome;
 constexpr std::size_t kRanges = 2;
 constexpr std::size_t kFloats = 4096;
 constexpr std::size_t kMostOperations = 40;
-constexpr std::uint8_t kLeaves = 3;  // instead of an operation
-// What it takes until nobody is waited for: a pause and an attempt at most once a few
-// milliseconds, for as long as Timeouts has.
+constexpr std::uint8_t kLeaves = 3;  // instead of starting an operation
+// Bounds the waits until every timeout has expired: a pause and a retry at most once every few
+// milliseconds, for as long as Timeouts allows.
 constexpr std::size_t kMostWaits = 200'000;
 
 Task make_task(bool is_chief) {
@@ -73,7 +72,7 @@ class Trainer {
     session_.prepare({.size = kFloats, .strict = is_strict_, .elastic = is_elastic_});
     if (is_chief_) lead();
     if (!pull()) return;
-    // Some are about the end of the run alone.
+    // Some inputs test only the end of the run.
     const std::size_t most = (choice_ & 64U) != 0 ? 0 : kMostOperations;
     for (std::size_t count = 0; count < most; ++count) {
       const std::uint8_t which = input_.byte() % 8;
@@ -95,7 +94,7 @@ class Trainer {
     return drive() && has_state();
   }
 
-  // False: the trainer is done.
+  // Returns false if the trainer is done.
   bool operate(std::uint8_t which) {
     switch (which) {
       case 0:
@@ -162,7 +161,7 @@ class Trainer {
 
   // ---- an operation
 
-  // True: the next one may follow.
+  // Returns true if the next operation may follow.
   bool drive() {
     settle();
     std::size_t waits = 0;
@@ -189,7 +188,7 @@ class Trainer {
     require(refused_with_ == failure.exit_code() ||
             std::ranges::find(kCodes, failure.exit_code()) != kCodes.end());
   }
-  // A push, or a pull, has been answered by all.
+  // Every ps has answered a push or a pull.
   bool has_state() {
     for (const bool whole : came_whole_) require(whole);
     require(session_.range(0).generation() == session_.range(1).generation());
@@ -198,7 +197,7 @@ class Trainer {
     return true;
   }
 
-  // Nobody is there any more, and time passes until the trainer wants to know of it.
+  // All ps are gone; advances the time to the trainer's next deadline.
   void wait_in_vain() {
     for (std::size_t range = 0; range < kRanges; ++range) {
       if (session_.reads(range)) lose(range);
@@ -273,7 +272,7 @@ class Trainer {
         break;
     }
   }
-  // What fits the last request, but for what the input says.
+  // Builds a header that fits the last request, with the changes that the input selects.
   FrameHeader make_header(std::size_t range) {
     const FrameHeader& request = request_[range];
     FrameHeader header;
@@ -340,7 +339,7 @@ class Trainer {
     return refusal;
   }
 
-  // ---- what it wants done
+  // ---- the trainer's effects
 
   void settle() {
     session_.out().drain([this](const auto& effect) { this->apply(effect); });

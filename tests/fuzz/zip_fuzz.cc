@@ -1,4 +1,4 @@
-// The zip reader: whatever the bytes, no more comes out than allowed, and nothing on an error.
+// The zip reader: for any bytes, the output does not exceed the limit, and is empty on an error.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   require(members.size() * 46 <= size);  // what an entry of the directory has at least
-  // Not all of many: each is looked for from the beginning.
+  // Limits the number of members: each lookup starts at the beginning.
   members.resize(std::min<std::size_t>(members.size(), 16));
   for (const ZipMember& member : members) {
     std::vector<std::uint8_t> out;
