@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// --flag is a boolean, everything else takes a value.
+// --flag is a boolean; every other flag takes a value.
 Words normalized(const Words& arguments) {
   return normalize_arguments(arguments, [](std::string_view name) { return name == "--the_flag"; });
 }

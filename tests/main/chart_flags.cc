@@ -35,7 +35,7 @@ void for_each_flag(const std::function<void(const CLI::Option&)>& act) {
 
 bool is_switch(const CLI::Option& option) { return option.get_expected_max() == 0; }
 
-// What a task does that is not told it; "" where there is no one value.
+// Returns the task's default for the flag; "" if there is no single default.
 std::string default_of(const CLI::Option& option) {
   if (!is_switch(option)) {
     const std::string value = option.get_default_str();
@@ -44,7 +44,8 @@ std::string default_of(const CLI::Option& option) {
   return option.get_description().ends_with("[true]") ? "true" : "false";
 }
 
-// --set makes whole numbers and booleans of what looks so, and text of all else, 0.1 too.
+// Helm's --set makes integers and booleans of values that look like them, and text of all others,
+// also of 0.1.
 ordered_json type_of(std::initializer_list<const char*> types) {
   ordered_json json;
   json["type"] = types;
@@ -87,7 +88,7 @@ struct SchemaOf {
   ordered_json operator()(const roles::Word& /*value*/) const { return type_of({"string"}); }
 
  private:
-  // Of a bound that is there for the machine's sake alone, nothing.
+  // Leaves out a bound that only protects the machine.
   static ordered_json whole(std::uint64_t most) {
     ordered_json json = type_of({"integer"});
     if (most != roles::kMaxCount) {

@@ -11,7 +11,7 @@
 namespace disttf {
 namespace {
 
-// `make flags-document` runs this with DISTTF_REWRITE set, which makes it true.
+// `make flags-document` runs this test with DISTTF_REWRITE set, which rewrites the files.
 TEST(Chart, HasTheFlags) {
   const std::string values = read_chart_file("values.yaml");
   const std::string schema = read_chart_file("values.schema.json");
@@ -28,7 +28,7 @@ TEST(Chart, WantsTheMarksOfItsFlags) {
   EXPECT_THROW(static_cast<void>(with_flag_lines("flags: {}\n")), std::invalid_argument);
 }
 
-// disttf says 0.1.0 of a release, and 0.1.0+g1a2b3c4 of what will be one.
+// disttf reports 0.1.0 for a release, and 0.1.0+g1a2b3c4 between releases.
 TEST(Chart, HasTheVersionOfTheProduct) {
   const std::string version = std::string(kVersion).substr(0, std::string(kVersion).find('+'));
   const std::string chart = read_chart_file("Chart.yaml");

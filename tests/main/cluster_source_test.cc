@@ -1,4 +1,4 @@
-// Who a task is: from the flags, from TF_CONFIG, and what happens when the two disagree.
+// How a task finds its role: from the flags, from TF_CONFIG, and when the two disagree.
 #include "main/cluster_source.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// The lists name other machines, so a secret belongs to each line, or the word for none.
+// The lists name other machines, so each line needs a secret, or --insecure.
 std::string own_task(const std::string& line, const std::string& tf_config = {}) {
   return net::to_string(parse_task(line + " --insecure", {{"TF_CONFIG", tf_config}}).task.self);
 }
@@ -175,7 +175,7 @@ TEST(ClusterFromTfConfig, WarningsReachTheLog) {
   EXPECT_THAT(invocation.warnings.front(), HasSubstr("\"gpu\""));
 }
 
-// ---- Other environments: tests/net/resolvers_test.cc has their cases ----
+// ---- Other environments: see tests/net/resolvers_test.cc for their cases ----
 
 const Environment kNomad = {{"NOMAD_GROUP_NAME", "ps"}, {"NOMAD_ALLOC_INDEX", "1"}};
 const std::string kPattern = " --ps 2 --workers 3 --task_hosts m-{job}-{index}.m:2222 --insecure ";

@@ -1,4 +1,4 @@
-// What is run: the action, and the options it is given.
+// The action that a command line selects, and its options.
 #include "main/command_line.h"
 
 #include <gmock/gmock.h>
@@ -135,7 +135,7 @@ TEST(CommandLine, RefusesADriverThatIsOneOfTheTasks) {
   EXPECT_THAT(refusal("train --existing_servers"), HasSubstr("--ps_hosts: missing"));
 }
 
-// Where the data is: the server's matter. Whom to wait for how long: the driver's.
+// The location of the data is the server's setting; peers and timeouts are the driver's.
 TEST(CommandLine, HandsAServersOwnFlagsToTheTasksThatItRuns) {
   const auto run = std::get<RunServer>(
       parse("server --job_name ps --data_dir d --transport tcp --log_level debug "
@@ -417,7 +417,7 @@ TEST(CommandLine, LaunchTakesNoNoticeOfTfConfig) {
   EXPECT_EQ(parse_launch("launch", {{"TF_CONFIG", "not even JSON"}}).workers, 2U);
 }
 
-// What launch hands on makes a worker that runs what the same flags would have made it run.
+// A worker that gets launch's flags runs like one with the same flags on its own command line.
 class HandedOn : public testing::TestWithParam<std::string> {};
 
 TEST_P(HandedOn, ArgumentsMeanTheSameToAChild) {

@@ -1,5 +1,4 @@
-// What the tests of the command line share: lines written as a person types them, and what becomes
-// of them.
+// Shared by the tests of the command line: lines written as a user types them, and their results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 
 namespace disttf {
 
-// Words between spaces; no word of these tests holds one.
+// Splits at spaces; no word of these tests contains one.
 inline std::vector<std::string> words(const std::string& line) {
   std::istringstream in(line);
   std::vector<std::string> found;
@@ -28,7 +27,7 @@ inline Invocation parse(const std::string& line, const Environment& environment 
   return parse_command_line(words(line), environment);
 }
 
-// Throws std::bad_variant_access when something else is to be done.
+// Returns the options of a task. Throws std::bad_variant_access if the line selects another action.
 inline roles::TrainerOptions parse_task(const std::string& line,
                                         const Environment& environment = {}) {
   return std::get<RunTask>(parse(line, environment).action).options;
@@ -38,7 +37,7 @@ inline roles::LaunchOptions parse_launch(const std::string& line,
   return std::get<RunLaunch>(parse(line, environment).action).options;
 }
 
-// The sentence that refuses the line.
+// Returns the message that rejects the line.
 inline std::string refusal(const std::string& line, const Environment& environment = {}) {
   try {
     static_cast<void>(parse(line, environment));
@@ -48,7 +47,7 @@ inline std::string refusal(const std::string& line, const Environment& environme
   return "(accepted)";
 }
 
-// Two lists that most lines need: one ps, two workers. What is said of secrets is tested elsewhere.
+// Two lists that most lines need: one ps, two workers. Other tests cover secrets.
 inline const std::string kOtherMachines = " --ps_hosts=ps0:2222 --worker_hosts=w0:2222,w1:2222 ";
 inline const std::string kHosts = kOtherMachines + "--insecure ";
 

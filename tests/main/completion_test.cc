@@ -12,8 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-// The words that are offered behind `line`, whose last word is the one being typed; a line that
-// ends with a space has an empty one.
+// Returns the words offered after `line`, whose last word is being typed; a line that ends with a
+// space has an empty last word.
 std::vector<std::string> offered(const std::string& line, const RunningTasks& tasks = {}) {
   std::vector<std::string> typed = words(line);
   if (line.empty() || line.ends_with(' ')) {
@@ -96,7 +96,7 @@ TEST(Completion, OfAnUnknownCommandIsRefused) {
   EXPECT_THROW(static_cast<void>(complete_words(words("dance --x"))), std::invalid_argument);
 }
 
-// What is offered is taken: each command's help is had with each of its flags' names.
+// Every offered flag is accepted: each command's --help works with each of its flags' names.
 TEST(Completion, OffersOnlyFlagsThatTheCommandHas) {
   for (const CommandInfo& info : commands()) {
     Flags flags;

@@ -56,7 +56,7 @@ TEST(Recipes, OfTheRepositoryAreRead) {
   EXPECT_GE(count, 1U);
 }
 
-// The rows that begin with `name`, or with an empty cell below such a row.
+// Returns the rows that begin with `name`, or with an empty cell below such a row.
 std::vector<std::string> rows_of(const std::string& name) {
   std::vector<std::string> rows;
   std::ifstream file(DISTTF_SOURCE_DIR "/recipes/README.md");

@@ -1,4 +1,4 @@
-// Who has a secret or a certificate, who has to, and who reads one.
+// Which commands have, require and read a secret or a certificate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -17,7 +17,7 @@
 namespace disttf {
 namespace {
 
-// Of each command that speaks to tasks; the lists follow.
+// One line for each command that connects to tasks; the lists follow.
 constexpr const char* kWhoSpeaks[] = {
     "ps --task_index=0",
     "worker --task_index=1",
@@ -47,10 +47,10 @@ TEST(CommandLine, TasksOnOtherMachinesHaveASecretOrTheWordForNone) {
               testing::HasSubstr("; w:3 is on another machine"));
   EXPECT_THAT(refusal("ps --task_index=0 --chief_host=10.0.0.1:9" + std::string(kHere)),
               testing::HasSubstr("; 10.0.0.1:9 is on another machine"));
-  // The task of a server, whose lists have a name for the driver that nobody dials.
+  // The task of a server: its lists have a name for the driver to which no task connects.
   EXPECT_EQ(refusal("ps --task_index=0 --listen_fd=3 --chief_host=driver:1" + std::string(kHere)),
             "(accepted)");
-  // Workers that may join are no machines yet.
+  // Addresses of workers that may join are not yet known, so they do not require a secret.
   EXPECT_EQ(refusal("ps --task_index=0 --max_workers=9" + std::string(kHere)), "(accepted)");
 }
 
@@ -67,7 +67,7 @@ TEST(CommandLine, CertificatesAreWholeAndTheOnlyWay) {
   for (const std::string command : kWhoSpeaks) {
     SCOPED_TRACE(command);
     const std::string line = command + kOtherMachines;
-    // There they are looked for.
+    // Here the command looks for the files.
     EXPECT_EQ(refusal(line + all), "--task_cert: \"/c\" cannot be read: No such file or directory");
     EXPECT_EQ(refusal(line + "--task_cert=/c"),
               "--task_key: missing; it belongs to --task_cert \"/c\"");
@@ -84,7 +84,7 @@ TEST(CommandLine, CertificatesAreWholeAndTheOnlyWay) {
   EXPECT_THAT(refusal("launch " + all), testing::HasSubstr("--task_cert"));
 }
 
-// The tasks of a launch are told, too.
+// launch passes credentials to its tasks, so its own line needs none.
 TEST(CommandLine, WhatDescribesNoClusterNeedsNone) {
   EXPECT_EQ(refusal("launch"), "(accepted)");
   EXPECT_EQ(refusal("train"), "(accepted)");
@@ -105,7 +105,7 @@ TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
   EXPECT_EXIT(dumpable({{"DISTTF_SECRET", std::string(32, 's')}}), testing::ExitedWithCode(0), "");
 }
 
-// A launch makes its secret itself, and every command may find one in its variables.
+// A launch makes its secret itself, and every command may find one in its environment.
 TEST(CommandLine, ALaunchAndWhoeverFindsASecretKeepTheirMemoryPrivate) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the leak detector looks into the process";

@@ -1,4 +1,4 @@
-// --min_workers, --max_workers and --micro_batches: what they make of the cluster and of the run.
+// The effect of --min_workers, --max_workers and --micro_batches on the cluster and the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

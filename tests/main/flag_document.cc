@@ -60,7 +60,7 @@ std::string row_of(const CLI::Option& option) {
   return "| " + names + " | " + value + (value.empty() ? "| " : " | ") + text + " |\n";
 }
 
-// `mark`: "status logs, Managing a launch".
+// Returns the table for a `mark` such as "status logs, Managing a launch".
 std::string table_of(const std::string& mark) {
   const std::size_t comma = mark.find(", ");
   if (comma == std::string::npos) {

@@ -1,19 +1,19 @@
-// docs/flags.md, whose tables are made of the flags themselves.
+// docs/flags.md, whose tables are generated from the flags.
 //
 //   <!-- flags: launch, Training -->
 //
-// says of which command, or commands, and of which group of its --help the table below it is.
+// names the command, or commands, and the group of its --help for the table below it.
 #pragma once
 
 #include <string>
 
 namespace disttf {
 
-// The document as it lies in the source tree.
+// Returns the document from the source tree.
 [[nodiscard]] std::string read_flag_document();
 
-// It with every table made anew. Throws std::invalid_argument where a mark names no command, or a
-// group without flags.
+// Returns the document with every table regenerated. Throws std::invalid_argument if a mark names
+// an unknown command, or a group without flags.
 [[nodiscard]] std::string with_tables(const std::string& document);
 
 }  // namespace disttf

@@ -1,4 +1,4 @@
-// Where docs/flags.md lies in the source tree.
+// The path of docs/flags.md in the source tree.
 #pragma once
 
 namespace disttf {

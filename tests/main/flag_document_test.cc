@@ -11,7 +11,7 @@
 namespace disttf {
 namespace {
 
-// `make flags-document` runs this with DISTTF_REWRITE set, which makes it true.
+// `make flags-document` runs this test with DISTTF_REWRITE set, which rewrites the document.
 TEST(FlagDocument, IsWhatTheFlagsSay) {
   const std::string document = read_flag_document();
   const std::string made = with_tables(document);

@@ -10,10 +10,10 @@
 namespace disttf {
 namespace {
 
-// What is wrong with `text`, "" when nothing is.
+// Returns the error for `text`, "" if it is valid.
 std::string fault(const CLI::Validator& check, std::string text) { return check(text); }
 
-// `text` as a transforming check leaves it.
+// Returns `text` as the check transforms it.
 std::string transformed(const CLI::Validator& check, std::string text) {
   EXPECT_EQ(check(text), "");
   return text;
@@ -51,7 +51,7 @@ TEST(WholeNumber, DoesNotBoreWithABoundThatNobodyMeets) {
   EXPECT_EQ(fault(check, "9007199254740993"), "9007199254740993 is not from 1 to 9007199254740992");
 }
 
-// CLI11 would read 010 as 8.
+// CLI11 would read 010 as the octal number 8.
 TEST(WholeNumber, ReadsLeadingZerosAsDecimal) {
   EXPECT_EQ(transformed(whole_number(0, 100), "010"), "10");
   EXPECT_EQ(transformed(whole_number(0, 100), "000"), "0");

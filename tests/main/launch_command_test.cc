@@ -1,4 +1,4 @@
-// launch [FLAGS] -- COMMAND: what is taken from the line, and what is refused before anything runs.
+// launch [FLAGS] -- COMMAND: the parsed line, and the lines that are rejected before anything runs.
 #include "main/launch_command.h"
 
 #include <gmock/gmock.h>

@@ -26,7 +26,7 @@ using testing::StartsWith;
 
 class LaunchOptionsFile : public testing::Test {
  protected:
-  // The path of a file that holds the text.
+  // Writes a file with the text and returns its path.
   std::string file(const std::string& text) {
     const std::string path = scratch_.path() / "options.json";
     std::ofstream(path) << text;
@@ -117,7 +117,7 @@ TEST_F(LaunchOptionsFile, AnUpdateIsCheckedToo) {
   EXPECT_THROW(options.reconsider({.workers = {}, .options = "{"}), std::invalid_argument);
 }
 
-// An update must not lead a task to other files, addresses or programs (update_plan.h).
+// An update must not redirect a task to other files, addresses or programs (update_plan.h).
 TEST(LaunchUpdates, ChangeNoFlagThatNamesAFileAnAddressOrAProgram) {
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);

@@ -54,7 +54,7 @@ TEST(Licenses, TheNoticeNamesEveryComponentItsLicenceAndItsCopyright) {
   }
 }
 
-// The SBOM test compares libraries() with what the linker took, so nothing is missing here either.
+// The SBOM test compares libraries() with the linked libraries, so this list is complete, too.
 TEST(Licenses, AComponentIsNamedForEveryLibraryOfTheProgram) {
   const std::string rows = components().dump();
   for (const Library& library : libraries()) {

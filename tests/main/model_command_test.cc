@@ -32,7 +32,7 @@ TEST(ModelShow, PrintsALineForEachLayerAndTheirSum) {
       "A trainer keeps 4016 bytes for each example of a batch.\n");
 }
 
-// By hand: 25 * 32 * 28 * 28 + 25 * 32 * 64 * 14 * 14 + 3136 * 1024 + 1024 * 10.
+// Computed by hand: 25 * 32 * 28 * 28 + 25 * 32 * 64 * 14 * 14 + 3136 * 1024 + 1024 * 10.
 TEST(ModelShow, CountsWhatAConvolutionMultiplies) {
   const auto model = nlohmann::json::parse(said("model show lenet --json"));
   EXPECT_EQ(model.at("parameters"), 3274634);

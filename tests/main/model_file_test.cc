@@ -31,7 +31,7 @@ std::string refusal_of(const std::string& text) {
   return "(nothing was thrown)";
 }
 
-// A list of layers as a person would write it.
+// Writes a list of layers as a user would.
 std::string toml_of(const std::vector<math::LayerSpec>& layers) {
   std::ostringstream text;
   for (const math::LayerSpec& layer : layers) {
@@ -158,7 +158,7 @@ TEST_F(ModelFileOnDisk, IsRefusedWhereItCannotBeRead) {
               HasSubstr("is not a model file: it has more than a MiB"));
 }
 
-// The reference that a person writes a model file from.
+// The reference for users who write a model file.
 TEST(ModelFileDocument, HasEveryTypeWithAllItsFields) {
   std::ifstream file(std::string(DISTTF_SOURCE_DIR) + "/docs/training.md");
   std::stringstream document;

@@ -1,4 +1,4 @@
-// How flags are read, from the command line and from a file, and how each mistake is told.
+// How flags are read from the command line and from a file, and how errors are reported.
 #include "main/parse_flags.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a task may reach, by its flags.
+// The sandbox of a task: the files, folders and ports that its flags allow.
 #include "main/reach_of.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class ReachOf : public testing::Test {
   [[nodiscard]] std::string at(const std::string& name) const {
     return (scratch_.path() / name).string();
   }
-  // With its data in the directory of the test.
+  // A worker with its data in the directory of the test.
   [[nodiscard]] std::string worker(const std::string& flags = "") const {
     return "worker --task_index=1 --data_dir=" + at("data") + kLists + " " + flags;
   }
@@ -89,12 +89,12 @@ TEST_F(ReachOf, AModelMayBeChangedByALinkOrMadeAnew) {
   EXPECT_THAT(of_link.read, Contains(fs::path(at("releases"))));
   EXPECT_THAT(of_link.read, Contains(fs::path(at("names"))));
   EXPECT_THAT(reach<RunServe>("serve " + at("later/run")).read, Contains(fs::path(at("later"))));
-  // A link on the way, as Kubernetes switches a ConfigMap's.
+  // A symbolic link in the path, as in a Kubernetes ConfigMap.
   fs::create_directory_symlink("now", at("data/..data"));
   fs::create_directory_symlink("..data/model", at("data/model"));
   const roles::Reach of_map = reach<RunServe>("serve " + at("data/model"));
   EXPECT_THAT(of_map.read, Contains(fs::path(at("data"))));
-  // But not all that a user has.
+  // But not the user's whole home directory.
   fs::create_directory(at("run"));
   const roles::Reach at_home = reach<RunServe>("serve " + at("run"), {{"HOME", at("")}});
   EXPECT_THAT(at_home.read, Not(Contains(fs::path(at("run")).parent_path())));

@@ -1,5 +1,5 @@
-// Every row of the table of settings, and all that is made of it: whoever adds a row need not add a
-// test, and cannot forget one of the places.
+// Tests every row of the table of settings and everything derived from it, so a new row is tested
+// without a new test.
 #include "main/setting_flags.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ using roles::RunConfig;
 using roles::Setting;
 using testing::HasSubstr;
 
-// A value that the flag takes and that is not the default.
+// A valid value that is not the default.
 struct AnotherValue {
   const RunConfig run{};
 
@@ -52,7 +52,7 @@ struct AnotherValue {
   std::string operator()(const roles::Word& /*value*/) const { return "other"; }
 };
 
-// Texts that are just beyond the bounds of the flag.
+// Texts just beyond the bounds of the flag.
 struct BeyondBounds {
   static std::vector<std::string> beyond(std::uint64_t least, std::uint64_t most) {
     std::vector<std::string> texts = {std::to_string(most + 1), "-1", "x", ""};
@@ -89,7 +89,8 @@ struct BeyondBounds {
   std::vector<std::string> operator()(const roles::Word& /*value*/) const { return {}; }
 };
 
-// Beyond the bounds in the configuration itself, as a peer could send it. Empty: its kind has none.
+// Sets a value beyond the bounds in the configuration itself, as a peer could send it. Empty: the
+// setting's kind has no bounds.
 struct BreakBounds {
   RunConfig& run;
 
@@ -116,7 +117,7 @@ class EachSetting : public testing::TestWithParam<const Setting*> {
   [[nodiscard]] static const Setting& setting() { return *GetParam(); }
   [[nodiscard]] static std::string flag() { return "--" + std::string(setting().name); }
   [[nodiscard]] static std::string another() { return std::visit(AnotherValue{}, setting().value); }
-  // What is left of these words of `launch`.
+  // Returns what remains of these arguments of `launch`.
   static WrittenSettings written(const std::vector<std::string>& words) {
     Flags flags;
     const auto app = make_app(Command::kLaunch, flags);
@@ -185,7 +186,7 @@ TEST_P(EachSetting, IsNamedWhereARunGoesOnWithOtherWeights) {
   }
 }
 
-// "  --seed N=1    Of the initial values": the line, or two, of the flag.
+// Finds the line, or two lines, of the flag: "  --seed N=1    Of the initial values".
 TEST_P(EachFlag, StandsInTheHelpWithItsDefault) {
   Flags flags;
   const std::string help = make_app(Command::kLaunch, flags)->help();
@@ -209,7 +210,7 @@ TEST_P(EachFlag, StandsInTheDocument) {
   EXPECT_THAT(read_flag_document(), HasSubstr("\n| `" + flag() + "`"));
 }
 
-// The rows for which `holds`.
+// Returns the rows for which `holds` is true.
 template <typename Predicate>
 auto rows_where(Predicate holds) {
   std::vector<const Setting*> rows;

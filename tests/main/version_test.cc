@@ -1,4 +1,4 @@
-// What `disttf --version` prints.
+// The output of `disttf --version`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,7 @@ TEST(CommandLine, PrintsItsVersion) {
   EXPECT_EQ(printed_of("--version").exit_code, roles::kDone);
 }
 
-// What is in the list, and whether the numbers are those of what was installed, packages.sbom
-// tests.
+// The test packages.sbom checks the contents of the list, and the installed versions.
 TEST(CommandLine, PrintsWhatIsInIt) {
   const std::string text = printed_of("--version --verbose").text;
   EXPECT_THAT(text, StartsWith(printed_of("--version").text));

@@ -1,4 +1,5 @@
-// --cluster: a file of the flags' names; and what the flags of render refuse, wherever they stand.
+// --cluster: a file with the names of flags. Also tests the lines that render rejects, from either
+// source.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ class ClusterFile : public testing::Test {
   ClusterFile() : path_(testing::TempDir() + "cluster_" + std::to_string(getpid()) + ".toml") {}
   ~ClusterFile() override { std::filesystem::remove(path_); }
 
-  // "--cluster PATH" of a file with this text.
+  // Returns "--cluster PATH" for a file with this text.
   std::string file(const std::string& text) {
     std::ofstream(path_, std::ios::binary) << text;
     return " --cluster " + path_;
@@ -68,7 +69,7 @@ TEST_F(ClusterFile, ABadValueIsToldAsThatOfTheFlag) {
               StartsWith("--cluster: \"/nowhere/x.toml\" is not a file that can be read"));
 }
 
-// Whatever is in the file: one line that says what is wrong, or a deployment.
+// Any contents of the file give a deployment, or one line that says what is wrong.
 TEST_F(ClusterFile, AHostileFileIsOneSentence) {
   const std::string many(100'000, '[');
   for (const std::string& text : {std::string("\0\0\0", 3),

@@ -24,7 +24,7 @@ json composed(const std::string& line) {
   return documents.at(0);
 }
 
-// $$ is $; any other $ would be a variable.
+// $$ is $; any other $ would begin a variable.
 std::string interpolated(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -37,7 +37,7 @@ std::string interpolated(const std::string& text) {
   return out;
 }
 
-// A container is found under its service's name; the image's entry point is disttf.
+// A container's host name is its service's name; the image's entry point is disttf.
 std::vector<Started> compose_tasks(const json& file) {
   std::vector<Started> tasks;
   for (const auto& [name, service] : file.at("services").items()) {

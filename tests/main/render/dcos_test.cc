@@ -1,4 +1,4 @@
-// render dcos: the options of DC/OS' TensorFlow package in, a Marathon group out.
+// render dcos: converts options of DC/OS' TensorFlow package to a Marathon group.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ constexpr const char* kDomain = "marathon.autoip.dcos.thisdcos.directory";
 
 class RenderDcos : public testing::Test {
  protected:
-  // The words that name a file with these options.
+  // Returns the arguments that name a file with these options.
   std::string options(const std::string& text) {
     return "--options " + scratch_.write("options.json", text) + " ";
   }
@@ -106,7 +106,7 @@ TEST_F(RenderDcos, UseTensorboardIsAnAppOfTheSharedFileSystem) {
             "it sees what the chief writes");
 }
 
-// As the package's own description of that option has it.
+// The package's description of that option says so.
 TEST_F(RenderDcos, TheSharedFileSystemMayBeAStore) {
   for (const std::string url : {"gs://your/directory", "hdfs://default/your/directory"}) {
     const json all = group(R"({"service": {"name": "m", "shared_filesystem": ")" + url + "\"}}");

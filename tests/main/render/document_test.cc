@@ -1,4 +1,4 @@
-// What is written is read back as it was, by a YAML parser that is not ours.
+// A YAML parser that is not ours reads every written document back unchanged.
 #include "main/render/document.h"
 
 #include <gmock/gmock.h>

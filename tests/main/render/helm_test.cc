@@ -1,4 +1,4 @@
-// deploy/helm/disttf by helm itself: what it makes of the chart is what `render kubernetes` writes.
+// Renders deploy/helm/disttf with helm: the result equals that of `render kubernetes`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 constexpr const char* kChart = DISTTF_SOURCE_DIR "/deploy/helm/disttf";
 constexpr const char* kHelm = DISTTF_SOURCE_DIR "/build/tools/helm/helm";
 
-// Everything that the chart can hold.
+// Every value of the chart.
 constexpr const char* kAllValues =
     "--namespace ml --set nameOverride=m,ps=2,workers=3,chief=true,evaluator=true,port=5000 "
     "--set 'volumes[0].hostPath=/srv,volumes[0].path=/data,volumes[0].readOnly=true' "
@@ -33,14 +33,14 @@ constexpr const char* kAllValues =
     "--set nodeSelector.disk=ssd,psNodeSelector.disk=any,serve.replicas=2,secret=mnist-secret "
     "--set metrics.enabled=true,metrics.podMonitor.enabled=true "
     "--set networkPolicy.enabled=true,podDisruptionBudget.enabled=true";
-// The same for render.
+// The same settings for render.
 constexpr const char* kAllWords =
     "--namespace ml --name m --ps 2 --workers 3 --chief --evaluator --port 5000 "
     "--volumes /srv:/data:ro,runs:/runs --train_dir /runs/1 --learning_rate 0.1 --sync_replicas "
     "--hidden_units 128,64 --cpus 1.5 --memory 512 --placement disk=ssd --ps_placement disk=any "
     "--serve 2 --metrics_port 9400 --pod_monitor --secret mnist-secret";
 
-// With the word for no secret where nothing is said of one: it is another test's.
+// Adds --insecure if the values do not mention a secret; another test covers secrets.
 std::string decided(const std::string& values) {
   const bool is_decided = values.find("secret") != std::string::npos;
   return values + (is_decided ? "" : " --set flags.insecure=true");
@@ -66,7 +66,7 @@ class Helm : public testing::Test {
   }
 };
 
-// "Job/m-ps" -> the object.
+// Returns objects by name, e.g. "Job/m-ps".
 std::map<std::string, json> by_name(const std::vector<json>& objects) {
   std::map<std::string, json> found;
   for (const json& object : objects) {
@@ -83,8 +83,8 @@ const json& only_of(const std::map<std::string, json>& objects, const std::strin
   return found->second;
 }
 
-// An object less what a chart has of its own: an image with a tag, labels, a pod without a token;
-// and its flags in order.
+// Returns an object without the parts that only the chart has: an image with a tag, labels, a pod
+// without a token; and with its flags sorted.
 json as_rendered(json object) {
   object["metadata"].erase("labels");
   object["metadata"].erase("namespace");
@@ -140,7 +140,7 @@ TEST_F(Helm, MakesTheObjectsThatRenderWrites) {
                       "--spread kubernetes.io/hostname");
 }
 
-// Numbers of a file are floating ones to Helm, and lists have no commas.
+// Helm reads numbers in files as floats, and lists without commas.
 TEST_F(Helm, TakesFlagsOfAFileAsTheyAreMeant) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write(
@@ -214,7 +214,7 @@ TEST_F(Helm, VolcanoPlacesAllOfTheClusterOrNone) {
   }
 }
 
-// What they hold, disttf will see.
+// disttf validates the values of variables, not the chart.
 TEST_F(Helm, TakesVariablesInThePlaceOfASecret) {
   for (const char* values :
        {"--set 'secrets={mnist-secret}'",

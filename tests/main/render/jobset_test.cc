@@ -1,5 +1,5 @@
 // render jobset, render trainjob: pods as JobSet's controller, the Job controller and the kubelet
-// make them.
+// create them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 json jobset_of(const std::string& line) { return parse_yaml(rendered("jobset " + line)).at(0); }
 
-// Job 0 of each entry: its pods have the host names SET-ENTRY-0-INDEX, and the Service that the
-// controller makes, which has the set's name, gives them names in the DNS.
+// Job 0 of each entry: its pods have the host names SET-ENTRY-0-INDEX. The controller makes a
+// Service with the set's name, which gives them DNS names.
 std::vector<Started> jobset_tasks(const json& jobset) {
   const std::string set = jobset["metadata"]["name"];
   std::vector<Started> tasks;
@@ -53,7 +53,7 @@ TEST(RenderJobSet, GivesTheClusterThatWasAskedFor) {
   expect_one_evaluator(jobset_tasks(jobset_of("--evaluator --chief")));
 }
 
-// A Job that is removed on its own would be made again by its set.
+// The JobSet would replace a Job that is removed alone.
 TEST(RenderJobSet, IsRemovedAsAWhole) {
   const json spec = jobset_of("--namespace ml")["spec"];
   EXPECT_EQ(spec["ttlSecondsAfterFinished"], 86'400);
@@ -71,7 +71,7 @@ TEST(RenderJobSet, LetsMetricsBeScraped) {
   }
 }
 
-// The JobSet that Trainer makes of the runtime has the TrainJob's name.
+// Trainer makes a JobSet with the TrainJob's name from the runtime.
 TEST(RenderTrainJob, RunsTheSameJobsAsAJobSet) {
   const auto all = parse_yaml(rendered("trainjob --ps 2 --chief --namespace ml"));
   ASSERT_EQ(all.size(), 2U);

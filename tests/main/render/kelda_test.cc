@@ -1,5 +1,5 @@
-// render kelda: the blueprint is run by node, with a stand-in for the kelda package that names
-// containers as Kelda does, and what it deploys is started.
+// render kelda: node runs the blueprint with a stub of the kelda package that names containers like
+// Kelda; the test starts the tasks that it deploys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// The second container of a name gets the number 2.
+// A second container of the same name gets the number 2.
 constexpr const char* kStandIn = R"(
 const names = {};
 const deployed = [];
@@ -49,7 +49,7 @@ class RenderKelda : public testing::Test {
     }
   }
 
-  // What the blueprint deploys and allows.
+  // Returns what the blueprint deploys and allows.
   json run(const std::string& line) {
     scratch_.write("node_modules/kelda/index.js", kStandIn);
     const std::string file = scratch_.write("main.js", rendered("kelda " + line));

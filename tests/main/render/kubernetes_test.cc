@@ -1,4 +1,4 @@
-// render kubernetes: pods as the Job controller and the kubelet make them.
+// render kubernetes: pods as the Job controller and the kubelet create them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ std::vector<json> objects(const std::string& line) {
   return parse_yaml(rendered("kubernetes " + line));
 }
 
-// $(NAME) of a variable that is set is its value, $$ is $; anything else stays.
+// $(NAME) of a set variable becomes its value, $$ becomes $; anything else stays.
 std::string expanded(const std::string& text, const std::map<std::string, std::string>& variables) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -37,8 +37,8 @@ std::string expanded(const std::string& text, const std::map<std::string, std::s
   return out;
 }
 
-// The pod of an index: its host name is JOB-INDEX, and the Service whose selector it matches, and
-// whose name is its subdomain, gives it a name in the DNS.
+// Returns the pod of an index: its host name is JOB-INDEX. The Service that selects it, and whose
+// name is its subdomain, gives it a DNS name.
 Started pod_of(const json& job, const json& service, std::size_t index) {
   const json& pod = job["spec"]["template"];
   EXPECT_EQ(service["spec"]["clusterIP"], "None");
@@ -82,7 +82,7 @@ TEST(RenderKubernetes, GivesTheClusterThatWasAskedFor) {
                      {.workers = 0, .chief = true});
 }
 
-// Its API server refuses a port that comes twice, under whatever names.
+// The API server rejects a port that occurs twice, even under different names.
 TEST(RenderKubernetes, AnEvaluatorHasAPlaceBesideTheCluster) {
   expect_one_evaluator(kubernetes_tasks(objects("--evaluator --chief")));
 }

@@ -9,8 +9,8 @@
 
 namespace disttf::render {
 
-// Each app is one task. The app /mnist/worker-0 is found as worker-0-mnist.DOMAIN, each part of a
-// name cut at 24 characters; its image's entry point is disttf.
+// Each app is one task. The app /mnist/worker-0 has the host name worker-0-mnist.DOMAIN, with each
+// part of the name cut at 24 characters; its image's entry point is disttf.
 [[nodiscard]] std::vector<Started> marathon_tasks(const nlohmann::json& group,
                                                   const std::string& domain);
 

@@ -17,7 +17,7 @@ using testing::StartsWith;
 
 json nomad_job(const std::string& line) { return json::parse(rendered("nomad " + line)).at("Job"); }
 
-// ${NOMAD_ALLOC_INDEX} is the index, $${ is ${.
+// ${NOMAD_ALLOC_INDEX} becomes the index, $${ becomes ${.
 std::string interpolated(std::string text, std::size_t index) {
   const std::string name = "${NOMAD_ALLOC_INDEX}";
   std::string out;
@@ -94,7 +94,7 @@ TEST(RenderNomad, WritesVolumesResourcesAndPlacement) {
   EXPECT_EQ(task["Resources"]["Devices"][0]["Name"], "nvidia/gpu");
 }
 
-// A job by the rules of a Nomad server that is given it.
+// Validates a job with the rules of a Nomad server.
 class NomadsOwnRules : public testing::Test {
  protected:
   void SetUp() override {
@@ -124,7 +124,7 @@ TEST_F(NomadsOwnRules, TakeWhatIsRendered) {
   }
 }
 
-// Else what they take says nothing.
+// Otherwise the accepted jobs would prove nothing.
 TEST_F(NomadsOwnRules, RefuseWhatNomadCannotRun) {
   json job = json::parse(rendered("nomad"));
   json other = job;
@@ -143,7 +143,7 @@ TEST(RenderNomad, RefusesWhatItHasNot) {
   EXPECT_THAT(render_refusal("nomad --port 65535"), StartsWith("--port: \"65535\" is not low"));
 }
 
-// Its tasks have the machine's network: one of each group may be on one machine.
+// The tasks use the machine's network: only one task of each group may run on a machine.
 TEST(RenderNomad, ReservesAPortForTheMetricsOfEachGroup) {
   const json job = nomad_job("--chief --metrics_port 9400");
   int expected = 9400;

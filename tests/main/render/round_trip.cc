@@ -8,7 +8,7 @@ namespace disttf::render {
 
 namespace {
 
-// With the word for no secret where nothing is said of one: secret_test.cc is about that.
+// Adds --insecure if the line does not mention a secret; secret_test.cc covers secrets.
 std::string with_decision(const std::string& line) {
   return "render " + line + (line.find("--secret") == std::string::npos ? " --insecure" : "");
 }

@@ -1,5 +1,5 @@
-// The round trip: what was rendered -> the tasks as the engine would start them -> what disttf
-// makes of that.
+// The round trip: a rendered document -> the tasks as the engine would start them -> their
+// interpretation by disttf.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,22 +27,23 @@ struct Size {
   bool chief = false;
 };
 
-// What `disttf render LINE` prints, of a LINE without a secret with --insecure.
+// Returns the output of `disttf render LINE`, with --insecure added to a LINE without a secret.
 [[nodiscard]] std::string rendered(const std::string& line);
-// The sentence that refuses it.
+// Returns the message that rejects the line.
 [[nodiscard]] std::string render_refusal(const std::string& line);
 
-// Every task of such a cluster is started once, finds itself at its own address, and all of them
-// have the same lists.
+// Expects that every task of such a cluster is started once and finds itself at its own address,
+// and that all tasks have the same lists.
 void expect_one_cluster(const std::vector<Started>& tasks, const Size& size);
 
-// One of them is an evaluator, and knows the same cluster as the others, none of which knows it.
+// Expects that one of them is an evaluator with the same cluster as the others, whose lists do not
+// have it.
 void expect_one_evaluator(const std::vector<Started>& tasks);
 
-// What the tasks of this command line are to do, e.g. how many steps.
+// Returns the options of a task's command line, e.g. the number of steps.
 [[nodiscard]] roles::TrainerOptions options_of(const Started& task);
 
-// The entries of a JSON list of texts.
+// Returns the entries of a JSON list of texts.
 [[nodiscard]] std::vector<std::string> texts(const nlohmann::json& list);
 
 }  // namespace disttf::render

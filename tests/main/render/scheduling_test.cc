@@ -1,4 +1,4 @@
-// --gang, --queue, --priority, --spread: who places the pods of a run, and where.
+// --gang, --queue, --priority, --spread: which scheduler places the pods of a run, and where.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";
 
 std::vector<json> scheduled_objects(const std::string& line) { return parse_yaml(rendered(line)); }
 
-// The templates of pods in what `render` has written, by the job: "ps", "worker".
+// Returns the pod templates that `render` wrote, by job: "ps", "worker".
 json templates_of(const json& object) {
   json found = json::object();
   if (object["kind"] == "TFJob") {
@@ -77,7 +77,7 @@ TEST(RenderScheduling, VolcanoPlacesAllWhomTheOthersWaitFor) {
   }
 }
 
-// The operator makes the group, and tells its pods of it.
+// The operator creates the group and assigns its pods to it.
 TEST(RenderScheduling, OfATfjobTheOperatorMakesTheGang) {
   const json tfjob = scheduled_objects(
                          "tfjob --ps 2 --chief --gang volcano --queue night --priority high "
@@ -122,7 +122,7 @@ TEST(RenderScheduling, SpreadsPodsThatItsSelectorFinds) {
   }
 }
 
-// Who waits for whom is about the training, which is in another file.
+// Gang scheduling applies to the training, which is in another file.
 TEST(RenderScheduling, KserveTakesThePriorityAlone) {
   const auto all = scheduled_objects(
       "kserve --volumes runs:/runs --train_dir /runs/1 --gang kueue --queue q --priority high "
@@ -152,7 +152,7 @@ TEST(RenderScheduling, FitsTheSchemas) {
   }
 }
 
-// By the custom resource of the release that .ci/tools names.
+// Validates against the custom resource of the release in .ci/tools.
 TEST(RenderScheduling, FitsVolcanosOwnSchema) {
   const std::string resource = DISTTF_SOURCE_DIR "/build/tools/volcano/podgroups.yaml";
   if (!std::filesystem::exists(resource)) {
@@ -196,7 +196,7 @@ TEST(RenderScheduling, RefusesWhatWouldNotPlaceThem) {
   EXPECT_THAT(render_refusal("jobset --gang slurm"), HasSubstr("kueue"));
   EXPECT_THAT(render_refusal("jobset --gang volcano --queue Night"),
               StartsWith("--queue: \"Night\" is not a name: "));
-  // Kueue's is the value of a label.
+  // Kueue uses the name as the value of a label.
   const std::string longest(63, 'q');
   EXPECT_EQ(render_refusal("jobset --gang kueue --queue " + longest), "(accepted)");
   EXPECT_EQ(

@@ -14,8 +14,8 @@
 namespace disttf::render {
 namespace {
 
-// A line of standard input: {"schema": ..., "document": ...}. Of each, a line into the file: a list
-// of what is wrong.
+// Reads lines {"schema": ..., "document": ...} from standard input. Writes for each a line to the
+// file: a list of errors.
 constexpr const char* kValidate =
     "import json, sys, jsonschema\n"
     "with open(sys.argv[1], 'w') as answers:\n"
@@ -25,7 +25,7 @@ constexpr const char* kValidate =
     "        texts = ['%s: %s' % ('.'.join(map(str, e.path)), e.message[:300]) for e in errors]\n"
     "        print(json.dumps(texts), file=answers, flush=True)\n";
 
-// "" where none has it.
+// Returns a Python with jsonschema; "" if there is none.
 const std::string& python() {
   static const std::string kFound = [] {
     for (const char* program : {"python3", "/usr/bin/python3"}) {
@@ -38,7 +38,8 @@ const std::string& python() {
   return kFound;
 }
 
-// One Python for all questions of this process: to start one takes longer than to answer them.
+// One Python process for all validations of this process: starting one takes longer than a
+// validation.
 class Validator {
  public:
   Validator() {
@@ -55,7 +56,7 @@ class Validator {
     answers_.open(answers);         // waits for the writer
   }
 
-  // What is wrong; none: it has ended instead of answering.
+  // Returns the errors; nullopt if the process ended instead of answering.
   std::optional<nlohmann::json> ask(const nlohmann::json& question) {
     if (!answers_) {
       return std::nullopt;

@@ -1,5 +1,5 @@
-// What was rendered against the engines' own JSON schemas, by a validator that is not ours:
-// Python's jsonschema, where it is installed.
+// Validates rendered documents against the engines' own JSON schemas with an independent validator:
+// Python's jsonschema, if it is installed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,20 +9,20 @@
 
 namespace disttf::render {
 
-// Whether the validator is there; else why not.
+// Returns whether the validator is installed; otherwise says why not.
 [[nodiscard]] bool has_schema_validator();
 inline constexpr const char* kNoValidator =
     "no python3 here has jsonschema (make setup installs python3-jsonschema)";
 
 [[nodiscard]] testing::AssertionResult fits(const nlohmann::json& value,
                                             const nlohmann::json& schema);
-// `part`: where in the schema file the schema is, as a JSON pointer; "" is all of it.
+// `part`: the location of the schema in the schema file, as a JSON pointer; "" is the whole file.
 [[nodiscard]] testing::AssertionResult fits_schema(const nlohmann::json& value,
                                                    const std::string& schema_file,
                                                    const std::string& part = "");
 
-// The schema, and what it is made of, without fields that it does not name, as an API server has
-// it.
+// Returns the schema, with all nested schemas, changed so that unknown fields are errors, as in an
+// API server.
 [[nodiscard]] nlohmann::json without_unknown_fields(nlohmann::json schema);
 
 }  // namespace disttf::render

@@ -1,6 +1,6 @@
-// TFJobs and pods against the schema of Kubeflow's custom resource, which holds Kubernetes' own of
-// a pod; JobSets and TrainJobs against those of theirs, of which the pod is left out; DC/OS
-// options, merged, against the package's.
+// Validates TFJobs and pods against the schema of Kubeflow's custom resource, which contains
+// Kubernetes' schema of a pod; JobSets and TrainJobs against their own schemas, without the pods;
+// and merged DC/OS options against the package's schema.
 #include "tests/main/render/schema.h"
 
 #include <fstream>
@@ -19,7 +19,7 @@ const std::string kAllFlags =
     " --name m --namespace ml --ps 2 --workers 3 --chief --cpus 1.5 --ps_cpus 1 --memory 512 "
     "--gpus 1 --volumes /srv:/data:ro,runs:/runs --placement disk=ssd --train_dir /runs/1 "
     "--secret mnist-secret";
-// Of a pod's template, in the schema of a TFJob.
+// The location of a pod's template in the schema of a TFJob.
 const std::string kPod =
     "/properties/spec/properties/tfReplicaSpecs/additionalProperties/properties/template";
 
@@ -101,7 +101,7 @@ TEST_F(Schemas, MergedDcosOptionsFit) {
   }
 }
 
-// Our table of the options, row by row: the defaults, and what types are refused.
+// Compares our table of the options row by row: the defaults, and the rejected types.
 TEST_F(Schemas, EveryDefaultIsThatOfThePackage) {
   std::ifstream file(DISTTF_SOURCE_DIR "/tests/main/render/schemas/dcos_options.json");
   const json schema = json::parse(file);

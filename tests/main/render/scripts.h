@@ -1,4 +1,4 @@
-// Scripts that were rendered, run: with stand-ins for what they call.
+// Runs rendered scripts, with stubs for the programs that they call.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace disttf::render {
 
-// What a shell command printed, and how it ended.
+// A shell command's output and exit status.
 struct Ran {
   int exit_code = -1;
   std::string output;  // both streams
 };
 [[nodiscard]] Ran run_shell(const std::string& command);
 
-// Whether a program is on the PATH.
+// Returns whether a program is on the PATH.
 [[nodiscard]] bool has_program(const std::string& name);
 
-// A directory of the test's own, removed at its end.
+// A directory of the test, removed at its end.
 class ScratchDirectory {
  public:
   ScratchDirectory();
@@ -24,15 +24,15 @@ class ScratchDirectory {
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Its full path.
+  // Writes a file and returns its full path.
   std::string write(const std::string& name, const std::string& text) const;
 
  private:
   std::string path_;
 };
 
-// Runs `script` by `interpreter` with a stand-in for `program` that prints its words, one a line,
-// behind "[NAME]": they are returned. Fails the test when that is not all.
+// Runs `script` by `interpreter` with a stub for `program` that prints its arguments, one per line,
+// after "[NAME]", and returns these. Fails the test on any other output.
 [[nodiscard]] std::vector<std::string> words_given_to(const std::string& program,
                                                       const std::string& script,
                                                       const std::string& variables = {});

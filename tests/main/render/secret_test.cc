@@ -1,5 +1,5 @@
-// --secret: what is rendered names the run's secret as the engine knows it, every task of the run
-// gets it, and nobody else.
+// --secret: rendered documents name the run's secret in the engine's form; every task of the run
+// gets it, and no other program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -25,8 +25,8 @@ using testing::StartsWith;
 constexpr const char* kServing =
     "--chief --volumes /runs:/runs --train_dir /runs/1 --serve 1 --metrics_port 9400 --secret ";
 
-// Of a pod: where its container is told that the secret is; "" where it is told of none. What is
-// there is the Secret's key, and nobody but its owner reads it.
+// Returns the path of the secret's file in a pod's container; "" if it has none. Expects that the
+// file is the Secret's key, and that only its owner can read it.
 std::string file_of_pod(const json& pod, const std::string& secret) {
   const json& container = pod["containers"].at(0);
   std::string told;
@@ -58,7 +58,7 @@ std::string file_of_pod(const json& pod, const std::string& secret) {
   return told;
 }
 
-// Every pod's spec below this object, by its place.
+// Returns the spec of every pod below this object, by its location.
 std::map<std::string, json> pods_in(const json& object, const std::string& place = "") {
   std::map<std::string, json> found;
   if (object.is_object() && object.contains("containers")) {
@@ -105,7 +105,7 @@ TEST(RenderSecret, PodsMayReadItAndWriteToTheirVolumes) {
   EXPECT_EQ(security_of("--volumes /srv:/data"), root) << "fsGroup does not act on a hostPath";
 }
 
-// There is no fsGroup.
+// Docker has no fsGroup.
 TEST(RenderSecret, ContainersOfDockerAreRootWhereTheImagesUserCouldNotReadOrWrite) {
   for (const char* target : {"compose", "swarm", "nomad"}) {
     SCOPED_TRACE(target);
@@ -128,7 +128,7 @@ TEST(RenderSecret, AFileForKubectlSaysHowItsSecretIsMade) {
   }
 }
 
-// What serves a file of KServe's speaks to no task of a run.
+// A KServe service does not connect to a task of the run.
 TEST(RenderSecret, WhatOnlyServesHasNone) {
   const std::string line = "kserve --volumes runs:/runs --train_dir /runs/1";
   EXPECT_EQ(rendered(line + " --secret s"), rendered(line));
@@ -221,7 +221,7 @@ TEST(RenderSecret, MarathonPutsItIntoTheEnvironment) {
   }
 }
 
-// The script itself, with a stand-in for srun: what it says of a file of that mode.
+// Runs the script with a stub for srun: its message about a file of that mode.
 class SlurmScript : public testing::Test {
  protected:
   Ran with_mode(mode_t mode) {
@@ -262,7 +262,7 @@ TEST_F(SlurmScript, StartsNothingWithASecretThatIsNotThere) {
   }
 }
 
-// What tasks that find their cluster in flags make of these words, the file being there.
+// How tasks that find their cluster in flags parse these arguments, with the file present.
 TEST(RenderSecret, TheTasksTakeTheFileThatTheyAreTold) {
   const ScratchDirectory scratch;
   const std::string secret = scratch.write("s", std::string(32, 's') + "\n");
@@ -282,7 +282,7 @@ TEST(RenderSecret, TheTasksTakeTheFileThatTheyAreTold) {
   expect_one_cluster(tasks, {});
 }
 
-// Each task is on a machine of its own, so it would not start with neither of both.
+// Each task is on its own machine, so it would not start without one of the two.
 TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
   for (const Target& target : targets()) {
     const std::string line = std::string("render ") + target.name;

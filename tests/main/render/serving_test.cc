@@ -1,4 +1,4 @@
-// render --serve: what answers beside the training, in each target that has a place for it.
+// render --serve: the service beside the training, in each target that supports it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,14 +15,14 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The data is mounted as well; whoever serves does not need it.
+// The data is mounted as well; the service does not need it.
 const std::string kShared =
     " --serve 2 --volumes /srv/mnist:/input_data:ro,runs:/runs --train_dir /runs/1"
     " --serve_cpus 2 --serve_memory 256 --image r/d:1";
 const std::vector<std::string> kServes = {"serve",          "/runs/1",     "--host=0.0.0.0",
                                           "--host_names=*", "--port=8501", "--name=mnist"};
 
-// What the tasks are told, as disttf itself reads it.
+// disttf parses the arguments of the tasks.
 TEST(RenderServing, StartsAServiceOfTheRun) {
   const auto action = std::get<RunServe>(parse_command_line(kServes, {}).action);
   EXPECT_EQ(action.options.directory, "/runs/1");
@@ -71,7 +71,7 @@ TEST(RenderServing, IsADeploymentAndAServiceOnKubernetes) {
   }
 }
 
-// The training's Service names every pod with its labels, and is no way to a server.
+// The training's Service selects pods by its labels, and must not select a server.
 TEST(RenderServing, ItsPodsAreNoneOfTheTrainings) {
   const auto all = parse_yaml(rendered("kubernetes" + kShared));
   EXPECT_NE(all.front()["spec"]["selector"], all.back()["spec"]["template"]["metadata"]["labels"]);
@@ -106,7 +106,7 @@ TEST(RenderServing, KeepsTextThatKubernetesWouldExpand) {
             "/runs/$$(HOSTNAME)");
 }
 
-// What a container is asked, as disttf itself reads it.
+// disttf parses the health check's command.
 void expect_healthcheck(const json& service, const std::string& url) {
   const std::vector<std::string> test = texts(service["healthcheck"]["test"]);
   ASSERT_EQ(test.size(), 4U);

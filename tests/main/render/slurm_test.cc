@@ -1,4 +1,4 @@
-// render slurm: the script is run with a stand-in for srun; what that is given is the step's tasks.
+// render slurm: runs the script with a stub for srun; its arguments are the step's tasks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,11 +15,11 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// A job that sbatch has given two nodes.
+// A job to which sbatch has assigned two nodes.
 constexpr const char* kVariables = "SLURM_JOB_ID=259";
 constexpr std::size_t kPortBase = 2222 + 259 % 256 * 64;
 
-// What srun was told: its own options, and the command of every task.
+// The arguments of srun: its own options, and the command of every task.
 struct Step {
   std::vector<std::string> options;
   std::vector<std::string> command;
@@ -32,7 +32,7 @@ Step step_of(const std::string& script) {
   return {.options = {words.begin(), program}, .command = {program, words.end()}};
 }
 
-// Slurm deals `per_node` ranks to each node, block after block, and tells each of them so.
+// Slurm assigns `per_node` ranks to each node in blocks, and sets variables accordingly.
 std::vector<Started> started(const std::string& script, const std::vector<std::size_t>& per_node) {
   const Step step = step_of(script);
   std::string tasks_per_node;

@@ -1,4 +1,4 @@
-// render statefulset: pods as the StatefulSet controller makes them.
+// render statefulset: pods as the StatefulSet controller creates them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ std::vector<json> set_objects(const std::string& line) {
   return parse_yaml(rendered("statefulset " + line));
 }
 
-// The pod of an ordinal: its host name is SET-ORDINAL, and the Service that the set names, whose
-// selector it matches, gives it a name in the DNS.
+// Returns the pod of an ordinal: its host name is SET-ORDINAL. The Service that the set names, and
+// that selects it, gives it a DNS name.
 Started pod_of_set(const json& set, const json& service, std::size_t ordinal) {
   const json& spec = set["spec"];
   EXPECT_EQ(spec["serviceName"], service["metadata"]["name"]);
@@ -58,7 +58,7 @@ TEST(RenderStatefulSet, GivesTheClusterThatWasAskedFor) {
                      {.workers = 0, .chief = true});
 }
 
-// A StatefulSet starts again whatever ends.
+// A StatefulSet restarts every container that ends.
 TEST(RenderStatefulSet, AnEvaluatorHasAPlaceBesideTheCluster) {
   expect_one_evaluator(statefulset_tasks(set_objects("--evaluator --chief")));
 }
@@ -70,7 +70,7 @@ TEST(RenderStatefulSet, KeepsTheTasksUp) {
   }
 }
 
-// Two sets whose selectors overlap would take each other's pods.
+// Two sets with overlapping selectors would adopt each other's pods.
 TEST(RenderStatefulSet, SelectsItsOwnPodsAlone) {
   const auto all = set_objects("--chief");
   for (std::size_t one = 1; one < all.size(); ++one) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 json stacked(const std::string& line) { return parse_yaml(rendered("swarm " + line)).at(0); }
 
-// A service is found under its name by the others of the stack.
+// Other services of the stack find a service by its name.
 std::vector<Started> swarm_tasks(const json& file) {
   std::vector<Started> tasks;
   for (const auto& [name, service] : file.at("services").items()) {
@@ -51,7 +51,7 @@ TEST(RenderSwarm, WritesPlacementAndResources) {
   EXPECT_EQ(gpus["discrete_resource_spec"]["value"], 2);
 }
 
-// Without a daemon: `docker stack config` reads and checks the file, and writes what it has read.
+// Works without a daemon: `docker stack config` reads and checks the file, and prints the result.
 TEST(RenderSwarm, IsValidForDockerItself) {
   if (run_shell("docker stack config --help").exit_code != 0) {
     GTEST_SKIP() << "no docker with `stack config` is installed here";

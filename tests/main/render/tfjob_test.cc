@@ -1,4 +1,4 @@
-// render tfjob: pods as Kubeflow's training operator makes them.
+// render tfjob: pods as Kubeflow's training operator creates them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// The operator's rules: release 1.9 gives each pod the Service JOB-TYPE-INDEX.NAMESPACE.svc, takes
+// The operator's rules: release 1.9 gives each pod the Service JOB-TYPE-INDEX.NAMESPACE.svc, uses
 // the port named tfjob-port of the container named tensorflow, and sets TF_CONFIG there.
 std::vector<Started> tfjob_tasks(const json& tfjob) {
   json cluster;
@@ -93,7 +93,7 @@ TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {
   for (const auto& [type, spec] : tfjob["spec"]["tfReplicaSpecs"].items()) {
     EXPECT_THAT((std::vector<std::string>{"PS", "Worker", "Chief", "Evaluator"}),
                 testing::Contains(type));
-    // Under OnFailure codes that are permanent would be tried again.
+    // With OnFailure, permanent exit codes would be retried.
     EXPECT_EQ(spec["restartPolicy"], "ExitCode") << type;
   }
   EXPECT_FALSE(tfjob["spec"]["runPolicy"].contains("backoffLimit"));  // counts no new pods

@@ -1,5 +1,5 @@
-// render tfmesos: the script is run with a stand-in for tfrun, and what it was given is started as
-// TFMesos does it.
+// render tfmesos: runs the script with a stub for tfrun, and starts the tasks of its arguments like
+// TFMesos.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,8 +38,8 @@ std::string list(const std::string& host, std::size_t count, std::size_t port) {
   return text;
 }
 
-// The words are joined with spaces, braces would be replaced, a shell takes them apart again, and
-// the variables say who it is.
+// TFMesos joins the arguments with spaces and would replace braces; a shell splits them again;
+// variables identify the task.
 std::vector<Started> started(const std::string& script) {
   const Tfrun tfrun = tfrun_of(script);
   std::string joined;

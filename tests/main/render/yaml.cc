@@ -53,7 +53,7 @@ json to_json(const YAML::Node& node) {
   if (!node.IsScalar()) {
     return nullptr;
   }
-  // yaml-cpp: a scalar in quotes has the tag "!".
+  // yaml-cpp gives a quoted scalar the tag "!".
   return node.Tag() == "!" ? json(node.Scalar()) : plain_scalar(node.Scalar());
 }
 

@@ -1,5 +1,5 @@
-// YAML as the engines read it, for tests: yaml-cpp's parser, and the types that YAML 1.2 gives to
-// scalars without quotes.
+// Reads YAML like the engines, for tests: yaml-cpp's parser, and YAML 1.2's types of unquoted
+// scalars.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace disttf::render {
 
-// The documents of the text. Throws when it is not YAML, and std::runtime_error when a scalar
-// without quotes is one that YAML 1.1 and 1.2 read differently ("yes", "0o7", "1:30").
+// Returns the documents of the text. Throws if it is not YAML; throws std::runtime_error for an
+// unquoted scalar that YAML 1.1 and 1.2 read differently ("yes", "0o7", "1:30").
 [[nodiscard]] std::vector<nlohmann::json> parse_yaml(const std::string& text);
 
 }  // namespace disttf::render
