@@ -1,4 +1,4 @@
-// Asks an HTTP server on this machine, as a client that keeps its connection.
+// A client of an HTTP server on this machine that keeps its connection open.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 
 namespace disttf::test_process {
 
-// A connection on which one request follows the other.
+// A connection that sends one request after the other.
 class Asker {
  public:
   struct Answer {

@@ -1,4 +1,5 @@
-// --ema: the averages are the result, and as exact as the weights, whoever is lost on the way.
+// --ema: the averages are the result, and are bit-identical like the weights, whichever task is
+// killed.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -56,8 +57,8 @@ TEST_F(Averages, AreThoseOfAnUndisturbedRunWhereACopyTakesOver) {
   expect_weights_of_launch(tasks.trainers, Words{"--workers=2"} + kRun);
 }
 
-// The first run is told to stop, and saves; the next goes on from there with another number of ps;
-// a third one finds the run finished.
+// The first run is stopped and saves; the next resumes with another number of ps; a third one finds
+// the run finished.
 TEST_F(Averages, GoOnFromACheckpoint) {
   const Words flags = Words{"--workers=2"} + kRun;
   const Words saved = flags + Words{"--train_dir=" + (scratch() / "run").string()};

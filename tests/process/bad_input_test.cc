@@ -1,5 +1,5 @@
-// What users get wrong on one task's command line or in its TF_CONFIG: one sentence that names the
-// field, the value and what is allowed, and exit code 2.
+// User errors on a task's command line or in its TF_CONFIG: one sentence that names the field, the
+// value and the allowed values, and exit code 2.
 #include <ostream>
 
 #include "tests/process/process_test.h"
@@ -7,7 +7,7 @@
 namespace disttf::test_process {
 namespace {
 
-// Addresses of tasks that are never reached: the input is refused before a port is opened.
+// Addresses of tasks that are never contacted: the input is rejected before a port is opened.
 const Words kLists = {"--ps_hosts=a:1,b:2", "--worker_hosts=c:3,d:4", "--insecure"};
 
 struct Mistake {

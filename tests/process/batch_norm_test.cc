@@ -1,5 +1,5 @@
-// Batch norm in a run: its running values are state of the ps like the weights, and as exact,
-// whoever computes, and whoever is lost on the way.
+// Batch norm in a run: its running values are state of the ps like the weights, and bit-identical,
+// whichever task computes and whichever task is killed.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,8 @@ namespace {
 
 using net::Job;
 
-// With all that must leave the running values alone: clipping, decay, a rate that falls.
+// Includes everything that must not affect the running values: clipping, weight decay, a decaying
+// rate.
 const Words kRun = {"--batch_size=10",    "--train_steps=60",    "--optimizer=adamw",
                     "--weight_decay=0.1", "--clip_norm=0.5",     "--ema=0.9",
                     "--seed=3",           "--print_weights_hash"};
@@ -20,7 +21,7 @@ const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"
 
 class BatchNorm : public ProcessTest {
  protected:
-  // The running values lie in the first page of the vector and in the last.
+  // The running values lie in the first page of the parameter vector and in the last.
   Words model_flags() const {
     const std::filesystem::path file = scratch() / "norm.toml";
     std::ofstream(file) << "[[layer]]\ntype = 'conv2d'\nchannels = 4\nkernel = 3\nstride = 2\n"
@@ -99,8 +100,8 @@ TEST_F(BatchNorm, GoesOnFromACheckpointOnAnotherNumberOfPs) {
   EXPECT_EQ(hash_of_launch(saved + Words{"--ps=3"}), hash_of_launch({"--workers=2"}));
 }
 
-// What the running values are good for is seen when the model is evaluated. Statistics that were
-// cut with the gradient would be next to 0.
+// An evaluation depends on the running values. If they were clipped with the gradient, they would
+// be close to 0.
 TEST_F(BatchNorm, LearnsInEveryMode) {
   const Words longer = {"--workers=3", "--batch_size=50", "--train_steps=150",
                         "--learning_rate=0.01"};

@@ -1,5 +1,4 @@
-// A server that keeps a bucket, whichever protocol it speaks: what tests that hold for all of them
-// know of it.
+// A server of a bucket, for any protocol: the interface for tests that hold for all of them.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +21,21 @@ class BucketServer {
   BucketServer(const BucketServer&) = delete;
   BucketServer& operator=(const BucketServer&) = delete;
 
-  // On a port that stays the same. It is up when this returns, or a test has failed.
+  // Starts on a port that stays the same. Fails the test if the server is not ready in time.
   void start();
   void kill();  // and waits for its end
   void stop();  // it answers nobody
   void go_on();
 
   [[nodiscard]] std::uint16_t port() const { return port_.number(); }
-  // What a client is told of it by its environment, when it is to ask at that port: the server's
-  // own, or that of what stands before it.
+  // Returns the environment variables for a client that connects to that port: the server's own, or
+  // that of a proxy in front of it.
   [[nodiscard]] virtual std::map<std::string, std::string> variables_at(
       std::uint16_t port) const = 0;
   [[nodiscard]] std::map<std::string, std::string> variables() const {
     return variables_at(port());
   }
-  // "s3://bucket".
+  // Returns "s3://bucket".
   [[nodiscard]] virtual std::string place() const = 0;
 
  private:
@@ -50,7 +49,7 @@ struct BucketKind {
   std::string name;
   bool (*is_installed)(std::string& why);
   std::unique_ptr<BucketServer> (*start)(const std::filesystem::path& folder);
-  // As a test that failed is named.
+  // The name in a failed test's parameters.
   friend void PrintTo(const BucketKind& kind, std::ostream* out) { *out << kind.name; }
 };
 

@@ -1,6 +1,6 @@
-// A run whose tasks have certificates: what they are for is tested with sockets in
-// tests/net/task_certificates_test.cc; here that a run with them is the same run, and that no task
-// is another one than it is.
+// A run whose tasks have certificates. tests/net/task_certificates_test.cc tests with sockets what
+// they protect; this test checks that a run with them gives the same result, and that no task can
+// act as another.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -33,7 +33,7 @@ class TaskCertificates : public ProcessTest {
     return {"--task_cert=" + made(name + ".pem"), "--task_key=" + made(name + ".key"),
             "--task_ca=" + made(ca)};
   }
-  // One ps and two workers, the first of which is the chief.
+  // Starts one ps and two workers, the first of which is the chief.
   Tasks run_with_certificates(const ClusterOnLoopback& cluster, const Words& flags) {
     Tasks tasks;
     tasks.ps = {&run_task(cluster, Job::kPs, 0, certificate("ps-0"))};
@@ -41,7 +41,7 @@ class TaskCertificates : public ProcessTest {
                       &run_task(cluster, Job::kWorker, 1, flags + certificate("worker-1"))};
     return tasks;
   }
-  // Both authorities in one file.
+  // Writes both authorities into one file.
   void concatenate() {
     std::ofstream(made("both.pem"))
         << std::ifstream(made("ca.pem")).rdbuf() << std::ifstream(made("foreign-ca.pem")).rdbuf();
@@ -90,7 +90,7 @@ TEST_F(TaskCertificates, AreRenewedWhileTasksAreKilled) {
   Tasks tasks = run_with_certificates(cluster_, flags);
   ASSERT_TRUE(says(tasks.chief(), "training step 10 done"));
   concatenate();
-  // The chief lives on, and has to take what the next authority has signed.
+  // The chief keeps running, and must accept certificates of the next authority.
   replace("ca.pem", "both.pem");
   for (const auto& [name, next] : {std::pair{"worker-1", "foreign"}, {"ps-0", "foreign-ps"}}) {
     replace(name + std::string(".pem"), next + std::string(".pem"));

@@ -1,18 +1,19 @@
-// `launch --chaos` from many seeds: tasks are killed and frozen, frames are lost, cut, delayed,
-// repeated and reordered, and the weights are those of a run to which nothing happened.
+// `launch --chaos` with many seeds: tasks are killed and frozen; frames are lost, cut, delayed,
+// repeated and reordered; and the weights are bit-identical to those of an undisturbed run.
 //
-//   DISTTF_CHAOS_RUNS           how many seeds, default 3; `make chaos` says 200
-//   DISTTF_CHAOS_NETWORK_RUNS   the same for a network that has more to lose than weights:
-//                               convolutions, batch norm, dropout and augmentation; default 1
-//   DISTTF_CHAOS_TLS_RUNS       the same where all that tasks say goes through TLS, as between
-//                               machines: otherwise a launch's tensors go through memory; default 1
-//   DISTTF_CHAOS_SEED           the first of them, default 1
+//   DISTTF_CHAOS_RUNS           number of seeds, default 3; `make chaos` sets 200
+//   DISTTF_CHAOS_NETWORK_RUNS   the same for a network with more state than weights: convolutions,
+//                               batch norm, dropout and augmentation; default 1
+//   DISTTF_CHAOS_TLS_RUNS       the same with all traffic over TLS, as between machines; otherwise
+//   a
+//                               launch's tensors go through shared memory; default 1
+//   DISTTF_CHAOS_SEED           the first seed, default 1
 //
-// Every other run has an evaluator beside it, which is killed and frozen like all others: of each
-// second one in front of a --train_dir, else of what the ps hold. It must not change a bit either,
-// and must have found what the run has come to, or have said why not.
+// Every other run has an evaluator, which is killed and frozen like the other tasks: alternately it
+// evaluates a --train_dir and the parameters on the ps. It must not change a bit of the result, and
+// must have evaluated the final model, or have logged why not.
 //
-// A seed that fails is in the name of the run that the test prints; it replays with the same seed.
+// The name of a failing run contains its seed, which replays the run.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -24,15 +25,15 @@
 namespace disttf::test_process {
 namespace {
 
-// Slow enough for the faults to fall into the middle, and for a run to take some seconds.
+// Slow enough that the faults occur during the run, and that a run takes some seconds.
 const Words kRun = {"--ps=2", "--workers=3", "--chief", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=6", "--save_steps=20"};
-// Of 1000 steps have a killed or frozen task, and of 1000 frames are tampered with.
+// In 20 of 1000 steps a task is killed or frozen, and 20 of 1000 frames are tampered with.
 constexpr int kRate = 20;
-// For a run that takes 2 to 20 s, on a machine that is busy with another one.
+// For a run that takes 2 to 20 s, on a machine that runs another one.
 constexpr seconds kHangs{150};
 
-// What happened, over all runs: "SIGKILL to [ps:1]" 12 times, "is sent twice" 31 times.
+// Counts of the faults, over all runs: "SIGKILL to [ps:1]" 12 times, "is sent twice" 31 times.
 class Tally {
  public:
   void add(const std::string& log) {
@@ -71,8 +72,8 @@ class Chaos : public ProcessTest {
     return seed % 4 != 0 ? flags : flags + Words{"--train_dir=" + (scratch() / "run").string()};
   }
 
-  // The evaluator has come to the run's own result; or something was done to it, or to the ps that
-  // it would have had the result of, when the run was over, and a line says that.
+  // The evaluator has the run's own result; or it, or the ps that it would have pulled the result
+  // from, was disturbed after the run was over, and a log line says so.
   static void expect_evaluated(Process& job) {
     static const std::regex kWhyNot(
         R"(\[evaluator:0\] .*(; the run was over already|went with a ps|did not end within))");
@@ -84,7 +85,7 @@ class Chaos : public ProcessTest {
                 std::regex_search(log, kWhyNot));
   }
 
-  // `flags` say what is trained; `variable` how many runs, of which there are so many otherwise.
+  // `flags` select the model; `variable` sets the number of runs, by default `otherwise`.
   void runs_to_the_same_bits(const Words& flags, const char* variable, unsigned otherwise) {
     const Words all = kRun + flags + data_flags();
     Process& undisturbed = run("undisturbed", Words{"launch"} + all);

@@ -1,8 +1,8 @@
-// A cluster whose tasks live on ports of 127.0.0.1 that nobody else can take meanwhile.
+// A cluster whose tasks use ports of 127.0.0.1 that no other process can take meanwhile.
 //
 // Each port is reserved by a socket that is bound, with SO_REUSEADDR, but does not listen; it stays
-// open for as long as the cluster exists. The task that it is for listens beside it (with
-// SO_REUSEADDR too), and until then connections are refused. TFMesos reserves ports like that.
+// open for as long as the cluster exists. The port's task listens beside it (with SO_REUSEADDR
+// too); until then connections are refused. TFMesos reserves ports in the same way.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace disttf::test_process {
 
-// A port of 127.0.0.1, reserved until the object goes.
+// A port of 127.0.0.1, reserved for the lifetime of the object.
 class ReservedPort {
  public:
   ReservedPort();  // throws std::system_error
@@ -39,13 +39,13 @@ class ClusterOnLoopback {
   explicit ClusterOnLoopback(const ClusterSize& size = {});
 
   [[nodiscard]] const net::Cluster& tasks() const noexcept { return cluster_; }
-  // "127.0.0.1:34567"
+  // Returns "127.0.0.1:34567".
   [[nodiscard]] std::string address(net::Job job, std::size_t index) const;
-  // "127.0.0.1:1,127.0.0.1:2": a job's list, as flags take it.
+  // Returns "127.0.0.1:1,127.0.0.1:2": a job's list in the form of a flag.
   [[nodiscard]] std::string list(net::Job job) const;
-  // --ps_hosts=..., --worker_hosts=... and, with a chief, --chief_host=...
+  // Returns --ps_hosts=..., --worker_hosts=... and, with a chief, --chief_host=...
   [[nodiscard]] std::vector<std::string> host_flags() const;
-  // The variable's value for that task.
+  // Returns the variable's value for that task.
   [[nodiscard]] std::string tf_config(const std::string& type, std::size_t index) const;
 
  private:

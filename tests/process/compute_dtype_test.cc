@@ -1,6 +1,6 @@
-// --compute_dtype bf16: products of rounded operands, everything else as without it. The weights
-// depend neither on the transport, nor on the number of ps and threads, nor on the instructions
-// that multiply.
+// --compute_dtype bf16: products of rounded operands; everything else as without it. The weights do
+// not depend on the transport, on the number of ps and threads, or on the instruction set of the
+// products.
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -9,7 +9,7 @@ namespace {
 const Words kBfloat = {"--compute_dtype=bf16"};
 const Words kShort = {"--train_steps=120", "--print_weights_hash"};
 
-// (A CPU without AVX2 has no such products; the sentence that says so is tested everywhere.)
+// (A CPU without AVX2 cannot compute these products; its error message is tested everywhere.)
 class ComputeDtype : public ProcessTest {
  protected:
   void SetUp() override {
@@ -76,7 +76,7 @@ TEST_F(ComputeDtype, SameBitsOfConvolutions) {
   EXPECT_NE(hash({}), one) << "or the flag does nothing";
 }
 
-// With AVX-512 it is the tile unit that multiplies where there is one.
+// With AVX-512 the tile unit (AMX) computes the products, if there is one.
 TEST_F(ComputeDtype, SameBitsWithAvx2AndAvx512) {
   if (!has_avx512()) {
     GTEST_SKIP() << "this CPU has no AVX-512";

@@ -1,5 +1,5 @@
-// What each task has given up when it runs: as the kernel says, of all its threads. What that keeps
-// it from: tests/roles/confinement_test.cc.
+// The sandbox of each running task, as the kernel reports it for all of its threads.
+// tests/roles/confinement_test.cc tests what the sandbox prevents.
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of landlock(7), of which files are a part from version 2 on, and ports from 4 on; less than 1:
-// there is none.
+// Returns the version of landlock(7), which covers files from version 2 on, and ports from 4 on;
+// less than 1 if there is none.
 long landlock_version() {
   constexpr long kCreateRuleset = 444;
   constexpr int kAskVersion = 1;
@@ -25,7 +25,7 @@ long landlock_version() {
 
 class Confined : public ProcessTest {
  protected:
-  // Of each of its threads.
+  // Checks each of the process' threads.
   static void expect_confined(pid_t pid, const std::string& who) {
     std::size_t threads = 0;
     const auto tasks = std::filesystem::path("/proc") / std::to_string(pid) / "task";
@@ -66,7 +66,7 @@ TEST_F(Confined, AreALaunchAndItsTasks) {
   EXPECT_EQ(count, 3U);
 }
 
-// What a hole in it would be used for.
+// The actions that an attacker would try in a compromised task.
 TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
   if (landlock_version() < 4 || prctl(PR_GET_SECCOMP) < 0) {
     GTEST_SKIP()
@@ -77,7 +77,7 @@ TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
   std::ofstream(secret) << "of somebody else";
   const ReservedPort other;
   const std::string where = "127.0.0.1:" + std::to_string(other.number());
-  // Without --train_dir a chief keeps files for a while where temporary ones are.
+  // Without --train_dir a chief temporarily keeps files in the directory of temporary files.
   const Words attempts = {
       "--train_dir=" + (scratch() / "trained").string(),
       "--debug_attempts=open:" + secret.string() + ",connect:" + where + ",exec:/bin/true"};
@@ -87,7 +87,7 @@ TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
     EXPECT_TRUE(says(task, "connect " + where + ": Permission denied"));
     EXPECT_TRUE(says(task, "exec /bin/true: Operation not permitted"));
   }
-  // It is the kernel that refuses: a task that is free is told otherwise.
+  // The kernel rejects the attempts: a task without a sandbox gets other errors.
   Process& free = run_task(cluster, net::Job::kPs, 0,
                            {"--confine=false", "--debug_attempts=open:" + secret.string() +
                                                    ",connect:" + where + ",exec:/bin/true"});
@@ -96,7 +96,7 @@ TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
   EXPECT_TRUE(says(free, "connect " + where + ": Connection refused"));
 }
 
-// A folder of models gets a link to one that lies elsewhere, after the service has begun.
+// A folder of models gets a link to a model outside of it after the service has started.
 TEST_F(Confined, FollowsNoLinkThatComesLater) {
   if (landlock_version() < 2) {
     GTEST_SKIP() << "this kernel, or this container, has no Landlock";

@@ -16,17 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-// netavark calls iptables, which its package does not depend on.
+// netavark calls iptables, on which its package does not depend.
 const Words kPrograms = {
     "/usr/bin/podman",  "/usr/bin/buildah",         "/usr/bin/crun",
     "/usr/bin/conmon",  "/usr/lib/podman/netavark", "/usr/lib/podman/aardvark-dns",
     "/usr/bin/unshare", "/usr/bin/nsenter",         "/usr/bin/umount",
     "/usr/sbin/ip",     "/usr/sbin/iptables"};
 
-// podman keeps the names
-// of a network in /run, wherever its images lie: this machine has its own. Where both cgroup
-// versions are mounted crun takes the machine for one of version 2, and fails: the second one goes,
-// here only. Process 1 then has nothing to do but to be there.
+// podman keeps the names of a network in /run, wherever its images are, so this machine has its own
+// /run. If both cgroup versions are mounted, crun assumes version 2 and fails; the version 2 mount
+// is removed, here only. Process 1 then only has to keep running.
 const std::string kFirstProcess =
     "umount /sys/fs/cgroup/unified 2>/dev/null; "
     "mount -t tmpfs tmpfs /run && ip link set lo up && echo ready; "
@@ -44,7 +43,7 @@ std::string last_stage(const fs::path& containerfile) {
   return stage;
 }
 
-// Groups that podman has made for pods, empty by now. Folders there are removed one by one.
+// Removes the empty groups that podman made for pods. Each folder there must be removed separately.
 void remove_pod_groups() {
   std::error_code error;
   for (const auto& controller : fs::directory_iterator("/sys/fs/cgroup", error)) {
@@ -93,7 +92,8 @@ ContainerHost::ContainerHost(const fs::path& folder, bool pods) : folder_(folder
 }
 
 ContainerHost::~ContainerHost() {
-  // What nsenter has started there is its child and to be reaped by it: process 1 waits for that.
+  // Processes that nsenter started there are its children, and it must reap them: process 1 waits
+  // for that.
   for (Process& process : processes_) {
     if (process.wait(std::chrono::milliseconds(0)).timed_out) {
       for (const pid_t child : children_of(process.pid())) {
@@ -108,8 +108,8 @@ ContainerHost::~ContainerHost() {
   }
 }
 
-// No overlay file systems, no raised limits, no cgroups but for pods: none of these is allowed
-// everywhere that containers are.
+// No overlay file systems, no raised limits, no cgroups except for pods: containers do not have
+// these permissions everywhere.
 void ContainerHost::write_config() const {
   const std::string folder = folder_.string();
   std::ofstream(folder_ / "containers.conf")

@@ -1,11 +1,11 @@
-// A machine of this test's own that runs containers: namespaces for mounts, network and processes
-// in which podman keeps its images, its bridge and its containers. Nothing of it is shared with
-// what the machine's own podman has, and it takes nothing from a registry.
+// A machine for a test that runs containers: namespaces for mounts, network and processes in which
+// podman keeps its images, its bridge and its containers. It shares nothing with the machine's own
+// podman, and uses no registry.
 //
-// The image `disttf` is the last stage of the Containerfile with the built file in it. Containers
-// on the network `cluster` find each other by name (netavark, aardvark-dns). Everything lies in the
-// folder that is given; all that runs goes when the object does, or when the test dies. Used by one
-// thread.
+// The image `disttf` is the last stage of the Containerfile with the built executable in it.
+// Containers on the network `cluster` find each other by name (netavark, aardvark-dns). All files
+// are in the given folder; all processes end when the object is destroyed, or when the test dies.
+// Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ namespace disttf::test_process {
 
 class ContainerHost {
  public:
-  // nullptr and the reason: programs are missing, or this process may not run containers.
-  // `pods`: podman can make pods, which needs cgroups that it may write to.
+  // Returns nullptr and the reason if programs are missing, or if this process may not run
+  // containers. `pods`: podman can make pods, for which it needs writable cgroups.
   static std::unique_ptr<ContainerHost> create(const std::filesystem::path& folder, bool pods,
                                                std::string& why);
   ~ContainerHost();
@@ -31,17 +31,17 @@ class ContainerHost {
 
   // Starts "podman ..." or another program of /usr/bin on that machine.
   Process& start(const std::vector<std::string>& words);
-  // The same to its end. Returns what it printed; throws std::runtime_error when it fails.
+  // Runs it and returns its output; throws std::runtime_error if it fails.
   std::string run(const std::vector<std::string>& words);
 
-  // Starts a container of the image, on the network, under its name.
+  // Starts a container of the image on the network, with this name.
   void start_container(const std::string& name, const std::vector<std::string>& podman_flags,
                        const std::vector<std::string>& arguments);
-  // Waits for its end.
+  // Waits for the container's end and returns its exit code.
   [[nodiscard]] int exit_code(const std::string& name);
-  // Standard output and standard error so far.
+  // Returns standard output and standard error so far.
   [[nodiscard]] std::string logs(const std::string& name);
-  // A line of it that the regular expression is found in, now or soon.
+  // Waits for a line of its output that matches the regular expression.
   [[nodiscard]] bool says(const std::string& name, const std::string& pattern);
 
  private:

@@ -1,5 +1,5 @@
-// Tasks in containers of the image that the Containerfile makes: on a bridge of their own, where
-// they find each other by name. They end with the weights of `launch`.
+// Tasks in containers of the Containerfile's image, on a bridge of their own, where they find each
+// other by name. They end with the weights of `launch`.
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const Words kTrainers = {"chief-0", "worker-0", "worker-1"};
 const Words kTasks = Words{"ps-0", "ps-1"} + kTrainers;
 const Words kRun = {"--train_steps=150", "--print_weights_hash", "--heartbeat_timeout=3"};
-// Slow enough that something can be done to it in the middle.
+// Slow enough that the test can disturb the run before it ends.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 
 class Containers : public ProcessTest {
@@ -48,14 +48,14 @@ class Containers : public ProcessTest {
     return {std::istream_iterator<std::string>(words), {}};
   }
 
-  // The folder of the data, and what it is called inside of a container.
+  // Returns the volume flag for the data: the folder and its path inside of a container.
   [[nodiscard]] static std::string data_volume() {
     const std::string flag = data_dir_flag();
     return flag.substr(flag.find('=') + 1) + ":/data:ro";
   }
   [[nodiscard]] static Words data_flags_inside() { return {"--data_dir=/data", data_flags()[1]}; }
 
-  // A container is called as its task is: "worker-1".
+  // Starts a container with its task's name: "worker-1".
   void start(const std::string& task, const Words& more) {
     const std::size_t dash = task.find('-');
     host_->start_container(task, Words{"--volume=" + data_volume()} + podman_flags(task),
@@ -64,9 +64,9 @@ class Containers : public ProcessTest {
                                  "--worker_hosts=worker-0:2222,worker-1:2222", "--insecure"} +
                                data_flags_inside() + more);
   }
-  // A container that comes back has another hardware address, and so has the bridge with the name
-  // server. netavark 1.4 tells nobody, and who has spoken to the old one does so for half a minute
-  // and more. Where a container does come back, each has addresses of its own, for good.
+  // A restarted container has another hardware address, and so has the bridge with the name server.
+  // netavark 1.4 does not announce the change, so peers use the old address for half a minute or
+  // more. In tests with restarts each container therefore has fixed addresses.
   [[nodiscard]] Words podman_flags(const std::string& task) const {
     if (!keeps_addresses_) {
       return {};
@@ -93,8 +93,8 @@ class Containers : public ProcessTest {
       EXPECT_TRUE(host_->says(trainer, "training step 20 done"));
     }
   }
-  // Each ends by itself with 0, and the trainers with the weights of a launch. `container`: what a
-  // task's is called.
+  // Expects that each task exits on its own with 0, and the trainers with the weights of a launch.
+  // `container`: maps a task to the name of its container.
   void expect_undisturbed(const std::function<std::string(const std::string&)>& container =
                               [](const std::string& task) { return task; }) {
     Words trainers;
@@ -116,7 +116,7 @@ class Containers : public ProcessTest {
     }
   }
 
-  // A row of pixels, asked of the container from outside of it, is answered by what is in
+  // Sends a row of pixels to the container from outside, and expects the answer of `predict` with
   // `run_dir`.
   void expect_served_as_predicted(const std::string& container,
                                   const std::filesystem::path& run_dir) {
@@ -145,7 +145,7 @@ class Containers : public ProcessTest {
     EXPECT_EQ(json::parse(served), predicted["probabilities"]) << answer;
   }
 
-  // A file for the engine that describes two workers.
+  // Returns a rendered file for the engine with two workers.
   std::string render(const std::string& engine, const Words& more,
                      const std::string& volumes = data_volume()) {
     const std::string path = (scratch() / (engine + ".yaml")).string();
@@ -209,7 +209,7 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   const std::string file = render("compose", {"--ps=2", "--chief", "--secret=mnist.secret"});
   const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
   host_->run(compose + Words{"up", "--detach", "ps-0", "ps-1"});
-  // Who has no secret is none of them.
+  // A task without the secret is rejected.
   host_->start_container(
       "stranger", {"--network=mnist_default"},
       {"worker", "--task_index=1", "--ps_hosts=ps-0:2222,ps-1:2222", "--chief_host=chief-0:2222",
@@ -221,8 +221,8 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
   host_->run(compose + Words{"down"});
 }
 
-// One file trains, evaluates and serves: what the others of its network ask, the model that was
-// trained there answers.
+// One file trains, evaluates and serves: the model that was trained there answers requests from the
+// same network.
 TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
   if (!std::filesystem::exists("/usr/bin/podman-compose")) {
     test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
@@ -243,8 +243,8 @@ TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
 
   const std::string service = "mnist_serve-0_1";
   EXPECT_TRUE(host_->says(service, "Version 150 answers now"));
-  // The question that the file has, in the container, as Docker asks it. (podman-compose 1.0 hands
-  // it to a shell, of which there is none.) It throws where the answer is no.
+  // Runs the file's health check in the container, as Docker does. (podman-compose 1.0 passes it to
+  // a shell, which the image does not have.) Throws if the check fails.
   host_->run({"podman", "exec", service, "/disttf", "healthcheck",
               "http://127.0.0.1:8501/v2/health/ready"});
   const Words disttf = {"podman", "run", "--rm", "--network=mnist_default", "disttf"};
@@ -257,13 +257,13 @@ TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
   host_->run(compose + Words{"down"});
 }
 
-// podman knows pods, but no Jobs, StatefulSets and Services. What they would do is done here: a pod
-// for each index, under the name that the Service would give it.
+// podman supports pods, but not Jobs, StatefulSets and Services. This fixture does their part: it
+// starts a pod for each index, with the name that the Service would give it.
 class Pods : public Containers {
  protected:
   Pods() : Containers(true) {}
 
-  // The pod of one index of a rendered Job or StatefulSet.
+  // Returns the pod of one index of a rendered Job or StatefulSet.
   static std::string pod(const std::string& name, const std::string& object, int index) {
     std::string text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n";
     constexpr std::size_t kDeeper = 4;  // the template's spec than the pod's
@@ -273,7 +273,7 @@ class Pods : public Containers {
     while (std::getline(lines, line)) {
       text += line.substr(kDeeper) + "\n";
     }
-    // podman would publish each task's port on the machine, all of them the same.
+    // podman would publish each task's port on the machine, and these ports are equal.
     text.erase(text.find("      ports:\n"), std::string("      ports:\n").size());
     text.erase(text.find("        - name: disttf\n          containerPort: 2222\n"),
                std::string("        - name: disttf\n          containerPort: 2222\n").size());
@@ -284,8 +284,8 @@ class Pods : public Containers {
     return text;
   }
 
-  // Starts the pods of mnist-ps, one, and of mnist-worker, two. `count`: how the object says it.
-  // Returns their containers, that of the ps first.
+  // Starts the pods of mnist-ps, one, and of mnist-worker, two. `count`: the object's field for the
+  // number of pods. Returns their containers, the ps's first.
   Words play(const std::string& target, const std::string& kind, const std::string& count) {
     std::ifstream file(render(target, {"--ps=1", "--image=localhost/disttf:latest", "--insecure"}));
     const std::string objects((std::istreambuf_iterator<char>(file)), {});
@@ -320,7 +320,7 @@ TEST_F(Pods, OfTheKubernetesJobsThatAreRendered) {
   expect_weights({containers[1], containers[2]}, {"--workers=2"});
 }
 
-// They stay up: the controller would start again what ends.
+// The pods keep running, because the controller would restart any that ends.
 TEST_F(Pods, OfTheStatefulSetsThatAreRendered) {
   const Words containers = play("statefulset", "StatefulSet", "replicas");
   for (const std::string& container : containers) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kMillisecond = 1000;  // in microseconds, as the kernel counts
+constexpr unsigned kMillisecond = 1000;  // in microseconds, the kernel's unit
 
 void write_to(const fs::path& file, const std::string& text) {
   if (!(std::ofstream(file) << text).flush()) {
@@ -32,13 +32,13 @@ bool has_word(const std::string& text, std::string_view word, char between) {
   return false;
 }
 
-// Where the hierarchy that limits processors is mounted.
+// A mounted hierarchy that limits processors.
 struct Hierarchy {
   fs::path mount;
   bool is_v2 = false;
 };
 
-// v1's, where the processors are there: a machine may have both.
+// v1's hierarchy if it controls the processors: a machine may have both.
 std::vector<Hierarchy> hierarchies() {
   std::vector<Hierarchy> found;
   std::ifstream mounts("/proc/mounts");
@@ -58,7 +58,8 @@ std::vector<Hierarchy> hierarchies() {
   return found;
 }
 
-// This process's group: below it, or where v2 does not allow that beside it, one can be made.
+// Returns this process's group. A new group can be made below it, or, where v2 does not allow that,
+// beside it.
 fs::path own_group(const Hierarchy& hierarchy) {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -72,7 +73,7 @@ fs::path own_group(const Hierarchy& hierarchy) {
   return hierarchy.mount;
 }
 
-// v2: the nearest one whose children's processors are limited. Empty: none is.
+// v2: returns the nearest group whose children's processors are limited; empty if there is none.
 fs::path parent_in(const Hierarchy& hierarchy) {
   fs::path group = own_group(hierarchy);
   if (!hierarchy.is_v2) {

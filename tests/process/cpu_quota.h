@@ -1,9 +1,10 @@
-// A share of one processor that a process may have, as a container's limit is: the kernel lets it
-// compute for a millisecond in every so many. While it waits for others it loses nothing.
+// Limits processes to a share of one processor, like a container's limit: the kernel lets them
+// compute for a millisecond in each period. While a process waits for others, it does not use up
+// its share.
 //
-// A control group of the kernel (cgroup v2, or v1's `cpu`), and the right to make one: root's, or a
-// container's that has been given it. Stopping and continuing the process would need no right, but
-// it would stop it while it waits, too, which no lack of processors does. Used by one thread.
+// Uses a control group (cgroup v2, or v1's `cpu`), for which a process needs root's rights or a
+// delegated group. Stopping and continuing the process would need no rights, but would also stop it
+// while it waits, which a lack of processors does not. Used by one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,14 +18,15 @@ namespace disttf::test_process {
 
 class CpuQuota {
  public:
-  // A millisecond in `of` milliseconds. nullptr and the reason when this process may not make one.
+  // A millisecond in `of` milliseconds. Returns nullptr and the reason if this process may not make
+  // one.
   static std::unique_ptr<CpuQuota> create(unsigned of, std::string& why);
-  // All that it holds may compute as before.
+  // Removes the limit from all processes.
   ~CpuQuota();
   CpuQuota(const CpuQuota&) = delete;
   CpuQuota& operator=(const CpuQuota&) = delete;
 
-  // All threads of the process, and those that it will have. Throws std::runtime_error.
+  // Limits all threads of the process, also future ones. Throws std::runtime_error.
   void hold(pid_t process);
 
  private:

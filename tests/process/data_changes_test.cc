@@ -1,5 +1,5 @@
-// Somebody writes to the files of the data set while a run trains on them. Each trainer has checked
-// what it holds: the run goes on, and its weights are those of an undisturbed one.
+// Another process writes to the files of the data set while a run trains on them. Each trainer has
+// verified its own copy, so the run continues with the weights of an undisturbed run.
 #include <fstream>
 #include <functional>
 
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 class DataChanges : public ProcessTest {
  protected:
   void SetUp() override { fs::create_directory(data_); }
-  // A trainer that ends by a signal is not started again.
+  // A trainer that a signal ends is not restarted.
   Process& launch(const std::string& name, const Words& more = {}) {
     return run(name, Words{"launch", "--ps=1", "--workers=2", "--train_steps=60", "--log_every=1",
                            "--print_weights_hash", "--max_restarts=0", "--dataset=digits",
@@ -29,7 +29,7 @@ class DataChanges : public ProcessTest {
     }
     return files;
   }
-  // `change` is made to each file in the middle of a run.
+  // Applies `change` to each file in the middle of a run.
   void expect_undisturbed_by(const std::function<void(const fs::path&)>& change) {
     Process& undisturbed = launch("undisturbed");
     ASSERT_TRUE(exits(undisturbed, kExitDone));

@@ -1,5 +1,5 @@
-// Data that is damaged, mirrors with bad manners, disks without room: a sentence that names the
-// file, exit code 3, and nothing half-written left behind.
+// Damaged data, misbehaving mirrors, full disks: a sentence that names the file, exit code 3, and
+// no incomplete file left behind.
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 
 class DataInput : public ProcessTest {
  protected:
-  // A port of this machine that refuses connections.
+  // Returns a port of this machine that refuses connections.
   [[nodiscard]] std::string nowhere() const {
     return "--data_url=http://127.0.0.1:" + std::to_string(closed_.number()) + "/";
   }
   [[nodiscard]] fs::path directory() const { return scratch() / "data"; }
   [[nodiscard]] Words flags() const { return {"--data_dir=" + directory().string()}; }
 
-  // What lies in the directory but is no file of a data set.
+  // Returns the files in the directory that do not belong to a data set.
   [[nodiscard]] std::vector<std::string> leavings() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(directory())) {
@@ -31,7 +31,7 @@ class DataInput : public ProcessTest {
     return leavings_among(names);
   }
   [[nodiscard]] static std::vector<std::string> leavings_among(std::vector<std::string> names) {
-    // The lock stays: removing it would let two processes lock two files of that name.
+    // The lock file stays: removing it would let two processes lock two files of the same name.
     const std::regex lasting(
         "\\.download\\.lock|"
         "(digits-)?(train|t10k)-(images-idx3|labels-idx1)-ubyte(\\.gz|\\.verified)?");
@@ -52,7 +52,7 @@ void write_file(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// ------------------------------------------------------------------------------- files that lie
+// ------------------------------------------------------------------------------- local files
 
 struct Damage {
   const char* name;
@@ -154,7 +154,7 @@ class Mirror : public DataInput {
       GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
     }
   }
-  // The URL of a new test mirror with these manners.
+  // Returns the URL of a new test mirror in this mode.
   std::string mirror_url(const std::string& mode, const Words& more = {}) {
     Process& mirror = run_program(
         mirror_binary(),
@@ -186,7 +186,7 @@ TEST_F(Mirror, GoodOnePrintsTheLinesOfTheTutorials) {
   expect_whole_files();
 }
 
-// With as much of OpenSSL as is in the file (cmake/openssl_provider.cc).
+// Uses the reduced OpenSSL of the executable (cmake/openssl_provider.cc).
 TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAStrangerIsNot) {
   const std::string known = (scratch() / "ca.pem").string();
   const std::string url = mirror_url("good", {"--ca-file", known});
@@ -205,7 +205,8 @@ TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAStrangerIsNot) {
   expect_nothing_final();
 }
 
-// After a million bytes each time; the file of ten of them would only take longer.
+// The connection breaks after a million bytes each time; the file of ten million would only take
+// longer.
 TEST_F(Mirror, OneThatBreaksOffIsResumed) {
   fs::create_directory(directory());
   const std::string large = "train-images-idx3-ubyte.gz";
@@ -246,7 +247,7 @@ TEST_F(Mirror, OneWithoutTheFilesIsLeft) {
   expect_nothing_final();
 }
 
-// A worker may need minutes for its data: that is no absence.
+// A worker may need minutes to load its data; this does not count as disconnected.
 TEST_F(Mirror, WorkerThatIsStillLoadingItsDataIsWaitedFor) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   const Words quick = {"--worker_timeout=1", "--train_steps=3"};
@@ -264,10 +265,10 @@ TEST_F(Mirror, WorkerThatIsStillLoadingItsDataIsWaitedFor) {
 
 // --------------------------------------------------------------------------------------- disks
 
-// Runs disttf on a file system of its own, which the test may make as bad as it likes.
+// Runs disttf on a separate file system, which the test can fill up.
 class Disk : public Mirror {
  protected:
-  // False, with a printed reason, where this user may not mount.
+  // Returns false and prints the reason if this user may not mount.
   bool can_mount() {
     Process& probe = run_program("/usr/bin/unshare",
                                  {"-m", "/bin/mount", "-t", "tmpfs", "tmpfs", scratch().string()});
@@ -276,7 +277,7 @@ class Disk : public Mirror {
   Process& download_onto(const std::string& mount_options) {
     const std::string url = mirror_url("good");
     fs::create_directory(directory());
-    // ls: what is left behind goes with the mount.
+    // `ls` runs inside, because files left behind disappear with the mount.
     return run_program(
         "/usr/bin/unshare",
         {"-m", "/bin/sh", "-c",
@@ -302,7 +303,7 @@ TEST_F(Disk, FullOneIsToldAndLeftClean) {
   EXPECT_THAT(leavings_among(files), ::testing::IsEmpty());
 }
 
-// There is room for the .gz but not for what is in it: then it is used from memory.
+// The disk has room for the .gz but not for its contents, which are then used from memory.
 TEST_F(Disk, FullOneAfterTheDownloadsIsNoError) {
   if (!can_mount()) {
     GTEST_SKIP() << "this user may not mount a file system";

@@ -1,5 +1,5 @@
-// A task that may have few descriptors (ulimit -n), from the least that a shell can start it with
-// to more than a small run needs: whatever cannot be opened, it ends by itself, with 0 or with a
+// A task with a limit of descriptors (ulimit -n), from the least with which a shell can start it to
+// more than a small run needs: whatever cannot be opened, it ends on its own, with 0 or with a
 // documented code and a sentence that names the limit.
 #include <algorithm>
 #include <array>
@@ -16,14 +16,14 @@ using net::Job;
 
 constexpr int kLeast = 3;  // the standard three
 constexpr int kMost = 40;
-// The others wait for a task that has ended no longer than this. Nothing here is slow.
+// Short timeouts for tasks whose peer has ended. Nothing here is slow.
 const Words kSmall = {"--model=softmax",   "--train_steps=3",   "--batch_size=10",
                       "--dataset=digits",  "--start_timeout=3", "--peer_timeout=2",
                       "--worker_timeout=2"};
 
 class Descriptors : public ProcessTest {
  protected:
-  // disttf, as a shell starts it that has lowered the limit.
+  // Runs disttf through a shell that has lowered the limit.
   Process& run_limited(int limit, const std::string& name, const Words& arguments,
                        const Variables& variables = {}) {
     const Words shell = {"-c", "ulimit -n \"$0\" && exec \"$@\"", std::to_string(limit),
@@ -65,10 +65,10 @@ class Descriptors : public ProcessTest {
     return Words{std::string(net::job_name(job)), "--task_index=" + std::to_string(index)} +
            cluster.host_flags() + data();
   }
-  // Of this test's own: extracted once.
+  // Data of this test alone: extracted once.
   [[nodiscard]] Words data() const { return {"--data_dir=" + (scratch() / "data").string()}; }
 
-  // Each with processes of its own, none of which outlives it.
+  // Each limit has its own processes, none of which outlives it.
   void with_each_limit(const std::function<Process&(int limit)>& run) {
     std::filesystem::create_directories(scratch() / "data");
     for (int limit = kLeast; limit <= kMost; ++limit) {
@@ -78,7 +78,7 @@ class Descriptors : public ProcessTest {
     }
   }
 
-  // Its ports are kept until the limit's processes have ended.
+  // Reserves its ports until the limit's processes have ended.
   const ClusterOnLoopback& make_cluster(const ClusterSize& size) { return cluster_.emplace(size); }
 
  private:
@@ -91,7 +91,7 @@ class Descriptors : public ProcessTest {
     EXPECT_FALSE(ending.timed_out) << process.report();
     EXPECT_EQ(ending.signal, 0) << process.report();
     EXPECT_THAT(kCodes, ::testing::Contains(ending.exit_code)) << process.report();
-    // A task that others do not reach, for lack of descriptors, waits for them in vain.
+    // If other tasks cannot connect, for lack of descriptors, the task times out.
     if (ending.exit_code == kExitLostPeers) {
       EXPECT_TRUE(says(process, "E .*(waited|gone for|cannot be reached: .*, for) .* s"))
           << process.report();
@@ -142,7 +142,7 @@ TEST_F(Descriptors, AreTooFewForALaunch) {
   });
 }
 
-// It waits for orders until it is told not to.
+// A server waits for requests until a signal ends it.
 TEST_F(Descriptors, AreTooFewForAServer) {
   with_each_limit([this](int limit) -> Process& {
     const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
@@ -180,7 +180,7 @@ TEST_F(Descriptors, AreTooFewForAnEvaluator) {
   });
 }
 
-// There is nobody to download from: that, or the limit, is what it ends with.
+// There is no server to download from: the command fails with that, or with the limit.
 TEST_F(Descriptors, AreTooFewForADownload) {
   with_each_limit([this](int limit) -> Process& {
     return run_limited(

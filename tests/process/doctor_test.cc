@@ -1,4 +1,4 @@
-// `disttf doctor`: what it finds on the machine of the tests, and where that is made worse.
+// `disttf doctor`: its findings on the test machine, and under worse conditions.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Whether this kernel keeps processes within files that they have named (landlock(7)).
+// Returns whether this kernel can restrict processes to named files (landlock(7)).
 bool keeps_within() {
   constexpr long kCreateRuleset = 444;
   constexpr int kAskVersion = 1;
@@ -30,7 +30,7 @@ bool keeps_within() {
 class Doctor : public ProcessTest {
  protected:
   Process& examine(const Words& flags = {}) { return run("doctor", Words{"doctor"} + flags); }
-  // Of the subject, in what has been printed as JSON.
+  // Returns the finding about the subject from the JSON output.
   static json finding(const json& printed, const std::string& subject) {
     for (const json& each : printed.at("findings")) {
       if (each.at("subject") == subject) {
@@ -100,7 +100,7 @@ TEST_F(Doctor, SaysWhereADescriptorLimitIsLow) {
   EXPECT_THAT(doctor.standard_output(), HasSubstr("\ndescriptors    lacking  100 files"));
 }
 
-// As in a container: it begins when it is in the group.
+// As in a container: doctor starts inside of the group.
 TEST_F(Doctor, SaysWhatAControlGroupGives) {
   std::string why;
   const auto half = CpuQuota::create(2, why);

@@ -13,9 +13,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const Words kRun = {"--train_steps=60", "--print_weights_hash"};
-// The driver is the chief, which trains too.
+// The driver is the chief, which also trains.
 const Words kSameByLaunch = Words{"--ps=2", "--workers=2", "--chief"} + kRun;
-// Long enough that something can be done to it in the middle.
+// Long enough that the test can disturb the run before it ends.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 
 class Driver : public ProcessTest {
@@ -40,7 +40,7 @@ class Driver : public ProcessTest {
     return run("driver", Words{"train", "--existing_servers", "--heartbeat_timeout=3"} +
                              cluster_.host_flags() + data_flags() + more);
   }
-  // And all of them train.
+  // Starts a training and waits until all tasks train.
   Process& start_training() {
     start_servers();
     Process& driver = drive(kRun + kSlowly);
@@ -52,7 +52,7 @@ class Driver : public ProcessTest {
     all.insert(all.end(), workers_.begin(), workers_.end());
     return all;
   }
-  // They have waited, trained, and wait again.
+  // Expects that all servers have trained `times` times and wait again.
   void expect_waiting(std::size_t times) {
     for (Process* server : servers()) {
       EXPECT_TRUE(says_times(*server, times, "Waiting for orders"));
@@ -64,7 +64,7 @@ class Driver : public ProcessTest {
     EXPECT_THAT(driver.standard_output(), HasSubstr(data_name() + " accuracy: 0."));
     expect_weights_of_launch({&driver}, same_by_launch);
   }
-  // Throws where there is none: kill() takes -1 and 0 for everybody.
+  // Throws if there is none: kill() takes -1 and 0 for all processes.
   static pid_t child_of(const Process& server) {
     const std::vector<pid_t> children = children_of(server.pid());
     EXPECT_EQ(children.size(), 1U);
@@ -110,7 +110,7 @@ TEST_F(Driver, StartsATaskAgainThatWasKilled) {
   expect_waiting(2);
 }
 
-// The server and its task in one blow, as when a machine is restarted.
+// Kills the server and its task at once, like a restart of the machine.
 TEST_F(Driver, TrainsOnWithAServerThatComesBack) {
   Process& driver = start_training();
   workers_[0]->send(SIGKILL);
@@ -129,7 +129,7 @@ TEST_F(Driver, TrainsOnWithAServerThatComesBack) {
   expect_waiting(2);
 }
 
-// Its task trains on meanwhile, for an order whose channel the driver has closed, and has the port.
+// Its task trains on for a request whose channel the driver has closed, and still has the port.
 TEST_F(Driver, TrainsOnWithAServerThatWasFrozen) {
   start_servers();
   Process& driver = drive(Words{"--train_steps=1000", "--print_weights_hash"} + kSlowly);
@@ -145,7 +145,7 @@ TEST_F(Driver, TrainsOnWithAServerThatWasFrozen) {
   EXPECT_TRUE(says_times(*workers_[1], 3, "Waiting for orders"));
 }
 
-// The other one of two drivers has taken it, for all that this one can tell.
+// To this driver it looks as if another driver had taken the server.
 TEST_F(Driver, GivesUpAServerWhoseTaskDoesNotEnd) {
   start_servers();
   Process& driver = drive(endless() + Words{"--peer_timeout=2"});
@@ -168,7 +168,7 @@ TEST_F(Driver, GivesUpAServerThatStaysAway) {
   expect_waiting(2);
 }
 
-// Its tasks live no longer than its channels.
+// A driver's tasks end when its channels close.
 TEST_F(Driver, TasksEndWithItAndTheServersWaitForTheNext) {
   Process& driver = start_training();
   driver.send(SIGKILL);
@@ -180,7 +180,7 @@ TEST_F(Driver, TasksEndWithItAndTheServersWaitForTheNext) {
   expect_result(drive());
 }
 
-// A frozen one is as good as dead.
+// A frozen driver counts as dead.
 TEST_F(Driver, TasksEndWhenItIsSilent) {
   Process& driver = start_training();
   driver.send(SIGSTOP);
@@ -258,7 +258,7 @@ TEST_F(Driver, SavesTheStepAtWhichItIsStopped) {
   EXPECT_TRUE(exits(next, kExitDone));
 }
 
-// What nobody may get out of a server: anything but its own task of a run on its own lists.
+// Requests that a server must reject: all but its own task of a run on its own lists.
 TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
   start_servers();
   const net::Hello hello{.cluster = net::hash_of(cluster_.tasks()),

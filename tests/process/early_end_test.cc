@@ -1,4 +1,4 @@
-// Runs that end before their last step: all tasks end with 0 and the same weights, whoever dies.
+// Early stopping: all tasks exit with 0 and the same weights, whichever task is killed.
 #include <csignal>
 #include <ostream>
 #include <regex>
@@ -11,14 +11,14 @@ namespace {
 
 using net::Job;
 
-// The rate is so high that the loss soon gets no better; on either data that takes 100 to 400
+// The rate is so high that the loss soon stops improving; on both data sets that takes 100 to 400
 // steps.
 const Words kPatient = {"--train_steps=2000", "--learning_rate=0.03", "--eval_every=10",
                         "--patience=3", "--print_weights_hash"};
 // Slow enough that a task can be killed within the 15 steps before the end.
 const Words kSlowly = {"--debug_delay_ms=50", "--log_every=1"};
 
-// Between the best evaluation and the end, where somebody has to remember the former.
+// Between the best evaluation and the end, when the best evaluation must be remembered.
 int step_between(const std::string& output) {
   static const std::regex kSteps(
       R"(Stopped at step (\d+): the validation loss has not fallen below the .* of step (\d+) in 3 evaluation)");
@@ -58,7 +58,7 @@ TEST_F(EarlyEnd, IsWhereTheTargetIsReachedAndTheWeightsAreThoseThatReachedIt) {
   EXPECT_EQ(hash_of_launch(flags + Words{"--train_steps=" + step[1].str()}), weights_hash_in(job));
 }
 
-// Of the weights on the way, whose averages are the result.
+// Evaluates intermediate weights whose averages are the result.
 TEST_F(EarlyEnd, OfAveragesIsTheirsOnAnyNumberOfPs) {
   const Words averaged = Words{"--workers=2", "--ema=0.9"} + kPatient;
   const std::string one = hash_of_launch(averaged);
@@ -74,7 +74,7 @@ TEST_F(EarlyEnd, InTheLooserModesEndsAllTasksToo) {
   }
 }
 
-// Who is killed between the best evaluation and the end, and started again.
+// The tasks that are killed between the best evaluation and the end, and restarted.
 struct Loss {
   const char* name;
   bool worker = false;
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Loss{.name = "OfTheChiefAndAPs", .chief = true, .ps = true}),
     [](const auto& param_info) { return param_info.param.name; });
 
-// All are lost: what the checkpoints have is enough.
+// All tasks are lost: the checkpoints contain all that is needed.
 TEST_F(EarlyEnd, OfARunThatGoesOnFromACheckpointIsWhereItWouldHaveBeen) {
   const Words three = Words{"--workers=3"} + kPatient;
   Process& undisturbed = launch(three);
@@ -133,7 +133,7 @@ TEST_F(EarlyEnd, OfARunThatGoesOnFromACheckpointIsWhereItWouldHaveBeen) {
   first.send(SIGKILL);
   ASSERT_TRUE(killed(first, SIGKILL));
   EXPECT_EQ(hash_of_launch(three + saving + Words{"--ps=2"}), weights_hash_in(undisturbed));
-  // And again: the run has ended, and is not trained on, unless that is asked for.
+  // A further start finds the run finished and does not train on, unless requested.
   EXPECT_EQ(hash_of_launch(three + saving), weights_hash_in(undisturbed));
   EXPECT_NE(
       hash_of_launch(Words{"--workers=3", "--print_weights_hash", "--train_steps=500"} + saving),

@@ -1,4 +1,4 @@
-// Elastic workers: which of them are there, and when, changes nothing about the bits.
+// Elastic workers: the set of connected workers at any time does not affect the result.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -21,7 +21,7 @@ class Elastic : public ProcessTest {
     return run_task(cluster_, job, index, job == Job::kPs ? Words{} : kRun + kSlowly);
   }
 
-  // A task that has been told of the first `listed` workers alone, and that 3 may be there.
+  // Starts a task whose lists have only the first `listed` workers, with --max_workers 3.
   Process& start_open(Job job, std::size_t index, std::size_t listed, const Words& flags) {
     std::vector<net::Address> workers = cluster_.tasks().workers;
     workers.resize(listed);
@@ -33,7 +33,7 @@ class Elastic : public ProcessTest {
                    data_flags() + flags);
   }
 
-  // Of a run in which all workers are there from beginning to end.
+  // The hash of a run in which all workers are connected from beginning to end.
   std::string undisturbed_hash() {
     Process& undisturbed =
         run("undisturbed", Words{"launch", "--workers=3", "--ps=1"} + kRun + data_flags());

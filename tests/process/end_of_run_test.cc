@@ -1,5 +1,5 @@
-// Who may leave a run when, and what a task is told that comes late: a real ps, whose trainers the
-// test plays, so that everything happens in one order.
+// When a task may leave a run, and the answers to a late task: a real ps with trainers played by
+// the test, so that all events happen in one order.
 #include <csignal>
 
 #include "roles/run/run_config.h"
@@ -36,7 +36,7 @@ class EndOfRun : public ProcessTest {
   void set(const RawPeer& chief, std::uint64_t step, net::Generation generation) const {
     publish_and_restore(chief, config_, step, generation);
   }
-  // A GOODBYE that the ps has read: its log says so.
+  // Sends GOODBYE and waits until the ps has read it, as its log says.
   void say_goodbye(const RawPeer& worker, net::Generation generation = 1) const {
     worker.write(goodbye(generation));
     EXPECT_TRUE(says(*ps_, "worker 1 .* said goodbye"));
@@ -45,7 +45,7 @@ class EndOfRun : public ProcessTest {
     return frame({.kind = FrameKind::kGoodbye, .request_id = 5, .generation = generation});
   }
   [[nodiscard]] static Bytes shutdown() { return frame({.kind = FrameKind::kShutdown}); }
-  // Nothing has been sent to it but heartbeats.
+  // Expects that the peer has received only heartbeats.
   static void expect_unanswered(const RawPeer& peer) {
     FrameHeader header;
     Bytes body;
@@ -82,7 +82,7 @@ TEST_F(EndOfRun, TheChiefIsAnsweredOnceTheOthersAreDone) {
   const RawPeer other = worker();
   boss.write(goodbye());
   Bytes body;
-  // The ps answers this later than it has read that.
+  // The ps sends this answer after it has read that frame.
   EXPECT_EQ(reply_to(boss, frame({.kind = FrameKind::kStatus}), body), FrameKind::kStatusReply);
   expect_unanswered(boss);
   say_goodbye(other);
@@ -96,7 +96,8 @@ TEST_F(EndOfRun, AWorkerThatIsGoneKeepsTheChiefForAMomentOnly) {
   expect_ack(boss, goodbye());
 }
 
-// A ps was lost before the result was durable: the steps since the last cut are made again, by all.
+// A ps was lost before the result was durable: all trainers repeat the steps since the last
+// snapshot.
 TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsSetBack) {
   const RawPeer boss = chief();
   set(boss, kSteps, 1);
@@ -107,7 +108,7 @@ TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsSetBack) {
   boss.write(goodbye(2));
   expect_answered(boss, FrameKind::kFenced);  // there are steps to be made
   set(boss, kSteps, 3);
-  // It is needed: the chief is not answered before it is done again.
+  // The worker is needed: the chief gets no answer before the worker is done again.
   boss.write(goodbye(3));
   Bytes body;
   const RawPeer again = worker();
@@ -146,7 +147,7 @@ TEST_F(EndOfRun, ThePsEndsWhenTheChiefAndTheOthersHaveLeft) {
   EXPECT_EQ(count_of(ps_->standard_error(), "the chief has been gone"), 0U) << "it had left";
 }
 
-// It may have told only some of the ps, so it is waited for; but the run is over.
+// The chief may have notified only some of the ps, so the ps waits for it; but the run is over.
 TEST_F(EndOfRun, AChiefThatDiesAfterTheResultIsWaitedForThenThePsEndsWithZero) {
   {
     const RawPeer boss = chief();
@@ -169,7 +170,7 @@ TEST_F(EndOfRun, TheNextChiefCanTellAgain) {
   EXPECT_TRUE(exits(*ps_, kExitDone));
 }
 
-// Ps and worker were killed and started again while the chief was at its end.
+// Ps and worker were killed and restarted while the chief was at its end.
 TEST_F(EndOfRun, APsThatIsEmptyCanBeToldToo) {
   const RawPeer other = worker();
   other.write(frame({.kind = FrameKind::kPull, .request_id = 5}));
@@ -193,7 +194,7 @@ TEST_F(EndOfRun, APushToAPsThatHoldsNothingIsFenced) {
   expect_answered(other, FrameKind::kFenced);
 }
 
-// Its parameters are nobody's.
+// The ps does not count its parameters as a state of the run.
 TEST_F(EndOfRun, APsThatWasPublishedToAndNotRestoredHoldsNothing) {
   const RawPeer boss = chief();
   expect_ack(boss, frame({.kind = FrameKind::kPublish}, bytes_of(roles::to_json(config_))));
@@ -211,7 +212,7 @@ TEST_F(EndOfRun, NobodyButTheChiefEndsIt) {
   expect_refused(worker(), shutdown(), "only the chief says that the run is over");
 }
 
-// The first of three processes wakes up when the third has taken the place of the second.
+// The first of three processes wakes up after the third has replaced the second.
 TEST_F(EndOfRun, EveryProcessThatWasReplacedIsFencedOff) {
   const RawPeer boss = chief();
   set(boss, 0, 1);

@@ -1,4 +1,4 @@
-// How tasks end when nothing is wrong, or when somebody asks them to: exit codes and sentences.
+// How tasks exit normally or on request: exit codes and messages.
 #include <asio/io_context.hpp>
 #include <csignal>
 #include <ostream>
@@ -36,7 +36,8 @@ TEST_F(Ends, EveryTaskOfARunWithBackupWorkers) {
   EXPECT_TRUE(all_exit_in(tasks.all(), kExitDone, kSoon));
 }
 
-// Late pushes of others are in the run's result, so nobody may print one before they are.
+// Late pushes of other trainers are part of the result, so no trainer may print one before they
+// arrive.
 TEST_F(Ends, EveryTrainerWithTheRunsResultAlsoWhereGradientsComeLate) {
   for (const char* mode : {"--sync_replicas=false", "--replicas_to_aggregate=2"}) {
     const ClusterOnLoopback cluster({.ps = 2, .workers = 3});
@@ -49,14 +50,14 @@ TEST_F(Ends, EveryTrainerWithTheRunsResultAlsoWhereGradientsComeLate) {
   }
 }
 
-// All steps are made, and one that has its part of them still to come holds up the end.
+// All steps are made, but a trainer with outstanding work delays the end.
 TEST_F(Ends, AChiefThatIsStoppedWhileItWaitsForTheOthersSavesFirst) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
   const Words flags = {"--sync_replicas=false", "--train_steps=200", "--log_every=1",
                        "--debug_delay_ms=20",   "--save_secs=0",     "--save_steps=1000",
                        "--train_dir=saved"};
   const Tasks tasks = run_cluster(cluster, flags);
-  // A chief waits for a worker that has joined, so it may not be done before the worker has.
+  // A chief waits for a worker that has joined, so it must not finish before the worker has joined.
   ASSERT_TRUE(says(tasks.chief(), "training step 1 done"));
   tasks.chief().send(SIGSTOP);
   ASSERT_TRUE(says(*tasks.trainers[1], "training step 3 done"));
@@ -68,7 +69,7 @@ TEST_F(Ends, AChiefThatIsStoppedWhileItWaitsForTheOthersSavesFirst) {
   EXPECT_TRUE(says(tasks.chief(), "Saved checkpoint at global step 200"));
 }
 
-// A ps that has finished answers for a moment only, so a stand-in plays it for as long as needed.
+// A finished ps answers only for a moment, so the test plays it for as long as needed.
 TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   asio::io_context context;
@@ -119,7 +120,7 @@ TEST_F(Ends, APsWithoutTrainersNamingThemAll) {
 
 TEST_F(Ends, EverybodyWhenOneWorkerNeverComes) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 3});
-  // Long enough that the others have joined by then.
+  // Long enough that the other tasks have joined by then.
   const Words flags = {"--start_timeout=15", "--peer_timeout=1"};
   Process& ps = run_task(cluster, Job::kPs, 0, flags);
   Process& chief = run_task(cluster, Job::kWorker, 0, flags);
@@ -176,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Each, EndsBySignal,
                                   (each.param.signal == SIGINT ? "Interrupted" : "Terminated");
                          });
 
-// A signal must be heard wherever a task waits, not only between steps.
+// A task must react to a signal wherever it waits, not only between steps.
 TEST_F(Ends, AWorkerThatWaitsForItsPsBySignal) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   Process& worker = run_task(cluster, Job::kWorker, 0);

@@ -1,4 +1,4 @@
-// The evaluator: it says how good a run's model is, beside it, and costs it nothing.
+// The evaluator: it scores a run's model beside the run, without an effect on the run.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 
 using net::Job;
 
-// Slow enough that there is something to look at on the way, and that somebody can be killed.
+// Slow enough that there are intermediate checkpoints, and that a task can be killed.
 const Words kSlowly = {"--train_steps=150", "--debug_delay_ms=20", "--print_weights_hash"};
 const Words kEager = {"--evaluator_secs=0"};
 const char* const kOnTheWay = "^After [0-9]+ training step\\(s\\), validation .*test accuracy";
@@ -38,20 +38,20 @@ class Evaluator : public ProcessTest {
     return run("evaluator",
                Words{"evaluator"} + cluster.host_flags() + kEager + data_flags() + more);
   }
-  // One that will see each checkpoint of a run that starts later.
+  // Starts an evaluator that will see each checkpoint of a run that starts later.
   Process& evaluate_files_from_the_start(const Words& more = {}) {
     Process& evaluator = evaluate_files(more);
     EXPECT_TRUE(says(evaluator, "Evaluates the checkpoints in"));
     return evaluator;
   }
-  // It has said of the result what the chief has.
+  // Expects that the evaluator reports the same result as the chief.
   static void expect_result_of(Process& chief, Process& evaluator) {
     const std::string pattern = "(" + data_name() + " accuracy: [0-9.]+)";
     EXPECT_EQ(captured(evaluator.standard_output(), pattern),
               captured(chief.standard_output(), pattern));
     EXPECT_EQ(weights_hash_in(evaluator), weights_hash_in(chief));
   }
-  // What is in DIR/best is whole, and one.
+  // Expects that DIR/best contains exactly one complete checkpoint.
   void expect_one_best() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(best_dir())) {
@@ -95,7 +95,7 @@ TEST_F(Evaluator, FollowsTheCheckpointsOfARunAndEndsWithIt) {
   EXPECT_THAT(measured, ::testing::ContainsRegex("disttf_step\\{.*\\} 150"));
 }
 
-// Most states are saved while it does not run.
+// Most checkpoints are saved while the evaluator does not run.
 TEST_F(Evaluator, CatchesUpBySkipping) {
   Process& evaluator = evaluate_files_from_the_start({"--print_weights_hash"});
   Process& job = run("launch", Words{"launch", "--workers=1", "--train_dir=" + train_dir(),
@@ -107,7 +107,8 @@ TEST_F(Evaluator, CatchesUpBySkipping) {
   EXPECT_TRUE(exits(job, kExitDone));
   evaluator.send(SIGCONT);
   ASSERT_TRUE(exits(evaluator, kExitDone));
-  // The one that it was at, and at most two that are left: the newest is the result.
+  // The evaluator scores its current checkpoint and at most two remaining ones; the newest is the
+  // result.
   EXPECT_LE(count_of(evaluator.standard_output(), "After "), before + 3);
   EXPECT_GT(count_of(job.standard_error(), "Saved checkpoint"), before + 3);
   expect_result_of(job, evaluator);
@@ -177,8 +178,8 @@ TEST_F(Evaluator, ARunThatDoesNotGoOnIsGivenUp) {
   EXPECT_TRUE(says(evaluator, "nothing in .*run has changed for [0-9]+ s"));
 }
 
-// A file time that nobody has set lies in the year 2174: the newest of a directory was that one,
-// and never changed.
+// Regression: a file time that was never set lies in the year 2174, so that directory was always
+// the newest and never changed.
 TEST_F(Evaluator, ARunThatGoesOnIsNotGivenUp) {
   Process& job = run("launch", Words{"launch", "--workers=1", "--train_dir=" + train_dir(),
                                      "--save_secs=1", "--max_to_keep=3"} +
@@ -193,7 +194,8 @@ TEST_F(Evaluator, ARunThatGoesOnIsNotGivenUp) {
   EXPECT_TRUE(exits(evaluator, kExitTerminated));
 }
 
-// Moved away, and made anew by another: its sandbox does not cover that one.
+// The directory is moved away and another process makes a new one, which the sandbox does not
+// cover.
 TEST_F(Evaluator, ADirectoryThatIsMadeAnewIsNoErrorForGood) {
   Process& job =
       run("launch", Words{"launch", "--workers=1", "--train_dir=" + train_dir(), "--save_steps=5"} +
@@ -239,7 +241,7 @@ TEST_F(Evaluator, WhatItNeedsIsSaidInASentence) {
 
 TEST_F(Evaluator, TheBestCheckpointSurvivesPruning) {
   Process& evaluator = evaluate_files({"--keep_best=loss"});
-  // The loss rises in the end: the best one is pruned long before.
+  // The loss rises in the end, so the best checkpoint is pruned long before.
   Process& job = run("launch", Words{"launch", "--workers=2", "--train_dir=" + train_dir(),
                                      "--save_steps=10", "--max_to_keep=1"} +
                                    kSlowly + data_flags());
@@ -269,7 +271,7 @@ TEST_F(Evaluator, TheBestCheckpointSurvivesWhoeverIsKilledWhileMarkingIt) {
   EXPECT_TRUE(exits(job, kExitTerminated));
 }
 
-// ---- what the ps hold
+// ---- the parameters on the ps
 
 TEST_F(Evaluator, ScoresWhatThePsHoldWhichKnowsNothingOfIt) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
@@ -283,7 +285,7 @@ TEST_F(Evaluator, ScoresWhatThePsHoldWhichKnowsNothingOfIt) {
   expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--ps=2"} + kSlowly);
 }
 
-// As TensorFlow's evaluator: it is in no list, and has no --train_dir here.
+// As with TensorFlow's evaluator: it is in no list, and has no --train_dir here.
 TEST_F(Evaluator, IsTheOneOfTfConfig) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
   Process& evaluator =
@@ -365,7 +367,7 @@ TEST_F(Evaluator, OfALaunchSaysWhatItFindsInItsLog) {
 TEST_F(Evaluator, OfALaunchIsStartedAgainAndItsFailureIsNotTheRuns) {
   Process& job = run("launch", Words{"launch", "--workers=1", "--evaluator", "--max_restarts=1"} +
                                    kEager + endless() + data_flags());
-  // Only one that is there: a kill() of -1 is of everybody.
+  // Checks that there is one: kill(-1) would signal all processes.
   const auto kill_evaluator = [&job] {
     for (const pid_t child : children_of(job.pid())) {
       const auto words = command_line_of(child);

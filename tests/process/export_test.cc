@@ -1,4 +1,4 @@
-// `disttf export`: other programs say of a model's examples what disttf says.
+// `disttf export`: other runtimes give the same outputs for a model as disttf.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// The python3 of an environment that has onnx and onnxruntime: .ci/tools makes one.
+// Returns the python3 of the environment with onnx and onnxruntime that .ci/tools makes.
 std::filesystem::path python_with_onnx() {
   const char* const given = std::getenv("DISTTF_EXPORTS");
   return given != nullptr ? std::filesystem::path(given)
@@ -46,7 +46,7 @@ class Export : public ProcessTest {
     return run("export", Words{"export", model} + flags);
   }
 
-  // The 10 000 images of the test set as files of their own, and the names of the two.
+  // The 10 000 images of the test set as separate files, and their two names.
   struct TestFiles {
     std::string images;
     std::string labels;
@@ -86,7 +86,7 @@ class ExportedModel : public Export {
     return json::parse(file, nullptr, /*allow_exceptions=*/false);
   }
 
-  // Probabilities, as far as float32 goes; and labels and accuracy.
+  // Compares probabilities, with float32 accuracy, and labels and accuracy.
   static void expect_same(const json& result, std::size_t correct) {
     EXPECT_EQ(result["rows"], 10'000);
     EXPECT_LT(result["difference"].get<double>(), 1e-5);
@@ -131,7 +131,7 @@ TEST_P(OneOfThree, SaysInOnnxRuntimeWhatPredictSays) {
   EXPECT_EQ(result["ir_version"], 7);
   EXPECT_EQ(result["opset"], 13);
   EXPECT_EQ(result["facts"]["disttf.step"], "100");
-  // TensorFlow, which is large, where somebody has it (docs/export.md).
+  // TensorFlow is large, so this part runs only where it is installed (docs/export.md).
   if (const char* const python = std::getenv("DISTTF_TENSORFLOW"); python != nullptr) {
     ASSERT_TRUE(
         exits(export_model(path("run"), {"--format=saved_model", "--output=" + path("models/1")}),
@@ -176,7 +176,7 @@ TEST_F(Export, AModelOfDisttfIsAskedAsItsRunIs) {
     said.push_back(captured(asked.standard_output(), pattern));
   }
   EXPECT_EQ(said[0], said[1]);
-  // What was found out when it was exported goes on from there.
+  // A run resumes from the exported state.
   ASSERT_TRUE(
       exits(export_model(path("m"), {"--format=npz", "--output=" + path("m.npz")}), kExitDone));
   std::ifstream file(scratch() / "m.npz", std::ios::binary);
@@ -213,7 +213,7 @@ TEST_F(Export, ARunGoesOnFromWhatWasImported) {
   }
 }
 
-// 28x1x28 has as many numbers as 28x28x1, and its weights would fit.
+// 28x1x28 has as many numbers as 28x28x1, so its weights would fit.
 TEST_F(Export, AModelOfAnotherShapeIsNotGoneOnFrom) {
   train({"--model=mlp"}, "--train_steps=5");
   ASSERT_TRUE(
@@ -223,7 +223,8 @@ TEST_F(Export, AModelOfAnotherShapeIsNotGoneOnFrom) {
       run("import", {"import", path("m.npz"), "--train_dir=" + turned, "--input=28x1x28"});
   EXPECT_TRUE(exits(other, kExitUsage));
   EXPECT_TRUE(says(other, "was exported from a model of 28x28x1"));
-  // Nor does a run on a table of 784 columns, to whose weights those of the images would fit.
+  // A run on a table of 784 columns, whose weights would fit those of the images, does not resume
+  // either.
   std::ofstream table(path("table.csv"));
   for (int row = 0; row < 100; ++row) {
     for (int column = 0; column < 784; ++column) table << (row * column) % 7 << ',';

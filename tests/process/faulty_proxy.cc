@@ -52,13 +52,13 @@ std::size_t length_in(const std::string& head) {
   return at == std::string::npos ? 0 : std::stoull(small.substr(at + 17));
 }
 
-// Whether this is all of a body in chunks. (One that has "0" alone on a line in it would be taken
-// for its end; the answers here are JSON and XML.)
+// Returns whether this is the end of a chunked body. (A body that contains a line with only "0"
+// would be cut there; the responses here are JSON and XML.)
 bool ends_chunks(std::string_view body) {
   return body == "0\r\n\r\n" || body.ends_with("\r\n0\r\n\r\n");
 }
 
-// nullopt: the connection has ended.
+// Returns nullopt if the connection has ended.
 std::optional<Message> receive(int socket, bool has_body) {
   std::string bytes;
   std::size_t end = 0;

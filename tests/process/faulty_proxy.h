@@ -1,8 +1,8 @@
-// Stands before an HTTP server and spoils some of what passes: a store that answers 500, breaks off
-// in the middle of an answer or of what it is sent, or says nothing for a while.
+// A proxy in front of an HTTP server that injects faults: a store that answers 500, breaks off in
+// the middle of a response or of a request, or is silent for a while.
 //
-// A thread a connection. A request's body has a Content-Length; an answer's has one, or is in
-// chunks.
+// One thread for each connection. A request's body has a Content-Length; a response's has one, or
+// is chunked.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ struct ProxiedRequest {
   std::string head;        // with that line
 };
 
-// What some faults need.
+// Parameters of some faults.
 struct FaultMeans {
   std::string answer{};          // of HTTP, whole
   std::function<void()> kill{};  // returns once the server is no more
@@ -43,23 +43,23 @@ struct FaultMeans {
 
 class FaultyProxy {
  public:
-  // What happens to a request. Called by several threads at once.
+  // Selects the fault for a request. Several threads call it at once.
   using Rule = std::function<Fault(const ProxiedRequest&)>;
 
-  // Before the server on that port of 127.0.0.1. Throws std::system_error.
+  // Proxies the server on that port of 127.0.0.1. Throws std::system_error.
   FaultyProxy(std::uint16_t server_port, Rule rule, FaultMeans means = {});
   ~FaultyProxy();
   FaultyProxy(const FaultyProxy&) = delete;
   FaultyProxy& operator=(const FaultyProxy&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  // How many requests were spoiled.
+  // Returns the number of injected faults.
   [[nodiscard]] std::size_t faults() const noexcept { return faults_; }
 
  private:
   void accept_connections();
   void serve(int client);
-  // False: this was the connection's last.
+  // Returns false if this was the connection's last request.
   bool pass_one(int client, int server);
 
   const std::uint16_t server_port_;

@@ -1,4 +1,4 @@
-// The tasks started one by one, as the tutorials do it: by flags or by TF_CONFIG.
+// Tasks started one by one, as in the tutorials: by flags or by TF_CONFIG.
 #include <fstream>
 
 #include "tests/process/process_test.h"
@@ -12,7 +12,7 @@ const Words kRun = {"--train_steps=40", "--log_every=20"};
 
 class FourTerminals : public ProcessTest {
  protected:
-  // Each task by `start(job, index)`, all of which must end with 0.
+  // Starts each task by `start(job, index)`; all must exit with 0.
   template <typename Start>
   std::vector<Process*> expect_success(const ClusterOnLoopback& cluster, Start start) {
     std::vector<Process*> tasks;

@@ -1,5 +1,5 @@
-// Step channels that lose, cut, delay, repeat and reorder frames, as a seed says: the run ends with
-// the bits of an undisturbed one. A seed that fails is in the test's name and command lines.
+// Step channels that lose, cut, delay, repeat and reorder frames by a seed: the run's result is
+// bit-identical to an undisturbed one. A failing seed is in the test's name and command lines.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -10,7 +10,7 @@ namespace {
 using net::Job;
 
 const Words kRun = {"--train_steps=150", "--print_weights_hash"};
-// Of 1000 frames: about every fifth exchange meets a fault.
+// In 1000 frames: about every fifth exchange has a fault.
 constexpr int kRate = 100;
 
 bool shares_memory(int seed) { return seed % 2 == 0; }

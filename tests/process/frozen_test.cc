@@ -1,5 +1,5 @@
-// Everything stops for longer than anybody waits for anybody, and goes on: a laptop's lid, a
-// virtual machine that is moved. Nobody was silent while nobody listened, so the run goes on as if
+// All processes stop for longer than every timeout, and continue: a laptop's lid, a virtual machine
+// that is migrated. Time spent suspended does not count toward timeouts, so the run continues as if
 // nothing had happened.
 #include <csignal>
 
@@ -13,14 +13,14 @@ using net::Job;
 const Words kRun = {"--train_steps=100", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 const Words kImpatient = {"--heartbeat_timeout=2", "--peer_timeout=1", "--worker_timeout=1"};
-// Somebody is away, and is to come back soon.
+// For tests in which a task is killed and soon restarted.
 const Words kPatient = {"--heartbeat_timeout=2", "--peer_timeout=4", "--worker_timeout=4"};
-// Longer than the timeouts of either together.
+// Longer than the sum of the timeouts.
 constexpr seconds kFrozen{7};
 
 class Frozen : public ProcessTest {
  protected:
-  // That so much time passes is what is tested: `witness`, one of them, does not end in it.
+  // Checks that the time really passes: `witness`, one of the processes, does not end meanwhile.
   static void freeze(const std::vector<pid_t>& pids, Process& witness) {
     for (const int signal : {SIGSTOP, SIGCONT}) {
       for (const pid_t pid : pids) {
@@ -46,13 +46,13 @@ class Frozen : public ProcessTest {
       ASSERT_TRUE(says(*trainer, "training step 20 done"));
     }
   }
-  // All but one of them.
+  // Returns all processes but one.
   [[nodiscard]] std::vector<Process*> others_than(const Process& away) const {
     std::vector<Process*> others = tasks_.all();
     std::erase(others, &away);
     return others;
   }
-  // It is killed, its peers notice, everything freezes, and it comes back.
+  // Kills a task, waits until its peers notice, freezes all others, and restarts the task.
   void expect_patience_for(Process*& away, Job job, std::size_t index,
                            const std::vector<Process*>& peers) {
     away->send(SIGKILL);

@@ -1,5 +1,5 @@
-// Results that cannot be written: a full disk, a reader that has gone, a closed standard output, a
-// limit of file sizes. And outputs that are no regular files.
+// Results that cannot be written: a full disk, a reader that has exited, a closed standard output,
+// a file size limit. And outputs that are not regular files.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ const char* const kLost = "cannot write to standard output: ";
 
 class Output : public ProcessTest {
  protected:
-  // disttf by a shell, with `redirection` behind its words; `before` comes first.
+  // Runs disttf through a shell, with `redirection` after its arguments; `before` comes first.
   Process& run_by_shell(const Words& arguments, const std::string& redirection,
                         const std::string& before = "") {
     std::string line = before + "exec '" + disttf_binary() + "'";
@@ -30,12 +30,12 @@ class Output : public ProcessTest {
     }
     return run_program("/bin/sh", {"-c", line + " " + redirection}, arguments.front());
   }
-  // A run of few steps, saved in `run`.
+  // Runs a few steps, saved in `run`.
   void train() {
     Process& job = run("train", Words{"train", "--train_dir=run"} + kShort);
     ASSERT_TRUE(exits(job, kExitDone));
   }
-  // One for each way in which a command prints. REQUIRES: train().
+  // Returns one command for each way of printing. REQUIRES: train().
   [[nodiscard]] static std::vector<Words> commands() {
     return {{"--help"},
             {"--version"},
@@ -83,7 +83,7 @@ TEST_F(Output, ThatIsClosedIsSaid) {
   }
 }
 
-// The reader has gone before anything is written: the shell waits for its end first.
+// The reader exits before anything is written: the shell waits for its end first.
 TEST_F(Output, WhoseReaderHasGoneIsSaidAndEndsNoRun) {
   for (const Words& words : {Words{"--version"}, Words{"doctor"}, Words{"launch"} + kShort}) {
     const fs::path gone = fifo();
@@ -111,7 +111,7 @@ TEST_F(Output, AFailureKeepsItsOwnExitCode) {
   EXPECT_TRUE(exits(command, kExitUsage));
 }
 
-// 64 KiB: as on a full disk nothing is saved, and the run goes on.
+// A limit of 64 KiB: no checkpoint is saved, as on a full disk, and the run continues.
 TEST_F(Output, ACheckpointBeyondALimitOfFileSizesCostsAWarning) {
   Process& job = run_by_shell(Words{"launch", "--dataset=digits", "--train_steps=40",
                                     "--hidden_units=100", "--save_steps=10", "--train_dir=run"},
@@ -121,7 +121,7 @@ TEST_F(Output, ACheckpointBeyondALimitOfFileSizesCostsAWarning) {
   EXPECT_THAT(job.standard_error(), ::testing::Not(::testing::HasSubstr("was killed by signal")));
 }
 
-// ---- outputs that are no regular files
+// ---- outputs that are not regular files
 
 TEST_F(Output, AFifoStaysOneInEveryCommand) {
   train();
@@ -165,7 +165,7 @@ TEST_F(Output, ADeviceBehindALinkStays) {
   }
 }
 
-// A FIFO that nobody reads must hold up no training.
+// A FIFO without a reader must not delay training.
 TEST_F(Output, AMetricsFifoIsNotWaitedFor) {
   const fs::path path = fifo();
   Process& job =

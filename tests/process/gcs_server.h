@@ -1,6 +1,6 @@
-// An emulator of Google's Cloud Storage on a port of this machine: fake-gcs-server over a folder,
-// which .ci/tools makes in build/tools. It heeds the preconditions of uploads
-// and compares checksums, and asks nobody who they are.
+// An emulator of Google Cloud Storage on a port of this machine: fake-gcs-server over a folder,
+// which .ci/tools makes in build/tools. It honours the preconditions of uploads and compares
+// checksums, but does not authenticate clients.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,10 @@ namespace disttf::test_process {
 
 class GcsServer final : public BucketServer {
  public:
-  // Whether it is installed; `why` says what to do where it is not.
+  // Returns whether it is installed; `why` says how to install it.
   [[nodiscard]] static bool is_installed(std::string& why);
 
-  // Keeps its buckets, of which there is one, "bucket", in `folder`. It is up when this returns, or
-  // a test has failed.
+  // Keeps its bucket, "bucket", in `folder`. Fails the test if the server is not ready in time.
   explicit GcsServer(std::filesystem::path folder);
 
   [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;

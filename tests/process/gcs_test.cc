@@ -1,5 +1,5 @@
-// An emulator of Google's Cloud Storage, and before it what asks for tokens as Google does: who the
-// real binary says it is, and what it does with what it is told.
+// An emulator of Google Cloud Storage behind a proxy that requires tokens like Google's servers:
+// how the real binary authenticates, and what it does with the tokens.
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ std::string json_answer(const std::string& status, const std::string& body) {
          "\r\n\r\n" + body;
 }
 
-// The bytes of what a JWT consists of.
+// Decodes a part of a JWT.
 std::string from_base64_of_url(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -60,7 +60,7 @@ class GcsTest : public OnStore<GcsServer> {
                        R"({"error": {"code": 401, "message": "Invalid Credentials"}})")});
   }
 
-  // Hands out "token-1", "token-2", .. to whoever asks in any way.
+  // Returns "token-1", "token-2", .. for each request of any kind.
   void give_token(const MirrorRequest& request, const MirrorConnection& connection) {
     const std::string length = request.header("content-length");
     const std::string body = length.empty() ? "" : connection.read_body(std::stoul(length));
@@ -68,21 +68,21 @@ class GcsTest : public OnStore<GcsServer> {
     asked_.push_back(body);
     flavors_.push_back(request.header("metadata-flavor"));
     const std::string token = "token-" + std::to_string(++given_);
-    // A service account's is called otherwise.
+    // The response for a service account's token has other field names.
     const bool is_account = request.target.find(":generateAccessToken") != std::string::npos;
     connection.respond(
         "200 OK", R"({")" + std::string(is_account ? "accessToken" : "access_token") + R"(": ")" +
                       token + R"(", "expires_in": 3599, "token_type": "Bearer"})");
   }
 
-  // Lets through who has the newest token.
+  // Passes only requests with the token number good_.
   Fault guard(const ProxiedRequest& request) {
     const std::scoped_lock lock(mutex_);
     const std::string wanted = "\r\nAuthorization: Bearer token-" + std::to_string(good_) + "\r\n";
     return request.head.find(wanted) == std::string::npos ? Fault::kAnswer : Fault::kNone;
   }
 
-  // Of a client that is nobody yet.
+  // Variables of a client without credentials.
   [[nodiscard]] Variables nobody() const {
     return {{"STORAGE_EMULATOR_HOST", ""},
             {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
@@ -144,7 +144,8 @@ TEST_F(GcsTest, AServiceAccountIsChangedForATokenAndForAnotherOnceThatHasEnded) 
   const std::string said = up.standard_error();
   EXPECT_THAT(said, AllOf(HasSubstr("account.json"), Not(HasSubstr("token-1")),
                           Not(HasSubstr("PRIVATE KEY")), Not(HasSubstr(jwt))));
-  // Only a second one is let through: the first that is told so asks for it.
+  // The proxy accepts only the second token, so the client must request another after the first is
+  // rejected.
   good_ = given_ + 2;
   done({"cp", "gs://bucket/a", "back"}, who);
   EXPECT_EQ(given_, good_);
@@ -167,7 +168,7 @@ TEST_F(GcsTest, AUserWhoHasLoggedInIsFoundWhereGcloudKeepsThat) {
   EXPECT_THAT(list.standard_error(), Not(HasSubstr("refresh_token")));
 }
 
-// The servers of tokens are the test's own: they answer as Google's documentation says that its do.
+// The test's token servers answer as Google's documentation describes.
 TEST_F(GcsTest, WhoSomebodyElseSaysThatOneIsIsChangedForATokenOfTheServiceAccount) {
   std::ofstream(scratch() / "subject") << "subject.of.file\n";
   json file = {{"type", "external_account"},

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJava = "/usr/bin/java";
 constexpr const char* kHdfsUser = "disttf";
-// Two Java machines begin, on what may be a busy one.
+// Two Java processes start, maybe on a busy machine.
 constexpr std::chrono::seconds kHdfsPatience{120};
 
 fs::path archives() { return source_directory() / "build" / "tools" / "hdfs" / "jars"; }
@@ -48,7 +48,7 @@ HdfsServer::HdfsServer(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void HdfsServer::configure() const {
-  // Of the pages of the two there are none; the folders must be there.
+  // The servers' web pages are not installed, but their folders must exist.
   fs::create_directories(folder_ / "conf" / "webapps" / "hdfs");
   fs::create_directories(folder_ / "conf" / "webapps" / "datanode");
   std::ofstream(folder_ / "conf" / "core-site.xml")

@@ -15,31 +15,31 @@ namespace disttf::test_process {
 
 class HdfsServer {
  public:
-  // Whether it is installed; `why` says what to do where it is not.
+  // Returns whether it is installed; `why` says how to install it.
   [[nodiscard]] static bool is_installed(std::string& why);
 
-  // Keeps its files in `folder`. It takes writes when this returns, or a test has failed.
+  // Keeps its files in `folder`. Fails the test if HDFS does not accept writes in time.
   explicit HdfsServer(std::filesystem::path folder);
 
-  // Of one of the two; both wait.
+  // Kills one of the two servers and waits for its end.
   void kill_name_node();
   void start_name_node();  // again, on the same port; it takes writes when this returns
   void kill_data_node();
   void start_data_node();
 
-  // "webhdfs://127.0.0.1:PORT".
+  // Returns "webhdfs://127.0.0.1:PORT".
   [[nodiscard]] std::string url() const;
   [[nodiscard]] std::uint16_t http_port() const { return name_http_.number(); }
-  // Who owns the root.
+  // Returns the variables of a client that owns the root directory.
   [[nodiscard]] static std::map<std::string, std::string> variables();
 
  private:
   [[nodiscard]] std::unique_ptr<Process> java(const std::string& name, const std::string& type,
                                               const std::string& argument) const;
   void configure() const;
-  // Until disttf does that.
+  // Retries the disttf command until it succeeds.
   void wait_until_done(const std::vector<std::string>& words) const;
-  // Until a byte can be written.
+  // Waits until a byte can be written.
   void wait_until_writable() const;
 
   const std::filesystem::path folder_;

@@ -1,5 +1,5 @@
-// A real HDFS, and what the real binary does with it. Two Java machines begin for each test, which
-// takes longer than what is then tried: so each tries much.
+// The real binary with a real HDFS. Two Java processes start for each test, which takes longer than
+// the checks, so each test checks much.
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -44,7 +44,7 @@ TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
   EXPECT_EQ(read("back/of/a name+%41.bin"), read("dir/a name+%41.bin"));
   EXPECT_EQ(read("back/of/inner/b"), read("dir/inner/b"));
   EXPECT_TRUE(fs::exists(scratch() / "back" / "of" / "empty"));
-  // What has the name is replaced.
+  // Replaces an existing file.
   write("dir/inner/b", 30);
   done({"cp", "dir/inner/b", at("/copy/of/inner/b")});
   EXPECT_THAT(done({"ls", at("/copy/of/inner/b")}).standard_output(), HasSubstr(" 30 "));
@@ -56,7 +56,7 @@ TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
                             HasSubstr("does not allow it")));
 }
 
-// Two NameNodes, of which the first is none.
+// Two NameNodes, of which the first does not exist.
 TEST_F(HdfsTest, ANameserviceIsWhatHadoopsConfigurationSays) {
   const ReservedPort nobody;
   fs::create_directories(scratch() / "conf");
@@ -79,7 +79,7 @@ TEST_F(HdfsTest, ANameserviceIsWhatHadoopsConfigurationSays) {
   EXPECT_THAT(done({"ls", "hdfs://127.0.0.1:8020/"}, conf).standard_output(), HasSubstr("probe"));
 }
 
-// Whoever renews a token writes its file anew. (This NameNode asks for none: a proxy stands for one
+// A token is renewed by rewriting its file. (This NameNode requires none: a proxy stands in for one
 // that does.)
 TEST_F(HdfsTest, ATokenThatHasEndedIsReadAgainFromItsFile) {
   const std::string said =
@@ -127,7 +127,7 @@ TEST_F(HdfsTest, ARunIsSavedThereAndGoesOnFromIt) {
   EXPECT_TRUE(fs::exists(scratch() / "model.safetensors"));
 }
 
-// Killed at whatever it is doing, again and again.
+// Kills the writer at random points, repeatedly.
 TEST_F(HdfsTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
   const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
   const Words flags = lasting_run(1, at("/run"));

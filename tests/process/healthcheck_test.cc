@@ -1,4 +1,4 @@
-// `disttf healthcheck`: what an engine learns of a service, whatever that does.
+// `disttf healthcheck`: what an engine learns about a service in any state.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ using test_support::MirrorServer;
 
 class Healthcheck : public ProcessTest {
  protected:
-  // Asks `url`, which is not well: exit code 1 and a sentence.
+  // Checks `url`, which is not healthy: exit code 1 and a message.
   void expect_unwell(const std::string& url, const std::string& sentence) {
     Process& asks = run("healthcheck", {"healthcheck", url, "--timeout=1"});
     EXPECT_TRUE(exits(asks, kExitError));
@@ -57,8 +57,8 @@ TEST_F(Healthcheck, KnowsAServiceThatIsAliveFromOneThatIsReady) {
   service.send(SIGCONT);
 }
 
-// Over https. A certificate that is renewed is outside of what the service has been told to read,
-// but for its folder.
+// Checks over https. A renewed certificate is outside of the service's configured files, but in
+// their folder.
 TEST_F(Healthcheck, TrustsTheAuthorityThatItIsTold) {
   const auto make = [this](const std::string& kind) {
     const std::string folder = (scratch() / kind).string();
@@ -196,7 +196,7 @@ class OwnContainer : public Healthcheck {
       GTEST_SKIP() << "this user may not make a PID namespace";
     }
   }
-  // A shell of the namespace, with the program as $0.
+  // Starts a shell in the namespace, with the program as $0.
   Process& container(const std::string& script) {
     return run_program("/usr/bin/unshare",
                        kContainer + Words{"/bin/bash", "-c", script, disttf_binary()});
@@ -223,7 +223,7 @@ TEST_F(OwnContainer, IsWellWhileItsTaskRunsAndNotWhenItIsStopped) {
   EXPECT_TRUE(says(asks, "no other disttf runs in this container"));
 }
 
-// `serve` is asked over HTTP, wherever it listens.
+// `serve` is checked over HTTP, at any address.
 TEST_F(OwnContainer, AsksAServiceWhetherItIsAlive) {
   std::filesystem::create_directories(scratch() / "run");
   Process& asks = container(

@@ -1,6 +1,6 @@
-// Eight workers on two hosts, and ps on others: what a host sends is the sum of its four workers'
-// gradients. The weights are those of workers that push each their own, whoever dies or stands
-// still.
+// Eight workers on two hosts, and ps on others: a host sends the sum of its four workers'
+// gradients. The weights are bit-identical to those of workers that push their own gradients,
+// whichever process is killed or frozen.
 #include <csignal>
 
 #include "tests/process/network.h"
@@ -20,7 +20,7 @@ constexpr std::uint64_t kGradientBytes = 79'510 * sizeof(float);
 
 const Words kRun = {"--train_steps=" + std::to_string(kSteps), "--print_weights_hash",
                     "--heartbeat_timeout=3"};
-// Slow enough that something can be done to it in the middle.
+// Slow enough that the test can disturb the run before it ends.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1"};
 constexpr const char* kOneSum = "pushes the gradients of the 4 trainers of this host as one";
 
@@ -61,7 +61,7 @@ class HostGroupTest : public ProcessTest {
     }
     return tasks;
   }
-  // Both hosts push one sum.
+  // Starts the run; both hosts push one sum.
   Tasks start_training(const Words& more = {}) {
     Tasks tasks = start_all(kRun + kSlowly + more);
     EXPECT_TRUE(says(*tasks.trainers[0], kOneSum));
@@ -73,12 +73,12 @@ class HostGroupTest : public ProcessTest {
     ASSERT_TRUE(killed(*tasks.trainers[worker], SIGKILL));
     tasks.trainers[worker] = &start(Job::kWorker, worker, kRun + kSlowly);
   }
-  // The same bits as where each pushes its own.
+  // The result is bit-identical to that of workers that push their own gradients.
   void expect_undisturbed(const Tasks& tasks) {
     EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
     expect_weights_of_launch(tasks.trainers, Words{"--workers=8", "--transport=tcp"} + kRun);
   }
-  // Of all gradients that a host's workers compute.
+  // The share of all gradients of the host's workers that the host has sent.
   [[nodiscard]] double share_sent(const std::string& host) const {
     return static_cast<double>(network_->sent_by(host)) /
            static_cast<double>(kSteps * kOnAHost * kGradientBytes);
@@ -92,7 +92,7 @@ class HostGroupTest : public ProcessTest {
   const std::string secret_ = "--secret_file=" + write_secret(scratch());
 };
 
-// Slowly: how many steps pass before all have found each other is not to depend on the machine.
+// Slow, so that the steps before all workers have found each other are few on any machine.
 TEST_F(HostGroupTest, AHostSendsAndIsSentAsMuchAsOneWorker) {
   const Tasks tasks = start_all(kRun + kSlowly);
   EXPECT_TRUE(says(*tasks.trainers[0], kOneSum));
@@ -101,7 +101,7 @@ TEST_F(HostGroupTest, AHostSendsAndIsSentAsMuchAsOneWorker) {
   for (Process* worker : tasks.trainers) {
     EXPECT_EQ(count_of(worker->standard_error(), " W "), 0U) << worker->standard_error();
   }
-  // A quarter, and the first steps, before all have found each other.
+  // A quarter, plus the first steps, before all workers have found each other.
   EXPECT_LT(share_sent("one"), 0.4);
   EXPECT_LT(share_sent("two"), 0.4);
   EXPECT_LT((share_sent("ps0") + share_sent("ps1")) / 2, 0.4);
@@ -142,8 +142,8 @@ TEST_F(HostGroupTest, APsIsKilled) {
   expect_undisturbed(tasks);
 }
 
-// Until the ps has heard nothing of it for three seconds; the others wait for it no longer than
-// that.
+// The leader stops until the ps has received nothing from it for three seconds; its members wait no
+// longer than that.
 TEST_F(HostGroupTest, ALeaderStandsStill) {
   Tasks tasks = start_training();
   tasks.trainers[kOnAHost]->send(SIGSTOP);
@@ -152,7 +152,8 @@ TEST_F(HostGroupTest, ALeaderStandsStill) {
   expect_undisturbed(tasks);
 }
 
-// Its members wait for it no longer than a ps does, while another process is that worker elsewhere.
+// Its members wait no longer than a ps does, while another process takes the leader's place on
+// another host.
 TEST_F(HostGroupTest, ALeaderThatStandsStillIsReplacedOnAnotherHost) {
   Tasks tasks = start_training();
   Process& old = *tasks.trainers[kOnAHost];
@@ -165,7 +166,7 @@ TEST_F(HostGroupTest, ALeaderThatStandsStillIsReplacedOnAnotherHost) {
   expect_undisturbed(tasks);
 }
 
-// Of more than a megabyte a ps, which are otherwise sent while they are computed.
+// Gradients of more than a megabyte per ps, which are otherwise sent while they are computed.
 TEST_F(HostGroupTest, LargeGradientsAreAddedUpBeforeTheyAreSent) {
   const Words flags = {"--hidden_units=800", "--train_steps=40", "--print_weights_hash",
                        "--heartbeat_timeout=10"};

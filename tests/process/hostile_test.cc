@@ -1,9 +1,9 @@
-// Strangers on a ps's port while a run is under way: the run does not notice.
+// Unauthenticated peers on a ps's port during a run: the run is not affected.
 //
-// Each case holds the run open by freezing a worker, does its worst, and lets the worker go on: the
-// final weights must be those of an undisturbed run. An impostor that knows the addresses, and so
-// the cluster's hash, may take a worker's place for as long as there is no authentication: such
-// cases are in impostor_test.cc, on a ps without a run.
+// Each case freezes a worker to keep the run open, attacks, and lets the worker continue: the final
+// weights must be those of an undisturbed run. Without authentication, an impostor with the
+// addresses, and so the cluster's hash, may take a worker's place: such cases are in
+// impostor_test.cc, on a ps without a run.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Hostile : public ProcessTest {
     tasks_.trainers[1]->send(SIGSTOP);
   }
 
-  // The frozen worker goes on; all end well, with the right weights.
+  // The frozen worker continues; all tasks exit with 0 and the right weights.
   void TearDown() override {
     tasks_.trainers[1]->send(SIGCONT);
     EXPECT_TRUE(all_exit(tasks_.all(), kExitDone));
@@ -41,7 +41,7 @@ class Hostile : public ProcessTest {
     EXPECT_EQ(weights_hash_in(tasks_.chief()), weights_hash_in(undisturbed));
   }
 
-  // Sends the bytes and expects the ps to close; returns what it answered.
+  // Sends the bytes, expects the ps to close the connection, and returns its answer.
   Bytes answer_to(std::span<const std::byte> bytes) {
     const RawPeer peer(port());
     peer.write(bytes);
@@ -68,7 +68,7 @@ class Hostile : public ProcessTest {
             .purpose = net::ChannelPurpose::kStep,
             .incarnation = 77};
   }
-  // A HELLO in whose header byte `at` is changed; the checksum no longer fits.
+  // Returns a HELLO in which the header byte `at` is changed, so that the checksum does not match.
   [[nodiscard]] Bytes changed_hello(std::size_t at) const {
     Bytes bytes = hello_frame(hello());
     bytes[at] ^= std::byte{0xFF};
@@ -104,7 +104,7 @@ TEST_F(Hostile, RandomBytes) {
 TEST_F(Hostile, BytesAfterARightMagic) {
   Bytes bytes = bytes_of("DTF1");
   bytes.resize(net::kHeaderBytes, std::byte{0x55});
-  // Byte 4 is the version: the only one of these that deserves an answer.
+  // Byte 4 is the version: only this change gets an answer.
   expect_refused(bytes,
                  "speaks wire version " + std::to_string(net::kWireVersion) + " and no other");
 }
@@ -211,7 +211,7 @@ TEST_F(Hostile, TenThousandConnections) {
   EXPECT_TRUE(says(*tasks_.ps[0], "too many handshakes at once: dropped the oldest"));
 }
 
-// While they come and go, so do the run's own connections: a worker can still rejoin.
+// While connections come and go, so do the run's own: a worker can still rejoin.
 TEST_F(Hostile, ManyConnectionsWhileAWorkerComesBack) {
   tasks_.trainers[1]->send(SIGKILL);
   ASSERT_TRUE(killed(*tasks_.trainers[1], SIGKILL));

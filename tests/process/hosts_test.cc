@@ -1,5 +1,5 @@
-// Several hosts: network namespaces with addresses of their own, and processes that do not see each
-// other's, so that memory cannot be shared. The example of the README, and a driver with its
+// Several hosts: network namespaces with their own addresses, and processes that do not see those
+// of other hosts, so that memory cannot be shared. The README's example, and a driver with its
 // servers, with a secret; over links of 100 Mb/s without one.
 #include <iostream>
 
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 const Words kLists = {"--ps_hosts=ps0:2222,ps1:2222", "--worker_hosts=worker0:2222,worker1:2222"};
 const std::vector<std::string> kHosts = {"ps0", "ps1", "worker0", "worker1"};
-// Of the default model: a gradient is as large.
+// The bytes of the default model's parameters; a gradient has the same size.
 constexpr std::uint64_t kBytesOfParameters = 79'510 * 4;
 
 class Hosts : public ProcessTest {
@@ -27,7 +27,7 @@ class Hosts : public ProcessTest {
       test_support::skip_without_engine(why);
     }
   }
-  // Skips where the kernel shapes nothing.
+  // Skips the test if the kernel cannot limit the rate of a link.
   void shape_links() {
     for (const std::string& host : kHosts) {
       std::string why;
@@ -43,7 +43,7 @@ class Hosts : public ProcessTest {
                        network_->words_alone_on(host) + Words{disttf_binary()} + words,
                        words.front() + " on " + host);
   }
-  // On "worker1" worker 1, and so on.
+  // Starts worker 1 on "worker1", and so on.
   std::vector<Process*> start_tasks(const Words& more) {
     std::vector<Process*> tasks;
     for (const std::string& host : kHosts) {
@@ -53,7 +53,7 @@ class Hosts : public ProcessTest {
     }
     return tasks;
   }
-  // Every gradient has crossed the network.
+  // Expects that every gradient has crossed the network.
   void expect_bytes_on_the_wire(std::uint64_t steps) {
     for (const char* worker : {"worker0", "worker1"}) {
       EXPECT_GE(network_->sent_by(worker), steps * kBytesOfParameters) << worker;
@@ -102,7 +102,7 @@ TEST_F(Hosts, TrainOverLinksOf100MegabitsPerSecond) {
   }
 }
 
-// Nobody on the servers' side could look up the driver's name, or reach it.
+// The servers cannot resolve the driver's name or connect to it.
 TEST_F(Hosts, AreServersThatOneProcessDrives) {
   std::vector<Process*> servers;
   for (const std::string& host : kHosts) {

@@ -1,4 +1,4 @@
-// Places behind http, which are only read: a real server that knows no ranges, and one that does.
+// Read-only URLs over http: a real server without ranges, and one with ranges.
 #include <fstream>
 #include <string>
 
@@ -17,7 +17,7 @@ using testing::Not;
 
 constexpr const char* kPython = "/usr/bin/python3";
 
-// Before Python's own server, over a folder.
+// Uses Python's own server, over a folder.
 class HttpPlaceTest : public ProcessTest {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// A peer that lies to a ps, for the tests of what comes of that.
+// A peer that sends false messages to a ps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace disttf::test_process {
 
-// One ps, and one worker, which the test plays: the chief.
+// One ps, and one worker, the chief, which the test plays.
 class ImpostorFixture : public ProcessTest {
  protected:
   void SetUp() override {
@@ -27,7 +27,7 @@ class ImpostorFixture : public ProcessTest {
   }
   void TearDown() override { ps_->send(SIGKILL); }
 
-  // A step channel, or another, welcomed.
+  // Connects a step channel, or another, and expects a WELCOME.
   [[nodiscard]] RawPeer connect(net::ChannelPurpose purpose = net::ChannelPurpose::kStep) const {
     return connect_to(cluster_, purpose);
   }
@@ -45,7 +45,7 @@ class ImpostorFixture : public ProcessTest {
   [[nodiscard]] Bytes publish() const {
     return frame({.kind = net::FrameKind::kPublish}, bytes_of(roles::to_json(config_)));
   }
-  // Every parameter is 0.
+  // Starts the run with every parameter 0.
   void start_run() const { start_run(connect()); }
   void start_run(const RawPeer& chief) const { publish_and_restore(chief, config_, 0, 1); }
   void expect_parameters_unchanged() const {
@@ -55,7 +55,7 @@ class ImpostorFixture : public ProcessTest {
               net::FrameKind::kParameters);
     EXPECT_EQ(parameters, Bytes(size_ * sizeof(float)));
   }
-  // A gradient of the right size, full of ones.
+  // Returns a gradient of the right size, full of ones.
   [[nodiscard]] Bytes gradient_bytes() const {
     const std::vector<float> ones(size_, 1.0F);
     const auto bytes = std::as_bytes(std::span(ones));

@@ -1,5 +1,5 @@
-// A peer that lies about the memory that it would share: the ps maps nothing but what was offered
-// and handed over, and otherwise goes on with frames.
+// A peer that sends false offers of shared memory: the ps maps only memory that was offered and
+// handed over, and otherwise continues with frames.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ using net::FrameKind;
 class Impostor : public ImpostorFixture {
  protected:
   [[nodiscard]] std::uint64_t offered() const { return size_ * sizeof(float) + 1024; }
-  // Before anything is handed over.
+  // Expects that the offer is declined before any memory is handed over.
   static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
     std::error_code error;
     const auto rendezvous = net::Rendezvous::open(error);
@@ -37,11 +37,11 @@ class Impostor : public ImpostorFixture {
     EXPECT_TRUE(body.empty()) << "frames, then";
     EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
   }
-  // Where it says that it leaves requests.
+  // Returns the offset at which the peer writes requests.
   [[nodiscard]] std::uint64_t slot() const {
     return offered() / net::kHeaderBytes * net::kHeaderBytes - net::kHeaderSlotBytes;
   }
-  // A request in memory that is this, `times`, and a ring for it: the ps closes the connection.
+  // Writes this request into memory `times` times and sends a wake: the ps closes the connection.
   void expect_closed(const net::FrameHeader& header, std::size_t flip = 0, std::size_t times = 1) {
     std::error_code error;
     const auto memory = net::SharedMemory::create(offered(), error);
@@ -59,8 +59,8 @@ class Impostor : public ImpostorFixture {
     EXPECT_FALSE(timed_out) << "it is not closed";
     expect_parameters_unchanged();
   }
-  // What the ps answers when `descriptor` has been handed over to it, with its token or one beside
-  // it; -1: nothing has.
+  // Returns the ps's answer after `descriptor` was handed over, with its token plus `beside`;
+  // -1: none was.
   [[nodiscard]] Bytes share(const RawPeer& peer, int descriptor, std::uint64_t beside = 0) const {
     std::error_code error;
     const auto rendezvous = net::Rendezvous::open(error);
@@ -119,7 +119,7 @@ TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
 
 TEST_F(Impostor, HandsOverOtherMemoryThanItHasOffered) {
   start_run();
-  // It costs the one who offers it nothing: its pages are taken when somebody looks at them.
+  // The file costs the sender nothing: its pages are allocated on the first access.
   const data::FileDescriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(sparse.number(), off_t{1} << 30U), 0);
   ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);

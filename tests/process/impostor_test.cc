@@ -1,6 +1,6 @@
-// A peer that speaks the protocol and knows the cluster, but lies: on a ps without another run,
-// since without authentication it could take a real worker's place. Every lie is refused with a
-// sentence, the connection closed, and what the ps holds stays as it was.
+// A peer that follows the protocol and knows the cluster, but sends false data, to a ps without
+// another run, because without authentication it could take a real worker's place. Every false
+// message is rejected with a sentence, the connection is closed, and the ps's state is unchanged.
 #include "tests/process/impostor.h"
 
 #include <sys/resource.h>
@@ -32,7 +32,7 @@ using net::Job;
 
 class Impostor : public ImpostorFixture {
  protected:
-  // Of ones, which is the first and makes a step.
+  // Pushes a gradient of ones, which is the first and makes a step.
   [[nodiscard]] Bytes parameters_after_a_push() const {
     Bytes parameters;
     EXPECT_EQ(reply_to(connect(),
@@ -77,7 +77,7 @@ TEST_F(Impostor, PublishesAModelThatIsTooLarge) {
   expect_refused(connect(), publish(), "hidden_units");
 }
 
-// The ps takes none of it before it knows that there is enough.
+// The ps allocates none of the memory before it has checked that there is enough.
 TEST_F(Impostor, PublishesAModelForWhichThereIsNoMemory) {
   const rlimit limit{.rlim_cur = std::size_t{1} << 30U, .rlim_max = std::size_t{1} << 30U};
   ASSERT_EQ(prlimit(ps_->pid(), RLIMIT_AS, &limit, nullptr), 0);
@@ -92,7 +92,7 @@ TEST_F(Impostor, PublishesAModelForWhichThereIsNoMemory) {
   }
 }
 
-// Its shard is made on another thread; the ps goes on from there.
+// Another thread makes the shard; the ps then continues with the connection.
 TEST_F(Impostor, PublishesALargeModelAndIsAnswered) {
   config_.model.kind = math::ModelKind::kMlp;
   config_.model.hidden = {5'000};
@@ -174,7 +174,7 @@ TEST_F(Impostor, PushesForAFutureStep) {
   expect_parameters_unchanged();
 }
 
-// One value that is no number would make all parameters such in the step after the next.
+// One value that is not a number would spread to all parameters in the step after the next.
 TEST_F(Impostor, PushesValuesThatAreNoNumbers) {
   start_run();
   for (const float value :
@@ -350,7 +350,7 @@ TEST_F(Impostor, HonestPushIsApplied) {
   EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "or the other cases prove nothing";
 }
 
-// A worker would read beside its images.
+// A worker would read beyond its images.
 TEST_F(Impostor, PublishesAModelOfLargerImagesToAWorker) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   Process& ps = run_task(cluster, Job::kPs, 0);
@@ -369,7 +369,7 @@ TEST_F(Impostor, PublishesAModelOfLargerImagesToAWorker) {
   ps.send(SIGKILL);
 }
 
-// Only the chief may say these.
+// Only the chief may send these.
 class ImpostorOfAWorker : public ProcessTest {};
 
 TEST_F(ImpostorOfAWorker, PublishesOrShutsDown) {
@@ -392,7 +392,7 @@ TEST_F(ImpostorOfAWorker, PublishesOrShutsDown) {
   EXPECT_TRUE(exits(ps, kExitTerminated));
 }
 
-// Whoever comes while the ps still tells the others why is to find the next ps.
+// A client that connects while the ps still reports the failure must find the next ps.
 TEST_F(Impostor, FindsThePortClosedOnceTheRunHasFailed) {
   const RawPeer peer = connect();
   ps_->send(SIGINT);

@@ -15,7 +15,7 @@ class JsonLog : public ProcessTest {
   Process& launch(const Words& arguments) {
     return run("launch", Words{"launch", "--log_format=json"} + arguments);
   }
-  // The messages of `task`; fails where a line is none of a log.
+  // Returns the messages of `task`; fails on a line that is not a log line.
   static std::vector<std::string> messages_of(const std::string& task, const Process& job) {
     std::vector<std::string> messages;
     std::istringstream lines(job.standard_error());
@@ -64,7 +64,7 @@ TEST_F(JsonLog, SaysOfAWrongFlagWhatItIs) {
   EXPECT_THAT(messages_of("launch", job), Contains(HasSubstr("error: --train_steps: ")));
 }
 
-// Programs that know nothing of it.
+// Programs that do not support the JSON log.
 TEST_F(JsonLog, WrapsWhatACommandPrints) {
   Process& job = launch({"--ps=0", "--workers=1", "--", "/bin/sh", "-c",
                          "echo a result; echo 'no \"JSON\"' >&2; echo '{{\"a\": 1}}' >&2; "

@@ -1,12 +1,12 @@
-// Tasks that are killed, or frozen, in the last moments of a run, when some of them have their
-// result and others do not, or the chief is about to say that it is over. Every run ends with the
-// right result, by itself.
+// Tasks that are killed or frozen in the last moments of a run, when some of them have their result
+// and others do not, or the chief is about to announce the end. Every run ends on its own with the
+// right result.
 //
-//   DISTTF_LAST_MOMENT_RUNS   how many, default 10; `make last-moment` says 300
-//   DISTTF_LAST_MOMENT_SEED   of the first of them, default 1
+//   DISTTF_LAST_MOMENT_RUNS   number of runs, default 10; `make last-moment` sets 300
+//   DISTTF_LAST_MOMENT_SEED   the first seed, default 1
 //
-// Who dies, when, and in which mode is drawn from the run's number; it is in the name of the run
-// that a failure prints. When exactly the signal hits is up to the machine.
+// The run's number determines the victims, the moment and the mode; a failure prints it in the
+// run's name. The exact time of the signal depends on the machine.
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -18,8 +18,8 @@
 namespace disttf::test_process {
 namespace {
 
-constexpr int kSteps = 120;  // the moments below are near its end
-// For a run of 2 s whose tasks are started again a few times, on a busy machine.
+constexpr int kSteps = 120;  // the attacks below start near its end
+// For a run of 2 s whose tasks are restarted a few times, on a busy machine.
 constexpr seconds kRunHangs{60};
 
 struct Mode {
@@ -37,7 +37,7 @@ const std::vector<Mode>& modes() {
   return all;
 }
 
-// What is done to one run.
+// The disturbance of one run.
 struct Attack {
   const Mode* mode = nullptr;
   bool saves = false;
@@ -62,7 +62,7 @@ Attack draw(unsigned number) {
   attack.victims = tasks;
   attack.freezes_chief =
       below(3) == 0 && std::find(tasks.begin(), tasks.end(), "chief:0") == tasks.end();
-  // Asynchronous trainers do not see each of the steps, and one that comes late sees none.
+  // Asynchronous trainers do not see each step, and a late one sees none.
   const std::vector<std::string> moments = {R"(global step: 1(0[89]|[12]\d),)",
                                             R"(global step: 1(1[5-9]|2\d),)", "Training elapsed",
                                             "ps:0.*said goodbye", "ps:1.*said goodbye"};
@@ -123,7 +123,7 @@ class LastMoment : public ProcessTest {
     EXPECT_GE(count_of(launch.standard_output(), data_name() + " accuracy: "), 1U);
     if (attack.mode->same_bits) {
       EXPECT_EQ(weights_hash_in(launch), wanted_);
-      // Whoever printed a result printed this one: nobody has left with another.
+      // All printed results are this one: no task has exited with another.
       EXPECT_EQ(count_of(launch.report(), "Weights SHA-256: "),
                 count_of(launch.report(), "Weights SHA-256: " + wanted_));
     }

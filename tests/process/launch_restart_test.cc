@@ -1,4 +1,4 @@
-// `disttf launch` as the orchestrator of its tasks: what is started again, and what is not.
+// `disttf launch` as the supervisor of its tasks: which tasks it restarts.
 #include <algorithm>
 #include <csignal>
 #include <ostream>
@@ -18,10 +18,11 @@ class LaunchRestart : public ProcessTest {
     return run(name, Words{"launch"} + arguments + data_flags());
   }
 
-  // Sends a signal to the process of a task, "worker:1", that has been started so many times.
+  // Sends a signal to the process of a task, "worker:1", after `starts` starts.
   static ::testing::AssertionResult send(int signal, Process& job, const std::string& task,
                                          std::size_t starts = 1) {
-    // Its first line: from here on its command line is its own, not that of the fork's parent.
+    // Waits for its first line: from here on the command line is its own, not that of the forked
+    // parent.
     if (auto result = says_times(job, starts, "\\[" + task + "\\] .*Started server"); !result) {
       return result;
     }
@@ -56,7 +57,7 @@ TEST_P(LaunchRestartKilled, GivesTheBitsOfAnUndisturbedRun) {
   ASSERT_TRUE(says(job, "\\[worker:[01]\\] .*global step: 20,"));
   ASSERT_TRUE(send(SIGKILL, job, GetParam()));
   EXPECT_TRUE(says(job, restarted(GetParam(), "1 of 10")));
-  // The same address: no other task is told anything.
+  // The address is the same, so other tasks need no notification.
   EXPECT_TRUE(says_times(job, 2, "\\[" + GetParam() + "\\] .*Started server"));
   expect_undisturbed(job);
   const std::string address =
@@ -126,8 +127,8 @@ void PrintTo(const Signalled& signalled, std::ostream* out) { *out << signalled.
 class LaunchRestartStopped : public LaunchRestart,
                              public ::testing::WithParamInterface<Signalled> {};
 
-// By the third time the wait is at least 0.2 s. On a machine so busy that it is over before the
-// signal comes, the task is stopped like any other.
+// By the third time the delay is at least 0.2 s. If the machine is so busy that the delay ends
+// before the signal comes, the task is stopped like any other.
 TEST_P(LaunchRestartStopped, EndsAtOnceWhileATaskWaitsToBeStartedAgain) {
   Process& job = launch("launch", endless());
   for (const std::size_t starts : {1U, 2U, 3U}) {

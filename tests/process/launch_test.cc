@@ -12,7 +12,7 @@ class Launch : public ProcessTest {
   Process& launch(const Words& arguments) {
     return run("launch", Words{"launch"} + arguments + data_flags());
   }
-  // A launch whose tasks are known to train.
+  // Starts a launch and waits until its tasks train.
   Process& launch_endless(const Words& arguments = {}) {
     Process& job = launch(endless() + arguments);
     EXPECT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
@@ -49,7 +49,7 @@ TEST_F(Launch, ReachesTheAsynchronousAccuracy) {
   EXPECT_GE(accuracy_in(job), wanted(0.97, 0.965));
 }
 
-// What stands in for MNIST tells models apart as MNIST does, also where MNIST is there.
+// The built-in digits separate models as MNIST does; this also runs where MNIST is installed.
 TEST_F(Launch, TheBuiltInDigitsAreAboutAsHardAsMnist) {
   const auto accuracy = [this](const std::string& model) {
     Process& job = run(model, {"launch", "--model=" + model, "--dataset=digits", data_dir_flag()});
@@ -92,7 +92,7 @@ TEST_F(Launch, PassesAnInterruptOnAndEndsWith130) {
   job.send(SIGINT);
   EXPECT_TRUE(exits(job, kExitInterrupted));
   EXPECT_TRUE(wait_until_gone(children));
-  // A worker may hear of the signal from its ps before it gets its own.
+  // A worker may learn of the signal from its ps before it gets its own.
   for (const char* name : {"ps:0", "worker:0", "worker:1"}) {
     EXPECT_TRUE(says(job, "\\[" + std::string(name) + "\\] .* E .*stopped by SIGINT"));
   }
@@ -115,7 +115,7 @@ TEST_F(Launch, LeavesNoChildBehindWhenItIsKilled) {
   EXPECT_TRUE(wait_until_gone(children));
 }
 
-// Which child dies is one test each: the ps is the first that was started.
+// One test for each child that dies: the ps is started first.
 class LaunchChildKilled : public Launch, public ::testing::WithParamInterface<std::size_t> {};
 
 TEST_P(LaunchChildKilled, EndsWith138AndStopsTheOthersWhereNothingIsRestarted) {
@@ -142,7 +142,7 @@ TEST_F(Launch, EndsWithTheExitCodeOfTheChildThatFailed) {
                    "others"));
 }
 
-// A flag that no task would take is told once, before any is started.
+// An invalid flag for tasks is reported once, before any task starts.
 TEST_F(Launch, TellsAWrongFlagItself) {
   Process& job = run("launch", {"launch", "--data_url=gopher://127.0.0.1/"});
   EXPECT_TRUE(exits(job, kExitUsage));
@@ -173,7 +173,7 @@ TEST_F(Launch, ALossThatLeapsAndComesBackIsNoFailure) {
   EXPECT_GT(accuracy_in(job), 0.5);
 }
 
-// A softmax model at any rate is a perceptron at least: sure of all it says, and mostly right.
+// A softmax model at any rate is a perceptron at least: its outputs are saturated and mostly right.
 TEST_F(Launch, ALossFarAboveGuessingIsNoFailureWhereTheModelIsMostlyRight) {
   Process& job =
       launch({"--model=softmax", "--optimizer=sgd", "--learning_rate=1e6", "--train_steps=300"});
@@ -182,7 +182,7 @@ TEST_F(Launch, ALossFarAboveGuessingIsNoFailureWhereTheModelIsMostlyRight) {
   EXPECT_GT(accuracy_in(job), 0.5);
 }
 
-// Too few steps at too low a rate: there is a result, and a word on what it is worth.
+// Too few steps at too low a rate: there is a result, and a warning about its quality.
 TEST_F(Launch, WarnsOfAModelThatHasLearntNextToNothing) {
   Process& job = launch({"--learning_rate=1e-9", "--train_steps=2"});
   EXPECT_TRUE(exits(job, kExitDone));

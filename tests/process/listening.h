@@ -5,7 +5,7 @@
 
 namespace disttf::test_process {
 
-// False: nobody listens on that port of 127.0.0.1 within kPatience.
+// Returns false if no process listens on that port of 127.0.0.1 within kPatience.
 [[nodiscard]] bool wait_until_listening(std::uint16_t port);
 
 }  // namespace disttf::test_process

@@ -1,5 +1,5 @@
-// A task that may have little memory (ulimit -v), from less than it can start its threads with to
-// more than a small run needs: it ends by itself, with 0 or with a documented code and a sentence.
+// A task with a memory limit (ulimit -v), from less than it needs to start its threads to more than
+// a small run needs: it ends on its own, with 0 or with a documented code and a message.
 #include <algorithm>
 
 #include "tests/process/process_test.h"
@@ -9,7 +9,7 @@ namespace {
 
 using net::Job;
 
-// The kernel may be unable to run the program at all in less.
+// With less, the kernel may not be able to run the program at all.
 constexpr std::size_t kLeastMib = 16;
 constexpr std::size_t kMostMib = 160;
 constexpr std::size_t kStepMib = 8;
@@ -18,7 +18,7 @@ const Words kSmall = {"--train_steps=3", "--start_timeout=3", "--peer_timeout=3"
 
 class LittleMemory : public ProcessTest, public ::testing::WithParamInterface<net::TaskId> {
  protected:
-  // disttf, as a shell starts it that has lowered the limit. One that crashes leaves no core.
+  // disttf, started by a shell that has lowered the limit. A crash leaves no core file.
   static ProcessOptions limited(std::size_t mib, const Words& arguments,
                                 const std::filesystem::path& directory) {
     const Words shell = {"-c", "ulimit -c 0 && ulimit -v \"$0\" && exec \"$@\"",

@@ -1,5 +1,5 @@
-// Tasks that die or freeze in the middle of a run: the others end in bounded time, with 138 and a
-// sentence that names who was lost.
+// Tasks that die or freeze in the middle of a run: the others exit in bounded time, with 138 and a
+// sentence that names the lost task.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -11,7 +11,7 @@ using net::Job;
 
 class LostPeers : public ProcessTest {
  protected:
-  // All tasks of an endless run, each known to train.
+  // Starts all tasks of an endless run, and waits until each trains.
   Tasks run_endless(const ClusterOnLoopback& cluster, const Words& more = {}) {
     Tasks tasks = run_cluster(cluster, endless() + impatient() + more);
     for (Process* trainer : tasks.trainers) {
@@ -25,7 +25,7 @@ class LostPeers : public ProcessTest {
            cluster_.address(job, index) + "\\)";
   }
 
-  // What impatient() allows: the trainers give a ps up, then the other ps the chief.
+  // The bound with impatient(): the trainers time out on a ps, then the other ps on the chief.
   static constexpr seconds kPsGivenUp{1 + 1};
   static constexpr seconds kTrainerGivenUp{1};
 

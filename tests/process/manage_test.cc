@@ -1,5 +1,5 @@
-// A launch that is managed while it runs: status, endpoints, logs, pods and update, as programs,
-// and what strangers do to its control address.
+// Managing a running launch: status, endpoints, logs, pods and update, as programs, and attacks of
+// unauthenticated peers on its control address.
 #include <sys/stat.h>
 
 #include <asio/connect.hpp>
@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 const Words kRun = {"--train_steps=150", "--workers=2", "--print_weights_hash"};
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1"};
 
-// What is read from a connection after `text` was written to it, up to its end.
+// Writes `text` to a connection and reads until its end.
 template <class Socket>
 std::string answer_to(Socket& socket, const std::string& text) {
   std::error_code error;
@@ -38,7 +38,7 @@ std::string answer_to(Socket& socket, const std::string& text) {
   return answer;
 }
 
-// What a browser hears that opens http://127.0.0.1:PORT/...
+// Returns the response to a browser that opens http://127.0.0.1:PORT/...
 std::string opened(const std::string& link) {
   const std::string host = captured(link, "http://([^/]+)/");
   asio::io_context context;
@@ -54,21 +54,21 @@ class Manage : public ProcessTest {
   Process& launch(const Words& arguments) {
     return run("launch", Words{"launch"} + arguments + data_flags(), where_);
   }
-  // One that all workers are known to train in.
+  // Starts a launch and waits until all workers train.
   Process& launch_slowly(const Words& arguments = {}) {
     Process& job = launch(kRun + kSlowly + arguments);
     EXPECT_TRUE(says(job, "\\[worker:1\\] .*training step 10 done"));
     return job;
   }
   Process& tell(const Words& words) { return run(words.front(), words, where_); }
-  // What a command prints; it must end with 0.
+  // Returns a command's output; the command must exit with 0.
   std::string told(const Words& words) {
     Process& command = tell(words);
     EXPECT_TRUE(exits(command, kExitDone));
     return command.standard_output();
   }
   Json status() { return Json::parse(told({"status", "--json"})); }
-  // The answer where `code` is the end.
+  // Expects exit code `code` and the message.
   void expect_refusal(const Words& words, int code, const std::string& sentence) {
     Process& command = tell(words);
     EXPECT_TRUE(exits(command, code));
@@ -137,8 +137,8 @@ TEST_F(Manage, WhoChangesSomethingIsInTheLog) {
                             ": 20"));
 }
 
-// Each task becomes a program that asks the control socket of its launch: itself, and once more as
-// a process whose parent has ended.
+// Each task becomes a program that connects to the control socket of its launch: directly, and once
+// more as a process whose parent has ended.
 TEST_F(Manage, TasksAndWhatTheyHaveStartedAreRefused) {
   const std::string ask = disttf_binary() + " pods restart ps-0";
   const std::string script = file("asks", "#!/bin/sh\n(" + ask + " &)\n" + ask + "\nsleep 60\n");
@@ -188,7 +188,7 @@ TEST_F(Manage, AFollowerLearnsThatTheLaunchWasKilled) {
   EXPECT_TRUE(says(follower, "the launch at .* does not answer any more"));
 }
 
-// "restart worker-1", and which task is then another process.
+// "restart worker-1", and the task that is then a new process.
 class ManagePods : public Manage, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(ManagePods, ComeBackAndTheRunHasTheBitsOfAnUndisturbedOne) {
@@ -246,7 +246,7 @@ TEST_F(Manage, OtherwiseAllStartAgainFromTheCheckpoint) {
   EXPECT_TRUE(says(job, "\\[worker:2\\] .*accuracy: 0."));
 }
 
-// An options file with these flags besides those of the run.
+// An options file with these flags, in addition to those of the run.
 std::string options_with(const std::string& flags, const std::string& memory) {
   return R"({"service": {"job_context": "{\"train_steps\": 400, \"debug_delay_ms\": 20, )"
          R"(\"print_weights_hash\": true, )" +

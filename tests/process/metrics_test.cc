@@ -1,4 +1,4 @@
-// What a run tells of its evaluations: --metrics_file, --print_classes.
+// Output of a run's evaluations: --metrics_file, --print_classes.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,5 +1,5 @@
-// Tasks that have been told different things: who is wrong learns it in a sentence, with the
-// documented exit code, and so do those who wait for it.
+// Tasks with contradicting settings: the task with the wrong one prints a sentence and exits with
+// the documented code, and so do the tasks that wait for it.
 #include <sys/socket.h>
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace {
 
 using net::Job;
 
-// For a task that waits in vain: the one that it refuses has to come within that time.
+// For a task that must time out: the task that it refuses has to connect within that time.
 const char* const kWaitsInVain = "--start_timeout=15";
 
 class Mismatch : public ProcessTest {
  protected:
-  // A task with lists of its own making.
+  // Starts a task with its own lists.
   Process& run_with(Job job, std::size_t index, const std::string& ps_hosts,
                     const std::string& worker_hosts) {
     const std::string name(net::job_name(job));
@@ -63,11 +63,12 @@ TEST_F(Mismatch, PsPortThatIsTaken) {
                            ": Address already in use"));
 }
 
-// As a killed task holds its port for a moment in which an engine has started the next.
+// The port of a killed task may be in use for a moment after an engine has started the next
+// process.
 class PortInUse : public ProcessTest {
  protected:
-  // A program that is told to use a port which somebody listens on, and then nobody. It has no
-  // other way to say what it says then.
+  // Runs a program on a port on which another process listens, and then frees the port. The
+  // program's message `then` is the only sign that it has the port.
   void expect_patience(const std::string& flag, const Words& words, const std::string& then) {
     std::optional<ReservedPort> taken(std::in_place);
     ASSERT_EQ(listen(taken->socket(), 1), 0);
@@ -98,7 +99,7 @@ TEST_F(PortInUse, OfAServiceIsWaitedFor) {
   expect_patience("port", {"serve", "run"}, "http://");
 }
 
-// What is told to end while it waits ends as if it were told later.
+// A task that is asked to exit while it waits exits like later.
 TEST_F(PortInUse, WhoIsToldToEndMeanwhileEnds) {
   const ReservedPort taken;
   ASSERT_EQ(listen(taken.socket(), 1), 0);
@@ -155,7 +156,7 @@ TEST_F(Mismatch, WorkerWithOtherDataThanTheChiefs) {
   EXPECT_TRUE(all_exit({&ps, &chief}, kExitLostPeers));
 }
 
-// With --dataset auto a worker can have what the chief fell back to.
+// With --dataset auto a worker can use the data set that the chief fell back to.
 TEST_F(Mismatch, WorkerWithMnistFollowsAChiefOnDigits) {
   if (!has_mnist()) {
     GTEST_SKIP() << "needs the real MNIST in " << mnist_directory();
@@ -170,7 +171,7 @@ TEST_F(Mismatch, WorkerWithMnistFollowsAChiefOnDigits) {
   EXPECT_TRUE(says(worker, "^Digits accuracy: "));
 }
 
-// At this rate the first update already leaves weights whose products no float holds.
+// At this rate the first update already gives weights whose products exceed any float.
 TEST_F(Mismatch, TrainingThatDivergesEndsEveryTask) {
   const Words flags = {"--model=softmax", "--optimizer=sgd", "--learning_rate=3e38",
                        "--worker_timeout=1", "--peer_timeout=1"};
@@ -180,8 +181,8 @@ TEST_F(Mismatch, TrainingThatDivergesEndsEveryTask) {
   EXPECT_TRUE(says(tasks.chief(), "the loss became .* at step [0-9]+: training has diverged"));
 }
 
-// No loss on the way is infinite: every hidden unit falls silent, and what is left is sure of one
-// class. All steps are made, so the ps ends as after any run.
+// No intermediate loss is infinite: every hidden unit becomes inactive, and the model always
+// predicts one class. All steps are made, so the ps exits as after any run.
 TEST_F(Mismatch, TrainingThatDivergesToFiniteWeightsHasNoResult) {
   const Tasks tasks = run_cluster(
       cluster_, {"--optimizer=sgd", "--learning_rate=1000", "--learning_rate_decay=none",

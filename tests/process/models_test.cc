@@ -1,5 +1,5 @@
-// Convolutions, pooling, batch norm, dropout and augmentation in a run: the final weights are a
-// function of the configuration alone there, too.
+// Convolutions, pooling, batch norm, dropout and augmentation in a run: the final weights depend on
+// the configuration alone.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ class Models : public ProcessTest {
     EXPECT_TRUE(exits(job, kExitDone));
     return weights_hash_in(job);
   }
-  // Three trainers on one ps: what every other way must come to.
+  // Three trainers on one ps: the reference for all other configurations.
   std::string undisturbed() {
     const std::string hash = hash_of_launch({"--workers=3"});
     EXPECT_EQ(hash.size(), 64U);
@@ -48,7 +48,7 @@ TEST_F(Models, HaveTheSameBitsWithVectorsOfAnotherLength) {
             hash_of_launch({"--workers=3", "--isa=avx512"}));
 }
 
-// What dropout draws belongs to the micro-batch, not to who computes it.
+// Dropout's random numbers depend on the micro-batch, not on the trainer that computes it.
 TEST_F(Models, HaveTheSameBitsWhoeverComputesAMicroBatch) {
   EXPECT_EQ(hash_of_launch({"--workers=2", "--micro_batches=3", "--min_workers=1"}), undisturbed());
 }
@@ -73,7 +73,7 @@ TEST_F(Models, HaveTheSameBitsAfterGoingOnOnAnotherNumberOfPs) {
   EXPECT_EQ(hash_of_launch(saved + Words{"--ps=5"}), undisturbed());
 }
 
-// The file is the chief's alone: the other worker has the layers from the ps.
+// Only the chief has the file; the other worker gets the layers from the ps.
 TEST_F(Models, OfAFileAreTrainedByWorkersThatHaveNoFile) {
   const std::filesystem::path file = scratch() / "small.toml";
   std::ofstream(file) << "[[layer]]\ntype = 'conv2d'\nchannels = 4\nkernel = 3\nstride = 2\n"

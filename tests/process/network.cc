@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kPrefix = "disttf-";
-const fs::path kSpaces = "/run/netns";     // where `ip netns` keeps its names
-const fs::path kSpacesEtc = "/etc/netns";  // and what it lays over /etc
+const fs::path kSpaces = "/run/netns";     // the names of `ip netns`
+const fs::path kSpacesEtc = "/etc/netns";  // files that `ip netns exec` mounts over /etc
 
 fs::path find_ip() {
   for (const char* place : {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"}) {
@@ -31,7 +31,7 @@ fs::path find_ip() {
   return {};
 }
 
-// Removes the namespaces whose process (the number in the name) has gone.
+// Removes the namespaces whose process (the number in the name) has ended.
 void remove_spaces_of_the_dead(const fs::path& ip) {
   std::error_code error;
   std::vector<std::string> left;
@@ -130,7 +130,7 @@ std::string Network::printed_by_ip(const std::vector<std::string>& words) const 
   return process.standard_output();
 }
 
-// In place: a file that replaced it would not be seen where the old one is mounted already.
+// Writes in place: a new file would not be visible where the old one is already mounted.
 void Network::write_hosts() const {
   std::string text = "127.0.0.1 localhost\n";
   for (const auto& [name, host] : names_) {
@@ -232,7 +232,7 @@ void Network::drop_none(const std::string& host) {
   ip({"-n", space_of("switch"), "link", "set", host, "master", "bridge"});
 }
 
-// Frames to a hardware address that nobody has.
+// Sends frames to a hardware address that no host has.
 void Network::drop_way(const std::string& from, const std::string& to) {
   ip({"-n", space_of(from), "neighbor", "replace", hosts_.at(to).address, "lladdr",
       "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent"});

@@ -1,6 +1,6 @@
-// Real faults of a real network, between hosts that are network namespaces: cables that are pulled,
-// switches that drop, machines that come back elsewhere. Where the network is mended, the run ends
-// with the bits of an undisturbed one; where it is not, every task ends in bounded time.
+// Real network faults between hosts that are network namespaces: pulled links, switches that drop
+// frames, machines that come back elsewhere. If the network recovers, the run's result is
+// bit-identical to an undisturbed one; otherwise, every task exits in bounded time.
 #include "tests/process/network.h"
 
 #include <csignal>
@@ -18,10 +18,10 @@ using net::Job;
 
 const Words kRun = {"--train_steps=150", "--print_weights_hash", "--heartbeat_timeout=3",
                     "--transport=tcp"};
-// Slow enough that something can be done to it in the middle.
+// Slow enough that the test can disturb the run before it ends.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 const Words kGivesUpSoon = {"--peer_timeout=2", "--worker_timeout=2"};
-// What `kGivesUpSoon` allows for is over after a third of this.
+// The timeouts of `kGivesUpSoon` expire after a third of this.
 constexpr seconds kGivenUp{30};
 
 std::size_t threads_of(const Process& process) {
@@ -58,7 +58,7 @@ class NetworkTest : public ProcessTest {
     return start(job, index, more, host_of(job, index));
   }
 
-  // A task on each host but the spare one.
+  // Starts a task on each host but the spare one.
   Tasks start_all(const Words& more) {
     Tasks tasks;
     tasks.ps = {&start(Job::kPs, 0, more), &start(Job::kPs, 1, more)};
@@ -66,7 +66,7 @@ class NetworkTest : public ProcessTest {
                       &start(Job::kWorker, 1, more)};
     return tasks;
   }
-  // And all of them train.
+  // Starts all tasks and waits until they train.
   Tasks start_training(const Words& more) {
     Tasks tasks = start_all(kRun + kSlowly + more);
     for (Process* trainer : tasks.trainers) {
@@ -137,7 +137,7 @@ TEST_F(NetworkTest, CableOfAWorkerPulledForGood) {
   expect_given_up(tasks.all());
 }
 
-// No reset, no end of file: the other side of a connection has gone, and nothing tells.
+// No reset, no end of file: the peer of a connection is gone without a notification.
 TEST_F(NetworkTest, WorkerDiesBehindASwitchThatDrops) {
   Tasks tasks = start_training({});
   network_->drop_all("worker1");
@@ -192,7 +192,8 @@ TEST_F(NetworkTest, PsComesBackAtAnotherAddressAndTheOldOneWakesUp) {
   EXPECT_TRUE(says(old, "was replaced while it was silent: the run is in generation 2"));
 }
 
-// The chief reaches both hosts of range 0, and the worker only the one that is not its primary.
+// The chief can connect to both hosts of range 0, the worker only to the one that is not its
+// primary.
 TEST_F(NetworkTest, PsThatOneWorkerDoesNotReachIsReplacedByItsCopy) {
   const Tasks tasks =
       start_training({"--ps_replicas=2", "--peer_timeout=30", "--worker_timeout=30"});
@@ -205,7 +206,7 @@ TEST_F(NetworkTest, PsThatOneWorkerDoesNotReachIsReplacedByItsCopy) {
   expect_undisturbed(tasks);
 }
 
-// Neither host of a range is in reach of both workers: nothing helps, and the run ends.
+// Neither host of a range can be reached by both workers, so the run must end.
 TEST_F(NetworkTest, WorkersThatReachDifferentCopiesEndTheRun) {
   const Tasks tasks = start_training({"--ps_replicas=2", "--peer_timeout=8", "--worker_timeout=8"});
   for (const char* range : {"0", "1"}) {
@@ -217,16 +218,16 @@ TEST_F(NetworkTest, WorkersThatReachDifferentCopiesEndTheRun) {
   EXPECT_LE(count_of(tasks.chief().standard_error(), "a trainer does not reach"), 2U);
 }
 
-// A ps is lost, and what its name means cannot be found out: each lookup lasts for seconds. The ps
-// that is left, which looks for it all the time, serves everybody meanwhile, with few threads, and
-// ends without waiting for any.
+// A ps is lost, and its name cannot be resolved: each lookup takes seconds. The remaining ps, which
+// tries to connect to it all the time, meanwhile serves all trainers, with few threads, and exits
+// without waiting for a lookup.
 TEST_F(NetworkTest, LookupsThatHangHoldUpNobody) {
   const Tasks tasks = start_all(
       {"--train_steps=1000000000", "--log_every=100", "--ps_replicas=2", "--transport=tcp"});
   for (const char* range : {"0", "1"}) {
     ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
   }
-  // Who has not yet been connected to the ps that is lost does not find it back.
+  // A trainer that is not yet connected to the lost ps cannot find it again.
   for (Process* trainer : tasks.trainers) {
     ASSERT_TRUE(says(*trainer, "global step: "));
   }

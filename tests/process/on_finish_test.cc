@@ -1,4 +1,4 @@
-// --on_finish idle: tasks of engines that start again whatever ends.
+// --on_finish idle: for engines that restart every task that ends.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -13,7 +13,7 @@ const char* const kStays = "the run is over; staying until SIGTERM or SIGINT";
 
 class OnFinish : public ProcessTest {
  protected:
-  // A run whose tasks have all said that they stay.
+  // Starts a run and waits until all tasks have finished and stay.
   Tasks finished(const ClusterOnLoopback& cluster) {
     const Tasks tasks = run_cluster(cluster, kIdle);
     for (Process* task : tasks.all()) {
@@ -45,7 +45,7 @@ TEST_F(OnFinish, AndOnSigint) {
   EXPECT_TRUE(all_exit_in(tasks.all(), kExitDone, kSoon));
 }
 
-// As an engine does that moves a task to another machine.
+// Like an engine that moves a task to another machine.
 TEST_F(OnFinish, ATrainerThatIsStartedAgainLearnsThatTheRunIsOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Tasks tasks = finished(cluster);

@@ -1,5 +1,5 @@
-// What tests of the real binary before a real server of a store share: the server, and commands
-// that know of it.
+// Shared by tests of the real binary with a real store: the server, and commands with its
+// configuration.
 #pragma once
 
 #include <csignal>
@@ -21,10 +21,10 @@ namespace disttf::test_process {
 
 class OnAnyStore : public ProcessTest {
  protected:
-  // What tells of the server.
+  // The environment variables that configure the server's address.
   [[nodiscard]] virtual Variables server_variables() const = 0;
 
-  // `more`: variables beside, or in the place of, those that tell of the server.
+  // `more`: variables that are added to those of the server, or replace them.
   Process& disttf(const Words& words, const Variables& more = {}) {
     Variables variables = server_variables();
     for (const auto& [name, value] : more) variables[name] = value;
@@ -35,19 +35,19 @@ class OnAnyStore : public ProcessTest {
     EXPECT_TRUE(exits(process, kExitDone));
     return process;
   }
-  // What it says when it fails.
+  // Returns the command's error message.
   std::string refusal(const Words& words, int exit_code, const Variables& more = {}) {
     Process& process = disttf(words, more);
     EXPECT_TRUE(exits(process, exit_code));
     return process.standard_error();
   }
-  // A launch that lasts, and saves there.
+  // A long launch that saves there.
   static Words lasting_run(int save_steps, const std::string& train_dir) {
     return Words{"launch", "--workers=1", "--save_steps=" + std::to_string(save_steps),
                  "--train_dir=" + train_dir} +
            endless() + data_flags();
   }
-  // Once a launch has saved so often: it and its tasks, at whatever they are doing.
+  // After a launch has saved `saved` times: kills it and all its tasks at once.
   void kill_all_of(Process& job, std::size_t saved) {
     ASSERT_TRUE(says_times(job, saved, "Saved checkpoint at global step [1-9]"));
     const std::vector<pid_t> tasks = children_of(job.pid());
@@ -56,7 +56,7 @@ class OnAnyStore : public ProcessTest {
     ASSERT_TRUE(wait_until_gone(tasks));
     ASSERT_TRUE(killed(job, SIGKILL));
   }
-  // Files in scratch().
+  // Writes a file in scratch() and returns its path.
   std::string write(const std::string& name, std::size_t bytes) {
     std::string text(bytes, '\0');
     for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + i / 1000);
@@ -69,7 +69,7 @@ class OnAnyStore : public ProcessTest {
   }
 };
 
-// `Server`: S3Server, GcsServer or HdfsServer, or one that is used like them.
+// `Server`: S3Server, GcsServer or HdfsServer, or a class with the same interface.
 template <typename Server>
 class OnStore : public OnAnyStore {
  protected:
@@ -98,7 +98,7 @@ class OnBucket : public OnAnyStore, public testing::WithParamInterface<BucketKin
     server_ = GetParam().start(scratch() / "server");
   }
   [[nodiscard]] Variables server_variables() const override { return server_->variables(); }
-  // "s3://bucket/run".
+  // Returns "s3://bucket/run".
   [[nodiscard]] std::string at(const std::string& key) const {
     return server_->place() + "/" + key;
   }

@@ -1,6 +1,6 @@
-// A chief that returns with another configuration when all ps of the run were lost with it: the
-// weights are those of the configuration that it comes with, or the task that cannot train with it
-// ends with a sentence. And one that is refused: the right one is not refused after it.
+// A chief that returns with another configuration after all ps of the run were lost with it: the
+// weights are those of the new configuration, or a task that cannot train with it exits with a
+// sentence. And after a rejected configuration, the right one is accepted.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -20,7 +20,7 @@ class OtherConfiguration : public ProcessTest {
     process.send(SIGKILL);
     ASSERT_TRUE(killed(process, SIGKILL));
   }
-  // Kills the chief and the ps, and starts them again once they are gone, the chief with `more`.
+  // Kills the chief and the ps, and restarts them once they are gone, the chief with `more`.
   void begin_anew(const ClusterOnLoopback& cluster, Tasks& tasks, const Words& more) {
     ASSERT_TRUE(says(*tasks.trainers[1], "global step: 20,"));
     for (Process* each : tasks.ps) {
@@ -47,7 +47,7 @@ TEST_F(OtherConfiguration, AWorkerThatLivesOnTrainsWithTheOneThatTheNextChiefPub
   expect_weights_of_launch(tasks.trainers, Words{"--ps=2", "--workers=2"} + kRun + other);
 }
 
-// Its own flags name the model of the run before.
+// The worker's own flags name the model of the previous run.
 TEST_F(OtherConfiguration, AWorkerThatLivesOnTakesAnotherModelToo) {
   Tasks tasks = run_cluster(cluster_, kRun + kSlowly + impatient());
   const Words other = {"--train_steps=120", "--print_weights_hash", "--model=mlp"};

@@ -1,5 +1,5 @@
-// A user's own table trains as MNIST does: in several processes, with the same bits, and with one
-// sentence where it cannot.
+// A user's own table trains like MNIST: in several processes, bit-identical, and with one sentence
+// where it cannot.
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -15,13 +15,13 @@ namespace {
 
 class OwnTable : public ProcessTest {
  protected:
-  // Points on a plane in three heaps, which a line does not separate from each other.
+  // Writes points on a plane in three clusters that are not linearly separable.
   std::string put(const std::string& name, std::size_t rows) {
     const std::string path = (scratch() / name).string();
     std::ofstream file(path);
     file << "x,y,heap\n";
     for (std::size_t row = 0; row < rows; ++row) {
-      // A walk around a circle whose turns do not repeat.
+      // Walks around a circle by an angle that does not repeat.
       const double angle = 2.399963 * static_cast<double>(row);
       const std::size_t heap = row % 3;
       const double radius = static_cast<double>(heap) * 10 + 0.5;
@@ -67,7 +67,7 @@ TEST_F(OwnTable, HasTheSameBitsForAnyNumberOfPs) {
   }
 }
 
-// z = 3 x - y + 100, of which a model that only guesses is 25 away on average.
+// z = 3 x - y + 100; a model that only guesses has a mean error of 25.
 TEST_F(OwnTable, WithNumbersForLabelsTrainsToComeNear) {
   const std::string path = (scratch() / "plane.csv").string();
   std::ofstream file(path);
@@ -95,7 +95,7 @@ TEST_F(OwnTable, WithNumbersForLabelsTrainsToComeNear) {
   }
 }
 
-// Heaps on the corners of a square, those on a diagonal of one class.
+// Clusters on the corners of a square; those on a diagonal are one class.
 TEST_F(OwnTable, MayBeSparseText) {
   std::filesystem::create_directory(scratch() / "corners");
   for (const char* const name : {"corners/train.svm", "corners/test.svm"}) {
@@ -122,7 +122,7 @@ TEST_F(OwnTable, MayBeSparseText) {
               testing::HasSubstr("corners: 400 rows of 5 numbers, 2 classes in column label\n"));
 }
 
-// An image of which one quarter is lit, and that is its class, under some noise.
+// An image in which one quarter is lit, under some noise; the quarter is its class.
 std::vector<std::uint8_t> quarter_lit(int quarter, int number, int channels) {
   std::vector<std::uint8_t> pixels;
   for (int y = 0; y < 8; ++y) {
@@ -194,7 +194,7 @@ TEST_F(OwnTable, MayBeAFolderOfImages) {
   EXPECT_THAT(json.standard_output(), testing::HasSubstr("\"name\": \"south east\""));
 }
 
-// The name of a table is no data set's.
+// The name of a table does not select a data set.
 TEST_F(OwnTable, MayBeCalledAsTheBuiltInDigitsAre) {
   Process& job = run("launch", Words{"launch", "--workers=2"} + flags(put("Digits.csv", 200)));
   ASSERT_TRUE(exits(job, kExitDone));
@@ -216,8 +216,8 @@ TEST_F(OwnTable, WithClassesInAnyBytesHasItsMetrics) {
   EXPECT_TRUE(says(job, "cities accuracy: "));
 }
 
-// As pandas writes a frame without names, in Latin-1, behind a byte order mark: what is found is
-// logged once for the run, and the model can be asked about the very file.
+// A table like one that pandas writes without column names, in Latin-1, after a byte order mark.
+// The findings are logged once for the run, and `predict` accepts the same file.
 TEST_F(OwnTable, IsReadByPredictAsTrainingHasReadIt) {
   const std::string path = (scratch() / "frame.csv").string();
   std::ofstream file(path);

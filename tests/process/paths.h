@@ -1,5 +1,5 @@
-// Where things lie that the process ring needs. Compiled into paths.cc alone, so that all other
-// sources are compiled alike in every checkout, and ccache knows them there.
+// Paths that the process tests need. Compiled into paths.cc alone, so that all other sources
+// compile identically in every checkout, and ccache finds them.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace disttf::test_process {
 
-// The file under test.
+// Returns the path of the executable under test.
 [[nodiscard]] const std::string& disttf_binary();
-// The program that serves the data set's files with bad manners.
+// Returns the path of test_mirror, which serves the data set's files with faults.
 [[nodiscard]] const std::string& mirror_binary();
-// The root of the source tree.
+// Returns the root of the source tree.
 [[nodiscard]] const std::filesystem::path& source_directory();
-// A folder in the build tree for data sets, shared by all tests.
+// Returns a folder in the build tree for data sets, shared by all tests.
 [[nodiscard]] const std::filesystem::path& test_data_directory();
 
 }  // namespace disttf::test_process

@@ -1,4 +1,4 @@
-// Nobody reads the log: `disttf ... 2>&1 | less`, Ctrl-S. The run goes on and ends.
+// The log is not read: `disttf ... 2>&1 | less`, Ctrl-S. The run continues and ends.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -17,7 +17,7 @@
 namespace disttf::test_process {
 namespace {
 
-// A line of each step and trainer: 64 KiB, what a pipe holds, many times over.
+// One line for each step and trainer: many times 64 KiB, the size of a pipe.
 const Words kTalkative = {"--train_steps=5000", "--log_every=1", "--dataset=digits",
                           "--batch_size=10", "--hidden_units=16"};
 
@@ -25,7 +25,7 @@ std::string quoted(const std::string& word) { return "'" + word + "'"; }
 
 class PausedReader : public ProcessTest {
  protected:
-  // disttf with its standard error in `log`, its results in a file.
+  // Runs disttf with its standard error in `log`, its results in a file.
   Process& run_into(int log, const Words& arguments) {
     std::string line = "exec " + quoted(disttf_binary());
     for (const std::string& word : arguments) {
@@ -40,7 +40,7 @@ class PausedReader : public ProcessTest {
     std::ifstream file(result_path());
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Of a descriptor that nobody writes to any more.
+  // Reads a descriptor that has no more writers.
   static std::string text_in(int fd) {
     std::string text;
     std::array<char, 4096> buffer{};
@@ -71,11 +71,11 @@ TEST_F(PausedReader, DoesNotStopATaskThatIsStartedAlone) {
   EXPECT_THAT(results(), ::testing::HasSubstr("Digits accuracy: 0."));
 }
 
-// What the reader finds when it goes on: whole lines, and how many are not there.
+// After the pause the reader finds complete lines, and the number of dropped ones.
 TEST_F(PausedReader, IsToldHowManyLinesItHasMissed) {
   Process& job = run_into(pipe_.write_end.number(),
                           Words{"launch", "--workers=1"} + kTalkative + Words{"--eval_every=4999"});
-  // Lines that the end is waited for are read from here on.
+  // From here on the log is read, because the end waits for lines.
   std::string text;
   while (job.wait(milliseconds(0)).timed_out) {
     std::ifstream file(result_path());
@@ -88,7 +88,7 @@ TEST_F(PausedReader, IsToldHowManyLinesItHasMissed) {
   text += text_in(pipe_.read_end.number());
   const std::string missed = captured(text, "([0-9]+) lines of the log were left out here");
   ASSERT_FALSE(missed.empty());
-  // None of them is torn, and those that are there and those that are not are all.
+  // No line is torn, and the present and the dropped lines add up to all.
   const std::regex step("training step [0-9]+ done \\(global step: [0-9]+, loss: [0-9.]+\\)\n");
   const auto steps = std::distance(std::sregex_iterator(text.begin(), text.end(), step), {});
   EXPECT_EQ(count_of(text, "training step"), static_cast<std::size_t>(steps));
@@ -107,7 +107,7 @@ TEST_F(PausedReader, OnATerminalMayStopIt) {
   EXPECT_THAT(results(), ::testing::HasSubstr("Digits accuracy: 0."));
 }
 
-// Results are kept until somebody takes them, all of them and in their order.
+// Results are kept until a reader takes them, all of them and in order.
 TEST_F(PausedReader, OfResultsIsWaitedForAtTheEnd) {
   const std::filesystem::path fifo = scratch() / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);

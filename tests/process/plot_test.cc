@@ -1,4 +1,4 @@
-// `plot` and `show`: a run that has been written down, drawn.
+// `plot` and `show`: draws a recorded run.
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
-// Whether it is XML whose polylines are what the JSON of the same plot says: argv are the picture
-// and the JSON. What is up and to the right is read off the ticks.
+// Checks that the picture is XML and that its polylines match the JSON of the same plot: argv are
+// the picture and the JSON. The scale of the axes is taken from the ticks.
 constexpr const char* kCheck = R"(
 import json, sys, xml.etree.ElementTree as tree
 svg = '{http://www.w3.org/2000/svg}'

@@ -1,4 +1,4 @@
-// `disttf server` and `disttf plus`: a cluster of tasks that wait for orders, and its smoke test.
+// `disttf server` and `disttf plus`: a cluster of tasks that wait for requests, and its smoke test.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -19,7 +19,7 @@ class Plus : public ProcessTest {
                Words{"server", "--job_name=" + name, "--task_index=" + std::to_string(index)} +
                    cluster.host_flags() + more);
   }
-  // All of them wait for orders.
+  // Starts the servers and waits until all of them wait for requests.
   std::vector<Process*> start_servers(const ClusterOnLoopback& cluster) {
     std::vector<Process*> servers;
     for (std::size_t index = 0; index < 2; ++index) {
@@ -43,7 +43,7 @@ TEST_F(Plus, Is42) {
   Process& sum = plus(cluster_);
   EXPECT_TRUE(exits(sum, kExitDone));
   EXPECT_EQ(sum.standard_output(), "42\n");
-  // In the place that was named.
+  // At the task that was named.
   EXPECT_TRUE(says(*servers[3], "added up: 42"));
   EXPECT_THAT(servers[1]->standard_error(), Not(HasSubstr("added up")));
 }
@@ -83,7 +83,7 @@ TEST_F(Plus, NamesTheTaskThatIsNotThere) {
   EXPECT_THAT(sum.standard_error(), HasSubstr("not there after 0 s: " + ps1));
 }
 
-// A server frozen in the middle: nobody waits for ever.
+// A server is frozen during a request: no process waits for ever.
 TEST_F(Plus, GivesUpAServerThatIsSilent) {
   const std::vector<Process*> servers = start_servers(cluster_);
   servers[0]->send(SIGSTOP);
@@ -119,7 +119,7 @@ TEST_F(Plus, FindsTheClusterInTfConfig) {
   EXPECT_EQ(sum.standard_output(), "42\n");
 }
 
-// Tasks that train and servers that wait tell each other apart.
+// Training tasks and waiting servers identify each other.
 TEST_F(Plus, AndTrainingTasksRefuseEachOther) {
   start_servers(cluster_);
   Process& sum = plus(cluster_);

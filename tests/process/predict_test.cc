@@ -1,4 +1,4 @@
-// `disttf predict`: the model that a run leaves says what the run said of it.
+// `disttf predict`: the saved model gives the outputs that the run reported.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ class Predict : public ProcessTest {
  protected:
   [[nodiscard]] std::string train_dir() const { return (scratch() / "run").string(); }
 
-  // Trains for a moment, and keeps the model.
+  // Trains for a moment and keeps the model.
   Process& train(const Words& flags, const char* steps = "--train_steps=60") {
     Process& job =
         run("launch", Words{"launch", "--workers=2", "--train_dir=" + train_dir(), steps} + flags);
@@ -22,7 +22,7 @@ class Predict : public ProcessTest {
     return job;
   }
 
-  // x decides which of three it is.
+  // Writes a table in which x determines one of three classes.
   std::string put_table(const std::string& name, std::size_t rows, bool is_shuffled) {
     const std::string path = (scratch() / name).string();
     std::ofstream file(path);
@@ -106,8 +106,8 @@ TEST_F(Predict, WhatCannotBeAskedIsRefusedInASentence) {
   }
 }
 
-// How many checkpoints there are depends on how fast the disk is: a step whose turn comes while the
-// one before is being written has none.
+// The number of checkpoints depends on the disk's speed: a step is skipped if the previous
+// checkpoint is still being written.
 TEST_F(Predict, ADamagedCheckpointIsNotAsked) {
   train(Words{"--model=softmax", "--save_steps=20"} + data_flags());
   std::vector<std::filesystem::path> whole;

@@ -46,12 +46,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// What the machine that runs the tests has set up for itself must not reach the program.
+// The test machine's own settings must not affect the program.
 bool belongs_to_machine(std::string_view entry) {
   std::string name(entry.substr(0, entry.find('=')));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  // What an orchestrator says of the task that runs the tests.
+  // Variables with which an orchestrator describes the task that runs the tests.
   for (const char* prefix : {"tf_config", "tfmesos_", "slurm_", "nomad_", "job_completion_index",
                              "marathon_", "ompi_", "pmi_"}) {
     if (name.starts_with(prefix)) return true;
@@ -100,12 +100,12 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
 }
 
-// sys/pidfd.h of glibc 2.36 forgets extern "C".
+// sys/pidfd.h of glibc 2.36 lacks extern "C".
 FileDescriptor open_pidfd(pid_t pid) {
   return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// True when the process behind `pidfd` ended before the deadline.
+// Returns whether the process behind `pidfd` ended before the deadline.
 bool wait_for_end(int pidfd, Clock::time_point deadline) {
   pollfd wait{.fd = pidfd, .events = POLLIN, .revents = 0};
   int ready = 0;
@@ -165,8 +165,8 @@ void Process::send(int signal) const {
   }
   kill(pid_, signal);
   if (signal == SIGSTOP) {
-    // Its threads stop one after the other: until all have, one may answer still. An end is left to
-    // reap().
+    // Its threads stop one after the other: until all have stopped, one may still answer. reap()
+    // handles an end.
     siginfo_t seen{};
     waitid(P_PID, static_cast<id_t>(pid_), &seen, WSTOPPED | WEXITED | WNOWAIT);
     if (seen.si_code == CLD_STOPPED) {
@@ -177,7 +177,7 @@ void Process::send(int signal) const {
 
 void Process::close_input() { input_ = FileDescriptor(); }
 
-// The thread's loop: until both streams have ended or the object goes.
+// The thread's loop: until both streams have ended or the object is destroyed.
 void Process::collect() {
   std::array<pollfd, 3> waits{
       pollfd{.fd = output_.fd.number(), .events = POLLIN, .revents = 0},
@@ -227,8 +227,7 @@ Ending Process::wait(std::chrono::milliseconds limit) {
   if (!reaped_ && (!wait_for_end(pidfd_.number(), deadline) || !reap(false))) {
     return {.timed_out = true};
   }
-  // Descendants that hold the pipes must not hold up the test for long: they are another test's
-  // business.
+  // Descendants that hold the pipes must not delay the test for long: another test checks them.
   constexpr std::chrono::seconds kLastWords{2};
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kLastWords, [this] { return ended_; });

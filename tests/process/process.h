@@ -1,9 +1,8 @@
-// A program under test: started with its arguments, what it prints collected, waited for.
+// A program under test: starts it with its arguments, collects its output, waits for it.
 //
-// Waiting is for what it prints or for its end, always with a deadline; there is nothing to sleep
-// for. A thread of its own empties the pipes, so that no program blocks on a full one. The process
-// is killed and reaped when its object goes, and by the kernel when the test dies. Used by one
-// thread.
+// A test waits for output or for the end, always with a deadline, and never sleeps. A separate
+// thread empties the pipes, so that no program blocks on a full one. The process is killed and
+// reaped with its object, and killed by the kernel when the test dies. Used by one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -53,24 +52,25 @@ class Process {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  // No effect once it has been reaped. With SIGSTOP, the process has stopped when this returns, or
-  // ended.
+  // Has no effect once the process has been reaped. With SIGSTOP, the process has stopped, or
+  // ended, when this returns.
   void send(int signal) const;
-  // Standard input stays open and empty until then.
+  // Closes standard input, which stays open and empty until then.
   void close_input();
 
-  // Its end. The output is complete then, but for what descendants that live on still print.
+  // Waits for its end. The output is then complete, except for output of descendants that are still
+  // alive.
   Ending wait(std::chrono::milliseconds limit = kPatience);
-  // False when standard output and standard error end, or `limit` passes, without `count` lines in
-  // which `pattern` (ECMAScript) is found. Lines that were printed before the call count.
+  // Waits for `count` lines that match `pattern` (ECMAScript). Returns false if standard output and
+  // standard error end, or `limit` passes, before. Lines printed before the call count.
   [[nodiscard]] bool wait_for_line(const std::string& pattern,
                                    std::chrono::milliseconds limit = kPatience,
                                    std::size_t count = 1);
 
-  // What it has printed so far.
+  // Returns the output so far.
   [[nodiscard]] std::string standard_output() const;
   [[nodiscard]] std::string standard_error() const;
-  // Everything that a failed test wants to see.
+  // Returns everything that helps to analyse a failed test.
   [[nodiscard]] std::string report() const;
 
  private:
@@ -98,14 +98,14 @@ class Process {
   std::thread thread_;
 };
 
-// The processes whose parent is `parent`, from /proc.
+// Returns the processes whose parent is `parent`, from /proc.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
-// The command line of a process, from /proc; empty when there is none.
+// Returns the command line of a process, from /proc; empty if there is none.
 [[nodiscard]] std::vector<std::string> command_line_of(pid_t pid);
-// The child of `launch` that is a task, "worker:1"; none: the launch has not started it, or has
-// forked and the child has not become disttf yet.
+// Returns the child of `launch` that is a task, "worker:1"; none: the launch has not started it, or
+// has forked and the child has not yet executed disttf.
 [[nodiscard]] std::optional<pid_t> pid_of_task(pid_t launch, const std::string& task);
-// True once all of the processes have ended, reaped or not.
+// Returns true once all of the processes have ended, reaped or not.
 [[nodiscard]] bool wait_until_gone(const std::vector<pid_t>& pids,
                                    std::chrono::milliseconds limit = kPatience);
 

@@ -1,5 +1,5 @@
-// disttf as process 1 of a container: it is given the orphans of others, and signals that have no
-// handler do not reach it. And a terminal that goes away.
+// disttf as process 1 of a container: it inherits orphans of other processes, and signals without a
+// handler do not affect it. And a terminal that is closed.
 #include <csignal>
 #include <string>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace disttf::test_process {
 namespace {
 
-// In a namespace of processes of its own, whose /proc is its own, too.
+// Runs in a PID namespace with its own /proc.
 class ProcessOne : public ProcessTest {
  protected:
   void SetUp() override {
@@ -23,7 +23,7 @@ class ProcessOne : public ProcessTest {
   Process& run_as_1(const Words& arguments) {
     return run_program("/usr/bin/unshare", apart() + Words{disttf_binary()} + arguments, "as 1");
   }
-  // The number that process 1 of the newest such namespace has here.
+  // The number, outside, of process 1 of the newest such namespace.
   [[nodiscard]] static pid_t outer_pid(const Process& unshare) {
     const std::vector<pid_t> children = children_of(unshare.pid());
     EXPECT_EQ(children.size(), 1U);
@@ -31,7 +31,8 @@ class ProcessOne : public ProcessTest {
   }
 };
 
-// A shell's background jobs outlive it, and end; then it looks until none is left to be reaped.
+// A shell's background jobs outlive it, and end; then the script checks until none is left to be
+// reaped.
 constexpr const char* kOrphans =
     "(sleep 0.1 &); (sleep 0.1 &); while ps -eo args,stat | grep -qE '^sleep 0.1| Z'; do "
     "sleep 0.05; done; echo none is left";
@@ -42,7 +43,7 @@ TEST_F(ProcessOne, LaunchOfACommandReapsOrphans) {
   EXPECT_TRUE(says(job, "none is left"));
 }
 
-// What enters its namespace leaves an orphan, as `docker exec` does.
+// A process that enters the namespace leaves an orphan, as `docker exec` does.
 TEST_F(ProcessOne, TasksReapOrphans) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   const Words launch = Words{"launch", "--workers=1"} + endless() + data_flags();

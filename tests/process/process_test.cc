@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A link is made under another name and renamed: several test programs do this at once.
+// Creates the link under another name and renames it, because several test programs do this at
+// once.
 void link_to(const fs::path& target, const fs::path& link) {
   if (fs::is_symlink(link) && fs::read_symlink(link) == target) {
     return;
@@ -32,7 +33,7 @@ void link_to(const fs::path& target, const fs::path& link) {
   fs::rename(temporary, link);
 }
 
-// The .gz as links: nothing is written beside the originals.
+// Links the .gz files, so that nothing is written beside the originals.
 fs::path prepare_data_directory() {
   fs::path directory = test_data_directory();
   fs::create_directories(directory);

@@ -1,5 +1,5 @@
-// Metrics of real runs: what tasks export, what promtool says of it, and what a real Prometheus
-// makes of it.
+// Metrics of real runs: the tasks' exports, promtool's verdict on them, and a real Prometheus that
+// scrapes them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Samples samples_in(const std::string& text) {
   return samples;
 }
 
-// Of all samples whose name and labels begin so and hold that.
+// Sums all samples whose name and labels begin with `begin` and contain `part`.
 double sum_of(const Samples& samples, const std::string& begin, const std::string& part = {}) {
   double sum = 0;
   for (const auto& [name, value] : samples) {
@@ -72,12 +72,12 @@ class Metrics : public ProcessTest {
     return run("launch", Words{"launch", "--metrics_textfile=" + textfile(), "--train_steps=40"} +
                              others + data_flags());
   }
-  // Where a process says that it serves its metrics.
+  // Returns the port on which a process says it serves its metrics.
   static std::uint16_t metrics_port_of(Process& process) {
     EXPECT_TRUE(says(process, "metrics at http://"));
     return port_in(captured(process.standard_error(), "metrics at http://(127.0.0.1:[0-9]+)/"));
   }
-  // The samples of all tasks of a launch that serves there, its own first.
+  // Returns the samples of all tasks of a launch with that port, its own first.
   static std::vector<Samples> scrape_all(std::uint16_t port) {
     std::vector<Samples> all;
     const json groups = json::parse(http_body(http_get(port, "/targets")));
@@ -88,7 +88,7 @@ class Metrics : public ProcessTest {
   }
 };
 
-// Scrapes until it is so: a ps tells what its shard has counted ten times a second.
+// Scrapes until the condition holds: a ps updates its shard's counters ten times a second.
 template <typename Condition>
 std::vector<Samples> scrape_until(const std::function<std::vector<Samples>()>& scrape,
                                   Condition is_so) {
@@ -191,7 +191,7 @@ TEST_F(Metrics, OfATrainingThatDivergesSaySo) {
   ASSERT_TRUE(exits(launch({"--learning_rate=1e20", "--optimizer=sgd"}), kExitError));
   double diverged = 0;
   for (const char* task : {"worker-0", "worker-1"}) {
-    // The first one to see it ends the run: the other may be stopped before it has written a file.
+    // The first task to see it ends the run: the other may be stopped before it has written a file.
     if (std::filesystem::exists(scratch() / ("x." + std::string(task) + ".prom"))) {
       diverged += sum_of(file_of(task), "disttf_diverged");
     }
@@ -281,7 +281,7 @@ class RealPrometheus : public Metrics {
     return other == nullptr ? "/usr/bin/prometheus" : other;
   }
   Process& promtool(const Words& words) { return run_program("/usr/bin/promtool", words); }
-  // promtool has nothing to say about it.
+  // Expects no findings of promtool.
   void expect_well_formed(const std::string& text) {
     const std::filesystem::path path = scratch() / "scrape.txt";
     std::ofstream(path, std::ios::binary) << text;
@@ -319,8 +319,8 @@ TEST_F(RealPrometheus, AlertsWhenItShouldAndNotElse) {
   EXPECT_THAT(tests.standard_output() + tests.standard_error(), HasSubstr("SUCCESS"));
 }
 
-// A cluster that has trained and stays up, and a Prometheus that is given its addresses by a launch
-// or by hand.
+// A cluster that has trained and keeps running, and a Prometheus that gets its addresses from a
+// launch or from a configuration.
 class Scraped : public RealPrometheus {
  protected:
   // Starts it with this scrape configuration, indented below `scrape_configs:`.
@@ -335,7 +335,7 @@ class Scraped : public RealPrometheus {
          "--web.listen-address=127.0.0.1:" + port},
         "prometheus");
   }
-  // The answer to a query once it is that number; else the last one within the patience.
+  // Returns a query's result once it equals `expected`; otherwise the last one within the timeout.
   [[nodiscard]] double value_of(const std::string& query, double expected) const {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     double value = -1;
@@ -388,7 +388,7 @@ TEST_F(Scraped, FindsTheTasksOfALaunchByItself) {
   EXPECT_EQ(value_of("count(count%20by%20(task)%20(disttf_build_info))", 4), 4);
 }
 
-// It is told by /targets that all of them speak https.
+// /targets announces that all of them use https.
 TEST_F(Scraped, FindsTheTasksOfALaunchOverHttps) {
   const std::string own = (scratch() / "p256/").string();
   ASSERT_TRUE(exits(run_program(test_support::identity_maker(), {"p256", own}), kExitDone));

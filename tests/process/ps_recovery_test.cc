@@ -1,5 +1,5 @@
-// A ps that is lost and comes back empty, alone or with others: the chief sets all ps to one state
-// again, and the run ends with the bits of an undisturbed one.
+// A ps that is lost and comes back empty, alone or with others: the chief rolls back all ps to one
+// state, and the run's result is bit-identical to an undisturbed one.
 #include <csignal>
 
 #include "tests/process/process_test.h"
@@ -13,7 +13,7 @@ const Words kRun = {"--train_steps=150", "--print_weights_hash"};
 // Slow enough that a task can be killed in the middle of it.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1"};
 
-// Snapshots, and a word in the log about each.
+// Takes snapshots, and logs each.
 const Words kSaves = {"--save_steps=10", "--log_level=debug"};
 
 class PsRecovery : public ProcessTest {
@@ -23,7 +23,7 @@ class PsRecovery : public ProcessTest {
     ASSERT_TRUE(killed(process, SIGKILL));
   }
 
-  // Starts a ps again that was killed.
+  // Restarts a killed ps.
   void restart_ps(Tasks& tasks, std::size_t index) {
     tasks.ps[index] = &run_task(cluster_, Job::kPs, index);
   }
@@ -104,7 +104,7 @@ TEST_F(PsRecovery, KilledTogetherWithAWorker) {
   expect_undisturbed(tasks);
 }
 
-// Taken for dead by everybody, it has lost nothing.
+// All tasks take it for dead, but it has lost nothing.
 TEST_F(PsRecovery, FrozenForLongerThanTheHeartbeatTimeout) {
   Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--heartbeat_timeout=2"});
   ASSERT_TRUE(reaches(tasks.chief(), 20));

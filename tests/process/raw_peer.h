@@ -1,4 +1,4 @@
-// A connection that follows no protocol but what the test writes: for hostile frames.
+// A connection that sends only what the test writes: for hostile frames.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace disttf::test_process {
 using Bytes = std::vector<std::byte>;
 
 [[nodiscard]] Bytes bytes_of(std::string_view text);
-// A whole frame; body_size is the body's.
+// Returns a complete frame; sets body_size to the size of `body`.
 [[nodiscard]] Bytes frame(net::FrameHeader header, std::span<const std::byte> body = {});
 [[nodiscard]] Bytes hello_frame(const net::Hello& hello);
 
@@ -26,11 +26,12 @@ class RawPeer {
  public:
   // Connects to 127.0.0.1. Throws std::system_error.
   explicit RawPeer(std::uint16_t port);
-  // What the other side has closed already is no error here.
+  // Ignores the error if the peer has already closed the connection.
   void write(std::span<const std::byte> bytes) const;
-  // All that comes until the other side closes, or nothing new for `limit`: then `timed_out`.
+  // Reads until the peer closes, or until no data arrives for `limit`: then sets `timed_out`.
   [[nodiscard]] Bytes read_to_end(std::chrono::milliseconds limit, bool& timed_out) const;
-  // The next frame's header; its body is put into `body`. False: closed, or nothing in `limit`.
+  // Reads the next frame's header, and its body into `body`. Returns false if closed, or after
+  // `limit`.
   [[nodiscard]] bool read_frame(net::FrameHeader& header, Bytes& body,
                                 std::chrono::milliseconds limit) const;
 
@@ -40,7 +41,7 @@ class RawPeer {
   data::FileDescriptor socket_;
 };
 
-// The sentence of the first REFUSED among these frames.
+// Returns the first REFUSED among these frames.
 [[nodiscard]] std::optional<net::Refusal> refusal_in(std::span<const std::byte> bytes);
 
 }  // namespace disttf::test_process

@@ -1,4 +1,4 @@
-// Workers that come back: the run ends well, with the bits of an undisturbed one.
+// Workers that come back: the run ends well, bit-identical to an undisturbed one.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ class Recovery : public ProcessTest {
     EXPECT_EQ(weights_hash_in(tasks.chief()), weights_hash_in(undisturbed));
   }
 
-  // At this step of a worker that has been restarted, or not yet.
+  // Waits for this step of a worker, restarted or not.
   static ::testing::AssertionResult reaches(Process& worker, int step) {
     return says(worker, "global step: " + std::to_string(step) + ",");
   }
@@ -76,8 +76,8 @@ TEST_F(Recovery, WorkerTakenForDeadThatComesBackByItself) {
   expect_undisturbed(tasks);
 }
 
-// As where a scheduler starts a task anew on another machine before the old one is dead: here the
-// second process gets a port of its own.
+// Like a scheduler that restarts a task on another machine before the old process is dead: here the
+// second process gets its own port.
 class RecoveryTakeOver : public Recovery, public ::testing::WithParamInterface<std::size_t> {};
 
 TEST_P(RecoveryTakeOver, NewerProcessTakesTheOldOnesPlace) {

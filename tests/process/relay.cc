@@ -40,7 +40,7 @@ int listen_beside_reserved(std::uint16_t port) {
   return fd;
 }
 
-// False: it has been closed, by either side or by the relay's end.
+// Returns false if either side, or the end of the relay, has closed it.
 bool read_all(int fd, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = recv(fd, bytes.data(), bytes.size(), 0);

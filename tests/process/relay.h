@@ -1,8 +1,9 @@
-// Stands at the address of a ps and passes every connection on to the port where that ps really
-// listens, frame by frame and both ways, until the test holds a frame back: so that a task can be
-// killed at one exact moment of its conversation, with nothing to sleep for. Or it is a slow cable.
+// Listens at the address of a ps and relays every connection to the port where that ps really
+// listens, frame by frame and both ways, until the test holds a frame back. So a task can be killed
+// at one exact moment of its conversation, without sleeping. It can also simulate a slow link.
 //
-// Two threads a connection, one for each way. A frame is passed on as it comes, in pieces.
+// Two threads for each connection, one for each direction. A frame is relayed in pieces as it
+// arrives.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +23,7 @@
 
 namespace disttf::test_process {
 
-// A frame behind the HELLO of its connection, about to be passed on.
+// A frame, after the HELLO of its connection, that is about to be relayed.
 struct Passing {
   const net::Hello& hello;  // of the task that connected
   bool to_ps = false;       // else from the ps
@@ -31,11 +32,12 @@ struct Passing {
 
 class Relay {
  public:
-  // How many of the frame's bytes pass. When fewer than all, nothing more passes this way; the
-  // other way stays open, and both end when the task hangs up. Called by several threads at once.
+  // Returns how many of the frame's bytes pass. If fewer than all, nothing more passes in this
+  // direction; the other direction stays open, and both end when the task closes. Several threads
+  // call it at once.
   using Rule = std::function<std::size_t(const Passing&)>;
 
-  // How many bytes of such a frame pass in a second; 0: any. Called like a rule.
+  // Returns how many bytes of such a frame pass in a second; 0: no limit. Called like a rule.
   using Pace = std::function<double(const Passing&)>;
 
   // In front of ps `index` of the cluster. Throws std::system_error.
@@ -44,7 +46,7 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  // --listen_fd=N: for the ps. Closed when the relay goes.
+  // Returns --listen_fd=N for the ps. The descriptor is closed with the relay.
   [[nodiscard]] std::string listen_flag() const;
 
  private:
@@ -64,7 +66,7 @@ class Relay {
   std::thread acceptor_;
 };
 
-// All bytes of a frame.
+// Returns the size of a whole frame.
 [[nodiscard]] std::size_t whole(const net::FrameHeader& header);
 
 }  // namespace disttf::test_process

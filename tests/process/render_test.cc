@@ -1,4 +1,4 @@
-// disttf render as a program: where its text goes, and its exit codes.
+// disttf render as a program: the destination of its text, and its exit codes.
 #include <fstream>
 #include <iterator>
 
@@ -9,13 +9,13 @@ namespace {
 
 class Render : public ProcessTest {
  protected:
-  // A file of the test's own.
+  // Writes a file of the test and returns its path.
   std::string write(const std::string& name, const std::string& text) {
     const std::filesystem::path path = scratch() / name;
     std::ofstream(path, std::ios::binary) << text;
     return path.string();
   }
-  // Ends with that code, and says one line.
+  // Expects that exit code and a single line.
   static void expect_refused(Process& process, int exit_code, const std::string& sentence) {
     EXPECT_TRUE(exits(process, exit_code));
     EXPECT_TRUE(says(process, sentence));

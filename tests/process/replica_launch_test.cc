@@ -12,18 +12,18 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A script that waits for a signal, and says when it is ready for one.
+// A script that waits for a signal, and prints when it is ready for one.
 const std::string kWaits = "echo ready; while :; do sleep 1000 & wait; done";
 
 class ReplicaLaunch : public ProcessTest {
  protected:
-  // One shell script as every task; the script tells them apart.
+  // Runs one shell script as every task; the script distinguishes them.
   Process& launch(const Words& flags, const std::string& script, const Words& arguments = {}) {
     return run("launch",
                Words{"launch"} + flags + Words{"--", "/bin/sh", "-c", script, "sh"} + arguments);
   }
 
-  // The lines of a file that tasks have written into, sorted: they write as they come.
+  // Returns the sorted lines of a file that all tasks write: their order varies.
   static Words sorted_lines(const std::filesystem::path& path) {
     std::ifstream file(path);
     Words lines;
@@ -51,7 +51,7 @@ TEST_F(ReplicaLaunch, TellsEachTaskWhoItIsInWordsAndVariables) {
   }
 }
 
-// The whole way: ports that are reserved and can be listened on, TF_CONFIG, ends.
+// The complete path: reserved ports on which a task can listen, TF_CONFIG, exit.
 TEST_F(ReplicaLaunch, TrainsWithDisttfItselfAsTheCommand) {
   const Words flags =
       Words{"--train_steps=100", "--print_weights_hash", "--transport=tcp"} + data_flags();

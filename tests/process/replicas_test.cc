@@ -1,6 +1,5 @@
-// --ps_replicas 2: a ps is killed, the run goes on with the other host of its ranges, and the ps
-// that is started in its place is filled again while it does. Nothing that was acknowledged is lost
-// and nothing is applied twice.
+// --ps_replicas 2: a ps is killed, the run continues with the other host of its ranges, and the
+// restarted ps is filled again meanwhile. No acknowledged update is lost and none is applied twice.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,13 +19,13 @@ namespace {
 
 using net::Job;
 
-// Four by default; 50, say, by hand.
+// Four by default; set a larger number, e.g. 50, by hand.
 std::size_t kill_count() {
   const char* text = std::getenv("DISTTF_REPLICA_KILLS");
   return text != nullptr ? std::stoul(text) : 4;
 }
 
-// The captured numbers of all lines, in what the process has logged.
+// Returns the captured numbers of all matching lines in the process's log.
 std::vector<std::uint64_t> numbers_in(const Process& process, const std::string& pattern) {
   const std::string text = process.standard_error();
   const std::regex regex(pattern);
@@ -42,7 +41,7 @@ std::uint64_t sum_of(const Process& process, const std::string& pattern) {
   return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
 }
 
-// The most that a process has had in memory, in bytes.
+// Returns the peak resident memory of a process, in bytes.
 std::uint64_t memory_of(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -68,14 +67,15 @@ class Replicas : public ProcessTest {
     }
   }
 
-  // The range has two copies, since it lost one.
+  // Waits until the range has two copies again after a loss.
   ::testing::AssertionResult is_paired_again(std::size_t range) {
     ++pairs_[range];
     return says_times(tasks_.chief(), pairs_[range],
                       "range " + std::to_string(range) + ": view .* with a backup");
   }
 
-  // One ps at a time, after all ranges have two copies; at another point of the run each time.
+  // Kills one ps at a time, after all ranges have two copies; at a different point of the run each
+  // time.
   void kill_and_restart(std::size_t kills) {
     for (std::size_t kill = 0; kill < kills; ++kill) {
       const std::size_t victim = kill % tasks_.ps.size();
@@ -90,7 +90,7 @@ class Replicas : public ProcessTest {
     }
   }
 
-  // Two ps and three asynchronous workers; `relays`: in front of each ps, or null.
+  // Starts two ps and three asynchronous workers; `relays`: in front of each ps, or null.
   void start_behind(const std::array<Relay*, 2>& relays) {
     flags_ = kAsync + steps_for(0) + Words{"--ps_replicas=2", "--log_every=1", "--transport=tcp"};
     for (const std::size_t index : {0U, 1U}) {
@@ -130,7 +130,7 @@ class Replicas : public ProcessTest {
     }
   }
 
-  // Each acknowledged gradient was applied once, and no other.
+  // Expects that each acknowledged gradient was applied once, and no other.
   void expect_each_applied_once(std::uint64_t gradients_of_a_step) {
     for (std::size_t range = 0; range < tasks_.ps.size(); ++range) {
       const std::string name = "range " + std::to_string(range) + ": ([0-9]+) gradients ";
@@ -147,13 +147,13 @@ class Replicas : public ProcessTest {
     }
   }
 
-  // The result is that of a run in which nothing happened.
+  // Expects the result of an undisturbed run.
   void expect_undisturbed(const Words& steps) {
     ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
     expect_weights_of_launch(tasks_.trainers, Words{"--workers=3", "--ps=2"} + steps);
   }
 
-  // For whoever looks: how long trainers were without one of their ranges.
+  // Prints, for information, how long trainers were without one of their ranges.
   void show_pauses() {
     std::vector<std::uint64_t> pauses;
     for (const Process* trainer : tasks_.trainers) {
@@ -211,7 +211,7 @@ TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
   expect_undisturbed(steps);
 }
 
-// (A copy that is made in the last steps alone has not the time to agree on memory.)
+// (A copy that is made in the last steps has no time to negotiate shared memory.)
 TEST_F(Replicas, UpdatesStayInTheMemoryOfOneMachineOrAreSentToTheSameBits) {
   std::vector<std::string> hashes;
   for (const std::string transport : {"auto", "tcp"}) {
@@ -238,8 +238,8 @@ TEST_F(Replicas, UpdatesStayInTheMemoryOfOneMachineOrAreSentToTheSameBits) {
   EXPECT_EQ(hashes[0], hashes[1]);
 }
 
-// The state waits to be taken by the other host, and so do the updates since: two at most, and the
-// trainers with them.
+// The state waits for the other host to read it, and so do later updates: two at most, after which
+// the trainers wait.
 TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   cluster_.emplace(ClusterSize{.ps = 2, .workers = 1});
   std::atomic<pid_t> primary = 0;
@@ -258,7 +258,8 @@ TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   });
   Relay to_trainer(*cluster_, 0, [&](const Passing& passing) {
     if (!passing.to_ps && passing.hello.purpose == net::ChannelPurpose::kStep) {
-      // A ps that waits says so every second: twice in a row, and it is not for the trainer.
+      // A waiting ps sends a heartbeat every second. After two in a row it does not wait for the
+      // trainer.
       beats = passing.header.kind == net::FrameKind::kHeartbeat ? beats + 1 : 0;
       if (beats >= 2 && before != 0 && !is_told.exchange(true)) {
         stalled.set_value();
@@ -284,8 +285,8 @@ TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   EXPECT_TRUE(is_paired_again(0));
 }
 
-// It was applied and copied; only the answer did not come, so the trainer sends it again, to the
-// copy.
+// The update was applied and copied; only its answer was lost, so the trainer sends it again, to
+// the copy.
 TEST_F(Replicas, PushWhoseAnswerWasLostIsNotAppliedTwice) {
   std::atomic<bool> armed = false;
   std::promise<void> held;
@@ -305,7 +306,7 @@ TEST_F(Replicas, PushWhoseAnswerWasLostIsNotAppliedTwice) {
   kill_ps_0_behind({&relay, nullptr});
 }
 
-// The update does not reach the copy, so the trainer gets heartbeats in place of an answer.
+// The update does not reach the copy, so the trainer gets heartbeats instead of an answer.
 TEST_F(Replicas, PushThatTheCopyLacksIsNotAcknowledged) {
   std::atomic<bool> armed = false;
   std::atomic<bool> holds = false;
@@ -332,7 +333,7 @@ TEST_F(Replicas, PushThatTheCopyLacksIsNotAcknowledged) {
   kill_ps_0_behind({&to_trainers, &to_copy});
 }
 
-// A step may stand between the two pushes of a trainer that is no more.
+// A step may lie between the two pushes of the killed trainer.
 TEST_F(Replicas, WorkerAndPsKilledTogetherInASynchronousRun) {
   const Words steps = {"--train_steps=120", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40"});
@@ -362,7 +363,7 @@ TEST_F(Replicas, ChiefKilledBetweenTheDeathsOfTwoPs) {
   expect_undisturbed(steps);
 }
 
-// Then it is as without replicas: back to the newest cut, with the same bits in the end.
+// Without a copy the run rolls back to the newest snapshot, and the result is bit-identical.
 TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
   const Words steps = {"--train_steps=150", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40", "--save_steps=10"});
@@ -378,8 +379,9 @@ TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
   expect_undisturbed(steps);
 }
 
-// A ps is killed and comes back, so that the other one serves both ranges. Frozen then, it is given
-// updates that it does not read; when the other one is killed it has them all the same.
+// A ps is killed and comes back, so that the other one serves both ranges. The first is then frozen
+// while updates are handed off to it; when the other one is killed, it has all of them
+// nevertheless.
 TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
   const Words steps = {"--train_steps=300", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40"});
@@ -402,7 +404,8 @@ TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
   expect_each_applied_once(3);
 }
 
-// Frozen, it is taken for dead; awake again, it learns that it was replaced, and becomes a backup.
+// A frozen ps is taken for dead; when it continues, it learns that it was replaced, and becomes a
+// backup.
 TEST_F(Replicas, FrozenPsIsReplacedAndFilledAgain) {
   const Words steps = {"--train_steps=200", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40", "--heartbeat_timeout=2"});

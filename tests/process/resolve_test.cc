@@ -1,5 +1,5 @@
-// `disttf resolve`, the file that users get, in the environments of orchestrators; and a task that
-// finds itself in one.
+// `disttf resolve`, with the executable that users get, in the environments of orchestrators; and a
+// task that finds its role there.
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -31,7 +31,7 @@ TEST_F(Resolve, ReadsTheMachinesNameAndNotTheVariable) {
                       {"resolve", "--resolver=statefulset", "--ps=1", "--workers=1",
                        "--task_hosts={job}-{index}:1"},
                       {{"HOSTNAME", "mnist-ps-0"}});
-  // This test's machine is called something else.
+  // This machine's name differs.
   EXPECT_TRUE(exits(task, kExitUsage));
   EXPECT_TRUE(says(task, "--resolver: statefulset needs a host name like mnist-worker-0"));
 }
@@ -55,7 +55,7 @@ TEST_F(Resolve, TellsMpiWhatToDo) {
   EXPECT_TRUE(says(task, "Open MPI numbers the tasks but tells no addresses; give each"));
 }
 
-// As tfrun starts them: the same command, no flag that says who is who.
+// As tfrun starts them: the same command, without flags for the role.
 TEST_F(Resolve, TasksOfTfMesosTrain) {
   const ClusterOnLoopback cluster;
   const auto variables = [&](const char* job, const char* index) {

@@ -1,5 +1,5 @@
-// Two runs that are given one --train_dir by mistake: the second one is refused. One that was
-// killed, and a chief that is started again, do not stand in the way of who goes on.
+// Two runs with the same --train_dir by mistake: the second one is refused. A killed run, or a
+// restarted chief, does not block the next one.
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -52,7 +52,7 @@ TEST_F(RunLock, ARunThatWasKilledIsGoneOnWithAtOnce) {
   EXPECT_FALSE(std::filesystem::exists(lock()));
 }
 
-// As an orchestrator does it, with the same addresses.
+// Like an orchestrator, with the same addresses.
 TEST_F(RunLock, AChiefThatIsStartedAgainHasItAtOnce) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   const Words words = kSaves + endless();

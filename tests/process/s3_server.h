@@ -1,5 +1,5 @@
-// A real server of S3 on a port of this machine: versitygw over a folder, which .ci/tools
-// makes in build/tools.
+// A real S3 server on a port of this machine: versitygw over a folder, which .ci/tools makes in
+// build/tools.
 #pragma once
 
 #include <filesystem>
@@ -13,20 +13,19 @@ namespace disttf::test_process {
 
 class S3Server final : public BucketServer {
  public:
-  // Whether it is installed; `why` says what to do where it is not.
+  // Returns whether it is installed; `why` says how to install it.
   [[nodiscard]] static bool is_installed(std::string& why);
 
-  // Whether this user may mount what a small one lies on.
+  // Returns whether this user may mount a small file system for it.
   [[nodiscard]] static bool can_be_small();
 
-  // Keeps its buckets, of which there is one, "bucket", in `folder`. `room`: how much may lie in
-  // it, "30m", on a file system that goes with the server; empty: any. It is up when this returns,
-  // or a test has failed.
+  // Keeps its bucket, "bucket", in `folder`. `room`: the size of its file system, "30m", which is
+  // removed with the server; empty: no limit. Fails the test if the server is not ready in time.
   explicit S3Server(std::filesystem::path folder, std::string room = {});
 
   [[nodiscard]] std::map<std::string, std::string> variables_at(std::uint16_t port) const override;
   [[nodiscard]] std::string place() const override { return "s3://bucket"; }
-  // Where an object lies.
+  // Returns the path of an object.
   [[nodiscard]] std::filesystem::path file_of(const std::string& key) const {
     return folder_ / "bucket" / key;
   }

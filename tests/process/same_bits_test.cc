@@ -1,5 +1,6 @@
-// The final weights are a function of the configuration alone: not of the number of ps, the order
-// of arrival, delays, or who started the tasks. Three trainers, since two hide errors of order.
+// The final weights depend on the configuration alone: not on the number of ps, the order of
+// arrival, delays, or the way in which tasks are started. Three trainers, because two hide errors
+// of order.
 #include <algorithm>
 #include <string>
 
@@ -49,7 +50,7 @@ TEST_F(SameBits, WithVectorsOfAnotherLength) {
             hash_of_launch({"--workers=3", "--isa=avx512"}));
 }
 
-// Large enough that a ps, too, takes several threads for an update.
+// Large enough that a ps also uses several threads for an update.
 TEST_F(SameBits, WithAnyNumberOfThreads) {
   const Words wide = {"--workers=2", "--ps=1", "--hidden_units=300,40", "--batch_size=33"};
   const std::string one = hash_of_launch(wide + Words{"--threads=1"});
@@ -60,7 +61,7 @@ TEST_F(SameBits, WithAnyNumberOfThreads) {
 }
 
 // Weights decay in the ranges of all ps, and biases in none; the rate rises and falls; gradients
-// are cut to a length that is that of all ranges; the result is an average.
+// are clipped by the norm over all ranges; the result is an average.
 TEST_F(SameBits, WithAllThatPeopleTuneWhateverTheNumberOfPs) {
   const Words tuned = {"--workers=3",           "--optimizer=adamw",
                        "--weight_decay=0.05",   "--learning_rate_decay=one_cycle",
@@ -83,8 +84,8 @@ TEST_F(SameBits, WithAllThatPeopleTuneWhateverTheNumberOfPs) {
   }
 }
 
-// What is drawn anew in each step, for dropout and for what becomes of the images, is the same
-// whoever computes it.
+// The random numbers of each step, for dropout and for augmentation, do not depend on the trainer
+// that computes it.
 TEST_F(SameBits, WithRandomlyChangedImagesWhoeverComputes) {
   const Words changed = {"--model=cnn",         "--train_steps=6",       "--batch_size=8",
                          "--augment_shift=0.1", "--augment_rotate=15",   "--augment_scale=0.1",
@@ -102,7 +103,8 @@ TEST_F(SameBits, WithRandomlyChangedImagesWhoeverComputes) {
   EXPECT_NE(hash_with({"--workers=3", "--seed=2"}), one);
 }
 
-// Large enough that over tcp a gradient is pushed while it is computed, unless its norm is needed.
+// Large enough that over tcp a gradient is pushed while it is computed, unless its norm is needed
+// first.
 TEST_F(SameBits, WithClippedGradientsWhateverTheTransport) {
   const Words clipped = {"--workers=2", "--hidden_units=400", "--batch_size=20", "--clip_norm=0.5"};
   const std::string one = hash_of_launch(clipped + Words{"--transport=shm"});
@@ -110,7 +112,7 @@ TEST_F(SameBits, WithClippedGradientsWhateverTheTransport) {
   EXPECT_EQ(hash_of_launch(clipped + Words{"--transport=tcp"}), one);
 }
 
-// The other way round: the hash does see what a run is made of.
+// The converse: the hash does depend on the configuration.
 TEST_F(SameBits, ButOthersWithAnotherSeed) {
   EXPECT_NE(hash_of_launch({"--workers=3", "--seed=2"}), undisturbed());
 }

@@ -21,7 +21,7 @@ inline roles::RunConfig softmax_run(std::size_t trainers) {
   return config;
 }
 
-// Publishes the configuration to the only ps, and sets it to this state: every parameter is 0.
+// Publishes the configuration to the only ps, and restores this state: every parameter is 0.
 inline void publish_and_restore(const RawPeer& chief, const roles::RunConfig& config,
                                 std::uint64_t step, net::Generation generation) {
   expect_ack(chief, frame({.kind = net::FrameKind::kPublish}, bytes_of(roles::to_json(config))));

@@ -1,4 +1,4 @@
-// A trainer that the test plays, frame by frame: it speaks the protocol and knows the cluster.
+// A trainer that the test plays, frame by frame: it follows the protocol and knows the cluster.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct ScriptedHello {
   std::uint64_t incarnation = 77;
 };
 
-// To ps 0 of the cluster; says HELLO and leaves the answer to be read.
+// Connects to ps 0 of the cluster and sends HELLO; does not read the answer.
 [[nodiscard]] RawPeer say_hello(const ClusterOnLoopback& cluster, const ScriptedHello& hello = {});
-// The same, and has been welcomed: anything else is a failure of the test.
+// Connects and reads a WELCOME: anything else fails the test.
 [[nodiscard]] RawPeer welcomed(const ClusterOnLoopback& cluster, const ScriptedHello& hello = {},
                                net::Welcome* welcome = nullptr);
 
-// The next frame that is no heartbeat; a failure when there is none.
+// Returns the next frame that is not a heartbeat; fails if there is none.
 [[nodiscard]] net::FrameHeader next_frame(const RawPeer& peer, Bytes& body);
-// Sends a request, and returns the kind of what comes back.
+// Sends a request, and returns the kind of the answer.
 net::FrameKind reply_to(const RawPeer& peer, const Bytes& request, Bytes& body);
 void expect_ack(const RawPeer& peer, const Bytes& request);
-// The connection is refused with a sentence in which this is found.
+// Expects that the connection is refused with a message that contains `sentence`.
 void expect_refused(const RawPeer& peer, const Bytes& request, const std::string& sentence);
 
 }  // namespace disttf::test_process

@@ -7,7 +7,7 @@
 
 namespace disttf::test_process {
 
-// Writes mnist.secret, which its owner alone may read, and returns its path.
+// Writes mnist.secret, readable by its owner alone, and returns its path.
 inline std::string write_secret(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "mnist.secret";
   std::ofstream(path) << std::string(32, 's') << "\n";

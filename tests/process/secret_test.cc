@@ -1,5 +1,5 @@
-// A run whose tasks share a secret: what it is for is tested with sockets in tests/net/tls_test.cc;
-// here that a run with one is the same run, and that nobody else gets in.
+// A run whose tasks share a secret. tests/net/tls_test.cc tests with sockets what it protects; this
+// test checks that a run with one gives the same result, and that other peers are rejected.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -22,7 +22,7 @@ constexpr const char* kOther = "another secret of this test, long enough";
 
 class Secret : public ProcessTest {
  protected:
-  // A file that its owner alone may read, in the place of an older one at once.
+  // Writes a file that only its owner can read, and replaces an older one atomically.
   void write(const std::string& name, const std::string& text) {
     const std::filesystem::path made = scratch() / (name + ".new");
     std::ofstream(made) << text << '\n';
@@ -35,7 +35,7 @@ class Secret : public ProcessTest {
   Process& launch(const Words& flags) {
     return run("launch", Words{"launch", "--workers=2"} + flags + data_flags());
   }
-  // The lists of a launch, for who comes from outside.
+  // Returns the lists of a launch, for a client from outside.
   Words hosts_of(const std::string& control) {
     Process& endpoints = run("endpoints", {"endpoints", "--control=" + control});
     EXPECT_TRUE(exits(endpoints, kExitDone));
@@ -43,7 +43,7 @@ class Secret : public ProcessTest {
     return {"--ps_hosts=" + captured(addresses, "ps +([0-9.:,]+)"),
             "--worker_hosts=" + captured(addresses, "worker +([0-9.:,]+)")};
   }
-  // A worker that does not get in; the run that it meant goes on to its end.
+  // Expects that a worker is rejected; its run continues to its end.
   void expect_refused(const Words& flags, const std::string& why) {
     write("one", kOne);
     write("other", kOther);
@@ -117,7 +117,7 @@ TEST_F(Secret, OfALaunchIsForItsOwnTasksAndWhoIsToldOfIt) {
   EXPECT_FALSE(std::filesystem::exists(control + ".secret"));
 }
 
-// The file is its owner's alone, and so is a process' environment.
+// The file belongs to its owner alone, and so does a process' environment.
 TEST_F(Secret, OfALaunchIsSeenByItsUserAlone) {
   const std::string control = (scratch() / "control").string();
   Process& job = launch(Words{"--control=" + control} + endless());
@@ -204,7 +204,8 @@ TEST_F(Secret, AWorkerAndAPsMayBeKilled) {
   expect_weights_of_launch(tasks.trainers, kRun + Words{"--workers=2"});
 }
 
-// First every task takes the new one as well, then each offers it, then nobody takes the old one.
+// First every task accepts both secrets, then each offers the new one, then none accepts the old
+// one.
 TEST_F(Secret, ChangesWhileTheRunGoesOn) {
   write("one", kOne);
   const Words flags = kRun + kSlowly + secret_in("one") + Words{"--transport=tcp"};
@@ -220,7 +221,7 @@ TEST_F(Secret, ChangesWhileTheRunGoesOn) {
   expect_weights_of_launch(tasks.trainers, kRun + Words{"--workers=2"});
 }
 
-// Somebody has put the new secret into the file of one task alone, just when its peers come anew.
+// The new secret is in the file of only one task, just when its peers reconnect.
 TEST_F(Secret, AMistakeOnTheWayIsWaitedFor) {
   write("one", kOne);
   write("of the ps", kOne);
@@ -251,7 +252,7 @@ TEST_F(Secret, ServersAndTheirDriverHaveOne) {
                            Words{"server", std::string("--job_name=") + job, "--task_index=0"} +
                                cluster.host_flags() + secret_in("one")));
   }
-  // First the one that waits for servers that have only just begun.
+  // First the command that waits for servers which have just started.
   Process& plus = run("plus", Words{"plus"} + cluster.host_flags() + secret_in("one"));
   EXPECT_TRUE(exits(plus, kExitDone));
   EXPECT_EQ(plus.standard_output(), "42\n");

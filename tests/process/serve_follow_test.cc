@@ -1,5 +1,5 @@
-// `disttf serve` that follows a run: it answers with what the ps hold, beside the run, and costs it
-// nothing.
+// `disttf serve` that follows a run: it serves the parameters on the ps, beside the run, without an
+// effect on the run.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace {
 using net::Job;
 using nlohmann::json;
 
-// Slow enough that there are some versions on the way, and that somebody can be killed.
+// Slow enough that there are some intermediate versions, and that a task can be killed.
 const Words kLasting = {"--train_steps=150", "--debug_delay_ms=20", "--print_weights_hash"};
 
 const char* const kAsk = "/v1/models/default:predict";
 
-// 784 numbers, as a row of CSV.
+// Returns 784 numbers as a row of CSV.
 std::string row(unsigned seed) {
   std::string text;
   for (unsigned i = 0; i < 784; ++i) {
@@ -36,7 +36,7 @@ std::string question() { return R"({"instances":[[)" + row(3) + "],[" + row(7) +
 
 class ServeFollow : public ProcessTest {
  protected:
-  // Of the process, once it has its port.
+  // A process and its port, once it has one.
   struct Service {
     Process& process;
     std::uint16_t port;
@@ -54,13 +54,13 @@ class ServeFollow : public ProcessTest {
   }
   [[nodiscard]] std::string train_dir() const { return (scratch() / "run").string(); }
 
-  // The version that answers; 0: none.
+  // Returns the version that answers; 0: none.
   static std::uint64_t version(const Service& service) {
     const Asker::Answer answer = Asker(service.port).get("/v2/models/default");
     return answer.status == 200 ? std::stoull(answer.as_json()["versions"][0].get<std::string>())
                                 : 0;
   }
-  // Once it is that one, or a later one.
+  // Waits for that version, or a later one, and returns it.
   static std::uint64_t await_version(const Service& service, std::uint64_t least) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     std::uint64_t now = 0;
@@ -69,7 +69,7 @@ class ServeFollow : public ProcessTest {
     EXPECT_GE(now, least) << service.process.report();
     return now;
   }
-  // It answers what `predict` says of the checkpoint that the run has left, to the last bit.
+  // Expects the answers of `predict` with the run's checkpoint, bit-identical.
   void expect_answers_of_the_checkpoint(const Service& service) {
     const std::string file = (scratch() / "rows.csv").string();
     std::ofstream(file) << row(3) << "\n" << row(7) << "\n";
@@ -83,7 +83,7 @@ class ServeFollow : public ProcessTest {
       EXPECT_EQ(json::parse(line).at("probabilities").get<std::vector<float>>(),
                 told[row].get<std::vector<float>>());
     }
-    // And so does a service that reads the checkpoint.
+    // A service that reads the checkpoint gives the same answers.
     const Service reader = serve({train_dir()});
     EXPECT_EQ(Asker(reader.port).ask(kAsk, question()).body,
               Asker(service.port).ask(kAsk, question()).body);
@@ -120,7 +120,7 @@ TEST_F(ServeFollow, EachStateOfTheRunAnswersAndAtLastItsResult) {
 
 TEST_F(ServeFollow, ThoseThatAreKilledOrFrozenCostTheRunNothingNorEachOther) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
-  // They answer before the run starts, so that none of them comes when it is over.
+  // The services start before the run, so that none of them comes after its end.
   const Service killed_one = follow(cluster);
   const Service frozen_one = follow(cluster);
   const Service other = follow(cluster, {"--keep_versions=2"});
@@ -172,8 +172,8 @@ TEST_F(ServeFollow, ARunThatIsKilledAndBegunAnewIsFollowedAgain) {
   }
   EXPECT_TRUE(says(service.process, "cannot be reached: .*; version [0-9]+ goes on answering"));
   EXPECT_GE(version(service), before);
-  // Another run, with other settings; so long that the service looks at it several times, also
-  // where the machine has other work.
+  // Another run, with other settings; long enough that the service polls it several times, even on
+  // a busy machine.
   const Tasks second = run_cluster(cluster, {"--train_steps=150", "--debug_delay_ms=60",
                                              "--print_weights_hash", "--learning_rate=0.02"});
   EXPECT_TRUE(all_exit(second.all(), kExitDone));
@@ -204,7 +204,7 @@ TEST_F(ServeFollow, TheEvaluatorOfTfConfigMayBeAService) {
   EXPECT_EQ(await_version(service, 150), 150U);
 }
 
-// What a launch says of its tasks and their secret is enough.
+// The launch's list of its tasks, and their secret, are sufficient.
 TEST_F(ServeFollow, ALaunchTellsWhereItsPsAre) {
   const std::string control = (scratch() / "control").string();
   Process& job = run("launch", Words{"launch", "--workers=2", "--ps=2", "--control=" + control} +

@@ -1,5 +1,5 @@
-// `disttf serve`: the real binary answers on real sockets. Its models are made up here: one of
-// version N says N % 10 of every image, so that an answer tells who gave it.
+// `disttf serve`: the real binary on real sockets. Its models are synthetic: version N predicts N %
+// 10 for every image, so that an answer shows which version gave it.
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -39,7 +39,7 @@ roles::RunConfig config() {
   return config;
 }
 
-// Says step % 10 of an image, and a little of what is in it.
+// Predicts step % 10, with a small dependence on the image.
 roles::TrainingState state_of(std::uint64_t step, const math::ParameterLayout& layout) {
   roles::TrainingState state;
   state.step = step;
@@ -84,7 +84,7 @@ class Serve : public ProcessTest {
   }
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  // The newest version that answers, once it is that one.
+  // Waits until that version is the newest that answers.
   void wait_for_version(std::uint64_t version) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     Asker asker(port());
@@ -119,7 +119,7 @@ TEST_F(Serve, BothApisSayWhatTheModelSays) {
           .as_json();
   EXPECT_EQ(classes["results"][0][4][1], rest["predictions"][1][4]);
 
-  // The same as the library says of the same image.
+  // The library gives the same outputs for the same image.
   roles::TrainedModel model;
   model.config = config();
   const math::ParameterLayout layout = math::layout_of(model.config.model);
@@ -246,7 +246,7 @@ TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
   for (unsigned i = 0; i < 40; ++i) {
     EXPECT_EQ(askers[i].receive().body, alone[i]) << i;
   }
-  // Each by itself, then 16, 16 and 8 together.
+  // One batch of each, then batches of 16, 16 and 8.
   EXPECT_THAT(Asker(port()).get("/metrics").body,
               testing::HasSubstr("disttf_serve_batch_rows_count{task=\"serve\"} 43\n"));
 }
@@ -364,7 +364,7 @@ TEST_F(Serve, AModelWhoseWeightsAreNoNumbersIsRefusedAndTheOldOneStays) {
   wait_for_version(3);
 }
 
-// Releases as they are made: a link that is switched, and a directory made anew.
+// The usual ways of a release: a switched link, and a directory that is made anew.
 TEST_F(Serve, AModelThatALinkIsSwitchedToAnswers) {
   namespace fs = std::filesystem;
   save(3);

@@ -1,4 +1,4 @@
-// --sharded_checkpoint: each ps writes its range into the directory that all of them share.
+// --sharded_checkpoint: each ps writes its range into a directory that all of them share.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -19,11 +19,11 @@ const Words kSaves = {"--sharded_checkpoint", "--save_steps=10", "--train_dir=tr
 
 class ShardedCheckpoint : public ProcessTest {
  protected:
-  // The directories of checkpoints, and of what was to become one, in order.
+  // Returns the directories of checkpoints, complete or not, in order.
   [[nodiscard]] std::vector<std::string> names(const std::string& directory = "train") const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(scratch() / directory)) {
-      // Beside them lie records, and what TensorBoard reads.
+      // Records and TensorBoard's files lie beside them.
       if (entry.path().filename().string().find("checkpoint") != std::string::npos) {
         names.push_back(entry.path().filename().string());
       }
@@ -32,7 +32,7 @@ class ShardedCheckpoint : public ProcessTest {
     return names;
   }
 
-  // All are killed at once, however far they are.
+  // Kills all tasks at once, in any state.
   void kill_all(const Tasks& tasks) {
     for (Process* process : tasks.all()) {
       process->send(SIGKILL);
@@ -42,7 +42,7 @@ class ShardedCheckpoint : public ProcessTest {
     }
   }
 
-  // Every checkpoint is whole, and of so many files.
+  // Expects that every checkpoint is complete, and has that many files.
   void expect_whole(std::size_t files) {
     Process& verify = run("verify", {"checkpoint", "verify", "train"});
     EXPECT_TRUE(exits(verify, kExitDone));
@@ -89,7 +89,7 @@ TEST_F(ShardedCheckpoint, RunGoesOnWithAnotherNumberOfPs) {
   EXPECT_TRUE(says(tasks.chief(), kRestored));
   EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
   expect_undisturbed(tasks.trainers);
-  // Now it has finished already: the other worker may come after the end, and be told just that.
+  // The run has now finished: the other worker may join after the end, and learns that.
   const ClusterOnLoopback of_one{{.ps = 1, .workers = 2}};
   tasks = run_cluster(of_one, kRun + kSaves);
   EXPECT_TRUE(says(tasks.chief(), kRestored));
@@ -97,7 +97,7 @@ TEST_F(ShardedCheckpoint, RunGoesOnWithAnotherNumberOfPs) {
   expect_undisturbed({&tasks.chief()});
 }
 
-// The chief keeps no state in memory: it reads the newest checkpoint.
+// The chief keeps no snapshot in memory: it reads the newest checkpoint.
 TEST_F(ShardedCheckpoint, PsThatIsLostGetsTheNewestOne) {
   const ClusterOnLoopback cluster{{.ps = 2, .workers = 2}};
   Tasks tasks = run_cluster(cluster, kRun + kSlowly + kSaves + Words{"--max_to_keep=1"});
@@ -113,7 +113,7 @@ TEST_F(ShardedCheckpoint, PsThatIsLostGetsTheNewestOne) {
   expect_undisturbed(tasks.trainers);
 }
 
-// A directory below a file: also root cannot write there.
+// A directory below a file: root cannot write there either.
 TEST_F(ShardedCheckpoint, PsThatCannotWriteOnlyCostsAWarning) {
   const ClusterOnLoopback cluster{{.ps = 2, .workers = 2}};
   const Tasks before = run_cluster(cluster, Words{"--train_steps=20"} + kSaves);
@@ -134,7 +134,7 @@ TEST_F(ShardedCheckpoint, PsThatCannotWriteOnlyCostsAWarning) {
   expect_whole(2);
 }
 
-// Its sandbox does not cover a directory that is made anew: as a disk that fails, it costs a
+// The sandbox does not cover a directory that is made anew. Like a failing disk, it costs a
 // warning.
 TEST_F(ShardedCheckpoint, DirectoryThatIsGoneWhenAPsIsLostCostsAWarning) {
   const ClusterOnLoopback cluster{{.ps = 2, .workers = 2}};
@@ -162,7 +162,7 @@ TEST_F(ShardedCheckpoint, PsWithoutADirectoryIsToldOf) {
   EXPECT_EQ(names(), std::vector<std::string>{});
 }
 
-// Two disks that are called the same: what the ps says is not enough, the chief has to see it.
+// Two disks with the same path: the ps's report is not enough, the chief must see the file.
 TEST_F(ShardedCheckpoint, DirectoryThatIsNotSharedIsFoundOut) {
   const ClusterOnLoopback cluster{{.ps = 2, .workers = 1}};
   Tasks tasks;

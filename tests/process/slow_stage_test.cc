@@ -1,14 +1,14 @@
-// Who is slow, exactly: one task of a real cluster is made slow at one stage, and the chief's
-// records must name that task and that stage. The cluster, the task, the ps at the other end and
-// how slow it is are drawn from a seed.
+// Attribution of stragglers: one task of a real cluster is slowed down in one stage, and the
+// chief's records must name that task and that stage. A seed selects the cluster, the task, the ps
+// at the other end and the slowdown.
 //
-// Six runs, one of each kind; all fifty: DISTTF_SLOW_STAGES=50. DISTTF_SLOW_STAGES_SEED is the
-// first run's seed; what each one was and what was named is printed.
+// Runs six runs, one of each kind; DISTTF_SLOW_STAGES=50 runs all fifty. DISTTF_SLOW_STAGES_SEED is
+// the first run's seed. The test prints each run's fault and the named task.
 //
-// The tasks share the machine, which may have fewer processors than there are tasks, so what is
-// not made slow is uneven, too. So what is injected is more than that: a delay of 30 to 80 ms in
-// the mean or a cable on which a gradient or its parameters take 40 to 120 ms, where a step takes
-// about 10 ms; 1 ms in 8 to 16 of a processor for a trainer, in 6 to 12 for a ps.
+// The tasks share the machine, which may have fewer processors than tasks, so the other stages
+// vary, too. Therefore the injected faults are larger: a mean delay of 30 to 80 ms, or a link on
+// which a gradient or its parameters take 40 to 120 ms, where a step takes about 10 ms; or 1 ms in
+// 8 to 16 of a processor for a trainer, in 6 to 12 for a ps.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -44,29 +44,30 @@ enum class Kind : std::uint8_t {
   kLonePs    // the only ps has it, from some moment on: it is held against itself
 };
 constexpr unsigned kKinds = 6;
-// The six from here on have their cables at the first of two ps, whose parameters are received
-// while those of the other wait.
+// In the six runs from this seed on, the slow link is at the first of two ps, whose parameters are
+// received while those of the other wait.
 constexpr unsigned kFirstSeed = 19;
 
-// Frontiers in a row that have to name somebody, the same task each time. The log takes six.
+// The number of successive critical paths that must name the same task. The log requires six.
 constexpr std::size_t kInARow = 3;
-// Between two looks at the records, which are written once a second.
+// The polling interval of the records, which are written once a second.
 constexpr milliseconds kLook{50};
-// A step of about 10 ms of a trainer alone: one thread, as there are more tasks than processors.
+// A step of about 10 ms of a single trainer: one thread, because there are more tasks than
+// processors.
 const Words kRun = {"--train_steps=1000000000", "--transport=tcp", "--threads=1", "--log_every=0"};
 const Words kComputes = {"--hidden_units=256", "--batch_size=300"};
-// The kernel sees that a quota is used up at its next tick, 4 ms apart, or at a system call: where
-// computing is much longer than that, it is what stands still.
+// The kernel notices an exhausted quota at its next tick, every 4 ms, or at a system call: with
+// computations much longer than that, the computation is interrupted.
 const Words kComputesLong = {"--hidden_units=256", "--batch_size=2000"};
-// Of a ps that has something to do: 3 MB of gradients from each trainer, and little to compute.
+// Gives a ps work: 3 MB of gradients from each trainer, and little to compute.
 const Words kMoves = {"--hidden_units=1000", "--batch_size=20"};
-constexpr double kBytes = 4.0 * (784 * 256 + 256 + 256 * 10 + 10);  // of kComputes' gradient
+constexpr double kBytes = 4.0 * (784 * 256 + 256 + 256 * 10 + 10);  // the gradient of kComputes
 
-// The draws of a run: the same from the same seed.
+// The random draws of a run: the same for the same seed.
 class Draw {
  public:
   explicit Draw(unsigned seed) : random_(seed) {}
-  // `from` to `to`, both included.
+  // Draws from `from` to `to`, both included.
   unsigned operator()(unsigned from, unsigned to) {
     return from + static_cast<unsigned>(random_() % (to - from + 1));
   }
@@ -75,7 +76,7 @@ class Draw {
   std::mt19937 random_;
 };
 
-// What was injected, and what a record has to say of it.
+// The injected fault, and the expected record.
 struct Fault {
   std::string what;
   std::string task;
@@ -104,7 +105,7 @@ struct Slowed {
 class SlowStages : public ProcessTest {
  protected:
   void make_runs(Kind kind);
-  // Makes the run that the seed says: whether the right task and stage were named.
+  // Makes the run of the seed and returns whether the right task and stage were named.
   [[nodiscard]] bool is_named(Kind kind, unsigned seed);
 
  private:
@@ -137,7 +138,7 @@ class SlowStages : public ProcessTest {
     quota_->hold(task.pid());
   }
 
-  // The records' frontiers, from the first one on.
+  // Returns the records' critical paths, from the first one on.
   [[nodiscard]] std::vector<json> frontiers() const {
     std::vector<json> all;
     if (!std::filesystem::exists(train_dir() / "records")) {
@@ -154,8 +155,8 @@ class SlowStages : public ProcessTest {
     }
     return all;
   }
-  // Whom the first kInARow after `before` frontiers have named that name the same task: of each,
-  // "slowest". Empty: there were none in time.
+  // Returns "slowest" of the first kInARow critical paths, after the first `before`, that name the
+  // same task; empty if there are none in time.
   [[nodiscard]] std::vector<json> settled(std::size_t before) const {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < deadline) {
@@ -210,7 +211,7 @@ void SlowStages::start_with(Kind kind, Draw& draw, Slowed& run) {
   }
 }
 
-// The time is drawn anew in each step, half of it in the mean.
+// Each step draws a new delay, half of the maximum in the mean.
 void SlowStages::start_delayed(Draw& draw, Slowed& run) {
   const unsigned rank = draw(0, static_cast<unsigned>(run.of_trainers.size() - 1));
   const unsigned delay = draw(60, 160);
@@ -221,10 +222,11 @@ void SlowStages::start_delayed(Draw& draw, Slowed& run) {
   start(run);
 }
 
-// What computes: the way forward and the way back, of which either may meet the end of the quota.
+// Slows the computation: the quota may end in the forward or in the backward pass.
 void SlowStages::start_with_quota(Draw& draw, Slowed& run) {
   const unsigned rank = draw(0, static_cast<unsigned>(run.of_trainers.size() - 1));
-  // Less than the processors' fair share where a few others compute, too: that is no fault.
+  // Less than the processors' fair share where a few other processes compute: a fair share is no
+  // fault.
   const unsigned of = draw(8, 16);
   run.fault = {.what = "1 ms of " + std::to_string(of) + " ms of a processor",
                .task = name_of(run.cluster.tasks().trainer(rank)),
@@ -255,7 +257,7 @@ void SlowStages::start_behind_slow_cable(Draw& draw, Slowed& run, bool to_ps) {
   start(run);
 }
 
-// It takes part in the way of the gradients and makes the step.
+// The ps both receives the gradients and makes the step.
 void SlowStages::start_with_slow_ps(Draw& draw, Slowed& run) {
   const unsigned slow = draw(0, static_cast<unsigned>(run.cluster.tasks().ps.size() - 1));
   const unsigned of = draw(6, 12);
@@ -272,7 +274,7 @@ void SlowStages::start_and_slow_lone_ps(Draw& draw, Slowed& run) {
                .task = "ps:0",
                .stages = {"receive", "apply"}};
   start(run);
-  // Of what it takes when it is fast.
+  // First waits for critical paths of the ps without the limit, for comparison.
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (frontiers().size() < 2 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kLook);
@@ -281,7 +283,7 @@ void SlowStages::start_and_slow_lone_ps(Draw& draw, Slowed& run) {
   run.before = frontiers().size();
 }
 
-// What a run of this kind is of.
+// Returns the cluster size for this kind of run.
 ClusterSize size_for(Kind kind, Draw& draw) {
   if (kind == Kind::kLonePs || kind == Kind::kPsQuota) {
     return {.ps = kind == Kind::kLonePs ? 1U : 2U, .workers = draw(2, 3)};
@@ -327,8 +329,8 @@ bool SlowStages::is_named(Kind kind, unsigned seed) {
   return right;
 }
 
-// All of those that are asked for have to be right. The few of an ordinary test run share their
-// processors with other tests: one that is wrong is made once more, and has to be right then.
+// All requested runs must be right. The few of an ordinary test run share their processors with
+// other tests: a wrong one is repeated once, and must then be right.
 void SlowStages::make_runs(Kind kind) {
   const unsigned first = number_from_variable("DISTTF_SLOW_STAGES_SEED", kFirstSeed);
   const unsigned runs = number_from_variable("DISTTF_SLOW_STAGES", kKinds);
@@ -344,7 +346,7 @@ void SlowStages::make_runs(Kind kind) {
   std::cout << right << " of " << made << " right" << std::endl;
 }
 
-// True: it has been skipped.
+// Returns true if the test was skipped.
 bool lacks_quota() {
   std::string why;
   if (CpuQuota::create(2, why)) {

@@ -20,7 +20,8 @@ using Words = std::vector<std::string>;
 
 const std::string kController = "control";
 constexpr std::array<const char*, 3> kNodes = {"n1", "n2", "n3"};
-// Slurm tells nobody when a job or a node is in another state: it is asked this often.
+// Slurm does not notify clients of state changes of jobs and nodes, so it is polled at this
+// interval.
 constexpr std::chrono::milliseconds kAskEvery{50};
 
 const Words kSlurmPrograms = {"/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd",
@@ -35,7 +36,7 @@ std::string host_name() {
   return text.substr(0, text.find('.'));
 }
 
-// munged takes 32 bytes and more, which nobody else may read.
+// munged requires 32 bytes or more, which only its user can read.
 void write_key(const fs::path& path) {
   std::random_device random;
   std::ofstream file(path, std::ios::binary);
@@ -52,7 +53,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// Of "... JobState=RUNNING Reason=None ...".
+// Returns a field of "... JobState=RUNNING Reason=None ...".
 std::string field(const std::string& text, const std::string& name) {
   const std::size_t begin = text.find(" " + name + "=");
   if (begin == std::string::npos) {
@@ -89,8 +90,8 @@ std::unique_ptr<Slurm> Slurm::create(const fs::path& folder, std::string& why) {
 Slurm::Slurm(const fs::path& folder, std::unique_ptr<Network> network)
     : folder_(folder), network_(std::move(network)) {}
 
-// Time-outs are short: a node that has died is to be missed within seconds. Processes are found
-// through /proc, and counted rather than confined: that needs no cgroups.
+// Timeouts are short: a dead node must be detected within seconds. Processes are found through
+// /proc, and counted rather than confined, so no cgroups are needed.
 void Slurm::write_config() const {
   const std::string folder = folder_.string();
   std::ofstream file(folder_ / "slurm.conf");
@@ -116,7 +117,7 @@ void Slurm::write_config() const {
          << " CPUs=4 State=UNKNOWN\n";
   }
   file << "PartitionName=all Nodes=ALL Default=YES State=UP\n";
-  // Named, so that nothing looks for cgroups: a host of the Network has none.
+  // Named explicitly, so that Slurm does not look for cgroups: a host of the Network has none.
   std::ofstream(folder_ / "cgroup.conf") << "CgroupPlugin=cgroup/v1\n";
 }
 
@@ -143,7 +144,7 @@ void Slurm::start() {
   wait_for_nodes();
 }
 
-// The program is the first of a process namespace, and with it goes everything in there.
+// The program is the first of a PID namespace; when it ends, all processes in it end.
 Process& Slurm::start_on(const std::string& host, const Words& words) {
   Words all = network_->words_on(host);
   for (const char* word : {"/usr/bin/unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}) {

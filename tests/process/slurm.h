@@ -1,10 +1,9 @@
-// A Slurm of this test's own: a controller and three nodes, n1 to n3, from the programs that Debian
-// installs (slurm-wlm, munge). Nothing of it is shared with a Slurm that the machine may run.
+// A separate Slurm for a test: a controller and three nodes, n1 to n3, with the programs of
+// Debian's packages (slurm-wlm, munge). It shares nothing with a Slurm that the machine may run.
 //
-// Every node is a host of a Network, with an address and a process namespace of its own: what it
-// runs dies with it, as on a machine that loses power. Key, sockets, state and logs lie in the
-// folder that is given. All of it goes when the object does, or when the test dies. Used by one
-// thread.
+// Every node is a host of a Network, with its own address and PID namespace: its processes die with
+// it, as on a machine that loses power. Key, sockets, state and logs are in the given folder.
+// Everything ends when the object is destroyed, or when the test dies. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -22,21 +21,22 @@ namespace disttf::test_process {
 
 class Slurm {
  public:
-  // Whose nodes all wait for jobs. nullptr and the reason: programs are missing, or this process
-  // may not create namespaces. Throws std::runtime_error when Slurm was started and is of no use.
+  // Returns a Slurm whose nodes all wait for jobs; nullptr and the reason if programs are missing
+  // or this process may not create namespaces. Throws std::runtime_error if Slurm was started but
+  // does not work.
   static std::unique_ptr<Slurm> create(const std::filesystem::path& folder, std::string& why);
 
-  // Hands the script to sbatch. Returns the job's number.
+  // Submits the script with sbatch. Returns the job's number.
   [[nodiscard]] std::string submit(const std::filesystem::path& script);
   void cancel(const std::string& job);
-  // What `scontrol show job` says, one "Name=value" after the other.
+  // Returns the output of `scontrol show job`, as a sequence of "Name=value".
   [[nodiscard]] std::string show(const std::string& job);
-  // Until JobState is one of an ended job, or `limit` is over. Returns it: "COMPLETED".
+  // Waits until JobState is that of an ended job, or `limit` is over. Returns it: "COMPLETED".
   [[nodiscard]] std::string wait_for_end(const std::string& job,
                                          std::chrono::milliseconds limit = kPatience);
-  // The power of the node, "n2", goes.
+  // Cuts the power of the node, "n2".
   void kill_node(const std::string& node);
-  // Everything that a failed test wants to see.
+  // Returns everything that helps to analyse a failed test.
   [[nodiscard]] std::string report() const;
 
  private:

@@ -1,5 +1,5 @@
-// Batch jobs under a real Slurm: tasks find themselves in the step's variables, train across nodes
-// with addresses of their own, and end with the weights of `launch`.
+// Batch jobs under a real Slurm: tasks find their role in the step's variables, train across nodes
+// with their own addresses, and end with the weights of `launch`.
 #include "tests/process/slurm.h"
 
 #include <csignal>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr int kTasks = 4;  // a ps, the chief, two workers: ranks 0 to 3
 const Words kRun = {"--train_steps=150", "--print_weights_hash"};
-// Slow enough that something can be done to it in the middle.
+// Slow enough that the test can disturb the run before it ends.
 const Words kSlowly = {"--debug_delay_ms=20", "--log_every=1", "--save_steps=10"};
 
 std::string text_of(const std::filesystem::path& path) {
@@ -44,7 +44,7 @@ class SlurmTest : public ProcessTest {
 
   [[nodiscard]] std::string output() const { return text_of(output_path_); }
 
-  // A job of four tasks on three nodes.
+  // Writes a script for a job of four tasks on three nodes.
   [[nodiscard]] std::filesystem::path script(const Words& more) const {
     const std::filesystem::path path = scratch() / "job.sh";
     std::ofstream file(path);
@@ -59,7 +59,7 @@ class SlurmTest : public ProcessTest {
     return path;
   }
 
-  // The same as disttf itself writes it. The output is in mnist-JOB.out.
+  // The same script, rendered by disttf. Its output is in mnist-JOB.out.
   std::filesystem::path rendered_script(const Words& more) {
     const std::filesystem::path path = scratch() / "rendered.sh";
     Process& render =
@@ -70,7 +70,7 @@ class SlurmTest : public ProcessTest {
     return path;
   }
 
-  // Until the job has printed a line in which the regular expression is found.
+  // Waits until the job has printed a line that matches the regular expression.
   ::testing::AssertionResult job_says(const std::string& pattern) const {
     const std::regex regex(pattern);
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -83,7 +83,7 @@ class SlurmTest : public ProcessTest {
     return ::testing::AssertionSuccess();
   }
 
-  // The job's tasks by rank, as this machine numbers them.
+  // Returns the job's tasks by rank, with this machine's process ids.
   [[nodiscard]] std::map<int, pid_t> tasks() const {
     const std::string config = "SLURM_CONF=" + (scratch() / "slurm.conf").string();
     std::map<int, pid_t> found;
@@ -104,7 +104,7 @@ class SlurmTest : public ProcessTest {
     return found;
   }
 
-  // A job that trains, and its tasks.
+  // Starts a job and waits until it trains.
   std::string start_training(const Words& more = {}) {
     const std::string job = slurm_->submit(script(kRun + kSlowly + more));
     EXPECT_TRUE(job_says("Chief: training step 30 done"));
@@ -119,7 +119,7 @@ class SlurmTest : public ProcessTest {
     Process& undisturbed =
         run("undisturbed", Words{"launch", "--workers=2", "--chief"} + kRun + data_flags());
     ASSERT_TRUE(exits(undisturbed, kExitDone));
-    // The chief's and both workers'.
+    // The output of the chief and of both workers.
     EXPECT_EQ(count_of(output(), "Weights SHA-256: " + weights_hash_in(undisturbed) + "\n"), 3U);
   }
 
@@ -131,7 +131,7 @@ class SlurmTest : public ProcessTest {
 TEST_F(SlurmTest, JobTrainsAcrossNodesAndIsCompleted) {
   const std::string job = slurm_->submit(script(kRun));
   EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
-  // srun's code, and with it the script's, is the highest of all tasks.
+  // srun's exit code, and the script's, is the highest of all tasks.
   EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
   EXPECT_EQ(count_of(output(), data_name() + " accuracy: 0."), 3U);
   expect_weights_of_launch_in_output();

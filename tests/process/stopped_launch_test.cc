@@ -1,4 +1,4 @@
-// A `disttf launch` with a --train_dir that is told to stop: what there is is saved first.
+// A `disttf launch` with a --train_dir that receives a stop signal: it saves first.
 #include <csignal>
 #include <filesystem>
 
@@ -7,7 +7,7 @@
 namespace disttf::test_process {
 namespace {
 
-// No save but the one at the signal.
+// Saves only at the signal.
 const Words kSavesAtTheEndAlone = {"--save_secs=0", "--save_steps=0"};
 
 struct Stopped {
@@ -22,7 +22,7 @@ class StoppedLaunch : public ProcessTest, public ::testing::WithParamInterface<S
     return run("launch",
                Words{"launch", "--train_dir=" + directory_.string()} + arguments + data_flags());
   }
-  // The newest step that a line tells of.
+  // Returns the newest step in the log.
   static std::uint64_t last_step(const Process& job) {
     const std::string text = job.standard_error();
     const std::size_t at = text.rfind("(global step: ");
@@ -40,8 +40,8 @@ TEST_P(StoppedLaunch, SavesTheStepAtWhichItIsAndGoesOnFromThere) {
   const std::string saved =
       captured(job.standard_error(), "Saved checkpoint at global step ([0-9]+)");
   ASSERT_FALSE(saved.empty());
-  // A ps may have made one step more than the trainers have heard of; and workers may have heard of
-  // one more than the chief, whose last gradient was on its way when the signal came.
+  // A ps may have made one step more than the trainers have received; workers may have received one
+  // more than the chief, whose last gradient was in flight when the signal came.
   const std::uint64_t step = std::stoull(saved);
   EXPECT_GE(step + 1, last_step(job));
   EXPECT_LE(step, last_step(job) + 1);
@@ -70,8 +70,8 @@ TEST_F(StoppedLaunchAgain, ASecondSignalEndsAllAtOnce) {
   kill(children[0], SIGSTOP);
   job.send(SIGTERM);
   ASSERT_TRUE(says(job, "disttf launch: stopped by SIGTERM; the chief saves first"));
-  // One that comes at once is taken for the same: `timeout`, for one, sends two.
-  // (And one that comes when it is about to exit finds no handler any more.)
+  // A second signal that comes at once counts as the same: `timeout`, for one, sends two. (A signal
+  // that comes just before the exit finds no handler.)
   while (job.wait(milliseconds(100)).timed_out &&
          count_of(job.standard_error(), "SIGTERM again") == 0) {
     job.send(SIGTERM);
@@ -94,7 +94,7 @@ TEST_F(StoppedLaunchAgain, AChiefThatCannotSaveIsNotWaitedForForEver) {
   EXPECT_TRUE(says(job, "\\[worker:0\\] did not end within [0-9]+ s"));
 }
 
-// What it held cannot be saved any more, by however many attempts.
+// The lost ps's state cannot be saved by any number of attempts.
 TEST_F(StoppedLaunchAgain, AChiefDoesNotAskAPsThatIsGone) {
   for (const Words& shape : {Words{}, Words{"--ps=2", "--sharded_checkpoint"}}) {
     Process& job = launch(endless() + kSavesAtTheEndAlone + Words{"--restart=never"} + shape);
@@ -105,7 +105,7 @@ TEST_F(StoppedLaunchAgain, AChiefDoesNotAskAPsThatIsGone) {
   }
 }
 
-// Without a launcher: whoever stops the chief alone.
+// Without a launcher: only the chief gets the signal.
 TEST_F(StoppedLaunchAgain, AChiefOfItsOwnSavesWhileThePsLive) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
   const Tasks tasks = run_cluster(

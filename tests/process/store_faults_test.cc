@@ -1,5 +1,5 @@
-// Stores with whom something is wrong: requests that fail, answers that break off or are lost,
-// a bucket that is full, another region.
+// Stores with faults: requests that fail, responses that break off or are lost, a full bucket,
+// another region.
 #include <array>
 #include <atomic>
 #include <fstream>
@@ -34,7 +34,7 @@ class BucketFaultsTest : public OnBucket {
 
 INSTANTIATE_TEST_SUITE_P(, BucketFaultsTest, each_bucket(), name_of_bucket);
 
-// Of each request the first try.
+// Affects the first attempt of each request.
 class FirstTries {
  public:
   bool is_first(const ProxiedRequest& request) {
@@ -87,7 +87,7 @@ TEST_P(BucketFaultsTest, ARunIsSavedAndGoesOnThoughEachRequestFailsOnce) {
   EXPECT_EQ(newest_step(), 100U);
   EXPECT_EQ(done({"checkpoint", "verify", at("run")}).standard_output().find("damaged"),
             std::string::npos);
-  // As on a disk.
+  // The reference run on a disk.
   done(flags(60, "run"));
   EXPECT_EQ(weights_hash_in(second), weights_hash_in(done(flags(100, "run"))));
 }
@@ -117,7 +117,7 @@ TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTh
   const FaultyProxy proxy(
       server_->port(),
       [&](const ProxiedRequest& request) {
-        // Of what is saved, the one file that is of some size.
+        // Of the saved files, only this one is large.
         const bool is_model = request.first_line.starts_with("P") &&
                               request.first_line.find("safetensors") != std::string::npos &&
                               request.first_line.find("index.json") == std::string::npos;
@@ -141,7 +141,7 @@ TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTh
             std::string::npos);
 }
 
-// It is waited for until it has been silent for 15 s, and then asked again.
+// The client waits for 15 s of silence, and then sends the request again.
 TEST_P(BucketFaultsTest, AServerThatIsSilentForAWhileIsAskedAgain) {
   const std::string text = write("a", 3'000'000);
   done({"cp", "a", at("a")});
@@ -153,8 +153,8 @@ TEST_P(BucketFaultsTest, AServerThatIsSilentForAWhileIsAskedAgain) {
   EXPECT_TRUE(read("back") == text);
 }
 
-// Longer than other requests are given: a command that begins after the store was asked has given
-// up a server that says nothing.
+// The response takes longer than the timeout of other requests: the proxy holds it back until
+// another command, started after the request, has timed out on a silent server.
 TEST_P(BucketFaultsTest, AServerThatTakesLongToMakeOneFileOfPartsIsNotAskedTwice) {
   std::atomic<unsigned> asked = 0;
   const test_support::MirrorServer mute(
@@ -207,7 +207,8 @@ TEST_F(StoreFaultsTest, CredentialsThatHaveEndedAreFetchedAnewWhereTheyCanBe) {
   write("a", 1000);
   done({"cp", "a", "s3://bucket/a"}, variables);
   EXPECT_EQ(answered, 2U);
-  // Lasting ones are what they were when they are looked for again.
+  // Static credentials are the same when they are looked up again, so the second attempt fails,
+  // too.
   const FaultyProxy always(server_->port(), [](const ProxiedRequest&) { return Fault::kAnswer; },
                            {.answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: " +
                                       std::to_string(said.size()) + "\r\n\r\n" + said});

@@ -1,4 +1,4 @@
-// A real S3 and an emulator of Google's Cloud Storage, and what the real binary does with them.
+// The real binary with a real S3 server and an emulator of Google Cloud Storage.
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -144,7 +144,7 @@ TEST_P(BucketTest, EachPsWritesItsRange) {
                     HasSubstr("model-00002-of-00002.safetensors")));
 }
 
-// Killed at whatever it is doing, again and again.
+// Kills the writer at random points, repeatedly.
 TEST_P(BucketTest, AWriterThatIsKilledLeavesWholeCheckpoints) {
   const unsigned kills = number_from_variable("DISTTF_STORE_KILLS", 4);
   const Words flags = lasting_run(1, at("run"));

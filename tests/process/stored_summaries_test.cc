@@ -1,5 +1,5 @@
-// What the chief writes for TensorBoard where --log_dir is in a store: TensorBoard shows all of it,
-// by both of its loaders, and a store that is away costs a warning.
+// The chief's TensorBoard files with --log_dir in a store: TensorBoard shows all of them, with both
+// of its loaders, and an unreachable store costs a warning.
 #include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -38,7 +38,7 @@ class Shown : public Store {
     if (this->server_ && !is_tensorboard_installed(why)) test_support::skip_without_engine(why);
   }
 
-  // What TensorBoard shows of a place in the store, copied here.
+  // Returns what TensorBoard shows of a URL in the store, copied to this machine.
   json shown(const std::string& loader, const std::string& place) {
     this->done({"cp", place, "shown-" + loader});
     Process& reader = this->run_program(python_with_tensorboard(),
@@ -50,7 +50,7 @@ class Shown : public Store {
     return json::parse(file, nullptr, /*allow_exceptions=*/false);
   }
 
-  // As the run has been, from the first to the last step.
+  // Expects the complete run, from the first to the last step.
   void expect_all_of_it(const std::string& place) {
     for (const char* loader : {"fast", "slow"}) {
       json all = shown(loader, place);
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(, BucketSummaries, each_bucket(), name_of_bucket);
 using HdfsSummaries = Shown<OnStore<HdfsServer>>;
 
 TEST_P(BucketSummaries, AreShownWholeAndTheWeightsAreTheSame) {
-  // So slow that a file is written of it before its end.
+  // Slow enough that the store has a file before the end of the run.
   Process& with = done(training(at("runs/one"), {"--debug_delay_ms=200"}));
   EXPECT_GE(files_in(at("runs/one/chief")), 2U + 3U);  // and the projector's
   expect_all_of_it(at("runs/one"));

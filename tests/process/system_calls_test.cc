@@ -1,7 +1,7 @@
-// Which system calls processes of each kind make, held against the one table of them
-// (roles/process/system_calls.h): none that is missing there, none that is refused, and none in the
-// table that no run makes, unless the table gives a reason. A tracer (ptrace(2)) sees every call
-// that a process makes after it has confined itself.
+// Compares the system calls of processes of each kind with the table
+// (roles/process/system_calls.h): no call is missing there, none is refused, and every call in the
+// table is used or has a reason there. A tracer (ptrace(2)) sees every call that a process makes
+// after it has entered its sandbox.
 #include "roles/process/system_calls.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #include "tests/process/process_test.h"
 
-// <linux/ptrace.h> has it, and cannot be included beside <sys/ptrace.h>.
+// Defined in <linux/ptrace.h>, which cannot be included beside <sys/ptrace.h>.
 #ifndef PTRACE_GET_SYSCALL_INFO
 #define PTRACE_GET_SYSCALL_INFO 0x420e
 #endif
@@ -43,7 +43,7 @@ struct Calls {
 };
 using CallsOfKinds = std::map<ProcessKind, Calls>;
 
-// By what the command line begins with.
+// Determines the kind from the first arguments.
 ProcessKind kind_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/cmdline");
   std::string word;
@@ -56,7 +56,7 @@ ProcessKind kind_of(pid_t process) {
   return word == "launch" ? ProcessKind::kLauncher : ProcessKind::kCommand;
 }
 
-// "Tgid:\t4711" of /proc/PID/status; -1: it has gone.
+// Reads "Tgid:\t4711" of /proc/PID/status; -1: the process has ended.
 pid_t number_in_status(pid_t thread, const std::string& name) {
   std::ifstream file("/proc/" + std::to_string(thread) + "/status");
   for (std::string line; std::getline(file, line);) {
@@ -65,15 +65,15 @@ pid_t number_in_status(pid_t thread, const std::string& name) {
   return -1;
 }
 
-// Runs a program and all that it starts to the end, on the thread that calls it.
+// Runs a program and all of its children to their end, on the calling thread.
 class Tracer {
  public:
   explicit Tracer(CallsOfKinds& calls) : calls_(calls) {}
 
-  // -1 until it has begun.
+  // -1 until the program has started.
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  // The exit code; -1: it cannot be traced here.
+  // Returns the exit code; -1: tracing is not possible here.
   int run(const Words& words, const std::string& output) {
     const pid_t child = fork();
     if (child == 0) become(words, output);
@@ -125,7 +125,7 @@ class Tracer {
 
   static void go_on(pid_t thread, int signal) { ptrace(PTRACE_SYSCALL, thread, 0, signal); }
 
-  // Returns the signal that it is to get.
+  // Returns the signal to deliver.
   int stopped(pid_t thread, int status) {
     const int signal = WSTOPSIG(status);
     if (signal == (SIGTRAP | 0x80)) {
@@ -141,7 +141,7 @@ class Tracer {
     return is_event || (is_first && signal == SIGSTOP) ? 0 : signal;
   }
 
-  // A process that was forked is what its parent is.
+  // A forked process has the kind of its parent.
   Confined& process_of(pid_t thread) {
     const pid_t process = number_in_status(thread, "Tgid");
     const auto found = processes_.find(process);
@@ -209,7 +209,7 @@ bool is_listed(int number, ProcessKind kind) {
 
 class SystemCalls : public ProcessTest {
  protected:
-  // True: it has ended with 0.
+  // Returns true if it exited with 0.
   bool traced(const Words& words) {
     Tracer tracer(calls_);
     const int code = tracer.run(words, output_);
@@ -217,7 +217,7 @@ class SystemCalls : public ProcessTest {
     EXPECT_EQ(code, kExitDone) << file.rdbuf();
     return code == kExitDone;
   }
-  // Asks it something once it answers, and ends it.
+  // Sends it a request once it answers, and ends it.
   void traced_server(const Words& words, std::uint16_t port) {
     Tracer tracer(calls_);
     std::atomic<bool> has_ended = false;

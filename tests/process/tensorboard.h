@@ -1,4 +1,4 @@
-// The real TensorBoard, as tests ask it.
+// The real TensorBoard, for tests.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,13 @@
 
 namespace disttf::test_process {
 
-// The python3 of an environment that has the package tensorboard: .ci/tools makes one.
+// Returns the python3 of the environment with tensorboard that .ci/tools makes.
 [[nodiscard]] std::filesystem::path python_with_tensorboard();
-// Whether it is there; `why`: why not.
+// Returns whether it is installed; `why`: why not.
 [[nodiscard]] bool is_tensorboard_installed(std::string& why);
-// What python is to run so that what it shows of `directory`, once that has come to the end of a
-// run of so many steps, is JSON in `file`. `loader`: "fast" or "slow", see read_tensorboard.py.
+// Returns the arguments of python that write what TensorBoard shows of `directory` to `file` as
+// JSON, once it has reached the end of a run of that many steps. `loader`: "fast" or "slow", see
+// read_tensorboard.py.
 [[nodiscard]] Words words_to_show(const std::string& loader, const std::filesystem::path& directory,
                                   int steps, const std::filesystem::path& file);
 

@@ -1,4 +1,4 @@
-// What the chief writes for TensorBoard, as the real one shows it, by both of its loaders: the same
+// The chief's TensorBoard files, read by the real TensorBoard with both of its loaders: the same
 // figures as the log and the metrics file, also after kill -9 and a resumed run.
 #include "tests/process/tensorboard.h"
 
@@ -22,11 +22,11 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-// The log has four digits behind the point, TensorBoard's scalars are float32.
+// The log has four decimals, TensorBoard's scalars are float32.
 constexpr double kLogged = 0.51e-4;
 constexpr double kFloat32 = 1e-6;
 
-// Loss by step, as the chief of a launch has logged it.
+// Returns the loss by step from the log of a launch's chief.
 std::map<std::uint64_t, double> logged_losses(const Process& launch) {
   static const std::regex kLine(
       R"(Worker 0: training step \d+ done \(global step: (\d+), loss: ([0-9.]+)\))");
@@ -39,7 +39,7 @@ std::map<std::uint64_t, double> logged_losses(const Process& launch) {
   return losses;
 }
 
-// The newest file of events in it.
+// Returns the newest event file in it.
 std::filesystem::path newest_events(const std::filesystem::path& directory) {
   std::filesystem::path newest;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -50,7 +50,7 @@ std::filesystem::path newest_events(const std::filesystem::path& directory) {
   return newest;
 }
 
-// Leaves behind what a write() does that kill -9 has cut short: the beginning of a record.
+// Appends the beginning of a record, like a write() that kill -9 has cut short.
 void tear(const std::filesystem::path& events) {
   std::string beginning(17, '\0');
   std::ifstream(events, std::ios::binary).read(beginning.data(), 17);
@@ -72,7 +72,7 @@ class TensorBoard : public Summaries, public ::testing::WithParamInterface<const
     if (!is_tensorboard_installed(why)) test_support::skip_without_engine(why);
   }
 
-  // What it shows, once that has come to the end of a run of so many steps.
+  // Returns what TensorBoard shows once it has reached the end of a run of that many steps.
   json shown(const std::filesystem::path& directory, int steps) {
     Process& reader = run_program(
         python_with_tensorboard(),
@@ -166,7 +166,7 @@ TEST_P(TensorBoard, ShowsEachStepOnceAfterKillNineInTheMiddleOfARecordAndAResume
                        "--summary_every=1",   "--histogram_every=5",
                        "--debug_delay_ms=20", "--train_dir=" + train_dir().string()};
   Process& first = launch("first", flags);
-  // Which steps are saved depends on how long a save takes.
+  // The saved steps depend on the time of a save.
   ASSERT_TRUE(says(first, "Saved checkpoint at global step [1-9]"));
   ASSERT_TRUE(says(first, R"(Worker 0: .*global step: 3\d,)"));
   const std::vector<pid_t> tasks = children_of(first.pid());
@@ -181,7 +181,7 @@ TEST_P(TensorBoard, ShowsEachStepOnceAfterKillNineInTheMiddleOfARecordAndAResume
   const auto from =
       std::stoull(captured(second.standard_error(), R"(Restoring from .*: global step (\d+))"));
   EXPECT_GT(from, 0U);
-  // All steps give the same bits again, so also the same losses.
+  // Repeated steps are bit-identical, so their losses are, too.
   std::map<std::uint64_t, double> losses = logged_losses(first);
   losses.merge(logged_losses(second));
   ASSERT_EQ(losses.size(), 60U);

@@ -67,7 +67,7 @@ void TerminalScreen::take_escape(const std::string& sequence) {
       lines_[each].clear();
     }
   }
-  // Colours are not seen; \x1b[K erases what put() has not kept.
+  // Colours are ignored; \x1b[K erases characters that put() has not kept.
 }
 
 void TerminalScreen::put(char c) {

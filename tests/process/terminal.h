@@ -1,8 +1,8 @@
-// A program on a terminal: what it shows there, what is typed, and how it leaves the terminal.
+// A program on a terminal: its display, typed input, and the terminal's state after its end.
 //
-// The terminal understands what disttf writes to one, and remembers every byte. Waiting is for what
-// is shown, or for the program's end, always with a deadline. The program is killed and reaped when
-// the object goes. Used by one thread.
+// The terminal interprets disttf's output, and records every byte. A test waits for displayed text,
+// or for the program's end, always with a deadline. The program is killed and reaped with the
+// object. Used by one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +20,12 @@
 
 namespace disttf::test_process {
 
-// The lines that a terminal shows, as far as its programs here need one.
+// The displayed lines, with the subset of terminal functions that disttf uses.
 class TerminalScreen {
  public:
   void take(const std::string& bytes);
   void resize(std::size_t rows) { lines_.resize(rows); }
-  // Without the empty lines at the end.
+  // Returns the lines without the empty ones at the end.
   [[nodiscard]] std::vector<std::string> lines() const;
   [[nodiscard]] bool is_other_screen() const noexcept { return is_other_; }
   [[nodiscard]] bool has_cursor() const noexcept { return has_cursor_; }
@@ -61,26 +61,27 @@ class ProgramOnTerminal {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   void type(const std::string& keys) const;
   void resize(std::uint16_t columns, std::uint16_t rows);
-  // False where `limit` passes, or the program ends, without `is_there`, which sees the screen.
+  // Waits until `is_there` returns true for the screen. Returns false if `limit` passes or the
+  // program ends.
   [[nodiscard]] bool wait_for(const std::function<bool(const TerminalScreen&)>& is_there,
                               std::chrono::milliseconds limit = kPatience);
-  // A line of the screen contains this.
+  // Returns whether a line of the screen contains this text.
   [[nodiscard]] bool shows(const std::string& text);
-  // Its end, or that it stops where `is_stopped`.
+  // Waits for its end, or for its stop if `is_stopped`.
   Ending wait();
   [[nodiscard]] bool wait_until_stopped();
 
   [[nodiscard]] const TerminalScreen& screen() const noexcept { return screen_; }
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
-  // Screen, cursor and modes are as they were before it was started.
+  // Returns whether screen, cursor and modes are as before the start.
   [[nodiscard]] bool is_left_as_it_was() const;
-  // Whether what is typed is shown.
+  // Returns whether typed text is echoed.
   [[nodiscard]] bool echoes() const;
-  // What is typed is shown, a line at a time: as a shell sets the terminal up for itself.
+  // Sets line mode with echo, as a shell does for itself.
   void set_line_mode() const;
 
  private:
-  // Takes what there is; waits for it until the deadline. False: none came.
+  // Reads available output; waits for it until the deadline. Returns false if none came.
   bool read_some(std::chrono::steady_clock::time_point deadline);
   bool reap(int flags);
 

@@ -1,4 +1,4 @@
-// --test_shifts: what an image is judged by, and nothing that a run trains.
+// --test_shifts: changes how images are scored, and nothing about training.
 #include <fstream>
 #include <string>
 

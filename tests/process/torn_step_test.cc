@@ -1,7 +1,7 @@
-// A trainer that dies between its pushes to two ps: one makes the step, the other lacks that
-// gradient, and they are one step apart. Its next process computes the gradient again from the
-// older parameters, which the ps that is ahead has kept, and the run ends with the bits of an
-// undisturbed one.
+// A trainer that dies between its pushes to two ps: one makes the step, the other lacks the
+// gradient, so they are one step apart. The trainer's next process computes the gradient again from
+// the older parameters, which the ps that is ahead has kept, and the run's result is bit-identical
+// to an undisturbed one.
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -17,13 +17,13 @@ namespace {
 using net::FrameKind;
 using net::Job;
 
-// The step that is torn leads to one whose state the chief asks for.
+// After the torn step, the chief requests a snapshot.
 constexpr std::uint64_t kTornStep = 39;
-// Over tcp: half a frame is held back, and it must hold half a gradient.
+// Over tcp, because half a frame is held back, and it must contain half a gradient.
 const Words kRun = {"--train_steps=80", "--save_steps=10", "--print_weights_hash",
                     "--transport=tcp"};
 
-// One event of the conversation, which a relay's thread sees and the test waits for.
+// One event of the conversation: a relay's thread signals it and the test waits for it.
 class Event {
  public:
   void happened() {
@@ -45,10 +45,10 @@ class Event {
 
 class TornStep : public ProcessTest {
  protected:
-  // What of the victim's push of kTornStep reaches the ps that is left behind.
+  // The part of the victim's push of kTornStep that reaches the ps that is left behind.
   enum class Part : std::uint8_t { kNothing, kHalf };
 
-  // Tears the step of the victim's first process; whatever its next one sends passes.
+  // Tears the step of the victim's first process; all frames of its next process pass.
   Relay::Rule rule(std::size_t ps) {
     return [this, ps](const Passing& passing) {
       const net::FrameHeader& header = passing.header;
@@ -68,7 +68,7 @@ class TornStep : public ProcessTest {
     };
   }
 
-  // The incarnation of the victim's first process.
+  // Returns the incarnation of the victim's first process.
   std::uint64_t first_of(const net::Hello& hello) {
     std::uint64_t none = 0;
     incarnation_.compare_exchange_strong(none, hello.incarnation);
@@ -99,7 +99,7 @@ class TornStep : public ProcessTest {
     expect_weights_of_launch(tasks_.trainers, Words{"--workers=2"} + kRun + more);
   }
 
-  // Set before the tasks start, then read by the relays' threads.
+  // Set before the tasks start; then only the relays' threads read it.
   net::TaskId victim_{.job = Job::kWorker, .index = 1};
   std::size_t behind_ = 1;
   Part part_ = Part::kNothing;
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Where, TornStepAt,
                                            Moment{"ChiefPs0HasHalf", 0, 0, true}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// The ps that is behind has the lost micro-batches computed by the one who is left.
+// The ps that is behind reschedules the lost micro-batches to the remaining worker.
 TEST_F(TornStep, OfAnElasticWorkerIsMadeByTheOthers) {
   const Words elastic = {"--min_workers=1", "--micro_batches=4"};
   start(elastic);

@@ -1,5 +1,5 @@
-// A timeline of a run that goes on: `disttf trace`, and SIGUSR2 to a chief without a launch. What
-// is written is held against what chrome's trace event format allows.
+// A timeline of a live run: `disttf trace`, and SIGUSR2 to a chief without a launch. The output is
+// checked against Chrome's trace event format.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -17,9 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-// Slow enough that a timeline is begun long before the end, and that a step is no blur. It begins
-// so many steps ahead as pass in three seconds at the pace of the moment; on a busy machine that
-// may double meanwhile, which the delay keeps within bounds.
+// Slow enough that a timeline begins long before the end, and that steps are distinct. It begins as
+// many steps ahead as pass in three seconds at the current pace; on a busy machine the pace may
+// double meanwhile, which the delay keeps within bounds.
 const Words kSteady = {"--train_steps=1000000", "--model=softmax", "--batch_size=200",
                        "--eval_every=0", "--debug_delay_ms=10"};
 
@@ -39,7 +39,7 @@ class TraceTest : public ProcessTest {
   const Variables where_ = {{"XDG_RUNTIME_DIR", scratch().string()}};
 };
 
-// The fields that each kind of event must have, of the kind that it must be.
+// The required fields of each kind of event, and their types.
 void expect_event(const Json& event) {
   const std::string kind = event.at("ph");
   EXPECT_TRUE(event.at("name").is_string()) << event;
@@ -71,7 +71,7 @@ std::map<Thread, std::vector<Json>> slices_of(const Json& trace) {
   return threads;
 }
 
-// Slices lie in each other or beside each other.
+// Slices are nested or disjoint.
 void expect_nested(std::vector<Json> slices) {
   constexpr double kRounded = 0.0011;  // both ends, to whole nanoseconds
   std::ranges::stable_sort(slices, [](const Json& one, const Json& other) {
@@ -100,7 +100,7 @@ std::map<std::string, int> processes_of(const Json& trace) {
   return processes;
 }
 
-// Of a thread, the steps that slices of this name are of.
+// Returns the steps of a thread's slices with this name.
 std::set<std::uint64_t> steps_of(const std::vector<Json>& slices, const std::string& name) {
   std::set<std::uint64_t> steps;
   for (const Json& slice : slices) {
@@ -111,7 +111,7 @@ std::set<std::uint64_t> steps_of(const std::vector<Json>& slices, const std::str
   return steps;
 }
 
-// An arrow leaves a trainer before it is at the ps, and is there before it comes back.
+// An arrow leaves a trainer before it arrives at the ps, and arrives before it comes back.
 void expect_arrows(const Json& trace, std::size_t count) {
   std::map<std::uint64_t, std::map<std::string, double>> arrows;
   for (const Json& event : trace.at("traceEvents")) {
@@ -183,7 +183,7 @@ TEST_F(TraceTest, OfALaunchHasEveryStepOfEveryTask) {
   EXPECT_TRUE(exits(job, kExitInterrupted));
 }
 
-// As an orchestrator can bring it about.
+// An orchestrator can send this signal.
 TEST_F(TraceTest, OfAClusterWithoutALaunchIsASignalToTheChief) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   const std::filesystem::path train_dir = scratch() / "run";
@@ -199,7 +199,8 @@ TEST_F(TraceTest, OfAClusterWithoutALaunchIsASignalToTheChief) {
   expect_timeline(trace, trace["otherData"]["from"], 50, {"ps:0"}, {"worker:0", "worker:1"});
 }
 
-// As on two machines: the second worker's clock is 5000 s ahead. Nobody is told so.
+// As on two machines: the second worker's clock is 5000 s ahead, and no task is configured with
+// that.
 TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
   const std::filesystem::path unshare = "/usr/bin/unshare";
   const Words apart = {"--time", "--monotonic=5000", "--fork", "--kill-child"};
@@ -221,7 +222,7 @@ TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
   ASSERT_TRUE(says(chief, "A timeline of 50 steps from [0-9]+ on is in"));
   const Json trace = read(captured(chief.standard_error(), "A timeline of 50 .* on is in (.*)"));
   expect_timeline(trace, trace["otherData"]["from"], 50, {"ps:0"}, {"worker:0", "worker:1"});
-  // What the shortest way there and back leaves open: less than the whole timeline takes.
+  // The uncertainty of the shortest round trip: less than the length of the timeline.
   const double error = trace["otherData"]["clock_error_us"];
   EXPECT_GT(error, 0);
   double end = 0;

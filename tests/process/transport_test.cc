@@ -1,4 +1,4 @@
-// How tensors travel changes nothing but the speed.
+// The transport of tensors affects only the speed.
 #include <filesystem>
 
 #include "data/file.h"
@@ -43,7 +43,7 @@ TEST_F(Transport, ElasticRunsTakeSharedMemoryToo) {
   EXPECT_EQ(count_of(shared.standard_error(), "shares memory with 2 of 2 ps"), 3U);
 }
 
-// One that is alone has memory for seven of the eight gradients of a step, of 9.5 MB each.
+// A single ps has memory for seven of the eight gradients of a step, of 9.5 MB each.
 TEST_F(Transport, GradientsForWhichThereIsNoRoomAreSent) {
   const Words large = Words{"launch",
                             "--ps=2",
@@ -74,7 +74,7 @@ TEST_F(Transport, SnapshotsInSharedMemoryAreThoseThatAreSent) {
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 0"), 1U);
   EXPECT_GE(count_of(shared.standard_error(), "shares memory for snapshots with ps 1"), 1U);
   EXPECT_EQ(count_of(tcp.standard_error(), "shares memory"), 0U);
-  // Which of the steps were saved, besides the last, is up to the machine.
+  // Which steps are saved, besides the last, depends on the machine.
   std::size_t compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(scratch() / "shm")) {
     const auto file = entry.path().filename() / "model-00001-of-00001.safetensors";
@@ -123,7 +123,7 @@ TEST_F(Transport, TrainerThatInsistsNamesThePsThatHasNone) {
   EXPECT_TRUE(says(worker, "--transport shm: no memory can be shared with ps 0"));
 }
 
-// Over tcp such a gradient is on its way while the rest of it is still computed.
+// Over tcp, such a gradient is sent while the rest of it is still being computed.
 TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
   const Words large =
       Words{"launch",          "--ps=2",           "--workers=3",         "--hidden_units=1400",
@@ -135,7 +135,7 @@ TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
   EXPECT_EQ(weights_hash_in(shared), weights_hash_in(tcp));
 }
 
-// The defaults, and so most tests of recovery, share memory: here is the other way.
+// The defaults, and so most tests of recovery, use shared memory; this test uses tcp.
 TEST_F(Transport, TcpSurvivesAKilledPsAndAKilledWorker) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
   const Words flags =

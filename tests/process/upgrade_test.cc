@@ -1,7 +1,7 @@
-// What is left of an older release: its checkpoints are restored, its tasks are refused with a
+// Compatibility with older releases: their checkpoints are restored, their tasks are refused with a
 // sentence.
 //
-// tests/process/old_checkpoints says what wrote the checkpoints and which weights they hold.
+// tests/process/old_checkpoints documents which release wrote the checkpoints, and their weights.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -29,7 +29,7 @@ class OldCheckpoint : public ProcessTest, public ::testing::WithParamInterface<O
     std::getline(std::ifstream(kept / "weights"), weights_);
   }
 
-  // A run that goes on with it, up to `steps`.
+  // A run that resumes from it, up to `steps`.
   Process& go_on(const std::string& steps) {
     return run("launch",
                Words{"launch", "--dataset=digits", "--data_dir=" + test_data_directory().string(),
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Upgrade : public ProcessTest {};
 
-// The frame that a worker of the version before begins with: its HELLO had 24 bytes less.
+// The first frame of a worker of the previous version: its HELLO was 24 bytes shorter.
 TEST_F(Upgrade, WorkerOfThePreviousWireVersionIsRefusedWithASentence) {
   constexpr std::size_t kVersionAt = 4;
   const ClusterOnLoopback cluster{{.ps = 1, .workers = 1}};

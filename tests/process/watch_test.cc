@@ -1,5 +1,5 @@
-// `status --watch` and `top`, on a terminal and without one: what they draw, how they end, and that
-// the terminal is then as it was.
+// `status --watch` and `top`, with and without a terminal: their display, their exit, and the
+// terminal's state afterwards.
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/post.hpp>
@@ -23,7 +23,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
-// What a launch answers, without one: as the test has it from now on.
+// A stand-in for a launch: it sends the responses that the test sets.
 class FakeLaunch {
  public:
   explicit FakeLaunch(std::string path)
@@ -42,14 +42,14 @@ class FakeLaunch {
   FakeLaunch(const FakeLaunch&) = delete;
   FakeLaunch& operator=(const FakeLaunch&) = delete;
 
-  // As an orderly end does it: the socket's name goes.
+  // An orderly end: removes the socket's name.
   void end() {
     if (thread_.joinable()) {
       std::filesystem::remove(path_);
       die();
     }
   }
-  // As kill -9 does it.
+  // An end like that of kill -9.
   void die() {
     asio::post(context_, [this] { server_.stop(); });
     thread_.join();
@@ -169,7 +169,7 @@ TEST_F(Watch, OtherKeysDoNothingAndAreNotShown) {
   launch.set_step(900);
   ASSERT_TRUE(top.shows("step 900 of 4000"));
   top.type("\x1bOQ");  // F2
-  // Between two looks keys are read.
+  // Keys are processed between two polls.
   for (const int step : {901, 902, 903}) {
     launch.set_step(step);
     ASSERT_TRUE(top.shows("step " + std::to_string(step) + " of 4000"));
@@ -344,7 +344,7 @@ TEST_F(Watch, OfARealLaunchEndsWithItsResult) {
                                         "--log_every=1", "--control=" + socket()} +
                                       data_flags());
   ASSERT_TRUE(says(launch, "\\[worker:1\\] .*training step 10 done"));
-  // The run waits for this worker until both have been seen to watch it.
+  // The run waits for this worker until both observers are connected.
   const auto worker = pid_of_task(launch.pid(), "worker:1");
   ASSERT_TRUE(worker);
   ASSERT_EQ(kill(*worker, SIGSTOP), 0);

@@ -1,6 +1,6 @@
-// One trainer with batch 100 and two with 50 walk the same way: after 200 steps their weights are
-// the same but for rounding. In this process, with the trainer's own parts (sampler, model, shard)
-// and the real data, because the promise is about weights and a run only prints their hash.
+// One trainer with batch 100 and two with 50 give the same weights after 200 steps, except for
+// rounding. Runs in this process, with the trainer's own parts (sampler, model, shard) and the real
+// data, because the promise is about weights and a run only prints their hash.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ math::ImageSet images_of(const data::Split& split) {
   return {.images = split.images, .labels = split.labels};
 }
 
-// The run's parameters after kSteps, its trainers taking turns.
+// Returns the run's parameters after kSteps, with its trainers taking turns.
 math::AlignedVector train(const data::Dataset& dataset, const roles::RunConfig& config) {
   math::Model model(config.model, config.batch_size, config.isa);
   const std::size_t size = model.layout().size();
@@ -61,8 +61,9 @@ TEST(Weights, OfOneTrainerWithBatch100AndTwoWith50AreTheSame) {
   options.directory = data_dir_flag().substr(std::string("--data_dir=").size());
   const data::Dataset dataset = roles::open_dataset(options, stop);
   roles::RunConfig config;
-  // Not adam: where a pixel is hardly ever inked it divides one small sum by the root of another,
-  // and makes steps of what is rounding; and twice the gradient would be the same step to it.
+  // Not adam: for a pixel that is hardly ever inked it divides one small sum by the root of
+  // another, which amplifies rounding to steps; and twice the gradient would be the same step to
+  // it.
   config.optimizer.kind = math::OptimizerKind::kSgd;
   config.isa = math::supported_isas().front();
   config.optimizer.learning_rate = math::default_learning_rate(config.optimizer.kind);

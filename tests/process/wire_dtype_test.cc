@@ -1,6 +1,6 @@
 // --wire_dtype and --compress: fewer bytes, and everything else as without them. The weights do not
-// depend on the transport or the number of ps; where numbers are rounded nor on which task was
-// killed, with topk neither as long as no trainer is.
+// depend on the transport or the number of ps; with rounding they do not depend on killed tasks
+// either, with topk only as long as no trainer is killed.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -54,7 +54,7 @@ TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
   EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flags do nothing";
 }
 
-// Requests are repeated, doubled and late; no trainer dies.
+// Requests are repeated, duplicated and late; no trainer dies.
 TEST_P(WireForm, SameBitsWhateverHappensToFrames) {
   const Words flags = Words{"--workers=3", "--ps=2"} + GetParam();
   EXPECT_EQ(hash_of(flags + Words{"--chaos_frames=1,100", "--transport=tcp"}), hash_of(flags));
@@ -103,7 +103,7 @@ TEST_F(WireDtype, RoundingIsTheSameBitsWhoeverComputesAMicroBatch) {
             hash_of(Words{"--workers=1"} + elastic));
 }
 
-// What it costs there, it says at the beginning.
+// The log states the cost at the beginning.
 TEST_F(WireDtype, TopKGoesOnWithoutWhatAKilledTrainerHadKept) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   Tasks tasks = run_cluster(cluster, kRun + kTopK + kSlowly);
