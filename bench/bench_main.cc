@@ -49,7 +49,8 @@ void copy_as_disttf_does(char** argv) {
     setenv(kTunables, kNever, 1);
     execv("/proc/self/exe", argv);
   }
-  if (set == nullptr || std::string_view(set) == kNever) unsetenv(kTunables);  // what it starts
+  if (set == nullptr || std::string_view(set) == kNever)
+    unsetenv(kTunables);  // for child processes
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ struct JobOptions {
   std::string train_steps = "2000";
   std::string dataset = "auto";
   std::string data_dir = "./input_data";
-  std::string python = "/usr/bin/python3";  // Debian's, to which its packages belong
+  std::string python = "/usr/bin/python3";  // Debian's, which sees Debian's packages
   int repetitions = 5;
-  bool quick = false;  // only whether it runs: the first points of each curve, one step each
+  bool quick = false;  // a test only: the first points of each curve, one step each
   std::string filter;  // --benchmark_filter: a regular expression; empty: everything
 
   // Returns whether the filter matches the name.

@@ -30,7 +30,7 @@ struct Busy {
   std::string name;
   int loops = 0;
   std::string cluster;
-  int part = 1;  // of the steps it makes the n-th part
+  int part = 1;  // divides the number of steps
 };
 const std::array kBusy = {
     Busy{.name = "busy/1_loop", .loops = 1, .cluster = "--workers 2 --ps 1"},

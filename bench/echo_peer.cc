@@ -81,7 +81,7 @@ pid_t in_child(const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception&) {
-    _exit(1);  // the peer has gone away: the measurement is over
+    _exit(1);  // the peer has closed: the measurement is over
   }
   _exit(0);
 }

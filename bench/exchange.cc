@@ -86,7 +86,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
     task.self.index = each;
     peers_.emplace_back(in_child([&] { keep_pushing(task); }));
   }
-  stop_.emplace();  // has a thread, which no child is to be forked beside
+  stop_.emplace();  // ends its thread before children are forked
   client_.emplace(task_, *stop_);
   static_cast<void>(client_->connect());
   const std::size_t size = parameters_.size();

@@ -73,7 +73,7 @@ void pass_line(benchmark::State& state) {
     return;
   }
   constexpr int kEnd = -1;
-  alignas(64) std::atomic<int> line{0};  // 1: the other one's turn
+  alignas(64) std::atomic<int> line{0};  // 1: the other thread's turn
   std::thread other([&] {
     stay_on(processors[1]);
     for (int seen = line; seen != kEnd; seen = line) {

@@ -205,7 +205,7 @@ std::string await_answer(std::uint16_t port, const std::string& request) {
         std::this_thread::yield();
       }
       return connection.body();
-    } catch (const std::runtime_error& error) {  // nobody is there, or not ready yet
+    } catch (const std::runtime_error& error) {  // no server listens there, or it is not ready yet
       if (LoadClock::now() > deadline) {
         fail_load("port " + std::to_string(port) + " does not answer: " + error.what());
       }

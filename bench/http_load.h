@@ -12,14 +12,14 @@ namespace disttf::bench {
 
 struct HttpLoad {
   std::uint16_t port = 0;
-  std::string request;  // whole, head and body
+  std::string request;  // complete, head and body
   std::size_t connections = 1;
-  std::chrono::milliseconds time{1000};  // after as long a tenth of it, which does not count
+  std::chrono::milliseconds time{1000};  // measured time, after a warm-up of a tenth of it
 };
 
 struct HttpLoadResult {
   double requests_per_second = 0;
-  double p50_us = 0;  // from the first byte of a request to the last one of its answer
+  double p50_us = 0;  // from the first byte of a request to the last one of its response
   double p99_us = 0;
 };
 

@@ -32,7 +32,7 @@ struct Job {
   const char* name;
   const char* arguments;
   Limit limit;
-  int part = 1;  // of the steps it makes the n-th part
+  int part = 1;  // divides the number of steps
 };
 constexpr std::array kJobs = {
     Job{"job/sync/1_worker_1_ps", "--workers 1 --ps 1", kMlp},

@@ -23,9 +23,9 @@ class ScratchDirectory {
 };
 
 struct Result {
-  double images_per_second = 0;  // of the training alone, as the chief logs it
+  double images_per_second = 0;  // of the training alone, from the chief's log
   double accuracy = 0;
-  std::string weights;      // their SHA-256, where the arguments ask for it
+  std::string weights;      // their SHA-256, if the arguments request it
   double wall_seconds = 0;  // from the start of the command to its end
   double cpu_seconds = 0;   // of all its processes together
 };

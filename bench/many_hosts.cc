@@ -37,8 +37,8 @@ std::vector<std::string> all_hosts(std::size_t hosts) {
 }
 
 struct ClusterRun {
-  double bytes_into_ps = 0;    // a step and ps
-  double bytes_out_of_ps = 0;  // likewise
+  double bytes_into_ps = 0;    // per step and ps
+  double bytes_out_of_ps = 0;  // per step and ps
   double images_per_second = 0;
   double accuracy = 0;
   std::string weights;
@@ -114,7 +114,7 @@ class Cluster {
     return bytes;
   }
 
-  const std::size_t workers_;  // of a host
+  const std::size_t workers_;  // per host
   const std::size_t hosts_;
   const NetworkSpaces spaces_;
   std::size_t first_port_ = 2000;

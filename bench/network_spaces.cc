@@ -82,7 +82,7 @@ void NetworkSpaces::remove() const noexcept {
   for (const std::string& host : all) {
     try {
       static_cast<void>(output_of("ip netns del " + space_of(host)));
-    } catch (const std::exception&) {  // not even a shell: nothing more can be done
+    } catch (const std::exception&) {  // no shell could be started: nothing more can be done
     }
   }
 }

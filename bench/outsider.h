@@ -27,10 +27,10 @@ class Outsider {
   Outsider& operator=(const Outsider&) = delete;
 
   struct Tally {
-    std::size_t attempts = 0;  // but those that only connect
-    std::size_t silent = 0;    // connections that say nothing, or half a handshake
-    std::size_t got_in = 0;    // were heard, or shook hands
-    double cpu_seconds = 0;    // its own
+    std::size_t attempts = 0;  // except those that only connect
+    std::size_t silent = 0;    // connections that send nothing, or half a handshake
+    std::size_t got_in = 0;    // got an answer, or completed a handshake
+    double cpu_seconds = 0;    // the attacker's own
   };
   // Ends the attack.
   [[nodiscard]] Tally end();
@@ -45,9 +45,9 @@ class Outsider {
   void let_go(std::size_t most_silent, std::size_t most_others);
   [[nodiscard]] static bool was_heard(int fd);
 
-  const rlimit limit_before_;  // of descriptors
+  const rlimit limit_before_;  // limit of descriptors
   const std::set<std::uint16_t> before_;
-  const std::vector<std::byte> old_hello_;  // how a client begins that knows TLS 1.2 at most
+  const std::vector<std::byte> old_hello_;  // of a client with TLS 1.2 at most
   net::Secrets other_secret_;
   net::Interrupt interrupt_;
   std::vector<std::uint16_t> ports_;

@@ -27,7 +27,7 @@ PageReader::PageReader() : port_(free_port()), thread_([this] { read(); }) {}
 
 PageReader::~PageReader() {
   ends_ = true;
-  thread_.join();  // the run has ended, and its stream with it
+  thread_.join();  // the run, and so its stream, has ended
 }
 
 void PageReader::read() {

@@ -23,7 +23,7 @@ class PageReader {
 
  private:
   void read();
-  bool read_once();  // false: nobody is there yet
+  bool read_once();  // returns false if no server listens there yet
 
   std::uint16_t port_;
   std::atomic<std::size_t> bytes_ = 0;

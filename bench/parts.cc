@@ -53,7 +53,7 @@ void gradient(benchmark::State& state, const std::string& model_name, math::Comp
 // with `expects` the rows were prefetched before it.
 void load(benchmark::State& state, bool expects) {
   constexpr std::size_t kRows = 55'000;
-  constexpr std::size_t kApart = 31'607;  // has no divisor in common with kRows
+  constexpr std::size_t kApart = 31'607;  // coprime to kRows
   math::Model model(bench_model("mlp_100"), kBatch, math::supported_isas().front());
   math::AlignedVector parameters(model.layout().size());
   math::AlignedVector out(model.layout().size());

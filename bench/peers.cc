@@ -19,7 +19,7 @@ struct Comparison {
   const char* name;
   const char* ours;
   const char* theirs;
-  int part = 1;  // of the steps both make the n-th part
+  int part = 1;  // divides the number of steps of both
 };
 
 struct Framework {

@@ -22,8 +22,8 @@ struct Figure {
   double median = 0;
   double slowest = 0;
   std::string unit;   // "us", "images/s"
-  std::string floor;  // the name of another figure in the same unit; empty: it is one itself
-  std::optional<double> ratio;           // to the floor, where it is not that of the two medians
+  std::string floor;  // the name of another figure in the same unit; empty: this is a floor itself
+  std::optional<double> ratio;           // to the floor, if it is not that of the two medians
   std::map<std::string, double> extras;  // e.g. accuracy
 };
 

@@ -17,7 +17,7 @@ namespace {
 // A growing dimension, and the points on it.
 struct Curve {
   const char* name;
-  const char* unit;  // what the cost is divided by
+  const char* unit;  // the unit of the divisor of the cost
   std::vector<std::size_t> sizes;
   std::size_t per_unit;  // 1000: sizes are counted in thousands
   ClusterShape (*shape)(std::size_t size);

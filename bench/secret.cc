@@ -163,7 +163,7 @@ const std::array kSecretJobs = {
 
 // Measures the run with and without an attacker, in turn, both over TLS.
 void run_outsider(const JobOptions& options, Reporter& reporter) {
-  constexpr int kLonger = 5;  // than others: by then all the silent connections are there
+  constexpr int kLonger = 5;  // times longer than others, so that all silent connections are open
   JobOptions longer = options;
   longer.train_steps = std::to_string(kLonger * std::stoi(options.train_steps));
   const std::string name = "secret/outsider/mlp_100";

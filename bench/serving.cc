@@ -89,8 +89,7 @@ std::string tensor_request() {
 struct ServedForm {
   std::string name;
   std::string ours;
-  std::string
-      theirs;  // to the Python server, whose form of bytes is plainer: pixels in, floats out
+  std::string theirs;  // for the Python server, whose byte form is simpler: pixels in, floats out
 };
 
 std::vector<ServedForm> served_forms() {
@@ -174,7 +173,7 @@ struct LoadSide {
   std::string name;
   std::uint16_t port = 0;
   const std::string* request = nullptr;
-  std::string floor;  // of another side that takes turns with it
+  std::string floor;  // the name of another measured side
   std::vector<HttpLoadResult> results = {};
 
   [[nodiscard]] Figure figure() const {

@@ -37,7 +37,7 @@ std::size_t available_memory() {
       return kibibytes * 1024;
     }
   }
-  return std::numeric_limits<std::size_t>::max();  // not known: the kernel will tell
+  return std::numeric_limits<std::size_t>::max();  // unknown: the kernel decides
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Figure Side::figure(const std::string& own_name, const std::string& floor) const
 }
 
 bool fits(const ClusterShape& shape) {
-  constexpr std::size_t kCopies = 16;  // thirteen, and room for what they are made from
+  constexpr std::size_t kCopies = 16;  // thirteen, and room for temporary copies
   return math::layout_of(shape.model).size() * sizeof(float) * kCopies <= available_memory();
 }
 
@@ -70,7 +70,7 @@ std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds
   std::vector<Side> sides;
   for (const Runner& runner : runners) {
     sides.push_back({.name = runner.name, .times = {}, .to_raw = {}});
-    runner.step();  // memory is touched for the first time
+    runner.step();  // touches memory for the first time
   }
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < runners.size(); ++turn) {

@@ -29,9 +29,9 @@ Runner runner_of(const char* name, Exchanger& exchanger) {
 
 // The measured times of one side.
 struct Side {
-  std::string name;            // the first is the floor of the others: "raw" beside "tcp"
-  std::vector<double> times;   // us a step: the mean of each round
-  std::vector<double> to_raw;  // the same, by the first side's beside it; of that, empty
+  std::string name;            // the first is the floor of the others, e.g. "raw" for "tcp"
+  std::vector<double> times;   // us per step: the mean of each round
+  std::vector<double> to_raw;  // the same divided by the first side's; empty for the first side
 
   // `floor`: the first side's name.
   [[nodiscard]] Figure figure(const std::string& own_name, const std::string& floor) const;

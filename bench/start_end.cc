@@ -28,7 +28,7 @@ double seconds_from(Clock::time_point begin) {
 
 struct StartAndEnd {
   double first_step = 0;  // seconds from the start of the command
-  double end = 0;         // seconds from the last step to the end of all of its processes
+  double end = 0;         // seconds from the last step to the end of all its processes
 };
 
 // Runs ten steps; the chief logs the result of each.

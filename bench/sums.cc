@@ -33,7 +33,7 @@ using Arrivals = std::vector<std::size_t>;
 // kernel's work when a gradient is received.
 struct StepTime {
   Microseconds all{};
-  Microseconds after_last{};  // from the last gradient's arrival on: everybody waits for this
+  Microseconds after_last{};  // from the last gradient's arrival on: all trainers wait for this
 };
 
 std::vector<math::AlignedVector> make_gradients(std::size_t trainers) {

@@ -36,7 +36,7 @@ function(disttf_unite_rooms rooms)
           set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
         endif()
       endif()
-      if(NOT alone)  # but a library wants a source
+      if(NOT alone)  # a library needs a source
         set_target_properties(${target} PROPERTIES SOURCES ${nothing})
       endif()
       if(NOT united)
@@ -62,10 +62,10 @@ function(disttf_unite_rooms rooms)
     add_library(${library} STATIC ${units})
     target_link_libraries(${library} PUBLIC ${${library}_linked})
     if(library MATCHES "_cold$")
-      target_compile_options(${library} PRIVATE "$<$<CONFIG:Release>:${DISTTF_COLD_OPTIONS}>")  # as disttf_room() has it
+      target_compile_options(${library} PRIVATE "$<$<CONFIG:Release>:${DISTTF_COLD_OPTIONS}>")  # like disttf_room()
     endif()
     if(library MATCHES "^disttf_united_data_" AND DISTTF_SANITIZE MATCHES address)
-      target_compile_options(${library} PRIVATE -O1)  # as in CMakeLists.txt
+      target_compile_options(${library} PRIVATE -O1)  # like CMakeLists.txt
     endif()
     foreach(room IN LISTS ${library}_rooms)
       target_link_libraries(${room} INTERFACE ${library})
@@ -73,7 +73,7 @@ function(disttf_unite_rooms rooms)
   endforeach()
   foreach(library IN LISTS libraries)
     string(REGEX REPLACE "_hot$" "_cold" other ${library})
-    if(library MATCHES "_hot$" AND other IN_LIST libraries)  # each calls what the other has
+    if(library MATCHES "_hot$" AND other IN_LIST libraries)  # each calls functions of the other
       target_link_libraries(${library} PUBLIC ${other})
       target_link_libraries(${other} PUBLIC ${library})
     endif()
@@ -161,7 +161,7 @@ function(_disttf_units name sources most result)
     list(TRANSFORM names REPLACE "(.+)" "#include \"\\1\"")
     list(JOIN names "\n" text)
     set(unit ${CMAKE_BINARY_DIR}/units/${name}_${number}.cc)
-    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}\n" @ONLY)  # left as it is where it says that already
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}\n" @ONLY)  # writes only if the text changed
     list(APPEND units ${unit})
   endforeach()
   set(${result} "${units}" PARENT_SCOPE)

@@ -24,7 +24,7 @@ BYTES = [(b"content-type", b"application/octet-stream")]
 
 def open_model(path):
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # the best for one row: more wait for each other
+    options.intra_op_num_threads = 1  # the fastest for one row: more threads wait for each other
     options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 

@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--disttf", default="build/release/disttf")
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")  # of scikit-learn: that it has not converged in 60 epochs
+    warnings.filterwarnings("ignore")  # scikit-learn warns that it has not converged in 60 epochs
     for name in TABLES:
         compare(name, options.disttf, options.splits)
 

@@ -102,7 +102,7 @@ def run_worker(arguments, cluster, index, initialized, result):
         tf.set_random_seed(1)
         graph = Graph(arguments, index)
         if index > 0:
-            initialized.wait()  # a worker that looks too early looks again half a minute later
+            initialized.wait()  # a worker that checks too early checks again after half a minute
         session = tf.train.MonitoredTrainingSession(
             master=server.target, is_chief=index == 0, hooks=graph.hooks,
             config=session_config(arguments), save_summaries_steps=None,
@@ -116,7 +116,7 @@ def run_worker(arguments, cluster, index, initialized, result):
             accuracy = session._tf_sess().run(
                 graph.correct, {graph.images: images, graph.labels: labels})
             result.put((rate, float(accuracy)))
-    os._exit(0)  # the session would wait for its threads, for two minutes
+    os._exit(0)  # the session would wait for its threads for two minutes
 
 
 def train(arguments, index, graph, session):
@@ -177,7 +177,7 @@ def main():
         task.start()
     tasks[1].join()  # the chief
     for task in tasks:
-        task.kill()  # a TensorFlow ps never ends by itself
+        task.kill()  # a TensorFlow ps never exits on its own
         task.join()
     if result.empty():
         sys.exit("the chief ended without a result")

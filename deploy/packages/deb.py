@@ -43,7 +43,7 @@ def changelog(release, version):
 
 
 def make_deb(release, folder):
-    version = f"{release.version}-0.1"  # Debian's own begin at -1
+    version = f"{release.version}-0.1"  # Debian's own revisions begin at -1
     files = {f"usr/{path}": entry for path, entry in files_of(release, DEBIAN_ZSH).items()}
     files["usr/share/doc/disttf/changelog.Debian.gz"] = (compressed(changelog(release, version).encode()), 0o644)
     files["usr/share/lintian/overrides/disttf"] = (OVERRIDES.encode(), 0o644)

@@ -41,7 +41,7 @@ def source_url():
 class Release:
     """One build of disttf, and its commit."""
 
-    build: pathlib.Path  # its folder
+    build: pathlib.Path  # the build folder
     version: str  # "0.1.0", or "0.1.0+g1a2b3c4" between releases
     revision: str  # the commit; "": not known
     epoch: int  # time of the commit in seconds

@@ -60,7 +60,7 @@ def make_image(release, folder):
         "config": described("config.v1+json", config),
         "layers": [described("layer.v1.tar+gzip", layer)], "annotations": labels(release),
     })
-    tag = release.version.replace("+", "-")  # a tag has no plus
+    tag = release.version.replace("+", "-")  # a tag may not contain a plus
     index = dumped({
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
         "manifests": [described("manifest.v1+json", manifest,

@@ -52,6 +52,6 @@ def make_wheel(release, folder):
         for path, (data, mode) in files.items():
             entry = zipfile.ZipInfo(path, release.time.timetuple()[:6])
             entry.external_attr = (0o100000 | mode) << 16
-            entry.create_system = 3  # Unix, whose modes these are
+            entry.create_system = 3  # Unix, so that the file modes apply
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     (folder / f"{stem}-py3-none-{'.'.join(TAGS)}.whl").write_bytes(out.getvalue())

@@ -75,7 +75,7 @@ run_and_checkpoint() {
   emulated=$(weights_of "$folder/chief.log")
   native=$(x86_run)
   [ "$emulated" = "$native" ] || { echo "aarch64: $emulated; x86-64: $native"; exit 1; }
-  find "$folder/run" -maxdepth 1 -name "checkpoint-*$steps" -exec rm -rf {} +  # the other half is to be made
+  find "$folder/run" -maxdepth 1 -name "checkpoint-*$steps" -exec rm -rf {} +  # the second half must be computed again
   from_checkpoint=$(x86_run --train_dir "$folder/run")
   grep -q "Restoring from .*: global step $((steps / 2))," "$folder/launch.log" ||
     { cat "$folder/launch.log"; exit 1; }

@@ -36,7 +36,7 @@ def group_folders(name):
 def make_control_group(name):
     for group in group_folders(name):
         group.mkdir(exist_ok=True)
-        for file in ("cpuset.cpus", "cpuset.mems"):  # new groups have none, and nothing may run in them
+        for file in ("cpuset.cpus", "cpuset.mems"):  # new groups have none, and no process may run in them
             if (group / file).exists():
                 (group / file).write_text((group.parent / file).read_text())
 
@@ -50,7 +50,7 @@ def remove_control_group(name):
 def clean_up(folder):
     """Waits in the first process for the end of the test, which closes its standard input even on SIGKILL."""
     sys.stdin.read()
-    for _ in range(300):  # what has been killed takes a moment
+    for _ in range(300):  # killed processes take a moment to disappear
         try:
             remove_control_group(group_name(folder))
             shutil.rmtree(folder)

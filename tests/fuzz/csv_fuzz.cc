@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   } catch (const disttf::data::UnusableData& error) {
-    const std::string_view sentence = error.what();  // with the names of columns, in any letters
+    const std::string_view sentence = error.what();  // quotes names with any characters
     require(sentence.starts_with(path) && sentence.size() < 1000);
     require(std::ranges::all_of(sentence, [](unsigned char c) { return c >= ' ' && c != 0x7F; }));
   }

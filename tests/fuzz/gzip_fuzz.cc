@@ -37,7 +37,7 @@ void check_pieces(std::span<const std::uint8_t> bytes, const std::vector<std::ui
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using disttf::data::gunzip;
-  constexpr std::size_t kMost = 200'000;  // more than the reader's first buffer
+  constexpr std::size_t kMost = 200'000;  // larger than the reader's first buffer
   std::vector<std::uint8_t> out;
   if (gunzip({data, size}, kMost, out)) {
     require(out.empty());

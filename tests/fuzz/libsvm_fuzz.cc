@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   constexpr std::size_t kPieceBytes = 64;
   constexpr std::size_t kBlockNumbers = 100;
-  constexpr std::size_t kMostColumns = 1000;  // of those that are made dense, for the sake of time
+  constexpr std::size_t kMostColumns = 1000;  // the limit of dense columns, to save time
   const LibsvmOptions options = {.label_is_number = size % 2 == 1};
   try {
     const LibsvmIndices indices = libsvm_indices(path, options, {});
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     require(rows == indices.rows);
   } catch (const UnusableData& error) {
-    const std::string_view sentence = error.what();  // with words in any letters
+    const std::string_view sentence = error.what();  // quotes words with any characters
     require(sentence.starts_with(path) && sentence.size() < 1000);
     require(std::ranges::all_of(sentence, [](unsigned char c) { return c >= ' ' && c != 0x7F; }));
   }

@@ -71,10 +71,10 @@ class Host {
  private:
   struct Peer {
     disttf::net::Hello hello;
-    bool is_frames = true;   // frames of it are read
-    BodyPlan plan;           // of a frame whose body has not come whole
+    bool is_frames = true;   // the ps reads frames from it
+    BodyPlan plan;           // of a frame whose body is incomplete
     FrameHeader header;      // of that frame
-    std::uint64_t left = 0;  // bytes of that body that are still to come
+    std::uint64_t left = 0;  // remaining bytes of that body
   };
   struct Reply {
     std::shared_ptr<const void> owner;
@@ -155,7 +155,7 @@ class Host {
                              .purpose = kPurposes[how % kPurposes.size()],
                              .replica = static_cast<std::uint8_t>(how >> 4U & 1U),
                              .incarnation = 1U + (who >> 4U)};
-    if ((how & 8U) != 0) {  // the other ps, which has a copy to give
+    if ((how & 8U) != 0) {  // the other ps, which has a copy to send
       hello.from = {.job = disttf::net::Job::kPs, .index = 1};
       hello.purpose = ChannelPurpose::kReplica;
     } else if ((how & 4U) != 0) {
@@ -202,7 +202,7 @@ class Host {
       cut(peer);
       return;
     }
-    replies_.erase(id);  // it has had what it was sent
+    replies_.erase(id);  // its replies have been sent
     if (peer.left != 0 || peer.plan.is_body()) {
       read_body(id);
       return;
@@ -372,7 +372,7 @@ class Host {
       const std::size_t rank = task_.cluster.rank_of(peer.hello.from);
       const disttf::net::HostGroup group = disttf::net::host_group_of(task_.cluster, rank);
       const bool is_sum = (header.flags & disttf::net::kFlagGroupSum) != 0;
-      if (is_sum && rank != group.first) return;  // its gradient is another one's to bring
+      if (is_sum && rank != group.first) return;  // the group's leader pushes its gradient
       for (std::size_t each = rank; each < rank + (is_sum ? group.count : 1); ++each) {
         gradients_[peer.hello.replica].insert({each, header.generation, header.step});
       }
@@ -415,7 +415,7 @@ class Host {
     require(known_.contains(effect.to));
     Bytes bytes = std::move(effect.body);
     bytes.insert(bytes.end(), effect.borrowed.begin(), effect.borrowed.end());
-    const uLong sum = sum_of(bytes);  // reads it: it is there
+    const uLong sum = sum_of(bytes);  // reads all bytes, so a sanitizer checks them
     if (effect.owner && peers_.contains(effect.to)) {
       replies_[effect.to].push_back({.owner = effect.owner, .bytes = bytes, .sum = sum});
     }
@@ -483,9 +483,9 @@ class Host {
   PsCore core_{task_, 1, {}, now_};
   ConnectionId last_ = 0;
   std::set<ConnectionId> known_;
-  std::map<ConnectionId, Peer> peers_;  // whose connections are open
+  std::map<ConnectionId, Peer> peers_;  // with open connections
   std::map<ConnectionId, std::vector<Reply>> replies_;
-  Bytes body_;  // of the frame that is being read, what has not been
+  Bytes body_;  // the unread rest of the frame being read
   std::array<std::set<Gradient>, 2> gradients_;
   std::array<Progress, 2> progress_;
 };

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!path.empty() && path.front() != '/');
     told += inner.size();
   }));
-  require(told <= size);  // nothing grows
+  require(told <= size);  // the output is not longer than the input
   if (const auto page = read_listing(text)) {
     for (const ObjectInfo& object : page->listing.objects) require(!object.key.empty());
   }

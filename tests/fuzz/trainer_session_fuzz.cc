@@ -415,8 +415,8 @@ class Trainer {
   RunSession session_{task_, std::mt19937_64(1)};
   Clock::time_point now_{std::chrono::hours(1)};
   std::array<bool, kRanges> is_open_{};
-  std::array<FrameHeader, kRanges> request_;  // that was sent last
-  std::array<bool, kRanges> came_whole_{};    // parameters, since the operation began
+  std::array<FrameHeader, kRanges> request_;  // the last request of each range
+  std::array<bool, kRanges> came_whole_{};    // parameters of this operation are complete
   std::uint64_t sequence_ = 0;
   std::uint64_t last_attempt_ = 0;
   std::optional<int> refused_with_;

@@ -11,14 +11,14 @@ using disttf::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace disttf::data;
-  constexpr std::size_t kMost = 200'000;  // more than is allocated for a member at first
+  constexpr std::size_t kMost = 200'000;  // larger than a member's first allocation
   const ZipSource source = zip_source({data, size});
   std::vector<ZipMember> members;
   if (list_zip(source, members)) {
     require(members.empty());
     return 0;
   }
-  require(members.size() * 46 <= size);  // what an entry of the directory has at least
+  require(members.size() * 46 <= size);  // the least size of a directory entry
   // Limits the number of members: each lookup starts at the beginning.
   members.resize(std::min<std::size_t>(members.size(), 16));
   for (const ZipMember& member : members) {

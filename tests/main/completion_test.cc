@@ -41,7 +41,7 @@ TEST(Completion, OffersTheFlagsOfTheCommand) {
   EXPECT_THAT(offered("launch --print_w"), ElementsAre("--print_weights_hash"));
   EXPECT_THAT(offered("launch --restart never --max_r"), ElementsAre("--max_restarts"));
   EXPECT_THAT(offered("download --batch"), ElementsAre());
-  EXPECT_THAT(offered("--task_i"), ElementsAre("--task_index"));  // as of train
+  EXPECT_THAT(offered("--task_i"), ElementsAre("--task_index"));  // a flag of train
   EXPECT_THAT(offered("launch --listen"), ElementsAre());         // hidden
   EXPECT_THAT(complete_words(words("launch --print_w")),
               HasSubstr("\tPrint the SHA-256 of the final weights\n"));

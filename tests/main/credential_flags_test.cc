@@ -96,7 +96,7 @@ TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
   GTEST_SKIP() << "the leak detector looks into the process";
 #endif
   const auto dumpable = [](const Environment& environment) {
-    prctl(PR_SET_DUMPABLE, 1);  // whatever other tests have done before
+    prctl(PR_SET_DUMPABLE, 1);  // resets the effect of other tests
     static_cast<void>(
         parse("ps --task_index=0 --ps_hosts=127.0.0.1:1 --worker_hosts=127.0.0.1:2", environment));
     _exit(prctl(PR_GET_DUMPABLE));

@@ -96,7 +96,7 @@ std::string read_flag_document() {
 std::string with_tables(const std::string& document) {
   std::istringstream lines(document);
   std::string out;
-  bool is_in_table = false;  // below a mark
+  bool is_in_table = false;  // after a mark
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kMark) && line.ends_with(kMarkEnd)) {
       out += line + "\n\n" +

@@ -134,8 +134,8 @@ TEST(ParseFlags, HelpDoesNotShowWhatIsBetweenLaunchAndItsChildren) {
 
 struct Mistake {
   const char* name;
-  const char* line;      // of `worker`
-  const char* sentence;  // how it begins
+  const char* line;      // arguments of `worker`
+  const char* sentence;  // its beginning
   friend std::ostream& operator<<(std::ostream& out, const Mistake& m) { return out << m.line; }
 };
 
@@ -297,7 +297,7 @@ TEST_F(ConfigFile, TakesEveryFormOfANumberThatTomlHas) {
     write(std::string("learning_rate = ") + quarter + "  # a comment\n");
     EXPECT_EQ(flags_with("").settings.run.optimizer.learning_rate, 0.25F) << quarter;
   }
-  write("seed = 18446744073709551615\n");  // beyond TOML's own whole numbers
+  write("seed = 18446744073709551615\n");  // exceeds TOML's integers
   EXPECT_THAT(refused(), StartsWith("--seed: 18446744073709551615 is not from 0 to "));
 }
 
@@ -328,7 +328,7 @@ TEST_F(ConfigFile, MayLackQuotes) {
 
 struct WrongFile {
   const char* text;
-  const char* sentence;  // behind "--config: FILE, "
+  const char* sentence;  // after "--config: FILE, "
 };
 
 TEST_F(ConfigFile, ThatIsWrongIsOneSentenceWithTheLine) {

@@ -61,7 +61,7 @@ class Terminal:
             while os.read(self.fd, 65536):
                 pass
         except OSError:
-            pass  # its side of the terminal is closed
+            pass  # the shell has closed its side of the terminal
         os.waitpid(self.pid, 0)
 
 

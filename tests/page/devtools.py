@@ -209,7 +209,7 @@ class Browser:
                  "--disable-component-update", "--disable-sync", "--mute-audio", "--force-color-profile=srgb",
                  "--hide-scrollbars", f"--user-data-dir={self.folder}"]
         if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # it refuses to run as root with one
+            flags.append("--no-sandbox")  # Chromium refuses to run as root with a sandbox
         self.process = subprocess.Popen([program, *flags, "about:blank"], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                         start_new_session=True)

@@ -150,7 +150,7 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self.feed = None  # gives the events of the next stream
+        self.feed = None  # yields the events of the next stream
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}/"

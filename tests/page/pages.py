@@ -97,7 +97,7 @@ def main(tests):
             sys.exit(1)
         print(why)
         sys.exit(77)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # browsers are closed then, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that browsers are closed, too
     try:
         tests[sys.argv[1]](*sys.argv[2:])
     except Exception:

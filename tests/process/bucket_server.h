@@ -23,8 +23,8 @@ class BucketServer {
 
   // Starts on a port that stays the same. Fails the test if the server is not ready in time.
   void start();
-  void kill();  // and waits for its end
-  void stop();  // it answers nobody
+  void kill();  // waits for its end
+  void stop();  // until go_on() the server does not answer
   void go_on();
 
   [[nodiscard]] std::uint16_t port() const { return port_.number(); }

@@ -107,7 +107,7 @@ class Chaos : public ProcessTest {
       std::filesystem::remove_all(scratch() / "run");
       tally.add(job.standard_error());
       const unsigned done = seed - first + 1;
-      if (done % 10 == 0) {  // for a person who waits for many
+      if (done % 10 == 0) {  // progress for a user who runs many
         std::cout << done << " of " << runs << " runs" << std::endl;
       }
     }

@@ -31,7 +31,7 @@ struct ClusterSize {
   std::size_t ps = 1;
   std::size_t workers = 2;
   bool chief = false;
-  std::string host = "127.0.0.1";  // how the addresses name the machine
+  std::string host = "127.0.0.1";  // the machine's name in the addresses
 };
 
 class ClusterOnLoopback {

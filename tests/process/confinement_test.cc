@@ -103,7 +103,7 @@ TEST_F(Confined, FollowsNoLinkThatComesLater) {
   }
   namespace fs = std::filesystem;
   const fs::path trained = scratch() / "trained";
-  const fs::path models = scratch() / "served" / "models";  // whose folder may be read, too
+  const fs::path models = scratch() / "served" / "models";  // its parent folder may be read, too
   fs::create_directories(models);
   Process& job = run("launch", {"launch", "--workers=1", "--train_steps=2", "--dataset=digits",
                                 "--train_dir=" + trained.string()});

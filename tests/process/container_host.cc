@@ -54,7 +54,7 @@ void remove_pod_groups() {
         groups.push_back(entry.path());
       }
     }
-    std::sort(groups.rbegin(), groups.rend());  // the inner ones first
+    std::sort(groups.rbegin(), groups.rend());  // inner groups first
     for (const fs::path& group : groups) {
       rmdir(group.c_str());
     }
@@ -142,7 +142,7 @@ bool ContainerHost::start_machine() {
 
 void ContainerHost::build_image() {
   const fs::path context = folder_ / "context";
-  const fs::path build = folder_ / "build";  // stands for the stage of that name
+  const fs::path build = folder_ / "build";  // replaces the stage of that name
   fs::create_directories(context);
   fs::create_directories(build / "src/build/release");
   fs::create_directories(build / "etc/ssl/certs");
@@ -164,7 +164,7 @@ Words ContainerHost::words_on_machine(const Words& words) const {
                "--pid",
                "--wdns=" + folder_.string(),
                "/usr/bin/env",
-               "DISABLE_HC_SYSTEMD=true",  // health is asked for by whoever wants to know
+               "DISABLE_HC_SYSTEMD=true",  // no timer: the test runs the health check itself
                "CONTAINERS_CONF=" + (folder_ / "containers.conf").string(),
                "CONTAINERS_STORAGE_CONF=" + (folder_ / "storage.conf").string()};
   all.insert(all.end(), words.begin(), words.end());

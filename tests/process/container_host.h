@@ -54,7 +54,7 @@ class ContainerHost {
   std::filesystem::path folder_;
   bool pods_;
   std::unique_ptr<Process> machine_;
-  pid_t first_ = -1;  // the machine's process 1, as this process numbers it
+  pid_t first_ = -1;  // the machine's process 1, by this process's numbering
   std::deque<Process> processes_;
 };
 

@@ -205,7 +205,7 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
     test_support::skip_without_engine("podman-compose is missing (.ci/install engines)");
     return;
   }
-  write_secret(scratch());  // beside the files for engines
+  write_secret(scratch());  // beside the engine's files
   const std::string file = render("compose", {"--ps=2", "--chief", "--secret=mnist.secret"});
   const Words compose = {"podman-compose", "--file=" + file, "--project-name=mnist"};
   host_->run(compose + Words{"up", "--detach", "ps-0", "ps-1"});
@@ -266,7 +266,7 @@ class Pods : public Containers {
   // Returns the pod of one index of a rendered Job or StatefulSet.
   static std::string pod(const std::string& name, const std::string& object, int index) {
     std::string text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n";
-    constexpr std::size_t kDeeper = 4;  // the template's spec than the pod's
+    constexpr std::size_t kDeeper = 4;  // extra indentation of a template's spec
     std::istringstream lines(object.substr(object.find("    spec:\n")));
     std::string line;
     std::getline(lines, line);
@@ -277,7 +277,7 @@ class Pods : public Containers {
     text.erase(text.find("      ports:\n"), std::string("      ports:\n").size());
     text.erase(text.find("        - name: disttf\n          containerPort: 2222\n"),
                std::string("        - name: disttf\n          containerPort: 2222\n").size());
-    const std::string variable = "$(JOB_COMPLETION_INDEX)";  // podman 4.3 leaves it as it is
+    const std::string variable = "$(JOB_COMPLETION_INDEX)";  // podman 4.3 does not expand it
     if (const std::size_t at = text.find(variable); at != std::string::npos) {
       text.replace(at, variable.size(), std::to_string(index));
     }

@@ -122,7 +122,7 @@ CpuQuota::~CpuQuota() {
   for (const pid_t process : held_) {
     try {
       write_to(parent_ / "cgroup.procs", std::to_string(process));
-    } catch (const std::exception&) {  // it has ended
+    } catch (const std::exception&) {  // the process has ended
     }
   }
   std::error_code ignored;

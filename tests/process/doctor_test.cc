@@ -113,7 +113,7 @@ TEST_F(Doctor, SaysWhatAControlGroupGives) {
   half->hold(doctor.pid());
   EXPECT_TRUE(exits(doctor, kExitDone));
   EXPECT_THAT(doctor.standard_output(),
-              HasSubstr(", of which a control group gives 0."));  // (one above may give less)
+              HasSubstr(", of which a control group gives 0."));  // (a parent group may give less)
 }
 
 TEST_F(Doctor, RefusesWhatMakesNoSense) {

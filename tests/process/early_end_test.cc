@@ -58,7 +58,8 @@ TEST_F(EarlyEnd, IsWhereTheTargetIsReachedAndTheWeightsAreThoseThatReachedIt) {
   EXPECT_EQ(hash_of_launch(flags + Words{"--train_steps=" + step[1].str()}), weights_hash_in(job));
 }
 
-// Evaluates intermediate weights whose averages are the result.
+// Intermediate evaluations score the weights that training goes on from; the result is their
+// averages.
 TEST_F(EarlyEnd, OfAveragesIsTheirsOnAnyNumberOfPs) {
   const Words averaged = Words{"--workers=2", "--ema=0.9"} + kPatient;
   const std::string one = hash_of_launch(averaged);

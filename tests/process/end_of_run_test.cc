@@ -70,7 +70,7 @@ TEST_F(EndOfRun, AWorkerIsLetGoOnceTheChiefSaysThatTheResultIsDurable) {
   set(boss, kSteps, 1);
   const RawPeer other = worker();
   say_goodbye(other);
-  expect_ack(boss, goodbye());  // all are done
+  expect_ack(boss, goodbye());  // all trainers are done
   expect_unanswered(other);
   expect_ack(boss, shutdown());
   expect_answered(other, FrameKind::kAck);
@@ -106,7 +106,7 @@ TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsSetBack) {
   set(boss, kSteps - 1, 2);
   expect_answered(other, FrameKind::kFenced);
   boss.write(goodbye(2));
-  expect_answered(boss, FrameKind::kFenced);  // there are steps to be made
+  expect_answered(boss, FrameKind::kFenced);  // steps remain to be made
   set(boss, kSteps, 3);
   // The worker is needed: the chief gets no answer before the worker is done again.
   boss.write(goodbye(3));

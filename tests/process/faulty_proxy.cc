@@ -35,7 +35,7 @@ bool send_all(int socket, std::string_view bytes) {
 }
 
 struct Message {
-  std::string head;  // with its empty line
+  std::string head;  // including its empty line
   std::string body;
 };
 

@@ -20,24 +20,24 @@ namespace disttf::test_process {
 
 enum class Fault {
   kNone,
-  kError,       // 500, in place of the server
-  kCutAnswer,   // half of the answer's body, then the end
-  kLostAnswer,  // the server has done it, and nobody hears of it
-  kCutRequest,  // half of the request's body reaches the server, then the end of both
-  kDeath,       // the same, and the server is killed: `kill` does that
-  kAnswer,      // `answer`, in place of the server
-  kLateAnswer,  // the server's, once `wait` has returned
+  kError,       // 500, instead of the server's response
+  kCutAnswer,   // half of the response's body, then closes
+  kLostAnswer,  // the server completes the request, but the client gets no response
+  kCutRequest,  // half of the request's body reaches the server, then both connections close
+  kDeath,       // the same, and `kill` kills the server
+  kAnswer,      // `answer`, instead of the server's response
+  kLateAnswer,  // the server's response, after `wait` has returned
 };
 
 struct ProxiedRequest {
   std::string first_line;  // "PUT /bucket/key HTTP/1.1"
-  std::string head;        // with that line
+  std::string head;        // including that line
 };
 
 // Parameters of some faults.
 struct FaultMeans {
-  std::string answer{};          // of HTTP, whole
-  std::function<void()> kill{};  // returns once the server is no more
+  std::string answer{};          // a complete HTTP response
+  std::function<void()> kill{};  // returns once the server has ended
   std::function<void()> wait{};
 };
 
@@ -70,7 +70,7 @@ class FaultyProxy {
   std::atomic<std::size_t> faults_ = 0;
   std::mutex mutex_;
   std::set<int> sockets_;             // open ones; guarded by mutex_
-  std::vector<std::thread> threads_;  // of the accepting thread; joined after it
+  std::vector<std::thread> threads_;  // made by the accepting thread; joined after it
   std::thread acceptor_;
 };
 

@@ -40,7 +40,7 @@ TEST_P(FrameFaults, LeaveTheBitsAlone) {
   Words kinds = {"\\) is lost",         "\\) is cut after",    "\\) is sent, but said to be lost",
                  "\\) is lost for now", "\\) is delayed",      "\\) is sent twice",
                  "\\) comes late",      "is a reply and lost", "is a reply and delayed"};
-  if (!shares_memory(GetParam())) {  // else replies mostly have no body that could be cut
+  if (!shares_memory(GetParam())) {  // otherwise replies mostly have no body that could be cut
     kinds.push_back("is a reply and cut");
   }
   for (const std::string& kind : kinds) {

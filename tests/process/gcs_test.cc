@@ -105,7 +105,7 @@ class GcsTest : public OnStore<GcsServer> {
   std::vector<std::string> asked_;    // bodies
   std::vector<std::string> flavors_;  // Metadata-Flavor
   unsigned given_ = 0;
-  unsigned good_ = 1;  // the token that is let through
+  unsigned good_ = 1;  // the number of the accepted token
   test_support::MirrorServer tokens_{
       [this](const auto& request, const auto& connection) { give_token(request, connection); }};
   std::optional<FaultyProxy> guard_;
@@ -194,7 +194,7 @@ TEST_F(GcsTest, WhoSomebodyElseSaysThatOneIsIsChangedForATokenOfTheServiceAccoun
       {"format", {{"type", "json"}, {"subject_token_field_name", "access_token"}}}};
   file["service_account_impersonation_url"] = tokens_.url("/account:generateAccessToken");
   write_file();
-  good_ = 4;  // "token-2" is the subject, "token-3" what it is changed for
+  good_ = 4;  // "token-2" is the subject, "token-3" its access token
   write("a", 1000);
   done({"cp", "a", "gs://bucket/a"}, who);
   ASSERT_EQ(asked_.size(), 4U);

@@ -99,7 +99,7 @@ void HdfsServer::wait_until_done(const std::vector<std::string>& words) const {
     if (process.wait().exit_code == 0) break;
     ASSERT_LT(std::chrono::steady_clock::now(), deadline)
         << process.report() << name_node_->report();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // polled, with a deadline
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // polls, with a deadline
   }
 }
 

@@ -23,7 +23,7 @@ class HdfsServer {
 
   // Kills one of the two servers and waits for its end.
   void kill_name_node();
-  void start_name_node();  // again, on the same port; it takes writes when this returns
+  void start_name_node();  // again, on the same port; HDFS accepts writes when this returns
   void kill_data_node();
   void start_data_node();
 

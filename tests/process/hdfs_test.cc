@@ -34,7 +34,7 @@ TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
   const std::string large = write("dir/large", 40'000'001);  // in three pieces
   done({"cp", "dir", at("/copy/of")});
   const json found = json::parse(done({"ls", at("/copy/of/"), "--json"}).standard_output());
-  ASSERT_EQ(found["entries"].size(), 4U);  // and nothing temporary
+  ASSERT_EQ(found["entries"].size(), 4U);  // without temporary files
   EXPECT_EQ(found["entries"][0]["name"], "a name+%41.bin");
   EXPECT_EQ(found["entries"][0]["bytes"], 10);
   EXPECT_EQ(found["entries"][2]["directory"], true);

@@ -155,7 +155,7 @@ TEST_F(Healthcheck, AsksTheAddressesOfALaunchOverHttps) {
        ++each) {
     addresses.insert("https://localhost:" + (*each)[1].str());
   }
-  EXPECT_EQ(addresses.size(), 4U) << log;  // of the launch both, of each task one
+  EXPECT_EQ(addresses.size(), 4U) << log;  // two of the launch, one of each task
   for (const std::string& address : addresses) {
     Process& asks = run("asks", {"healthcheck", address, "--ca_file=" + own + "ca.pem"});
     EXPECT_TRUE(exits(asks, kExitDone)) << address;

@@ -188,13 +188,13 @@ TEST_F(Hostile, ConnectionsThatStaySilent) {
   for (const RawPeer& peer : peers) {
     bool timed_out = false;
     EXPECT_EQ(peer.read_to_end(kPatience, timed_out).size(), 0U);
-    ASSERT_FALSE(timed_out);  // the others need not be waited for
+    ASSERT_FALSE(timed_out);  // does not wait for the others
   }
 }
 
 TEST_F(Hostile, TenThousandConnections) {
   constexpr std::size_t kCount = 10'000;
-  constexpr std::size_t kOthers = 200;  // descriptors of this process that are none of these
+  constexpr std::size_t kOthers = 200;  // this process's other descriptors
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = limit.rlim_max;

@@ -42,9 +42,9 @@ struct Attack {
   const Mode* mode = nullptr;
   bool saves = false;
   std::vector<std::string> victims;  // killed
-  bool freezes_chief = false;        // before they are, for a while
+  bool freezes_chief = false;        // for a while before the kill
   std::string after;                 // a line of the log
-  milliseconds delay{0};             // and so much later
+  milliseconds delay{0};             // after that line
   milliseconds frozen{0};
 };
 
@@ -108,7 +108,7 @@ class LastMoment : public ProcessTest {
     SCOPED_TRACE("run " + std::to_string(number) + ": " + text_of(attack));
     Process& launch = start("run_" + std::to_string(number), *attack.mode, attack.saves);
     ASSERT_TRUE(says(launch, attack.after));
-    static_cast<void>(launch.wait(attack.delay));  // until the moment that was drawn
+    static_cast<void>(launch.wait(attack.delay));  // until the drawn moment
     if (attack.freezes_chief) {
       send(launch, "chief:0", SIGSTOP);
     }
@@ -130,7 +130,7 @@ class LastMoment : public ProcessTest {
   }
 
   std::string wanted_;
-  unsigned hits_ = 0;  // signals that found their task
+  unsigned hits_ = 0;  // signals that reached their task
 };
 
 TEST_F(LastMoment, KillsLeaveTheRightResult) {

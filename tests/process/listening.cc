@@ -29,7 +29,7 @@ bool wait_until_listening(std::uint16_t port) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!is_listening(port)) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // polled, with a deadline
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // polls, with a deadline
   }
   return true;
 }

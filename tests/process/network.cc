@@ -81,7 +81,7 @@ Network::~Network() {
   for (const auto& [name, host] : hosts_) {
     try {
       ip({"netns", "del", host.space});
-    } catch (const std::exception&) {  // it was never made
+    } catch (const std::exception&) {  // the namespace was never made
     }
     std::error_code ignored;
     fs::remove_all(kSpacesEtc / host.space, ignored);

@@ -218,7 +218,7 @@ TEST_F(ShownPage, IsTheRunAsItGrows) {
   EXPECT_THAT(reader.read("\n\n"), HasSubstr("event: view"));
   std::ofstream(path("run/records/1.jsonl"), std::ios::app) << step(20, "2");
   EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":20,"loss":2)"));
-  file("run/records/2.jsonl", step(30, "1"));  // a chief that was started again
+  file("run/records/2.jsonl", step(30, "1"));  // the records of a restarted chief
   EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":30,"loss":1)"));
   std::ofstream(path("run/records/1.jsonl"), std::ios::app) << "nonsense\n" + step(40, "0.5");
   EXPECT_THAT(reader.read("\n\n"), HasSubstr(R"("step":40,"loss":0.5)"));

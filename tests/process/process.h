@@ -32,12 +32,12 @@ struct ProcessOptions {
   // Added to the test's own environment, which is passed on without TF_CONFIG and proxies.
   std::map<std::string, std::string> environment;
   std::filesystem::path working_directory;
-  std::string name;  // how messages call it
+  std::string name;  // its name in messages
 };
 
 // How a process ended.
 struct Ending {
-  bool timed_out = false;  // it has not
+  bool timed_out = false;  // the process has not ended
   int exit_code = -1;      // -1: it was killed
   int signal = 0;
 };

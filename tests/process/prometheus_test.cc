@@ -170,7 +170,7 @@ TEST_F(Metrics, OfBackupWorkersCountWhatIsDropped) {
   EXPECT_EQ(pushes("used"), 40);
   const double dropped = sum_of(file_of("worker-0"), "disttf_dropped_gradients_total") +
                          sum_of(file_of("worker-1"), "disttf_dropped_gradients_total");
-  EXPECT_LE(dropped, pushes("dropped"));  // the ps says it also of a push whose answer nobody reads
+  EXPECT_LE(dropped, pushes("dropped"));  // the ps also counts a push whose answer is never read
 }
 
 TEST_F(Metrics, OfTheChiefHaveItsCheckpoints) {

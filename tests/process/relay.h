@@ -25,7 +25,7 @@ namespace disttf::test_process {
 
 // A frame, after the HELLO of its connection, that is about to be relayed.
 struct Passing {
-  const net::Hello& hello;  // of the task that connected
+  const net::Hello& hello;  // from the connecting task
   bool to_ps = false;       // else from the ps
   const net::FrameHeader& header;
 };
@@ -62,7 +62,7 @@ class Relay {
   data::FileDescriptor listener_;
   std::mutex mutex_;
   std::set<int> sockets_;             // open ones; guarded by mutex_
-  std::vector<std::thread> threads_;  // of the accepting thread; joined after it
+  std::vector<std::thread> threads_;  // made by the accepting thread; joined after it
   std::thread acceptor_;
 };
 

@@ -163,7 +163,7 @@ TEST_F(ReplicaLaunch, EndsThoughADaemonHoldsTheOutputOpen) {
   pid_t daemon = -1;
   std::ifstream(scratch() / "pid") >> daemon;
   ASSERT_GT(daemon, 0);
-  kill(-daemon, SIGKILL);  // it has left its task's group: nobody else ends it
+  kill(-daemon, SIGKILL);  // it has left its task's group, so launch does not end it
   EXPECT_EQ(job.standard_output(), "[worker:0] done\n");
 }
 

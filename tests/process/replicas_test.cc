@@ -175,8 +175,8 @@ class Replicas : public ProcessTest {
   std::optional<ClusterOnLoopback> cluster_;
   Words flags_;
   Tasks tasks_;
-  std::vector<Process*> all_ps_;    // those that were killed, too
-  std::vector<std::size_t> pairs_;  // by range: how often it has got a second copy
+  std::vector<Process*> all_ps_;    // including killed ones
+  std::vector<std::size_t> pairs_;  // by range: the number of times it got a second copy
   std::size_t steps_ = 0;           // of trainer 2
   std::uint64_t train_steps_ = 0;
 };
@@ -252,7 +252,7 @@ TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   Relay to_copy(*cluster_, 1, [&](const Passing& passing) {
     if (passing.to_ps && passing.header.kind == net::FrameKind::kFill) {
       before = memory_of(primary);
-      is_taken.wait();  // nothing is read meanwhile
+      is_taken.wait();  // the copy reads nothing meanwhile
     }
     return whole(passing.header);
   });
@@ -280,7 +280,7 @@ TEST_F(Replicas, SlowCopyCostsItsPrimaryLittleMemory) {
   constexpr std::uint64_t kRange = 5'592'010 / 2 * sizeof(float);
   std::cout << "ranges that the primary has allocated since it began to fill its copy: "
             << static_cast<double>(after - before) / static_cast<double>(kRange) << "\n";
-  EXPECT_LT(after - before, 8 * kRange);  // two updates, and what a first step allocates
+  EXPECT_LT(after - before, 8 * kRange);  // two updates, and the allocations of a first step
   pairs_.assign(2, 0);
   EXPECT_TRUE(is_paired_again(0));
 }

@@ -38,10 +38,10 @@ using nlohmann::json;
 enum class Kind : std::uint8_t {
   kDelay,    // a trainer's gradients are late: --debug_delay_ms
   kQuota,    // a trainer has a share of a processor
-  kPush,     // the cable between a trainer and a ps is slow that way
-  kPull,     // the other way
+  kPush,     // the link from a trainer to a ps is slow
+  kPull,     // the link from a ps to a trainer is slow
   kPsQuota,  // one of two ps has a share of a processor
-  kLonePs    // the only ps has it, from some moment on: it is held against itself
+  kLonePs    // the only ps has it, from some time on: compared with its earlier self
 };
 constexpr unsigned kKinds = 6;
 // In the six runs from this seed on, the slow link is at the first of two ps, whose parameters are
@@ -80,7 +80,7 @@ class Draw {
 struct Fault {
   std::string what;
   std::string task;
-  std::vector<std::string> stages;  // any of them
+  std::vector<std::string> stages;  // any of them is right
 };
 
 std::string name_of(const net::TaskId& task) {
@@ -94,12 +94,12 @@ struct Slowed {
 
   ClusterOnLoopback cluster;
   Words flags;
-  std::vector<Words> of_trainers;  // by rank: more
+  std::vector<Words> of_trainers;  // by rank: additional flags
   std::unique_ptr<Relay> relay;    // in front of the ps `relayed`
   std::size_t relayed = 0;
   Tasks tasks;
   Fault fault;
-  std::size_t before = 0;  // frontiers before it
+  std::size_t before = 0;  // critical paths before the fault
 };
 
 class SlowStages : public ProcessTest {

@@ -77,7 +77,7 @@ using HdfsSummaries = Shown<OnStore<HdfsServer>>;
 TEST_P(BucketSummaries, AreShownWholeAndTheWeightsAreTheSame) {
   // Slow enough that the store has a file before the end of the run.
   Process& with = done(training(at("runs/one"), {"--debug_delay_ms=200"}));
-  EXPECT_GE(files_in(at("runs/one/chief")), 2U + 3U);  // and the projector's
+  EXPECT_GE(files_in(at("runs/one/chief")), 2U + 3U);  // including the projector's
   expect_all_of_it(at("runs/one"));
   Process& without = done(training("here"));
   EXPECT_EQ(weights_hash_in(with), weights_hash_in(without));

@@ -101,7 +101,7 @@ class Tracer {
   struct Thread {
     bool is_known = false;
     int call = -1;
-    bool confines = false;  // the call adds a filter
+    bool confines = false;  // the current call adds a filter
   };
   struct Confined {
     ProcessKind kind = ProcessKind::kCommand;
@@ -151,7 +151,7 @@ class Tracer {
   }
 
   void at_call(pid_t thread) {
-    struct {  // as ptrace(2) has it
+    struct {  // see ptrace(2)
       std::uint8_t op;
       std::uint8_t padding[3];
       std::uint32_t arch;

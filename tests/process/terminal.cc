@@ -159,7 +159,7 @@ bool ProgramOnTerminal::read_some(TestClock::time_point deadline) {
       poll(waits.data(), waits.size(),
            static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0)));
   if (ready <= 0 || (waits[0].revents & POLLIN) == 0) {
-    return false;  // nothing more, or it has ended
+    return false;  // no more output, or the program has ended
   }
   std::array<char, 4096> buffer{};
   const ssize_t count = read(master_.number(), buffer.data(), buffer.size());

@@ -35,10 +35,10 @@ class TerminalScreen {
   void put(char c);
 
   std::vector<std::string> lines_ = std::vector<std::string>(24);
-  std::vector<std::string> main_lines_;  // while there is another screen
-  std::string escape_;                   // one that has begun
+  std::vector<std::string> main_lines_;  // saved while the alternate screen is shown
+  std::string escape_;                   // an incomplete escape sequence
   std::size_t row_ = 0;
-  bool is_at_begin_ = true;  // of the row: what comes takes the place of what is there
+  bool is_at_begin_ = true;  // of the row: new text replaces the existing text
   bool is_other_ = false;
   bool has_cursor_ = true;
 };
@@ -46,7 +46,7 @@ class TerminalScreen {
 struct TerminalOptions {
   std::string program;
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // all of it
+  std::map<std::string, std::string> environment;  // the complete environment
   std::uint16_t columns = 80;
   std::uint16_t rows = 24;
 };

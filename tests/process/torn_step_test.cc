@@ -115,8 +115,8 @@ class TornStep : public ProcessTest {
 struct Moment {
   const char* name;
   std::size_t worker;  // 0 is the chief
-  std::size_t behind;  // which ps lacks the push
-  bool half;           // it got half of it
+  std::size_t behind;  // the ps that lacks the push
+  bool half;           // this ps received half of it
 };
 
 void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }

@@ -73,7 +73,7 @@ std::map<Thread, std::vector<Json>> slices_of(const Json& trace) {
 
 // Slices are nested or disjoint.
 void expect_nested(std::vector<Json> slices) {
-  constexpr double kRounded = 0.0011;  // both ends, to whole nanoseconds
+  constexpr double kRounded = 0.0011;  // both ends are rounded to whole nanoseconds
   std::ranges::stable_sort(slices, [](const Json& one, const Json& other) {
     return std::pair(one["ts"].get<double>(), -one["dur"].get<double>()) <
            std::pair(other["ts"].get<double>(), -other["dur"].get<double>());

@@ -17,7 +17,7 @@ using net::Job;
 
 struct OldRun {
   const char* folder;
-  Words flags;  // it had
+  Words flags;  // its flags
 };
 void PrintTo(const OldRun& run, std::ostream* out) { *out << run.folder; }
 
@@ -37,7 +37,7 @@ class OldCheckpoint : public ProcessTest, public ::testing::WithParamInterface<O
                    GetParam().flags);
   }
 
-  std::string weights_;  // what the old file printed of them
+  std::string weights_;  // the hash that the old release printed
 };
 
 TEST_P(OldCheckpoint, IsWhole) {

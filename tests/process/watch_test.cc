@@ -76,7 +76,7 @@ class FakeLaunch {
   std::string path_;
   std::mutex mutex_;
   std::string status_;  // guarded by mutex_
-  std::string run_;     // the same; empty: there is no such path
+  std::string run_;     // guarded by mutex_; empty: the path does not exist
   asio::io_context context_;
   net::HttpServer server_;
   std::thread thread_;
@@ -253,7 +253,7 @@ TEST_F(Watch, NarrowTerminalsHaveFewerColumnsUntilTheyAreWider) {
     ASSERT_TRUE(watcher.shows("TASK      STATE    STEP  WAIT %"));
     ASSERT_TRUE(watcher.shows("worker:0  running  820   25"));
     for (const std::string& line : watcher.screen().lines()) {
-      EXPECT_LE(line.size(), 44U) << line;  // blocks of a curve are three bytes each
+      EXPECT_LE(line.size(), 44U) << line;  // blocks of a curve have three bytes each
     }
     watcher.resize(120, 24);
     EXPECT_TRUE(watcher.shows(words == kTop ? "CPU %  DOING" : "RESTARTS  SINCE"));

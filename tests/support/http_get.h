@@ -23,7 +23,7 @@ inline std::string http_ask(std::uint16_t port, const std::string& request) {
   }
   std::string text;
   if (!error) {
-    asio::read(socket, asio::dynamic_buffer(text), error);  // to its end
+    asio::read(socket, asio::dynamic_buffer(text), error);  // to the end of the connection
   }
   return text;
 }

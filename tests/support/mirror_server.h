@@ -27,7 +27,7 @@ namespace disttf::test_support {
 struct MirrorRequest {
   std::string method;
   std::string target;
-  std::map<std::string, std::string> headers;  // names in lower case
+  std::map<std::string, std::string> headers;  // with lower-case names
   [[nodiscard]] std::string header(const std::string& name) const;
   // Returns N of "Range: bytes=N-".
   [[nodiscard]] std::optional<std::size_t> range_begin() const;
@@ -55,7 +55,7 @@ class MirrorConnection {
  private:
   [[nodiscard]] std::ptrdiff_t read_some(char* data, std::size_t size) const;
   int socket_;
-  SSL* tls_;  // null: plain
+  SSL* tls_;  // null: without TLS
 };
 
 using Handler = std::function<void(const MirrorRequest&, const MirrorConnection&)>;
@@ -99,7 +99,7 @@ class MirrorServer {
   mutable std::condition_variable arrived_;  // requests_ has grown
   std::set<int> sockets_;                    // open connections; guarded by mutex_
   std::vector<MirrorRequest> requests_;      // guarded by mutex_
-  std::vector<std::thread> threads_;         // of the accepting thread; joined after it
+  std::vector<std::thread> threads_;         // made by the accepting thread; joined after it
   std::thread acceptor_;
 };
 

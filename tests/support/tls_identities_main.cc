@@ -143,7 +143,7 @@ class Chain {
 
  private:
   OpenSsl<EVP_PKEY> root_key_;
-  OpenSsl<EVP_PKEY> key_;  // of the one between
+  OpenSsl<EVP_PKEY> key_;  // the intermediate authority's key
   OpenSsl<X509> root_;
   OpenSsl<X509> between_;
 };

@@ -24,11 +24,11 @@ using OpenSsl = std::unique_ptr<T, OpenSslFree>;
 struct Certificate {
   std::string name;
   long serial = 1;
-  int extension = 0;  // NID of one, with its value as OpenSSL's configuration has it
+  int extension = 0;  // NID of an extension, with its value in OpenSSL's configuration format
   std::string value;
-  std::string usages = {};   // what the key may be used for (extendedKeyUsage); empty: anything
+  std::string usages = {};   // allowed uses of the key (extendedKeyUsage); empty: any
   long ends_s = 24L * 3600;  // from now
-  long begins_s = -3600;     // the same; two hours before its end at the latest
+  long begins_s = -3600;     // from now; at the latest two hours before its end
 };
 
 // Returns a certificate for `key`, signed by `issuer` with its key; self-signed if `issuer` is

@@ -120,7 +120,7 @@ TEST(RenderFlags, ABadValueIsOneSentence) {
   expect("--isa sse9", "--isa: \"sse9\"");
   expect("--options x.json", "--options: \"x.json\" is not allowed for compose, only for dcos");
   expect("--namespace A", "--namespace: \"A\" is not");
-  EXPECT_EQ(render_refusal("compose --isa avx512"), "(accepted)");  // of whatever machine
+  EXPECT_EQ(render_refusal("compose --isa avx512"), "(accepted)");  // tasks run elsewhere
   EXPECT_EQ(render_refusal("compose --compute_dtype bf16"), "(accepted)");
   expect("--isa generic --compute_dtype bf16", "--compute_dtype: bf16 is not allowed");
 }

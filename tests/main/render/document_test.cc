@@ -41,7 +41,7 @@ TEST(YamlText, KeepsTextThatLooksLikeSomethingElse) {
     Json list;
     list["k"] = Json::array({text, text});
     EXPECT_EQ(read_back(list)["k"][1], nlohmann::json(text)) << to_yaml_text(list);
-    if (*text != '#') {  // a key that begins so is a comment
+    if (*text != '#') {  // a key that begins with it is a comment
       Json key;
       key[text] = 1;
       EXPECT_EQ(read_back(key), nlohmann::json(key)) << to_yaml_text(key);

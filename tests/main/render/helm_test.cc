@@ -207,7 +207,7 @@ TEST_F(Helm, VolcanoPlacesAllOfTheClusterOrNone) {
     EXPECT_EQ(pod["spec"]["schedulerName"], "volcano") << name;
     EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "m") << name;
   }
-  for (const char* name : {"Job/m-evaluator", "Deployment/m-serve"}) {  // nobody waits for them
+  for (const char* name : {"Job/m-evaluator", "Deployment/m-serve"}) {  // no task waits for these
     const json& pod = only_of(all, name)["spec"]["template"];
     EXPECT_FALSE(pod["spec"].contains("schedulerName")) << name;
     EXPECT_FALSE(pod["metadata"]["annotations"].contains("scheduling.k8s.io/group-name")) << name;

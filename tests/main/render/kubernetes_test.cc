@@ -190,7 +190,7 @@ TEST(RenderKubernetes, RefusesMetricsThatWouldBeInTheWay) {
 }
 
 TEST(RenderKubernetes, RefusesANameThatIsTooLongForAHost) {
-  const std::string name(53, 'a');  // and -worker-100 are 64
+  const std::string name(53, 'a');  // with -worker-100: 64
   EXPECT_EQ(render_refusal("kubernetes --workers 101 --name " + name),
             "--name: \"" + name + "\" is not short enough: \"" + name +
                 "-worker-100\" has 64 characters, a host name may have at most 63");

@@ -7,7 +7,7 @@ std::vector<Started> marathon_tasks(const nlohmann::json& group, const std::stri
   for (const nlohmann::json& app : group.at("apps")) {
     const std::string id = app["id"];
     if (id.ends_with("/tensorboard")) {
-      continue;  // no task of the cluster
+      continue;  // not a task of the cluster
     }
     EXPECT_TRUE(id.starts_with(std::string(group["id"]) + "/")) << id;
     EXPECT_EQ(app["instances"], 1) << id;

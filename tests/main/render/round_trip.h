@@ -16,7 +16,7 @@ namespace disttf::render {
 
 // One process, as an engine starts it.
 struct Started {
-  std::string address;  // "mnist-ps-0.mnist:2222": where the engine lets others find it
+  std::string address;  // "mnist-ps-0.mnist:2222": its address for the other tasks
   std::vector<std::string> words;
   Environment environment = {};
 };

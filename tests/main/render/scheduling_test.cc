@@ -168,7 +168,7 @@ TEST(RenderScheduling, FitsVolcanosOwnSchema) {
   const json version = parse_yaml(text.str()).at(0)["spec"]["versions"].at(0);
   ASSERT_EQ(version["name"], "v1beta1");
   json schema = version["schema"]["openAPIV3Schema"];
-  schema["properties"]["metadata"] = json::object();  // is the API server's own
+  schema["properties"]["metadata"] = json::object();  // the API server's own
   schema = without_unknown_fields(schema);
   std::size_t groups = 0;
   for (const char* target : {"kubernetes", "statefulset", "jobset", "trainjob"}) {

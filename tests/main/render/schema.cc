@@ -52,7 +52,7 @@ class Validator {
     if (questions_ == nullptr) {
       throw std::runtime_error("popen failed");
     }
-    std::signal(SIGPIPE, SIG_IGN);  // it may end before it is asked
+    std::signal(SIGPIPE, SIG_IGN);  // the process may end before it is asked
     answers_.open(answers);         // waits for the writer
   }
 

@@ -87,7 +87,7 @@ TEST_F(Schemas, WhatServesBesideATfjobFits) {
 
 TEST_F(Schemas, ThePredictorOfAnInferenceServiceIsAPod) {
   json predictor = parse_yaml(rendered("kserve " + kAllFlags)).at(0)["spec"]["predictor"];
-  for (const char* own : {"minReplicas", "maxReplicas"}) {  // of KServe alone
+  for (const char* own : {"minReplicas", "maxReplicas"}) {  // fields of KServe alone
     EXPECT_EQ(predictor.erase(own), 1U);
   }
   EXPECT_TRUE(fits_schema(predictor, "tfjob.json", kPod + "/properties/spec"));

@@ -287,8 +287,8 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
   for (const Target& target : targets()) {
     const std::string line = std::string("render ") + target.name;
     if (std::string_view(target.name) == "kserve") {
-      EXPECT_NO_THROW(static_cast<void>(parse(
-          line + " --volumes runs:/runs --train_dir /runs/1")));  // it serves, and asks nobody
+      EXPECT_NO_THROW(static_cast<void>(
+          parse(line + " --volumes runs:/runs --train_dir /runs/1")));  // connects to no task
       continue;
     }
     EXPECT_THAT(refusal(line), StartsWith("--secret: missing; the tasks are on several machines"))

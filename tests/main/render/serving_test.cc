@@ -111,7 +111,7 @@ void expect_healthcheck(const json& service, const std::string& url) {
   const std::vector<std::string> test = texts(service["healthcheck"]["test"]);
   ASSERT_EQ(test.size(), 4U);
   EXPECT_EQ(test[0], "CMD");
-  EXPECT_EQ(test[1], "/disttf");  // where the Containerfile puts it
+  EXPECT_EQ(test[1], "/disttf");  // its path in the Containerfile
   const auto action = std::get<RunHealthcheck>(
       parse_command_line(std::vector<std::string>{test.begin() + 2, test.end()}, {}).action);
   EXPECT_EQ(net::to_string(action.options.url.value()), url);

@@ -87,7 +87,7 @@ TEST(RenderStatefulSet, LeavesTextThatKubernetesWouldExpand) {
 }
 
 TEST(RenderStatefulSet, RefusesANameThatIsTooLongForALabelOfItsPods) {
-  const std::string name(46, 'a');  // and -worker are 53
+  const std::string name(46, 'a');  // with -worker: 53
   EXPECT_EQ(render_refusal("statefulset --name " + name),
             "--name: \"" + name + "\" is not short enough: \"" + name +
                 "-worker\" has 53 characters, a StatefulSet that has pods may have at most 52");

@@ -66,7 +66,7 @@ TEST(RenderSwarm, IsValidForDockerItself) {
 }
 
 TEST(RenderSwarm, RefusesANameThatIsTooLongForAService) {
-  const std::string name(55, 'a');  // and _worker-10 are 65
+  const std::string name(55, 'a');  // with _worker-10: 65
   EXPECT_THAT(render_refusal("swarm --workers 11 --name " + name),
               HasSubstr("has 65 characters, a service of Swarm may have at most 63"));
   EXPECT_EQ(render_refusal("swarm --workers 11 --name " + name.substr(2)), "(accepted)");

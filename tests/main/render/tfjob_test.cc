@@ -96,11 +96,11 @@ TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {
     // With OnFailure, permanent exit codes would be retried.
     EXPECT_EQ(spec["restartPolicy"], "ExitCode") << type;
   }
-  EXPECT_FALSE(tfjob["spec"]["runPolicy"].contains("backoffLimit"));  // counts no new pods
+  EXPECT_FALSE(tfjob["spec"]["runPolicy"].contains("backoffLimit"));  // it does not count new pods
 }
 
 TEST(RenderTfjob, RefusesANameThatWouldLeaveItStuck) {
-  const std::string name(55, 'a');  // and -worker-10 are 65
+  const std::string name(55, 'a');  // with -worker-10: 65
   EXPECT_THAT(render_refusal("tfjob --workers 11 --name " + name),
               HasSubstr("has 65 characters, a pod's Service may have at most 63"));
   for (const char* bad : {"1a", "a_b", "A", "a-", "a.b", "-a"}) {
