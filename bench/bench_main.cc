@@ -49,8 +49,7 @@ void copy_as_disttf_does(char** argv) {
     setenv(kTunables, kNever, 1);
     execv("/proc/self/exe", argv);
   }
-  if (set == nullptr || std::string_view(set) == kNever)
-    unsetenv(kTunables);  // for child processes
+  if (set == nullptr || std::string_view(set) == kNever) unsetenv(kTunables);  // for children
 }
 
 }  // namespace
