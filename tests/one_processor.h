@@ -1,4 +1,4 @@
-// A thread that may run on one processor alone.
+// Runs code in a thread that is pinned to one processor.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace disttf {
 
-// Calls `what` on one, and returns when it has.
+// Calls `what` on one processor, and returns when it has finished.
 template <typename What>
 void on_one_processor(What what) {
   std::thread thread([&what] {

@@ -37,7 +37,7 @@ def control(version, files):
 def changelog(release, version):
     return (
         f"{NAME} ({version}) unstable; urgency=medium\n\n"
-        "  * What has changed is told in changelog.gz.\n\n"
+        "  * See changelog.gz for the changes.\n\n"
         f" -- {MAINTAINER}  {email.utils.format_datetime(release.time)}\n"
     )
 

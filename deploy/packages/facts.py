@@ -11,10 +11,10 @@ SUMMARY = "train a model with parameter servers, in one static file"
 DESCRIPTION = """\
 The ps, worker and chief tasks of distributed training, their flags and their
 TF_CONFIG, for MNIST, other known data sets and tables or images of your own.
-A killed task comes back, and synchronous runs end with the same bits.
+Killed tasks recover, and synchronous runs are bit-for-bit reproducible.
 
-The same file starts tasks on one machine or writes what cluster engines start
-them from, watches them, and lets what was trained answer, over HTTP too.
+The same file starts tasks on one machine or writes deployment files for
+cluster engines, monitors the tasks, and serves trained models over HTTP.
 """
 # A packager for others sets DISTTF_MAINTAINER to the responsible person.
 MAINTAINER = os.environ.get("DISTTF_MAINTAINER", "disttf maintainers <maintainers@disttf.invalid>")

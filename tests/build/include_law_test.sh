@@ -80,7 +80,7 @@ violations() {
     folder=${folder#"$1/"}
     if ! allowed "$folder" >/dev/null; then
       find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \) |
-        sed 's/$/: is in no room/'
+        sed 's/$/: is in no module/'
       continue
     fi
     # Also matches "../math/x.h" and <math/x.h>.

@@ -27,7 +27,7 @@ findings_of() {
   types=$(types_of "$source")
   [ -n "$types" ] || echo "$source: no layer type found"
   for type in $types; do
-    knowing "\"$type\"" | foreign "knows the layer \"$type\", which is for $source alone" "$source" "$networks"
+    knowing "\"$type\"" | foreign "uses the layer \"$type\", which only $source may name" "$source" "$networks"
   done
 }
 

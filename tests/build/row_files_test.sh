@@ -8,21 +8,21 @@ source "$(dirname "$0")/who_knows.sh"
 
 # Findings that are allowed, and the reason; each of them must occur.
 readonly exceptions="\
-roles/chief/shell/chief.cc: knows kMeanSquaredError  # what --loss is where labels are numbers
-math/model_spec.h: knows kSoftmaxCrossEntropy  # what it is else
-math/optimizer_adamw.h: includes math/optimizer_adam.h  # it is adam but for the decay
-math/optimizer_adamw.h: knows AdamRule  # the same
-math/layers/batch_norm.cc: knows \"momentum\"  # a field of the layer
-math/optimizer.cc: knows \"momentum\"  # the setting
-roles/run/settings.cc: knows \"momentum\"  # the setting
-main/render_flags.h: knows \"mnist\"  # what a deployment is called
-main/render/deployment.h: knows \"mnist\"  # the same"
+roles/chief/shell/chief.cc: uses kMeanSquaredError  # the default of --loss for numeric labels
+math/model_spec.h: uses kSoftmaxCrossEntropy  # the default otherwise
+math/optimizer_adamw.h: includes math/optimizer_adam.h  # adamw is adam with decoupled decay
+math/optimizer_adamw.h: uses AdamRule  # the same reason
+math/layers/batch_norm.cc: uses \"momentum\"  # a field of the layer
+math/optimizer.cc: uses \"momentum\"  # the setting
+roles/run/settings.cc: uses \"momentum\"  # the setting
+main/render_flags.h: uses \"mnist\"  # the default name of a deployment
+main/render/deployment.h: uses \"mnist\"  # the same default"
 
 # word FILE PATTERN [GROUP]: prints the first match of a group of PATTERN, an extended regular expression.
 word() { sed -nE "s/.*$2.*/\\${3:-1}/p" "$1" | head -n 1; }
 
 # only_known_to TEXT FILE...: prints a finding for each other source that contains TEXT.
-only_known_to() { knowing "$1" | foreign "knows $1" "${@:2}"; }
+only_known_to() { knowing "$1" | foreign "uses $1" "${@:2}"; }
 
 # rows_of HEADER SOURCE REGISTRY: prints the findings that all kinds have in common.
 rows_of() {
@@ -51,7 +51,7 @@ optimizers() {
     name=$(word "$header" 'kName = "([a-z_0-9]+)"')
     class=$(word "$header" '^(struct|class) ([A-Za-z0-9]+)Rule[ :].*' 2)
     only_known_to "\"$name\"" "$header"
-    only_known_to " ${class}Rule" "$header" math/optimizer_rules.h | sed 's/knows  /knows /'
+    only_known_to " ${class}Rule" "$header" math/optimizer_rules.h | sed 's/uses  /uses /'
     only_known_to "::k$class;" "$header" math/optimizer_spec.h
     echo "optimizer $name"
   done

@@ -70,7 +70,7 @@ class Tests:
             self.launch_data = [f"--data_dir={mnist}"]
         self.began = time.monotonic()
         self.cluster = cluster.Cluster(folder, engines)
-        self.say("an API server is there")
+        self.say("the API server is ready")
         self.has_node, self.operators = False, set()
         self.hash = None
 
@@ -78,7 +78,7 @@ class Tests:
         if not self.has_node:
             self.has_node = True
             self.cluster.start_controllers_and_node(self.program)
-            self.say("a node is there")
+            self.say("the node is ready")
             self.cluster.kubectl("create", "secret", "generic", SECRET,
                                  f"--from-literal=DISTTF_SECRET={secrets.token_hex(32)}")
 
@@ -104,7 +104,7 @@ class Tests:
         if target in OPERATOR and target not in self.operators:
             getattr(self.cluster, OPERATOR[target])()
             self.operators.add(target)
-            self.say(f"the controller of {target} is there")
+            self.say(f"the controller of {target} is ready")
         return self.rendered(target, *flags)
 
     def rendered(self, target, *flags):

@@ -20,8 +20,8 @@ TEST(Chart, HasTheFlags) {
     std::ofstream(std::string(kChartPath) + "values.schema.json") << with_flag_schemas(schema);
     return;
   }
-  EXPECT_EQ(values, with_flag_lines(values)) << "make flags-document writes them anew";
-  EXPECT_EQ(schema, with_flag_schemas(schema)) << "make flags-document writes them anew";
+  EXPECT_EQ(values, with_flag_lines(values)) << "make flags-document regenerates them";
+  EXPECT_EQ(schema, with_flag_schemas(schema)) << "make flags-document regenerates them";
 }
 
 TEST(Chart, WantsTheMarksOfItsFlags) {

@@ -19,7 +19,7 @@ TEST(FlagDocument, IsWhatTheFlagsSay) {
     std::ofstream(kFlagDocumentPath) << made;
     return;
   }
-  EXPECT_EQ(document, made) << "make flags-document writes the tables anew";
+  EXPECT_EQ(document, made) << "make flags-document regenerates the tables";
 }
 
 TEST(FlagDocument, KeepsTheProseAroundItsTables) {

@@ -232,7 +232,7 @@ def expect_sheets(page, folder, told):
         page.wait_for(TOLD)
         leave_picture(page, f"serve-sheet-{digit}")
         if answer(page) != str(digit):
-            fail(f"the {digit} on a sheet is told to be {answer(page)}")
+            fail(f"the {digit} on a sheet is recognized as {answer(page)}")
         expect_as_mnist(page)
         boxed = pixels(page)
         tick(page, "centre", False)
@@ -260,7 +260,7 @@ def expect_pictures(page, folder):
         if tick(page, "centre", False) != (name == "paper.png"):
             fail(f"{name}: whether it is boxed and centred is for the other picture")
         if answer(page) != told:
-            fail(f"{name} is told to be {answer(page)} and not {told}")
+            fail(f"{name} is recognized as {answer(page)}, not as {told}")
         worst = max(abs(a - b) for a, b in zip(seen, pixels(page)))
         if worst > (0 if name == "same.png" else 3):
             fail(f"{name} is seen otherwise than what was drawn: {worst}")
@@ -369,11 +369,11 @@ def table(program):
                     said = (fill(page, 9, 8), fill(page, 1, 2))
                     leave_picture(page, f"serve-table-{label}")
                     if label == "class" and [each.split(",")[0] for each in said] != ["large", "small"]:
-                        fail(f"the classes are told to be {said}")
+                        fail(f"the classes shown are {said}")
                     if label == "number":
                         told = [float(each.removeprefix("weight: ")) for each in said]
                         if abs(told[0] - 43) > 8 or abs(told[1] - 7) > 8:
-                            fail(f"the numbers 43 and 7 are told to be {told}")
+                            fail(f"the output for 43 and 7 is {told}")
                     page.value("(() => { const field = document.querySelector('#columns input'); field.value = '';"
                                "field.dispatchEvent(new Event('input', {bubbles: true})); })()")
                     page.wait_for(f"document.getElementById('missing').textContent === 'length is no number' && {BEST} === 'nothing yet'")

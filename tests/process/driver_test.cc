@@ -203,7 +203,7 @@ TEST_F(Driver, EndsWhenATaskFailsForGood) {
   workers_ = {&start_server(net::Job::kWorker, 0),
               &start_server(net::Job::kWorker, 1, {"--dataset=digits", "--transport=tcp"})};
   if (!has_mnist()) {
-    GTEST_SKIP() << "the tasks' data sets differ only where there is a MNIST";
+    GTEST_SKIP() << "the tasks' data sets differ only where MNIST is available";
   }
   Process& driver = drive();
   EXPECT_TRUE(exits(driver, kExitBadData));

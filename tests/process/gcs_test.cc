@@ -113,7 +113,7 @@ class GcsTest : public OnStore<GcsServer> {
 
 TEST_F(GcsTest, AServiceAccountIsChangedForATokenAndForAnotherOnceThatHasEnded) {
   if (!fs::exists(kOpenSsl)) {
-    test_support::skip_without_engine(std::string(kOpenSsl) + ", which makes keys, is not there");
+    test_support::skip_without_engine(std::string(kOpenSsl) + ", which makes keys, is missing");
     return;
   }
   const auto open_ssl = [&](const Words& words) {

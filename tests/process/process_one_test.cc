@@ -16,7 +16,7 @@ class ProcessOne : public ProcessTest {
   void SetUp() override {
     Process& probe = run_program("/usr/bin/unshare", apart() + Words{"/bin/true"}, "probe");
     if (probe.wait().exit_code != 0) {
-      test_support::skip_without_engine("unshare cannot make a namespace of processes here");
+      test_support::skip_without_engine("unshare cannot make a PID namespace here");
     }
   }
   static Words apart() { return {"--pid", "--fork", "--kill-child", "--mount-proc"}; }

@@ -92,7 +92,7 @@ inline constexpr seconds kSoon{50};
 
 // --- the data ---
 
-// Returns whether the real MNIST is there.
+// Returns whether the real MNIST is available.
 [[nodiscard]] bool has_mnist();
 // Returns the folder, beside the source tree, that contains it.
 [[nodiscard]] std::filesystem::path mnist_directory();

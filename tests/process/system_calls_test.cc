@@ -255,7 +255,7 @@ TEST_F(SystemCalls, OfEachKindAreThoseOfTheTable) {
   GTEST_SKIP() << "builds with sanitizers have no lists of calls";
 #endif
   if (Tracer probe(calls_); probe.run({"--version"}, output_) == -1) {
-    GTEST_SKIP() << "this container lets no process be traced (ptrace)";
+    GTEST_SKIP() << "this container does not allow tracing (ptrace)";
   }
   const std::string run = scratch() / "run";
   ASSERT_TRUE(

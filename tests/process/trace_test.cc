@@ -208,7 +208,7 @@ TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
   if (attempt.wait(kSoon).exit_code != kExitDone) {
     ASSERT_EQ(std::getenv("DISTTF_REQUIRE_ENGINES"), nullptr)
         << "no namespace of times can be made";
-    GTEST_SKIP() << "no namespace of times can be made here: " << attempt.standard_error();
+    GTEST_SKIP() << "this process may not make a time namespace: " << attempt.standard_error();
   }
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   const Words flags =

@@ -38,7 +38,7 @@ void expect_one_cluster(const std::vector<Started>& tasks, const Size& size) {
     EXPECT_EQ(resolved.cluster.workers.size(), size.workers);
     EXPECT_EQ(resolved.cluster.chief.size(), size.chief ? 1U : 0U);
     EXPECT_TRUE(found.insert(net::to_string(resolved.self)).second)
-        << net::to_string(resolved.self) << " is there twice";
+        << net::to_string(resolved.self) << " occurs twice";
     hashes.insert(net::short_hex(net::hash_of(resolved.cluster)));
   }
   EXPECT_EQ(found.size(), size.ps + size.workers + (size.chief ? 1 : 0));

@@ -156,7 +156,7 @@ TEST(RenderScheduling, FitsTheSchemas) {
 TEST(RenderScheduling, FitsVolcanosOwnSchema) {
   const std::string resource = DISTTF_SOURCE_DIR "/build/tools/volcano/podgroups.yaml";
   if (!std::filesystem::exists(resource)) {
-    test_support::skip_without_engine("there is no build/tools/volcano (.ci/tools volcano)");
+    test_support::skip_without_engine("build/tools/volcano is missing (.ci/tools volcano)");
     return;
   }
   if (!has_schema_validator()) {

@@ -38,7 +38,7 @@ json to_json(const YAML::Node& node) {
       const auto [place, is_new] =
           map.emplace(entry.first.as<std::string>(), to_json(entry.second));
       if (!is_new) {
-        throw std::runtime_error("the key \"" + place.key() + "\" is there twice");
+        throw std::runtime_error("the key \"" + place.key() + "\" occurs twice");
       }
     }
     return map;
