@@ -193,7 +193,7 @@ TEST(LaunchPage, IsThereWhereItIsAskedFor) {
   EXPECT_EQ(other.page->port, 8080);
   EXPECT_EQ(other.page->names, (std::vector<std::string>{"train.example.org", "b"}));
   for (const std::string& argument : other.task_arguments) {
-    EXPECT_FALSE(argument.starts_with("--page")) << "a task of it has none: " << argument;
+    EXPECT_FALSE(argument.starts_with("--page")) << "tasks do not have this flag: " << argument;
   }
   EXPECT_EQ(refusal("launch --page_port 1"), "--page_port: has no effect without --page");
   EXPECT_THAT(refusal("launch --page --page_names http://a"),

@@ -76,7 +76,7 @@ TEST_F(ReachOf, FoldersThatATaskWritesAreMadeAndNoOthers) {
   }
   EXPECT_THAT(found.changed, Not(Contains(fs::temp_directory_path())));
   const roles::Reach of_another = reach<RunTask>(worker("--dataset=digits --train_dir=" + at("x")));
-  EXPECT_FALSE(fs::exists(at("x"))) << "that is the chief's";
+  EXPECT_FALSE(fs::exists(at("x"))) << "only the chief may create it";
   EXPECT_THAT(of_another.changed, Each(Not(fs::path(at("x")))));
 }
 

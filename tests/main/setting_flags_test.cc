@@ -203,7 +203,7 @@ TEST_P(EachFlag, StandsInTheHelpWithItsDefault) {
   } else {
     EXPECT_THAT(entry, HasSubstr("[" + setting().unset + "]"));
   }
-  EXPECT_EQ(entry.find('`'), std::string::npos) << "that is for the document";
+  EXPECT_EQ(entry.find('`'), std::string::npos) << "only the document may use backticks";
 }
 
 TEST_P(EachFlag, StandsInTheDocument) {

@@ -112,7 +112,7 @@ class Chaos : public ProcessTest {
       }
     }
     tally.print();
-    EXPECT_GE(tally.fewest(), 3U) << "or the test proves little";
+    EXPECT_GE(tally.fewest(), 3U) << "too few faults";
   }
 };
 

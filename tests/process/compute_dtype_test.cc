@@ -58,7 +58,7 @@ TEST_F(ComputeDtype, SameBitsWhateverTransportAndNumberOfPsAndThreads) {
   }
   EXPECT_EQ(hash_of(flags + Words{"--transport=shm", "--ps=3"}), one);
   EXPECT_EQ(hash_of(flags + Words{"--threads=2"}), one);
-  EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flag does nothing";
+  EXPECT_NE(hash_of({"--workers=3"}), one) << "the flag has no effect";
 }
 
 TEST_F(ComputeDtype, SameBitsOfConvolutions) {
@@ -73,7 +73,7 @@ TEST_F(ComputeDtype, SameBitsOfConvolutions) {
   const std::string one = hash(kBfloat + Words{"--transport=shm"});
   ASSERT_EQ(one.size(), 64U);
   EXPECT_EQ(hash(kBfloat + Words{"--transport=tcp", "--ps=3", "--threads=2", "--isa=avx2"}), one);
-  EXPECT_NE(hash({}), one) << "or the flag does nothing";
+  EXPECT_NE(hash({}), one) << "the flag has no effect";
 }
 
 // With AVX-512 the tile unit (AMX) computes the products, if there is one.

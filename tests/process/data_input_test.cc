@@ -133,7 +133,7 @@ TEST_F(DataInput, DamagedMnistIsReplacedByDigitsWithAWarning) {
   EXPECT_TRUE(says(job, "t10k-labels-idx1-ubyte.gz"));
   EXPECT_TRUE(says(job, "MNIST cannot be had, training on the built-in digits instead"));
   EXPECT_TRUE(says(job, "^Digits accuracy: "));
-  EXPECT_EQ(count_of(job.standard_output(), "MNIST"), 0U) << "the word is for MNIST only";
+  EXPECT_EQ(count_of(job.standard_output(), "MNIST"), 0U) << "only MNIST has this name";
   EXPECT_THAT(leavings(), ::testing::IsEmpty());
 }
 

@@ -37,7 +37,7 @@ class Doctor : public ProcessTest {
         return each;
       }
     }
-    ADD_FAILURE() << "nothing is said of " << subject;
+    ADD_FAILURE() << "no finding about " << subject;
     return {};
   }
 };

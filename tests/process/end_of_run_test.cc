@@ -144,7 +144,8 @@ TEST_F(EndOfRun, ThePsEndsWhenTheChiefAndTheOthersHaveLeft) {
   }
   expect_ack(boss, goodbye());
   EXPECT_TRUE(exits(*ps_, kExitDone));
-  EXPECT_EQ(count_of(ps_->standard_error(), "the chief has been gone"), 0U) << "it had left";
+  EXPECT_EQ(count_of(ps_->standard_error(), "the chief has been gone"), 0U)
+      << "the chief had left the run";
 }
 
 // The chief may have notified only some of the ps, so the ps waits for it; but the run is over.

@@ -158,7 +158,7 @@ TEST_P(EndsBySignal, WithASentenceAndItsCodeAndTheOthersFollow) {
   for (Process* task : tasks.all()) {
     if (task->name() != param.task) {
       EXPECT_TRUE(exits(*task, kExitLostPeers));
-      EXPECT_TRUE(says(*task, param.task)) << "who was lost";
+      EXPECT_TRUE(says(*task, param.task)) << "the message must name the lost task";
     }
   }
 }

@@ -44,7 +44,7 @@ TEST_P(FrameFaults, LeaveTheBitsAlone) {
     kinds.push_back("is a reply and cut");
   }
   for (const std::string& kind : kinds) {
-    EXPECT_THAT(log, ::testing::ContainsRegex(kind)) << "or the test proves little";
+    EXPECT_THAT(log, ::testing::ContainsRegex(kind)) << "too few kinds of faults";
   }
 }
 

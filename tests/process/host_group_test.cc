@@ -117,7 +117,7 @@ TEST_F(HostGroupTest, NobodyDoesWithoutSharedMemory) {
 TEST_F(HostGroupTest, ALeaderIsKilled) {
   Tasks tasks = start_training();
   kill_and_start_again(tasks, kOnAHost);
-  EXPECT_TRUE(says(*tasks.trainers[kOnAHost], kOneSum)) << "and is found again";
+  EXPECT_TRUE(says(*tasks.trainers[kOnAHost], kOneSum)) << "the restarted worker rejoins its group";
   expect_undisturbed(tasks);
 }
 

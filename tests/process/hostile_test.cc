@@ -170,7 +170,7 @@ TEST_F(Hostile, ProbeThatGoesOnTalking) {
   Bytes bytes = hello_frame(probe);
   const Bytes shutdown = frame({.kind = FrameKind::kShutdown});
   bytes.insert(bytes.end(), shutdown.begin(), shutdown.end());
-  EXPECT_FALSE(refusal_in(answer_to(bytes)).has_value()) << "a WELCOME, then nothing";
+  EXPECT_FALSE(refusal_in(answer_to(bytes)).has_value()) << "expected a WELCOME, then nothing";
 }
 
 TEST_F(Hostile, HalfAHelloAndSilence) {

@@ -34,8 +34,8 @@ class Impostor : public ImpostorFixture {
         net::encode(net::SharedOffer{.rendezvous = rendezvous->name(), .token = 1, .size = size});
     Bytes body;
     EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, offer), body), FrameKind::kShared);
-    EXPECT_TRUE(body.empty()) << "frames, then";
-    EXPECT_FALSE(rendezvous->admit(1)) << "the ps has handed its own over";
+    EXPECT_TRUE(body.empty()) << "the ps declines, so frames are used";
+    EXPECT_FALSE(rendezvous->admit(1)) << "the ps must not hand over its own memory";
   }
   // Returns the offset at which the peer writes requests.
   [[nodiscard]] std::uint64_t slot() const {
@@ -56,7 +56,7 @@ class Impostor : public ImpostorFixture {
     peer.write(frame(net::Heartbeat{}.to_header(), {}));
     bool timed_out = false;
     static_cast<void>(peer.read_to_end(std::chrono::seconds(20), timed_out));
-    EXPECT_FALSE(timed_out) << "it is not closed";
+    EXPECT_FALSE(timed_out) << "the ps kept the connection";
     expect_parameters_unchanged();
   }
   // Returns the ps's answer after `descriptor` was handed over, with its token plus `beside`;
@@ -73,7 +73,7 @@ class Impostor : public ImpostorFixture {
     net::SharedOffer of_ps;
     EXPECT_FALSE(net::decode(body, of_ps));
     const auto handed = rendezvous->admit(offer.token);
-    EXPECT_TRUE(handed) << "the ps hands its own over first";
+    EXPECT_TRUE(handed) << "the ps must hand over its own memory first";
     if (handed && descriptor >= 0) {
       EXPECT_FALSE(net::hand_over(handed->peer, of_ps.token + beside, descriptor));
     }
@@ -98,7 +98,7 @@ TEST_F(Impostor, OffersMemoryThatIsNotThere) {
   Bytes body;
   EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
             FrameKind::kShared);
-  EXPECT_TRUE(body.empty()) << "frames, then";
+  EXPECT_TRUE(body.empty()) << "the ps declines, so frames are used";
 }
 
 TEST_F(Impostor, OffersMoreMemoryThanTheModelNeeds) {
@@ -114,7 +114,8 @@ TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
   ASSERT_TRUE(memory) << error.message();
   const RawPeer peer = connect();
   EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes);
-  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes) << "and again";
+  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kSharedOfferBytes)
+      << "a second offer must be accepted";
 }
 
 TEST_F(Impostor, HandsOverOtherMemoryThanItHasOffered) {
@@ -123,16 +124,16 @@ TEST_F(Impostor, HandsOverOtherMemoryThanItHasOffered) {
   const data::FileDescriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(sparse.number(), off_t{1} << 30U), 0);
   ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_TRUE(share(connect(), sparse.number()).empty()) << "of another size";
+  EXPECT_TRUE(share(connect(), sparse.number()).empty()) << "accepted memory of another size";
   struct stat status {};
   ASSERT_EQ(fstat(sparse.number(), &status), 0);
-  EXPECT_EQ(status.st_blocks, 0) << "the ps has mapped it";
+  EXPECT_EQ(status.st_blocks, 0) << "the ps touched the memory";
 
   const data::FileDescriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(unsealed.number(), static_cast<off_t>(offered())), 0);
-  EXPECT_TRUE(share(connect(), unsealed.number()).empty()) << "it can shrink";
+  EXPECT_TRUE(share(connect(), unsealed.number()).empty()) << "accepted memory that can shrink";
   ASSERT_EQ(fcntl(unsealed.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_FALSE(share(connect(), unsealed.number()).empty()) << "and it was for nothing else";
+  EXPECT_FALSE(share(connect(), unsealed.number()).empty()) << "sealed memory must be accepted";
 }
 
 TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
@@ -141,13 +142,13 @@ TEST_F(Impostor, HandsNothingOverAndSaysThatItHas) {
   const auto memory = net::SharedMemory::create(offered(), error);
   ASSERT_TRUE(memory) << error.message();
   EXPECT_TRUE(share(connect(), -1).empty());
-  EXPECT_TRUE(share(connect(), memory->descriptor(), 1).empty()) << "with another token";
+  EXPECT_TRUE(share(connect(), memory->descriptor(), 1).empty()) << "accepted another token";
   const RawPeer peer = connect();
   Bytes body;
   const auto taken = net::encode(net::SharedOffer{.token = 1, .size = offered()});
   EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, taken), body), FrameKind::kShared);
-  EXPECT_TRUE(body.empty()) << "it has offered nothing";
-  EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "which is no reason to end";
+  EXPECT_TRUE(body.empty()) << "accepted memory without an offer";
+  EXPECT_FALSE(share(peer, memory->descriptor()).empty()) << "the connection must stay open";
 }
 
 TEST_F(Impostor, LeavesWhatIsNoRequestWhereRequestsAreLeft) {
@@ -174,7 +175,7 @@ TEST_F(Impostor, PushesInMemoryThatIsNotShared) {
   bool timed_out = false;
   const Bytes answer = peer.read_to_end(std::chrono::seconds(20), timed_out);
   EXPECT_FALSE(timed_out);
-  EXPECT_FALSE(refusal_in(answer)) << "it is closed: what comes late is no reason to end";
+  EXPECT_FALSE(refusal_in(answer)) << "the ps must close without a refusal";
   expect_parameters_unchanged();
 }
 

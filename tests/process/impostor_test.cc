@@ -347,7 +347,7 @@ TEST_F(Impostor, AsksForTheWritingOfACutThatIsNotThere) {
 TEST_F(Impostor, HonestPushIsApplied) {
   start_run();
   const Bytes parameters = parameters_after_a_push();
-  EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "or the other cases prove nothing";
+  EXPECT_NE(parameters, Bytes(size_ * sizeof(float))) << "the push had no effect";
 }
 
 // A worker would read beyond its images.

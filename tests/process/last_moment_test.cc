@@ -144,9 +144,9 @@ TEST_F(LastMoment, KillsLeaveTheRightResult) {
   for (; run < runs && !HasFailure(); ++run) {
     expect_result_after(draw(first + run), first + run);
   }
-  EXPECT_GE(hits_, run / 2) << "the attacks came too late";
-  std::cout << run << " runs were attacked in their last moments, " << hits_
-            << " signals found their task" << std::endl;
+  EXPECT_GE(hits_, run / 2) << "the signals came too late";
+  std::cout << run << " runs were disturbed in their last moments, " << hits_
+            << " signals reached their task" << std::endl;
 }
 
 }  // namespace

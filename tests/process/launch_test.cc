@@ -82,7 +82,7 @@ TEST_F(Launch, NamesTheTaskBeforeEachLineOfItsLog) {
   for (const char* name : {"ps:0", "ps:1", "chief:0", "worker:0"}) {
     EXPECT_THAT(job.standard_error(), ::testing::HasSubstr(std::string("[") + name + "] "));
   }
-  EXPECT_EQ(count_of(job.standard_error(), "\r"), 0U) << "no live line in a pipe";
+  EXPECT_EQ(count_of(job.standard_error(), "\r"), 0U) << "a pipe must not get a live line";
 }
 
 TEST_F(Launch, PassesAnInterruptOnAndEndsWith130) {
@@ -169,7 +169,8 @@ TEST_F(Launch, EndsWithASentenceWhenItHasDivergedAndOnlyGuesses) {
 TEST_F(Launch, ALossThatLeapsAndComesBackIsNoFailure) {
   Process& job = launch({"--learning_rate=0.1", "--train_steps=300", "--log_every=1"});
   EXPECT_TRUE(exits(job, kExitDone));
-  EXPECT_TRUE(says(job, "training step [1-9] done .*loss: ([6-9]|[1-9][0-9])\\.")) << "no leap";
+  EXPECT_TRUE(says(job, "training step [1-9] done .*loss: ([6-9]|[1-9][0-9])\\."))
+      << "the loss did not leap";
   EXPECT_GT(accuracy_in(job), 0.5);
 }
 

@@ -123,7 +123,7 @@ TEST_F(Manage, PageIsALinkThatIsGoodForOneBrowser) {
   const std::string second = Json::parse(told({"page", "--json"})).at("url");
   for (const std::string& link : {first, second}) {
     EXPECT_THAT(opened(link), HasSubstr("Set-Cookie: "));
-    EXPECT_THAT(opened(link), Not(HasSubstr("Set-Cookie: "))) << "it was good once";
+    EXPECT_THAT(opened(link), Not(HasSubstr("Set-Cookie: "))) << "the link is valid only once";
   }
 }
 

@@ -238,7 +238,7 @@ TEST_F(OwnTable, IsReadByPredictAsTrainingHasReadIt) {
   const std::string warning = "is not UTF-8; such labels are read as Windows-1252";
   const std::size_t first = log.find(warning);
   ASSERT_NE(first, std::string::npos) << log;
-  EXPECT_EQ(log.find(warning, first + 1), std::string::npos) << "once for all tasks";
+  EXPECT_EQ(log.find(warning, first + 1), std::string::npos) << "must be logged once for all tasks";
   Process& asked = run("predict", Words{"predict", run_directory, path, "--json"});
   ASSERT_TRUE(exits(asked, kExitDone));
   EXPECT_THAT(asked.standard_output(), testing::HasSubstr("\"expected\":\"f\xC3\xB6r\\tx\""));

@@ -262,7 +262,7 @@ Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbe
   if (process.wait_for_line(pattern, limit)) {
     return ::testing::AssertionSuccess();
   }
-  return ::testing::AssertionFailure() << process.name() << " did not say: " << pattern;
+  return ::testing::AssertionFailure() << process.name() << " did not print: " << pattern;
 }
 
 ::testing::AssertionResult says_times(Process& process, std::size_t count,
@@ -271,7 +271,7 @@ Words impatient() { return {"--peer_timeout=1", "--worker_timeout=1", "--heartbe
     return ::testing::AssertionSuccess();
   }
   return ::testing::AssertionFailure()
-         << process.name() << " did not say " << count << " times: " << pattern;
+         << process.name() << " did not print " << count << " times: " << pattern;
 }
 
 std::string captured(const std::string& text, const std::string& pattern) {

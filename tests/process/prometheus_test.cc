@@ -213,7 +213,7 @@ TEST_F(Metrics, OfALaunchAreServedByItAndByEachOfItsTasks) {
   EXPECT_EQ(all[0].at("disttf_children{task=\"launch\",state=\"running\"}"), 4);
   EXPECT_GE(all[0].at("disttf_run_step{task=\"launch\"}"), 1);
   for (std::size_t ps = 1; ps <= 2; ++ps) {
-    EXPECT_EQ(sum_of(all[ps], "disttf_ps_replicas"), 2) << "as the primary of its own range knows";
+    EXPECT_EQ(sum_of(all[ps], "disttf_ps_replicas"), 2) << "reported by the primary of its range";
     EXPECT_EQ(sum_of(all[ps], "disttf_ps_primary"), 1) << "of two ranges";
   }
   for (std::size_t worker = 3; worker <= 4; ++worker) {

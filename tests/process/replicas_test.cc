@@ -389,9 +389,10 @@ TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
   kill_and_restart(1);
   Process& trainer = *tasks_.trainers[2];
   const auto steps_made = [&] { return count_of(trainer.standard_error(), "global step: "); };
-  ASSERT_TRUE(says_times(trainer, steps_made() + 10, "global step: ")) << "updates lie in memory";
+  ASSERT_TRUE(says_times(trainer, steps_made() + 10, "global step: ")) << "updates are handed off";
   tasks_.ps[0]->send(SIGSTOP);
-  ASSERT_TRUE(says_times(trainer, steps_made() + 3, "global step: ")) << "nobody waits for it";
+  ASSERT_TRUE(says_times(trainer, steps_made() + 3, "global step: "))
+      << "the run must not wait for the frozen ps";
   tasks_.ps[1]->send(SIGKILL);
   ASSERT_TRUE(killed(*tasks_.ps[1], SIGKILL));
   tasks_.ps[0]->send(SIGCONT);

@@ -36,7 +36,7 @@ FrameHeader next_frame(const RawPeer& peer, Bytes& body) {
   FrameHeader header;
   do {
     if (!peer.read_frame(header, body, kPatience)) {
-      ADD_FAILURE() << "the ps closed the connection, or said nothing";
+      ADD_FAILURE() << "the ps closed the connection, or sent nothing";
       return {};
     }
   } while (header.kind == FrameKind::kHeartbeat);

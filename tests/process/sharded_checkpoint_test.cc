@@ -130,7 +130,7 @@ TEST_F(ShardedCheckpoint, PsThatCannotWriteOnlyCostsAWarning) {
                    "no checkpoint was saved: ps 1 \\(127.0.0.1:[0-9]*\\) could not write its "
                    "range: cannot create file/train/checkpoint-[0-9]*.partial-[0-9a-f]*: "));
   EXPECT_TRUE(says(tasks.chief(), "After 150 training step"));
-  EXPECT_EQ(names(), old) << "nothing else was left behind";
+  EXPECT_EQ(names(), old) << "other files were left behind";
   expect_whole(2);
 }
 
@@ -173,7 +173,7 @@ TEST_F(ShardedCheckpoint, DirectoryThatIsNotSharedIsFoundOut) {
   EXPECT_TRUE(says(tasks.chief(),
                    "no checkpoint was saved: .*model-00002-of-00002.safetensors is not there"));
   EXPECT_EQ(names("train"), std::vector<std::string>{});
-  EXPECT_EQ(names("other").size(), 1U) << "only the last one's: the disk is not to fill up";
+  EXPECT_EQ(names("other").size(), 1U) << "only the last checkpoint's files may stay";
 }
 
 TEST_F(ShardedCheckpoint, AsynchronousRunIsSavedToo) {

@@ -323,7 +323,7 @@ bool SlowStages::is_named(Kind kind, unsigned seed) {
   print(seed, run.fault, run.of_trainers.size(), row);
   const bool right = is_right(run.fault, row);
   if (!right) {
-    std::cout << "All frontiers: " << json(frontiers()).dump() << std::endl;
+    std::cout << "All critical paths: " << json(frontiers()).dump() << std::endl;
   }
   end(run);
   return right;

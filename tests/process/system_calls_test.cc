@@ -276,11 +276,11 @@ TEST_F(SystemCalls, OfEachKindAreThoseOfTheTable) {
           << name_of(kind) << " makes " << name_of_call(call) << ", which is not in the table";
     }
     for (const int call : calls.refused) {
-      ADD_FAILURE() << name_of(kind) << " was refused " << name_of_call(call);
+      ADD_FAILURE() << name_of(kind) << " was denied the call " << name_of_call(call);
     }
     for (const SystemCall& call : roles::system_calls()) {
       EXPECT_TRUE(!call.is_of(kind) || !call.reason.empty() || calls.made.contains(call.number))
-          << name_of(kind) << " has no use for " << call.name << ", and the table gives no reason";
+          << name_of(kind) << " never makes " << call.name << ", and the table gives no reason";
     }
   }
 }

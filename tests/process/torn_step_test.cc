@@ -35,7 +35,7 @@ class Event {
     if (promise_.get_future().wait_for(kPatience) == std::future_status::ready) {
       return ::testing::AssertionSuccess();
     }
-    return ::testing::AssertionFailure() << "it did not come to pass that " << what;
+    return ::testing::AssertionFailure() << "did not happen in time: " << what;
   }
 
  private:
@@ -132,7 +132,7 @@ TEST_P(TornStepAt, IsComputedAgainFromTheOlderParameters) {
   kill_between_its_pushes(*victim);
   victim = &run_task(cluster_, Job::kWorker, victim_.index, kRun);
   EXPECT_TRUE(says(*victim, "Training begins at global step " + std::to_string(kTornStep) + "$"))
-      << "else it was not this moment";
+      << "the task was killed at another moment";
   expect_undisturbed({});
 }
 

@@ -207,7 +207,7 @@ TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
   Process& attempt = run_program(unshare, apart + Words{"/bin/true"});
   if (attempt.wait(kSoon).exit_code != kExitDone) {
     ASSERT_EQ(std::getenv("DISTTF_REQUIRE_ENGINES"), nullptr)
-        << "no namespace of times can be made";
+        << "this process may not make a time namespace";
     GTEST_SKIP() << "this process may not make a time namespace: " << attempt.standard_error();
   }
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
@@ -229,7 +229,7 @@ TEST_F(TraceTest, ClocksThatDifferAreComparedByTheSteps) {
   for (const Json& event : trace["traceEvents"]) {
     end = std::max(end, event.value("ts", 0.0));
   }
-  EXPECT_LT(end, 5e9) << "a task's steps are 5000 s after the others'";
+  EXPECT_LT(end, 5e9) << "the steps of a task are off by 5000 s";
   EXPECT_LT(error, end);
   RecordProperty("clock_error_us", std::to_string(error));
 }

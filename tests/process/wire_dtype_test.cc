@@ -51,7 +51,7 @@ TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
     EXPECT_EQ(hash_of(flags + Words{"--transport=tcp", ps}), one) << ps;
   }
   EXPECT_EQ(hash_of(flags + Words{"--transport=shm", "--ps=3"}), one);
-  EXPECT_NE(hash_of({"--workers=3"}), one) << "or the flags do nothing";
+  EXPECT_NE(hash_of({"--workers=3"}), one) << "the flags have no effect";
 }
 
 // Requests are repeated, duplicated and late; no trainer dies.

@@ -89,7 +89,7 @@ testing::AssertionResult fits(const nlohmann::json& value, const nlohmann::json&
   static Validator validator;
   const auto errors = validator.ask({{"schema", schema}, {"document", value}});
   if (!errors) {
-    return testing::AssertionFailure() << "the validator has ended";
+    return testing::AssertionFailure() << "the validator process has ended";
   }
   return errors->empty() ? testing::AssertionSuccess()
                          : testing::AssertionFailure() << *errors << value.dump(2);

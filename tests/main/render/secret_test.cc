@@ -33,7 +33,7 @@ std::string file_of_pod(const json& pod, const std::string& secret) {
   const std::string flag = "--secret_file=";
   for (const std::string& word : texts(container["args"])) {
     if (word.starts_with(flag)) {
-      EXPECT_EQ(told, "") << "told twice";
+      EXPECT_EQ(told, "") << "the secret's path is set twice";
       told = word.substr(flag.size());
     }
   }
