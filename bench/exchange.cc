@@ -86,7 +86,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
     task.self.index = each;
     peers_.emplace_back(in_child([&] { keep_pushing(task); }));
   }
-  stop_.emplace();  // ends its thread before children are forked
+  stop_.emplace();  // starts a thread, so it follows all forks
   client_.emplace(task_, *stop_);
   static_cast<void>(client_->connect());
   const std::size_t size = parameters_.size();
@@ -102,6 +102,7 @@ Exchange::~Exchange() = default;
 void Exchange::step() { reply_ = client_->push_pull(++pushes_, parameters_.span()); }
 
 std::optional<std::string> Exchange::fault() const {
+  // sgd with a gradient of 1 moves the first parameter below 0.
   if (reply_.step != pushes_ || !(reply_.parameters.front() < 0)) {
     return "the ps did not apply what was pushed";
   }

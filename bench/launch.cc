@@ -115,6 +115,7 @@ Result run_launch(const std::string& wanted, bool saves, const JobOptions& optio
       !std::regex_search(output, accuracy, std::regex(R"(accuracy: ([0-9.]+))"))) {
     throw std::runtime_error(command + " printed no result:\n" + output);
   }
+  // Without a reader the figure would not include the cost of the page.
   if (reader && reader->bytes() == 0) {
     throw std::runtime_error(command + ": its page could not be read");
   }
@@ -149,6 +150,7 @@ void run_pairs(const Pair& pair, const JobOptions& options, Reporter& reporter) 
   Results without;
   std::string weights;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    // Alternating the order cancels drift of the machine's speed.
     const bool plain_first = repetition % 2 == 0;
     for (const bool plain : {plain_first, !plain_first}) {
       const Result result =

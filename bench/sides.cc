@@ -74,10 +74,12 @@ std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds
   }
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < runners.size(); ++turn) {
+      // Rotating the order cancels effects of the previous side on the caches.
       const std::size_t side = (static_cast<std::size_t>(round) + turn) % runners.size();
       sides[side].times.push_back(run_round(runners[side], quick));
     }
     for (std::size_t side = 1; side < sides.size(); ++side) {
+      // Ratios within a round: other load on the machine affects both sides alike.
       sides[side].to_raw.push_back(sides[side].times.back() / sides.front().times.back());
     }
   }

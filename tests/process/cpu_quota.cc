@@ -50,6 +50,7 @@ std::vector<Hierarchy> hierarchies() {
     std::string options;
     words >> device >> place >> type >> options;
     if (type == "cgroup" && has_word(options, "cpu", ',')) {
+      // v1 comes first: if it has the controller, v2 cannot limit processors.
       found.insert(found.begin(), {.mount = place, .is_v2 = false});
     } else if (type == "cgroup2") {
       found.push_back({.mount = place, .is_v2 = true});
@@ -85,6 +86,7 @@ fs::path parent_in(const Hierarchy& hierarchy) {
     if (has_word(controllers, "cpu", ' ')) {
       return group;
     }
+    // The walk to the root found no group that delegates `cpu` to its children.
     if (group == hierarchy.mount || !group.has_relative_path()) {
       return {};
     }
@@ -121,6 +123,7 @@ CpuQuota::CpuQuota(fs::path parent) : parent_(std::move(parent)) {
 CpuQuota::~CpuQuota() {
   for (const pid_t process : held_) {
     try {
+      // A group can be removed only when it is empty.
       write_to(parent_ / "cgroup.procs", std::to_string(process));
     } catch (const std::exception&) {  // the process has ended
     }

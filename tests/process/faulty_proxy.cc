@@ -66,6 +66,7 @@ std::optional<Message> receive(int socket, bool has_body) {
     if (!receive_more(socket, bytes)) return std::nullopt;
   }
   Message message{.head = bytes.substr(0, end + 4), .body = bytes.substr(end + 4)};
+  // A message has a length or is chunked: at most one of these loops reads.
   const std::size_t length = has_body ? length_in(message.head) : 0;
   while (message.body.size() < length) {
     if (!receive_more(socket, message.body)) return std::nullopt;
@@ -98,6 +99,7 @@ FaultyProxy::FaultyProxy(std::uint16_t server_port, Rule rule, FaultMeans means)
 }
 
 FaultyProxy::~FaultyProxy() {
+  // Wakes accept4(); closing the descriptor would not.
   shutdown(listener_.number(), SHUT_RDWR);
   acceptor_.join();
   {
@@ -149,9 +151,12 @@ bool FaultyProxy::pass_one(int client, int server) {
   const std::string_view body = request->body;
   const std::size_t passing = is_cut ? body.size() / 2 : body.size();
   if (!send_all(server, request->head) || !send_all(server, body.substr(0, passing))) return false;
+  // The server must have half of the body when it dies.
   if (fault == Fault::kDeath) means_.kill();
   if (is_cut) return false;
+  // The response to HEAD has a Content-Length but no body.
   const auto answer = receive(server, !request->head.starts_with("HEAD "));
+  // The server has completed the request; only its response is late.
   if (fault == Fault::kLateAnswer) means_.wait();
   if (!answer || fault == Fault::kLostAnswer || !send_all(client, answer->head)) return false;
   if (fault == Fault::kCutAnswer) {

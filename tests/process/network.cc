@@ -35,6 +35,7 @@ fs::path find_ip() {
 void remove_spaces_of_the_dead(const fs::path& ip) {
   std::error_code error;
   std::vector<std::string> left;
+  // A test killed during create() or its destructor may have left only one of the two.
   for (const fs::path& folder : {kSpaces, kSpacesEtc}) {
     for (const auto& entry : fs::directory_iterator(folder, error)) {
       left.push_back(entry.path().filename());
@@ -45,6 +46,7 @@ void remove_spaces_of_the_dead(const fs::path& ip) {
       continue;
     }
     const int pid = std::atoi(name.c_str() + kPrefix.size());
+    // EPERM means that the process exists, so its namespaces stay.
     if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) {
       continue;
     }
@@ -111,6 +113,7 @@ void Network::build(const std::vector<std::string>& hosts) {
     fs::create_directories(kSpacesEtc / host.space);
   }
   write_hosts();
+  // No name server listens there, so an unknown name fails at once.
   write_etc("resolv.conf", "nameserver 127.0.0.1\n");
 }
 
@@ -167,6 +170,7 @@ std::uint64_t Network::sent_by(const std::string& host) const {
 
 std::string Network::shape(const std::string& host, std::string& why) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> ways = {
+      // A kernel may lack netem, so tbf without a delay is the second choice.
       {"100 Mb/s, 2 ms", {"netem", "delay", "2ms", "rate", "100mbit", "limit", "10000"}},
       {"100 Mb/s", {"tbf", "rate", "100mbit", "burst", "32k", "latency", "400ms"}}};
   for (const auto& [what, discipline] : ways) {
@@ -208,6 +212,7 @@ void Network::point(const std::string& name, const std::string& host) {
 void Network::silence(const std::string& name, const std::string& silent) {
   for (const auto& [host, unused] : hosts_) {
     if (host != "switch" && host != silent) {
+      // Lookups must time out; without this the host would answer that no server listens.
       drop_way(host, silent);
     }
   }

@@ -84,6 +84,7 @@ struct ChildSetup {
 // Runs between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(const ChildSetup& setup) {
   constexpr int kCannotRun = 127;
+  // The parent may have died before prctl(): getppid() then differs, and the child must not run on.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != setup.parent || chdir(setup.directory) != 0) {
     _exit(kCannotRun);
@@ -134,6 +135,8 @@ Process::Process(const ProcessOptions& options) : name_(options.name) {
       .directory = options.working_directory.c_str(),
       .arguments = arguments.data(),
       .environment = environment.data(),
+      // The parent's copies of these ends close with the constructor, so that the reader sees the
+      // end of file.
       .streams = {input.read_end.number(), output.write_end.number(), error.write_end.number()},
       .parent = getpid()};
   pid_ = fork();
@@ -155,6 +158,7 @@ Process::~Process() {
   send(SIGKILL);
   reap(true);
   const std::uint64_t one = 1;
+  // A descendant may still hold the pipes open, so the thread is woken explicitly.
   static_cast<void>(!write(stop_.number(), &one, sizeof one));
   thread_.join();
 }
@@ -258,6 +262,7 @@ bool Process::wait_for_line(const std::string& pattern, std::chrono::millisecond
   };
   std::unique_lock lock(mutex_);
   while (!found()) {
+    // Lines may have arrived during the wait, so they are searched once more.
     if (ended_ || changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
       return found();
     }

@@ -85,6 +85,7 @@ Relay::Relay(const ClusterOnLoopback& cluster, std::size_t index, Rule rule, Pac
 }
 
 Relay::~Relay() {
+  // Wakes accept4(); closing the descriptor would not.
   shutdown(listener_.number(), SHUT_RDWR);
   acceptor_.join();
   {
@@ -118,9 +119,11 @@ void Relay::serve(int task) {
   const int ps = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   {
     const std::lock_guard lock(mutex_);
+    // Registered before connect(), so that the destructor can interrupt a connection in progress.
     sockets_.insert(ps);
   }
   const int on = 1;
+  // A delayed small frame would change the timing that the test observes.
   setsockopt(task, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(ps, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   sockaddr_in address = loopback(ps_port_.number());
@@ -158,6 +161,7 @@ void Relay::pass_frames(int from, int to, const net::Hello& hello, bool to_ps) c
     const std::size_t passing = std::min(all, rule_(frame));
     const double pace = pace_ ? pace_(frame) : 0;
     const auto began = std::chrono::steady_clock::now();
+    // A rule may cut a frame within its header.
     if (!write_all(to, std::span(head).first(std::min(passing, head.size())))) {
       return;
     }
@@ -173,6 +177,7 @@ void Relay::pass_frames(int from, int to, const net::Hello& hello, bool to_ps) c
                         std::chrono::duration<double>(static_cast<double>(done) / pace)));
       }
     }
+    // The rule holds the rest back: keep reading so that the sender does not notice a full socket.
     if (passing < all) {
       read_until_hangup(from);
       return;

@@ -139,6 +139,7 @@ void Slurm::start() {
   }
   start_on(kController, {"/usr/sbin/slurmctld", "-D", "-c", "-f", folder + "/slurm.conf"});
   for (const std::string node : kNodes) {
+    // All nodes share this machine's host name, so each daemon gets its node's name.
     start_on(node, {"/usr/sbin/slurmd", "-D", "-N", node, "-f", folder + "/slurm.conf"});
   }
   wait_for_nodes();
@@ -211,6 +212,7 @@ std::string Slurm::wait_for_end(const std::string& job, std::chrono::millisecond
   const auto deadline = Clock::now() + limit;
   while (true) {
     const std::string state = field(show(job), "JobState");
+    // All other states are those of an ended job.
     const bool goes_on = state == "PENDING" || state == "CONFIGURING" || state == "RUNNING" ||
                          state == "COMPLETING" || state == "SUSPENDED";
     if (!goes_on || Clock::now() >= deadline) {
@@ -222,6 +224,7 @@ std::string Slurm::wait_for_end(const std::string& job, std::chrono::millisecond
 
 void Slurm::kill_node(const std::string& node) {
   Process& daemon = *daemons_.at("slurmd on " + node);
+  // Kills unshare, which takes the daemon along; the node's jobs end with its PID namespace.
   daemon.send(SIGKILL);
   daemon.wait();
 }

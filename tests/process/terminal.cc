@@ -37,6 +37,7 @@ void TerminalScreen::take(const std::string& bytes) {
   for (const char c : bytes) {
     if (!escape_.empty()) {
       escape_ += c;
+      // The '[' after ESC is in this range, too, but does not end a sequence.
       const bool is_last = escape_.size() > 2 && c >= '@' && c <= '~';
       if (is_last) {
         take_escape(std::exchange(escape_, {}));
@@ -108,6 +109,7 @@ ProgramOnTerminal::ProgramOnTerminal(const TerminalOptions& options) {
   }
   master_ = data::FileDescriptor(master);
   slave_ = data::FileDescriptor(slave);
+  // The program must not inherit the master, or it would not notice that the terminal has gone.
   fcntl(master, F_SETFD, FD_CLOEXEC);
   tcgetattr(slave, &before_);
   screen_.resize(options.rows);
@@ -215,6 +217,7 @@ Ending ProgramOnTerminal::wait() {
       break;
     }
   }
+  // Output written just before the end may still be in the terminal.
   while (read_some(TestClock::now())) {
   }
   return ending_;
@@ -222,6 +225,7 @@ Ending ProgramOnTerminal::wait() {
 
 bool ProgramOnTerminal::wait_until_stopped() {
   siginfo_t info{};
+  // WNOWAIT leaves the state for reap().
   return waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT) == 0 &&
          info.si_code == CLD_STOPPED;
 }

@@ -85,6 +85,7 @@ Answer head_for(const MirrorRequest& request, const std::string& contents, bool 
   const std::size_t size = contents.size();
   const std::size_t begin = ranges ? request.range_begin().value_or(0) : 0;
   const std::string total = std::to_string(size);
+  // A client that has the complete file asks for the range behind its end.
   if (begin > 0 && begin >= size) {
     return {"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */" + total +
                 "\r\nContent-Length: 0\r\n\r\n",
@@ -152,6 +153,7 @@ std::string MirrorConnection::read_head() const {
   std::string text;
   while (!text.ends_with("\r\n\r\n") && text.size() < kMaxRequestBytes) {
     char c = 0;
+    // Reads byte by byte, so that no byte of a body or of a tunnel is consumed.
     if (read_some(&c, 1) <= 0) return {};
     text += c;
   }
@@ -258,6 +260,7 @@ void MirrorServer::serve(int socket) {
     SSL_set_fd(tls.get(), socket);
     if (SSL_accept(tls.get()) == 1) {
       answer(MirrorConnection(socket, tls.get()));
+      // Without close_notify the client could not tell the end from a broken connection.
       SSL_shutdown(tls.get());
     }
   } else {
@@ -274,6 +277,7 @@ void MirrorServer::answer(const MirrorConnection& connection) {
   const MirrorRequest request = parse_request(text);
   {
     const std::lock_guard lock(mutex_);
+    // Recorded before the handler runs, because a handler may block until the test goes on.
     requests_.push_back(request);
     arrived_.notify_all();
   }
