@@ -176,7 +176,7 @@ TEST_F(Export, AModelOfDisttfIsAskedAsItsRunIs) {
     said.push_back(captured(asked.standard_output(), pattern));
   }
   EXPECT_EQ(said[0], said[1]);
-  // A run resumes from the exported state.
+  // A second export keeps the figures that the first one recorded.
   ASSERT_TRUE(
       exits(export_model(path("m"), {"--format=npz", "--output=" + path("m.npz")}), kExitDone));
   std::ifstream file(scratch() / "m.npz", std::ios::binary);

@@ -246,7 +246,7 @@ TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
   for (unsigned i = 0; i < 40; ++i) {
     EXPECT_EQ(askers[i].receive().body, alone[i]) << i;
   }
-  // One batch of each, then batches of 16, 16 and 8.
+  // 40 batches of one row, then batches of 16, 16 and 8.
   EXPECT_THAT(Asker(port()).get("/metrics").body,
               testing::HasSubstr("disttf_serve_batch_rows_count{task=\"serve\"} 43\n"));
 }
