@@ -8,14 +8,14 @@ namespace disttf::roles {
 
 namespace {
 
-// REQUIRES: there is one.
+// REQUIRES: `ranks` is not empty.
 std::size_t first_of(const net::RankSet& ranks) {
   const auto place = std::ranges::find_if(ranks, [](std::uint64_t bits) { return bits != 0; });
   return static_cast<std::size_t>(place - ranks.begin()) * 64 +
          static_cast<std::size_t>(std::countr_zero(*place));
 }
 
-// Whether gradients of these trainers make an update, and there are such trainers.
+// Returns whether these are trainers of the run, and as many as one update needs.
 bool may_update(const Shard& shard, const net::RankSet& ranks) {
   const RunConfig& config = shard.config();
   std::size_t count = 0;
@@ -54,11 +54,13 @@ bool BackupReceiver::complete(net::Generation generation) noexcept {
   if (!is_filled() || generation != generation_) {
     return false;
   }
+  // From here on this host may be made the primary.
   state_ = State::kComplete;
   return true;
 }
 
 bool BackupReceiver::conclude(const net::Conclude& conclude, Shard& shard) {
+  // A CONCLUDE of another state would end the run at the wrong step.
   if (!is_filled() || conclude.generation != generation_ || conclude.step != shard.step()) {
     return false;
   }
@@ -77,6 +79,7 @@ BackupReceiver::Read BackupReceiver::into_bytes(Part part, std::size_t size) {
 
 BackupReceiver::Outcome BackupReceiver::fill(const net::FrameHeader& header,
                                              std::shared_ptr<Shard> shard) {
+  // A new FILL invalidates the copy at once: its tensors are about to be overwritten.
   state_ = State::kNothing;
   shard_ = std::move(shard);
   header_ = header;
@@ -94,6 +97,7 @@ BackupReceiver::Outcome BackupReceiver::fill_head() {
   const math::Range range = shard_->range();
   const std::size_t tensor_bytes = range.size() * sizeof(float);
   const std::size_t plain = shard_->state_size() / std::max<std::size_t>(range.size(), 1);
+  // A fully synchronous run may send one tensor more: the parameters of the previous step.
   with_previous_ = fill_.tensors == plain + 1 && shard_->config().every_gradient_counts();
   if (fill_.trainers != shard_->config().trainers || (fill_.tensors != plain && !with_previous_) ||
       header_.range_begin != range.begin ||
@@ -137,10 +141,12 @@ BackupReceiver::Outcome BackupReceiver::fill_trainers() {
 BackupReceiver::Outcome BackupReceiver::filled() {
   const std::shared_ptr<Shard> shard = std::exchange(shard_, nullptr);
   shard->finish_fill(identity_, with_previous_);
+  // FINISHED: the primary had already concluded the run when it sent this state.
   if ((header_.flags & net::kFlagFinished) != 0) {
     shard->conclude();
   }
   state_ = State::kFilled;
+  // Only now, once the state is whole: complete() and update() compare with it.
   generation_ = header_.generation;
   Filled filled{.step = header_.step,
                 .generation = generation_,
@@ -163,6 +169,8 @@ BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
   }
   const std::size_t head_bytes = net::padded_update_head_bytes(shard->config().trainers);
   const std::size_t gradient_bytes = shard->range().size() * sizeof(float);
+  // An update with a state comes only through memory that both processes share; over the socket the
+  // copy already has the state.
   const bool has_state =
       !in_place.bytes.empty() &&
       header.body_size == head_bytes + shard->update_size_with_state() * sizeof(float);
@@ -182,12 +190,15 @@ BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
   const std::span<const std::byte> tensors = in_place.bytes.subspan(head_bytes);
   const std::span floats(reinterpret_cast<const float*>(tensors.data()),
                          tensors.size() / sizeof(float));
+  // The state begins at a cache-line boundary behind the gradient, hence the padded size.
   const std::size_t behind = has_state ? shard_->padded_size() : floats.size();
   return updated(floats.first(shard_->range().size()), floats.subspan(behind), in_place.owner);
 }
 
 std::optional<BackupReceiver::Refused> BackupReceiver::read_head(std::span<const std::byte> head) {
   const auto zeros = head.subspan(net::update_head_bytes(shard_->config().trainers));
+  // The padding is checked too: non-zero bytes there mean that the two sides disagree on the
+  // layout.
   if (net::decode(head.first(head.size() - zeros.size()), update_) ||
       std::ranges::any_of(zeros, [](std::byte byte) { return byte != std::byte{}; }) ||
       !may_update(*shard_, update_.trainers) || shard_->finished() ||

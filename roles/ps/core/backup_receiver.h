@@ -1,20 +1,20 @@
-// The backup's side of a range: reads what its primary sends, the whole state (FILL) and each
-// update since (UPDATE), into the shard that is the copy; and knows what the copy is good for.
+// The backup's side of a range. It reads what its primary sends into the shard that is the copy:
+// the whole state (FILL), then each update (UPDATE). It also tracks how much of the state the copy
+// has.
 //
-//   nothing -> filled: has the state of one moment, and all updates that follow it on the
-//   connection
-//           -> complete: has all that was ever acknowledged, and may take the primary's place
+//  nothing -> filled: has the state at one step, and all updates that follow it on the connection
+//          -> complete: has every acknowledged update, and may become the primary
 //
-// A frame goes through fill() or update() when its header has come, then part() each time a part of
-// its body lies where the outcome before has said. Nothing of it is believed: what is no frame of
-// the shard's run, of its range, of the state that it was filled with, or no next step, is refused
-// before it is applied. The body is three parts of a FILL (its head, the trainers, the tensors),
-// two of an UPDATE (its head, the sum of gradients); the last one lands in the shard itself. That
-// of an UPDATE which lies in memory is read there, and may have a state behind it; such an update
-// need not be made at once (Shard::take_update()).
+// For each frame, call fill() or update() when its header has arrived, then part() each time that a
+// part of its body has been read to where the previous outcome asked. Input is validated before it
+// is applied: a frame of another run, another range or another state, or one that is not the next
+// step, is refused. The body of a FILL has three parts (its head, the trainers, the tensors), that
+// of an UPDATE two (its head, the sum of gradients). The last part is read directly into the shard.
+// An UPDATE that lies in shared memory is read there. Such an update may carry the state that
+// precedes it, and its application may be deferred (Shard::take_update()).
 //
-// One of these reads one primary's connection, for as long as that is the primary. Not thread-safe:
-// the ps's one thread owns it.
+// One instance reads the connection of one primary, for as long as that host is the primary. Not
+// thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <cstddef>
@@ -35,41 +35,42 @@ namespace disttf::roles {
 
 class BackupReceiver {
  public:
-  // The next part of the body goes there, in this order; part() when it has.
+  // Read the next part of the body into these buffers, in this order, then call part().
   struct Read {
     std::span<const std::span<std::byte>> places;
   };
-  // The state has come whole.
+  // The whole state has arrived.
   struct Filled {
     std::uint64_t step = 0;
     net::Generation generation = 0;
     std::uint64_t lineage = 0;
     std::vector<std::uint64_t> incarnations;  // async: the newest that has pushed, by rank, or 0
   };
-  // The update has been made, or put off: it is here.
+  // The update was applied or deferred; either way this host has it.
   struct Updated {
     std::size_t trainer = 0;        // async: whose gradient it was
     std::uint64_t incarnation = 0;  // of that trainer's process; sync: 0
   };
-  // What has come is not what a backup takes now: the connection is of no use.
+  // The frame is invalid for a backup in this state. The connection is to be closed.
   struct Refused {
     std::string why;
   };
   using Outcome = std::variant<Read, Filled, Updated, Refused>;
 
-  // REQUIRES of both: no part of another frame is awaited. `shard`: the copy, kept until the frame
-  // has come whole.
+  // REQUIRES, of both: no part of another frame is outstanding. `shard`: the copy; kept until the
+  // frame is complete.
   [[nodiscard]] Outcome fill(const net::FrameHeader& header, std::shared_ptr<Shard> shard);
-  // `in_place`: where the body lies, if it need not be read; then the outcome is no Read. There it
-  // stays as it is until the update is acknowledged; and where updates with a state have come,
-  // until the next one of these is.
+  // `in_place`: where the body lies, if it need not be read; the outcome is then never Read. The
+  // body must not change until the update is acknowledged. The newest body that carries a state
+  // must not change until the next one that carries a state has arrived.
   [[nodiscard]] Outcome update(const net::FrameHeader& header, std::shared_ptr<Shard> shard,
                                const net::BodyInPlace& in_place);
   [[nodiscard]] Outcome part();
-  // The primary says that all is here (COMPLETE). False: it is not, of that generation.
+  // COMPLETE: the primary has sent everything of `generation`. Returns false if this copy is not of
+  // that generation.
   [[nodiscard]] bool complete(net::Generation generation) noexcept;
-  // The primary says that the run ends with what is here (CONCLUDE). False: it is of another
-  // generation or step, or there is nothing here. `shard`: the copy.
+  // CONCLUDE: the run ends with the state that this copy has. Returns false if the generation or
+  // the step differs, or if there is no state. `shard`: the copy.
   [[nodiscard]] bool conclude(const net::Conclude& conclude, Shard& shard);
 
   [[nodiscard]] bool is_filled() const noexcept { return state_ != State::kNothing; }
@@ -83,24 +84,24 @@ class BackupReceiver {
   Outcome fill_head();
   Outcome fill_trainers();
   Outcome filled();
-  // Refused: no update that follows the last one. nullopt: it does.
+  // Returns Refused if the update does not follow the last one, else nullopt.
   std::optional<Refused> read_head(std::span<const std::byte> head);
   Outcome update_head();
   Outcome updated(std::span<const float> gradient, std::span<const float> state = {},
                   std::shared_ptr<const void> memory = {});
 
   State state_ = State::kNothing;
-  net::Generation generation_ = 0;  // of the state that it was filled with
+  net::Generation generation_ = 0;  // of the state that was filled in
   // The frame that is being read.
   Part part_ = Part::kFillHead;
   std::shared_ptr<Shard> shard_;
-  std::vector<std::byte> bytes_;  // a part that is no tensor
+  std::vector<std::byte> bytes_;  // a part that is not a tensor
   std::vector<std::span<std::byte>> places_;
   net::FrameHeader header_;
   net::FillHead fill_;
   net::UpdateHead update_;
   ShardIdentity identity_;
-  bool with_previous_ = false;  // the parameters of the step before are in the state
+  bool with_previous_ = false;  // the state includes the parameters of the previous step
 };
 
 }  // namespace disttf::roles

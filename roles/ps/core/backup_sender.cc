@@ -20,6 +20,7 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
 
 void BackupSender::fill(ConnectionId to, const net::ViewNumber& view) {
   connection_ = to;
+  // The configuration goes first: the backup makes its shard from it before the state arrives.
   std::vector<std::byte> config;
   append_bytes(config, std::as_bytes(std::span(state_.config_json())));
   out_.send(to, net::PublishToBackup{.view = view, .generation = state_.generation()}.to_header(),
@@ -71,6 +72,8 @@ void BackupSender::send_state() {
 
 void BackupSender::forward(const ShardUpdate& update) {
   const ReplicationLog::Index entry = log_.append();
+  // The entry is counted even without a backup, so that answers requested before a backup connects
+  // refer to a fixed position.
   if (connection_ == 0) {
     return;
   }
@@ -80,6 +83,7 @@ void BackupSender::forward(const ShardUpdate& update) {
                       .trainers = {update.trainers.begin(), update.trainers.end()}});
   head.resize(net::padded_update_head_bytes(shard.config().trainers));
   const float* const begin = update.gradient.data();
+  // If a state lies behind the gradient, both are sent as one contiguous block.
   const float* const end = update.state.empty() ? begin + update.gradient.size()
                                                 : update.state.data() + update.state.size();
   out_.add(SendFrame{.to = connection_,
@@ -111,6 +115,7 @@ BackupSender::Heard BackupSender::heard(const net::FrameHeader& header) {
     return Heard::kNothing;
   }
   net::Ack ack;
+  // An acknowledgement of an entry that was never sent is a protocol error.
   if (ack.from_header(header) || ack.request_id > log_.head()) {
     return Heard::kNonsense;
   }
@@ -151,9 +156,9 @@ ConnectionId BackupSender::end() {
   return std::exchange(connection_, 0);
 }
 
-// Sync: no reply may tell of a step that a failover would take back, since the next gradient would
-// be for a step that nobody is at. Async: nobody's own push is taken back; whose parameters have
-// seen another's that is made again loses nothing.
+// Sync: no answer may reveal a step that a failover would undo, because the trainer's next gradient
+// would then be for a step that no ps has reached. Async: a trainer's own push is never undone, and
+// parameters that include another trainer's push remain usable if that push is repeated.
 bool BackupSender::is_safe(ReplicationLog::Index head) const {
   return log_.is_safe(head, state_.shard()->config().sync_replicas);
 }

@@ -1,8 +1,8 @@
-// The primary's side of a range with replicas: fills the other host with the whole state (FILL),
-// tells it each update (UPDATE), and knows what it has of that. What the other host does with them
-// is backup_receiver.h; what the numbers of entries mean is replication_log.h.
+// The primary's side of a range with replicas. It sends the whole state (FILL) and then each update
+// (UPDATE) to the other host, and tracks what that host has acknowledged. For the other side see
+// backup_receiver.h; for the numbers of entries see replication_log.h.
 //
-// Not thread-safe: the ps's one thread owns it.
+// Not thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <cstdint>
@@ -21,56 +21,57 @@ class BackupSender {
   // Both must outlive it.
   BackupSender(const RangeState& state, Outbox& out) : state_(state), out_(out) {}
 
-  // This host becomes the primary, the chief may choose the other one, and will not choose it any
-  // more; as ReplicationLog's.
+  // This host becomes the primary; the chief may choose the other host; the chief will not choose
+  // it any more. See ReplicationLog.
   void begin(bool paired) noexcept { log_.begin(paired); }
   void pair() noexcept { log_.pair(); }
   void go_alone() noexcept { log_.go_alone(); }
 
-  // The other host was reached over this connection: sends it a copy of everything as it is now.
-  // Updates that follow it there are made to it. `view`: that this host knows. REQUIRES: there is a
-  // state, and no other connection to that host.
+  // The other host was reached over this connection. Sends it a copy of the current state; updates
+  // that follow are applied to that copy. `view`: the newest view of this host. REQUIRES: there is
+  // a state, and no other connection to that host.
   void fill(ConnectionId to, const net::ViewNumber& view);
-  // Of an update, before the parameters change.
+  // Sends an update. To be called before the parameters change.
   void forward(const ShardUpdate& update);
-  // What the chief has said of the evaluations. It is not acknowledged: no step follows it that the
-  // other host has, and this not.
+  // Sends the best evaluation that the chief has reported. It is not acknowledged: it precedes all
+  // later updates on the connection, so the other host has none of them without it.
   void tell_best();
-  // The run has ended before its last step, with the state as it is. No answer says so, and none
-  // that a gradient came too late, that the other host does not know of: in the primary's place it
-  // would take gradients.
+  // The run ends before its last step, with the current state. The other host must acknowledge this
+  // before a trainer learns of it, be it by an answer or by the news that its gradient came too
+  // late. A failover to a host without it would accept gradients again.
   void conclude();
-  // What a frame of that host's comes to.
+  // The result of a frame from the other host.
   enum class Heard : std::uint8_t {
     kNothing,
     kAck,        // it has more
-    kCompleted,  // the same, and with that it has everything
+    kCompleted,  // the same, and it now has everything
     kNonsense,
   };
   [[nodiscard]] Heard heard(const net::FrameHeader& header);
-  // The update of this entry was left where that host takes it also when this one is gone. (Its
-  // acknowledgement comes all the same.)
+  // The update of this entry lies in memory that outlives this process, so it is durable at the
+  // backup. (The acknowledgement still arrives.)
   void gave(ConnectionId to, ReplicationLog::Index entry) noexcept {
     if (to == connection_) {
       log_.given(entry);
     }
   }
   void send_heartbeat();
-  // The connection is closed, if there is one. True: it was.
+  // Closes the connection, if there is one. Returns whether there was one.
   bool lose();
-  // The run is over for the range: that host is told, and its connection closed after that. Returns
-  // the connection, 0 if there is none.
+  // The run is over for the range: notifies the other host, and closes the connection after that.
+  // Returns the connection, 0 if there is none.
   ConnectionId end();
 
-  // The connection, 0 if there is none.
+  // Returns the connection, 0 if there is none.
   [[nodiscard]] ConnectionId connection() const noexcept { return connection_; }
-  // The newest entry; what an answer that is asked for now depends on.
+  // Returns the newest entry. An answer requested now depends on it.
   [[nodiscard]] ReplicationLog::Index head() const noexcept { return log_.head(); }
   [[nodiscard]] ReplicationLog::Index lag() const noexcept { return log_.lag(); }
   [[nodiscard]] bool needs_acks() const noexcept { return log_.needs_acks(); }
   [[nodiscard]] bool is_complete() const noexcept { return log_.is_complete(); }
-  // Whether the other host has what an answer tells that was asked for when `head` was the newest
-  // entry. Always, where this host is no primary. REQUIRES: there is a shard.
+  // Returns whether the other host has everything that an answer reveals that was requested when
+  // `head` was the newest entry. Always true if this host is not a primary. REQUIRES: there is a
+  // shard.
   [[nodiscard]] bool is_safe(ReplicationLog::Index head) const;
 
  private:

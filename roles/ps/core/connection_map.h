@@ -1,5 +1,6 @@
-// What a ps keeps of each of its connections, by id: in one piece, as a thousand of them are looked
-// up in turns, and a tree would lie all over the memory. Ids grow, so a new one goes to the end.
+// Per-connection state of a ps, by connection id. It is one sorted vector and not a tree, because a
+// ps looks up about a thousand connections in turn and a vector keeps their ids together in memory.
+// Ids only grow, so a new one is appended.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace disttf::roles {
 
-// A value stays where it is until it is erased.
+// A value keeps its address until it is erased.
 template <typename Value>
 class ConnectionMap {
  public:
@@ -21,7 +22,7 @@ class ConnectionMap {
     ConnectionId first;
     std::unique_ptr<Value> value;
   };
-  // Goes over pairs of an id and a reference, in the order of ids.
+  // Iterates over pairs of an id and a reference, in the order of ids.
   template <typename Base, typename Reference>
   class Iterator {
    public:
@@ -57,7 +58,7 @@ class ConnectionMap {
     return iterator(at != entries_.end() && at->first == id ? at : entries_.end());
   }
   [[nodiscard]] bool contains(ConnectionId id) { return find(id) != end(); }
-  // Made, where there is none.
+  // Inserts a default-constructed value if there is none.
   Value& operator[](ConnectionId id) {
     auto at = place_of(id);
     if (at == entries_.end() || at->first != id) {
@@ -65,7 +66,7 @@ class ConnectionMap {
     }
     return *at->value;
   }
-  // As it is, where there is one already.
+  // Does nothing if there is a value already.
   template <typename... Arguments>
   void emplace(ConnectionId id, Arguments&&... arguments) {
     const auto at = place_of(id);
@@ -75,7 +76,7 @@ class ConnectionMap {
                     .value = std::make_unique<Value>(std::forward<Arguments>(arguments)...)});
     }
   }
-  // Throws std::out_of_range.
+  // Throws std::out_of_range if there is none.
   [[nodiscard]] Value& at(ConnectionId id) {
     const iterator found = find(id);
     if (found == end()) {
@@ -84,7 +85,7 @@ class ConnectionMap {
     return found->second;
   }
   void erase(iterator at) { entries_.erase(at.at_); }
-  // How many there were: 1, or 0.
+  // Returns the number of erased values: 1 or 0.
   std::size_t erase(ConnectionId id) {
     const iterator at = find(id);
     if (at == end()) {

@@ -13,9 +13,10 @@
 namespace disttf::roles {
 namespace {
 
-// How much longer a gradient may be than its trainer clipped it to: by the rounding of the clipping
-// itself, and to what is sent. In a block of 16 numbers that share an exponent (math/block_float.h)
-// each may grow by half of the last place of the largest: of 4 bits all but one by as much again.
+// How much the norm of a gradient may exceed the value to which its trainer clipped it: by rounding
+// in the clipping itself, and in the conversion to the wire format. In a block of 16 numbers that
+// share an exponent (math/block_float.h), each may grow by half a unit of the largest number's last
+// place. With 4 bits, all numbers but one may grow by as much again.
 constexpr double growth_by_rounding(WireDtype dtype) noexcept {
   return dtype == WireDtype::kInt4 ? 1.3 : 1.01;
 }
@@ -26,6 +27,7 @@ GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
     : isa_(config.isa),
       most_(growth_by_rounding(config.wire_dtype) * double{config.max_gradient_norm}),
       max_norm_(config.max_gradient_norm) {
+  // Running statistics are not gradients, so the norm leaves them out.
   std::size_t begin = 0;
   for (const math::RunningRange& running : math::layout_of(config.model).running(range)) {
     if (begin < running.range.begin) {
@@ -39,17 +41,19 @@ GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
 }
 
 std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradient) const {
+  // This check is vectorized; the slow count of the values is made only for a faulty gradient.
   if (!math::all_finite(gradient, isa_)) {
     const auto count =
         std::ranges::count_if(gradient, [](float each) { return !std::isfinite(each); });
     return fmt::format(
-        "has values that are no numbers, {} of {}: training has diverged, or the machine errs",
-        count, gradient.size());
+        "has non-finite values, {} of {}: training has diverged, or the machine has a fault", count,
+        gradient.size());
   }
   if (max_norm_ == 0) {
     return std::nullopt;
   }
   const double norm = math::norm_of(gradient, trained_, isa_);
+  // Compared with the margin, but reported with the limit that the user has set.
   if (norm > most_) {
     return fmt::format("has a norm of {:g} here, --max_gradient_norm is {:g}", norm, max_norm_);
   }

@@ -1,9 +1,9 @@
-// What no step should be made of: a gradient with values that are no numbers, or longer than the
-// run allows (--max_gradient_norm). It comes of a run that diverges, of a machine that errs, or of
-// a trainer gone bad. (A trainer looks at its loss alone, which may be a number where a gradient is
-// none.)
+// Detects gradients that no step should use: those with non-finite values, and those with a norm
+// above the run's limit (--max_gradient_norm). They result from a diverging run, a hardware error
+// or a faulty trainer. (A trainer checks only its loss, which can be finite where a gradient is
+// not.)
 //
-// A value. Const: callable from any thread.
+// An immutable value: callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,17 @@ class GradientCheck {
   // `range`: this ps's part of the vector.
   GradientCheck(const RunConfig& config, math::Range range);
 
-  // "has a norm of 31 here, --max_gradient_norm is 10"; nullopt: it may be used. `gradient`: of the
-  // range; its norm is never above that of the whole. One pass, and with --max_gradient_norm
-  // another, whose order is fixed: the same verdict on every instruction set.
+  // Returns what is wrong with the gradient ("has a norm of 31 here, --max_gradient_norm is 10"),
+  // or nullopt if it may be used. `gradient`: of this range; its norm is never above that of the
+  // whole gradient. Makes one pass, and with --max_gradient_norm another in a fixed order, so that
+  // the verdict is the same on every instruction set.
   [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient) const;
 
  private:
   math::Isa isa_;
-  double most_;                       // norm, with what rounding may add to it
-  float max_norm_;                    // 0: any
-  std::vector<math::Range> trained_;  // what is no running statistic, from the range's begin
+  double most_;                       // the largest allowed norm, with a margin for rounding
+  float max_norm_;                    // 0: no limit
+  std::vector<math::Range> trained_;  // all but running statistics, relative to the range's begin
 };
 
 }  // namespace disttf::roles

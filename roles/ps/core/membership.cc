@@ -8,9 +8,9 @@
 namespace disttf::roles {
 namespace {
 
-// Who looks for the primary of a range tries one host after the other, a second each.
+// A trainer that looks for the primary of a range tries one host after the other, a second each.
 constexpr std::chrono::seconds kKnocking{5};
-// Whoever has just started asks either host once, perhaps the wrong one first.
+// A trainer that has just started tries each host once, and may try the backup first.
 constexpr std::chrono::seconds kInsistent{1};
 
 }  // namespace
@@ -28,6 +28,8 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   present_ -= record.present() ? 1U : 0U;
   if (!record.joined || record.incarnation != hello.incarnation) {
     const bool was_disowned = std::exchange(record.is_disowned, false);
+    // A trainer that is already connected was not disconnected before; and a second refused process
+    // must not overwrite what was saved before the first one.
     if (!record.alive() || !was_disowned) {
       record.had_joined = record.joined;
       record.was_absent_since = record.alive() ? now : record.absent_since;
@@ -50,10 +52,12 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   ConnectionId& place = is_step ? record.step : record.control;
   const bool was_present = record.present();
   out.close(place);
+  // An answer on the old step channel may be lost, so its request is no longer outstanding.
   if (is_step) {
     record.waiting.reset();
     record.answered.reset();
   }
+  // Only after the older connection was closed: detach() compares ids, so its end is then ignored.
   place = connection;
   present_ += record.present() ? 1U : 0U;
   return is_step && !was_present;
@@ -61,7 +65,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
 
 bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
-  // Neither, when a newer connection has replaced it meanwhile.
+  // Neither, if a newer connection has replaced it.
   const bool was_control = record.control == connection;
   const bool was_step = record.step == connection;
   if (was_control) {
@@ -75,6 +79,7 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
   if (was_control || was_step) {
     record.absent_since = now;
   }
+  // The refused process leaves no trace: the start timeout goes on from where it was.
   if (record.is_disowned && !record.alive()) {
     record.absent_since = record.was_absent_since;
     record.joined = record.had_joined;
@@ -84,6 +89,7 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
 
 void Membership::forgive(Clock::time_point now, Clock::duration missed) {
   for (TrainerRecord& record : records_) {
+    // min(): time missed must not move a deadline into the future.
     record.last_heard = std::min(record.last_heard + missed, now);
     record.absent_since = std::min(record.absent_since + missed, now);
     record.was_absent_since = std::min(record.was_absent_since + missed, now);
@@ -95,6 +101,7 @@ void Membership::forgive(Clock::time_point now, Clock::duration missed) {
 
 void Membership::close_silent(Clock::time_point now, Outbox& out) const {
   for (const TrainerRecord& record : records_) {
+    // Without a step channel no answer depends on the trainer yet.
     if (!record.present() || now - record.last_heard < task_.timeouts.silence) {
       continue;
     }
@@ -142,6 +149,7 @@ std::uint64_t Membership::knocking(Clock::time_point now) const {
 
 void Membership::knock(std::size_t rank, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
+  // A pause this long ends the series.
   if (now - record.knocked >= kKnocking) {
     record.knocks_since = now;
   }
@@ -150,6 +158,7 @@ void Membership::knock(std::size_t rank, Clock::time_point now) {
 
 void Membership::need(std::size_t least, Clock::time_point now) {
   needed_ = least;
+  // The time of too few trainers starts once, and not again with each trainer that leaves.
   if (present_ >= needed_) {
     too_few_since_.reset();
   } else if (!too_few_since_) {
@@ -172,6 +181,7 @@ std::optional<Absence> Membership::overdue(Clock::time_point now) const {
     const auto limit = !record.joined ? task_.timeouts.start
                        : rank == 0    ? task_.timeouts.peer
                                       : task_.timeouts.worker;
+    // The chief's own disconnection counts in full; a worker's only since too few were present.
     if (now - (rank == 0 ? record.absent_since : std::max(record.absent_since, since)) > limit) {
       return Absence{.rank = rank, .limit = limit, .joined = record.joined};
     }
@@ -181,6 +191,7 @@ std::optional<Absence> Membership::overdue(Clock::time_point now) const {
 
 bool Membership::others_are_done(Clock::time_point now, const Patience& patience) const {
   const auto waited = now - patience.since;
+  // begin() + 1: the chief is rank 0.
   return std::all_of(records_.begin() + 1, records_.end(), [&](const TrainerRecord& record) {
     if (record.done) {
       return true;

@@ -1,6 +1,6 @@
-// What a ps knows of each trainer: its connections, its outstanding request, when it was last
-// heard; so, who of them is there, and who is missed. (Which process of a trainer may speak for it
-// is process_order.h.)
+// What a ps has recorded about each trainer: its connections, its outstanding request, and when it
+// was last heard from; hence which trainers are present and which have been gone too long.
+// (process_order.h decides which process of a trainer is the current one.)
 #pragma once
 
 #include <chrono>
@@ -18,13 +18,13 @@
 
 namespace disttf::roles {
 
-using Clock = std::chrono::steady_clock;  // whoever calls a core says what it shows
+using Clock = std::chrono::steady_clock;  // the caller of a core passes the time in
 
 // A request that cannot be answered yet.
 struct WaitingRequest {
   ConnectionId connection = 0;
   net::TrainerRequest request;
-  std::uint64_t log_index = 0;  // replicas: what the backup must have before this is answered
+  std::uint64_t log_index = 0;  // replicas: the entry that the backup must have before the answer
 
   [[nodiscard]] std::uint64_t id() const { return net::header_of(request).request_id; }
   template <typename Request>
@@ -34,54 +34,57 @@ struct WaitingRequest {
 };
 
 struct TrainerRecord {
-  ConnectionId step = 0;          // the computing thread's channel
-  ConnectionId control = 0;       // the heartbeats'
-  std::uint64_t incarnation = 0;  // of the process that is this trainer now
-  bool joined = false;            // has been seen at least once
-  // The process was refused since: what was true before it came is true again when it has gone.
+  ConnectionId step = 0;          // the step channel, used by the computing thread
+  ConnectionId control = 0;       // the control channel, which carries heartbeats
+  std::uint64_t incarnation = 0;  // of the trainer's current process
+  bool joined = false;            // has connected at least once
+  // The current process was refused after it had connected. When it has gone, the values from
+  // before it connected (below) apply again.
   bool is_disowned = false;
   bool had_joined = false;
   Clock::time_point was_absent_since{};
-  // How messages call it, while it has joined, and has not been lost since. A trainer that joins
-  // the run again closes its step channel and opens another one: nobody has been lost.
+  // The trainer's name in messages, while it has joined and has not been lost since. A trainer that
+  // rejoins the run closes its step channel and opens another one; that is not a loss.
   std::string name = {};
-  bool done = false;  // has said GOODBYE: it has its result, and waits for the end of the run
+  bool done = false;  // has sent GOODBYE: it has its result, and waits for the end of the run
   Clock::time_point last_heard{};
-  Clock::time_point absent_since{};  // while it has no connection at all: since when
-  // Asked again and again for a range whose backup this is: from when until when.
+  Clock::time_point absent_since{};  // when its last connection closed; valid while it has none
+  // When it began, and when it last tried, to connect to this host although this is a backup.
   Clock::time_point knocks_since{};
   Clock::time_point knocked{};
   std::optional<WaitingRequest> waiting;
-  // Where it leads its host group, as it has said over `connection`, which was its step channel.
+  // Peer discovery: where this leader of a host group is found, as it reported over `connection`,
+  // its step channel at that time.
   struct Meeting {
     ConnectionId connection = 0;
     std::uint64_t rendezvous = 0;
     std::uint64_t token = 0;
   };
   Meeting meeting = {};
-  // Parameters were sent on `step`, and nothing has come there since, so they may be leaving still.
+  // Parameters were sent on `step`, and nothing has arrived there since: they may still be leaving.
   struct Answered {
-    std::uint64_t restores = 0;  // that had begun: which state they are of
-    std::uint64_t step = 0;      // and which step of it
+    std::uint64_t restores = 0;  // the number of restores begun by then, which identifies the state
+    std::uint64_t step = 0;      // the step of that state
   };
   std::optional<Answered> answered;
 
-  // It can be sent parameters.
+  // Returns whether it can be sent parameters.
   [[nodiscard]] bool present() const noexcept { return step != 0; }
-  // Its process lives. Heartbeats come before the step channel: it may be loading its data still.
+  // Returns whether its process is alive. Heartbeats start before the step channel: the trainer may
+  // still be loading its data.
   [[nodiscard]] bool alive() const noexcept { return step != 0 || control != 0; }
 };
 
-// A trainer that has been away for longer than its timeout.
+// A trainer that has been disconnected for longer than its timeout.
 struct Absence {
   std::size_t rank = 0;
   std::chrono::seconds limit{0};
-  bool joined = false;  // lost, rather than never seen
+  bool joined = false;  // false: it has never connected
 };
 
 class Membership {
  public:
-  // `now`: when the ps began to wait for everybody.
+  // `now`: when the ps began to wait for all trainers.
   Membership(const Task& task, Clock::time_point now);
 
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
@@ -90,77 +93,83 @@ class Membership {
   [[nodiscard]] std::vector<TrainerRecord>& records() noexcept { return records_; }
   [[nodiscard]] const std::vector<TrainerRecord>& records() const noexcept { return records_; }
 
-  // How many can be sent parameters.
+  // Returns how many trainers can be sent parameters.
   [[nodiscard]] std::size_t present() const noexcept { return present_; }
 
-  // Takes a welcomed connection in; an older one of the same purpose, and everything of an older
-  // process, is closed. True when a step channel makes the trainer present that was not.
+  // Registers a welcomed connection. Closes an older connection of the same purpose, and all
+  // connections of an older process. Returns true when a step channel makes an absent trainer
+  // present.
   bool attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
               Clock::time_point now, Outbox& out);
-  // The connection has ended. True when that made the trainer absent.
+  // The connection has ended. Returns true when that made the trainer absent.
   bool detach(std::size_t rank, ConnectionId connection, Clock::time_point now);
 
-  // The process that is this trainer now is refused for what it wants: it has not been here. A
-  // chief that is started again and again with the wrong flags keeps nobody waiting.
+  // The trainer's current process is refused for what it requests, and counts as if it had never
+  // connected. Otherwise a chief that is restarted again and again with wrong flags would keep the
+  // other tasks waiting.
   void disown(std::size_t rank) noexcept { records_[rank].is_disowned = true; }
 
-  // This process did not run for so long, until a moment ago: nobody was silent or away meanwhile.
+  // This process was suspended for `missed`, until a moment ago. That time does not count toward
+  // any timeout.
   void forgive(Clock::time_point now, Clock::duration missed);
 
-  // Closes the connections of trainers that have been silent for too long; they become absent with
+  // Closes the connections of trainers whose heartbeat timeout has expired. They become absent with
   // detach().
   void close_silent(Clock::time_point now, Outbox& out) const;
-  // The same of all.
+  // Closes the connections of all trainers.
   void close_all(Outbox& out) const;
-  // Closes the step channels of all: nobody waits for an answer over them.
+  // Closes the step channels of all trainers, and drops the requests that wait on them.
   void close_steps(Outbox& out);
 
-  // Sets of ranks, as a Report has them. Those that were here and have been absent for longer than
-  // that; those that have knocked more than once and are at it still.
+  // Sets of ranks, for a Report. lacked(): trainers that had joined and have been disconnected for
+  // longer than `longer_than`. knocking(): redirected clients, that is trainers that have tried
+  // this host more than once and still do.
   [[nodiscard]] std::uint64_t lacked(Clock::time_point now, Clock::duration longer_than) const;
   [[nodiscard]] std::uint64_t knocking(Clock::time_point now) const;
   void knock(std::size_t rank, Clock::time_point now);
 
-  // How many trainers a step cannot be made without: all, at the beginning; 0, none is to be made.
-  // To be told again whenever that, or who is present, may have changed.
+  // Sets how many trainers a step cannot be made without: at first all; 0 if no step is to be made.
+  // To be called whenever this number, or who is present, may have changed.
   void need(std::size_t least, Clock::time_point now);
-  // The absence that has lasted too long, if any: the chief's after Timeouts::peer, workers' after
-  // Timeouts::worker, that of never seen ones after Timeouts::start. A trainer with any connection
-  // is not absent; a worker that is done is not missed.
+  // Returns the trainer that has been disconnected for too long, if any. The limits are
+  // Timeouts::peer for the chief, Timeouts::worker for workers, and Timeouts::start for trainers
+  // that have never connected. A trainer with any connection is not disconnected; a worker that is
+  // done does not count.
   //
-  // The chief always matters, workers while fewer are present than are needed. Where a step can do
-  // without some, such a one may have left long ago, for good: that too few are here counts from
-  // when they were.
+  // The chief always counts, workers only while fewer are present than needed. A step that does not
+  // need all workers may go on for long after one has left for good, so a worker's time counts only
+  // from when too few were present.
   [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now) const;
 
-  // How long the chief, when it has its result, waits for the others to have theirs.
+  // How long the chief waits, when it has its result, for the other trainers to have theirs.
   struct Patience {
     Clock::time_point since;  // when it began to wait
-    Clock::duration absent;   // for one without a connection: it may be about to come back
-    Clock::duration present;  // for one that is there, and computes or is being restored
-    bool expects_all = true;  // one in the lists that was never seen may still come
+    Clock::duration absent;   // for a disconnected one, which may be about to reconnect
+    Clock::duration present;  // for a connected one, which computes or is being restored
+    bool expects_all = true;  // a listed one that has never connected may still come
   };
-  // Whether no trainer but rank 0 is waited for any more: each is done, or has had its time.
+  // Returns whether each trainer but rank 0 is done, or has exceeded its time.
   [[nodiscard]] bool others_are_done(Clock::time_point now, const Patience& patience) const;
 
-  // Whether no trainer but rank 0 has any connection left.
+  // Returns whether no trainer but rank 0 has a connection.
   [[nodiscard]] bool others_have_left() const;
 
-  // What was done is to be done again: the state was replaced.
+  // The state was replaced: trainers that were done must train again.
   void nobody_is_done() noexcept;
 
-  // Who has never been seen: "worker 1 (host:port), worker 2 (host:port)".
+  // Returns the trainers that have never connected: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;
 
  private:
-  // Is in the lists; others are only allowed to join. REQUIRES: of records_.
+  // Returns whether the trainer is in the cluster's lists; others may join, but need not. REQUIRES:
+  // `record` is one of records_.
   [[nodiscard]] bool is_expected(const TrainerRecord& record) const;
 
   const Task& task_;
   std::vector<TrainerRecord> records_;  // by rank
-  std::size_t present_ = 0;             // of them
+  std::size_t present_ = 0;             // number of present trainers
   std::size_t needed_ = records_.size();
-  // There have been fewer present than that: since when.
+  // Since when fewer trainers than `needed_` have been present, if they are.
   std::optional<Clock::time_point> too_few_since_;
 };
 

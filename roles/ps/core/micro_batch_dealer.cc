@@ -17,6 +17,8 @@ std::size_t count_present(std::span<const Activity> activities) {
 
 void MicroBatchDealer::begin_step(std::span<const Activity> activities) {
   const std::size_t present = count_present(activities);
+  // With too few trainers the step is not scheduled; its micro-batches are assigned once enough
+  // wait.
   const bool is_dealt = present >= least_;
   std::uint32_t next = 0;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -29,6 +31,7 @@ void MicroBatchDealer::begin_step(std::span<const Activity> activities) {
 
 bool MicroBatchDealer::is_stuck(std::span<const Activity> activities) const {
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    // A trainer that owes nothing but still computes may be about to send what is missing.
     const bool owes = trainers_[rank].owed != 0;
     if (activities[rank] == Activity::kComputes || (activities[rank] == Activity::kWaits && owes)) {
       return false;
@@ -41,11 +44,13 @@ std::vector<MicroBatchDealer::Deal> MicroBatchDealer::deal(std::span<const Activ
                                                            std::span<const std::size_t> missing) {
   assert(is_stuck(activities));
   std::vector<Deal> deals;
+  // Begin with rank 0: the loop advances before it looks.
   std::size_t rank = trainers_.size() - 1;
   for (const std::size_t micro_batch : missing) {
     do {
       rank = (rank + 1) % trainers_.size();
     } while (activities[rank] == Activity::kAway);
+    // Counted, so that the same micro-batch is not assigned again while it is computed.
     ++trainers_[rank].owed;
     deals.push_back({.rank = rank, .micro_batch = micro_batch});
   }
@@ -53,6 +58,7 @@ std::vector<MicroBatchDealer::Deal> MicroBatchDealer::deal(std::span<const Activ
 }
 
 void MicroBatchDealer::came(std::size_t rank) noexcept {
+  // A share is not counted as owed, so the count may be 0 already.
   trainers_[rank].owed -= std::min<std::size_t>(trainers_[rank].owed, 1);
 }
 

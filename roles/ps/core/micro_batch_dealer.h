@@ -1,14 +1,15 @@
-// Elastic runs: which trainer computes which micro-batches of a step.
+// Elastic runs: the schedule of micro-batches, that is which trainer computes which micro-batches
+// of a step.
 //
-// Whoever is here when a step begins shares it, told so with the parameters that it begins from.
-// Trainers come and go meanwhile: once everybody who is here waits and the step is still not made,
-// those who were to compute the rest have left, or it was never dealt. It is dealt then, one
-// micro-batch after the other, to those who wait.
+// The trainers that are present when a step begins share it; each receives its share with the
+// parameters. If trainers leave during the step, their micro-batches stay missing. When all present
+// trainers wait and the step is not complete, the missing micro-batches are assigned one by one to
+// the waiting trainers.
 //
-// Whichever trainer computes a micro-batch, and if two do, the bits are the same: so ps need not
-// agree on any of this, nor remember it. (Trainers go by the shares of one of them, ps 0.)
+// A micro-batch gives bit-identical gradients on every trainer, and a duplicate is ignored. So the
+// ps need neither agree on the schedule nor store it. (Trainers use the shares of ps 0.)
 //
-// A value: who is here and who waits it is told in each call. Not thread-safe.
+// A value: each call receives which trainers are present and which wait. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,45 +23,45 @@ namespace disttf::roles {
 
 class MicroBatchDealer {
  public:
-  // Of a trainer, as a ps sees it.
+  // What a trainer does, as a ps sees it.
   enum class Activity : std::uint8_t {
-    kAway,      // it cannot be sent anything
-    kComputes,  // or does something else than to wait for the next step
-    kWaits,     // for the next step
+    kAway,      // disconnected
+    kComputes,  // computes, or does anything but wait for the next step
+    kWaits,     // waits for the next step
   };
-  // To be sent to that trainer, which waits: this one is missing.
+  // An assignment of a missing micro-batch, to be sent to a trainer that waits.
   struct Deal {
     std::size_t rank = 0;
     std::size_t micro_batch = 0;
     friend bool operator==(const Deal&, const Deal&) = default;
   };
 
-  // `least`: trainers without which no step is dealt.
+  // `least`: the number of trainers below which no step is scheduled.
   MicroBatchDealer(std::size_t trainers, std::size_t least) : trainers_(trainers), least_(least) {}
 
-  // How many trainers are to be here.
+  // Returns how many trainers must be present.
   [[nodiscard]] std::size_t least() const noexcept { return least_; }
 
-  // A step begins. `activities`, here and below: by rank, of all trainers.
+  // A step begins. `activities`, here and below: of all trainers, by rank.
   void begin_step(std::span<const Activity> activities);
-  // What this trainer takes of it. Nothing, where it was not here or too few were.
+  // Returns the trainer's share of the step. Empty if it was absent, or if too few were present.
   [[nodiscard]] net::StepShare share_of(std::size_t rank) const { return trainers_[rank].share; }
 
-  // Whether what is missing of the step is to be dealt: enough trainers are here, all of them wait,
-  // and what each has been dealt since has come.
+  // Returns whether the missing micro-batches are to be assigned: enough trainers are present, all
+  // of them wait, and each has sent all that it was assigned.
   [[nodiscard]] bool is_stuck(std::span<const Activity> activities) const;
-  // Deals it to those who wait, in turns. REQUIRES: is_stuck().
+  // Assigns them round-robin to the trainers that wait. REQUIRES: is_stuck().
   [[nodiscard]] std::vector<Deal> deal(std::span<const Activity> activities,
                                        std::span<const std::size_t> missing);
-  // A gradient of this trainer has come, or turned out not to be needed.
+  // A gradient of this trainer has arrived, or was discarded on arrival.
   void came(std::size_t rank) noexcept;
-  // It does not wait any more: it was answered, or has left.
+  // The trainer no longer waits: it was answered, or has left.
   void forget(std::size_t rank) noexcept { trainers_[rank].owed = 0; }
 
  private:
   struct Trainer {
     net::StepShare share;
-    std::size_t owed = 0;  // micro-batches that it was dealt while it waited
+    std::size_t owed = 0;  // outstanding micro-batches assigned to it while it waited
   };
 
   std::vector<Trainer> trainers_;  // by rank

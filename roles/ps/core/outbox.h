@@ -1,5 +1,5 @@
-// What a range of a ps wants done. It does none of it: the shell takes the effects after each call,
-// in their order, and so does a test. What the ps as a process wants is in ps_core.h.
+// The effects of a range of a ps. The core performs none of them: the shell, or a test, takes them
+// after each call, in order. The effects of the ps as a process are in ps_core.h.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,29 @@
 
 namespace disttf::roles {
 
-// Names a connection. 0: none. None is used twice in a process.
+// Names a connection. 0: none. An id is used once per process.
 using ConnectionId = std::uint64_t;
 
 struct SendFrame {
   ConnectionId to = 0;
-  net::FrameHeader header;  // body_size is set by whoever sends it
+  net::FrameHeader header;  // the sender sets body_size
   std::vector<std::byte> body;
-  // The body, unchanged for as long as `owner` says: see Answer. Without an owner, of
-  // an UPDATE: what follows `body`, until the effect has been taken; see ShardUpdate.
+  // A body that is not copied. With an `owner` it does not change while the owner lives: see
+  // Answer. Without one, in an UPDATE, it follows `body` and is valid until the effect has been
+  // taken: see ShardUpdate.
   std::span<const std::byte> borrowed = {};
   std::shared_ptr<const void> owner = {};
 };
 
-// At once: what is queued is dropped.
+// Closes the connection at once, and drops its queue.
 struct CloseConnection {
   ConnectionId id = 0;
 };
-// Once what is queued has left.
+// Closes the connection once its queue has been sent.
 struct FinishConnection {
   ConnectionId id = 0;
 };
-// The same, with a sentence for the peer.
+// The same, after a refusal with a sentence for the peer.
 struct RefuseConnection {
   ConnectionId id = 0;
   std::uint64_t request_id = 0;
@@ -45,10 +46,10 @@ struct RefuseConnection {
   std::uint64_t replaced_by = 0;  // as in net::Refusal
 };
 
-// The other host of the range is to be reached, for as long as RangeReplica::reaches_out().
+// Connect to the other host of the range, and retry for as long as RangeReplica::reaches_out().
 struct ReachOut {};
 
-// The last frames of these connections are to leave before the process ends.
+// The last frames of these connections are to be sent before the process ends.
 struct DrainConnections {
   std::vector<ConnectionId> ids;
 };
@@ -63,7 +64,7 @@ class Outbox : public EffectQueue<SendFrame, CloseConnection, FinishConnection, 
   void send(ConnectionId to, const net::FrameHeader& header, std::vector<std::byte> body = {}) {
     add(SendFrame{.to = to, .header = header, .body = std::move(body)});
   }
-  // No effect where there is no connection.
+  // No effect if `id` is 0.
   void close(ConnectionId id) {
     if (id != 0) {
       add(CloseConnection{id});

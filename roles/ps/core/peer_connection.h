@@ -1,5 +1,5 @@
-// One connection of a range: whose it is, which frame it is sending, and where what follows of that
-// frame goes.
+// One connection of a range: its peer, the frame that is being received, and the destination of the
+// rest of that frame.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,19 @@ namespace disttf::roles {
 
 class BackupReceiver;
 
-// What is to be read from a connection next.
+// What to read from a connection next.
 struct BodyPlan {
   enum class Next : std::uint8_t {
     kHeader,   // a frame's header
-    kInto,     // the body, or the next part of it, into `places`, in their order; then body()
-    kDiscard,  // the same, `bytes` bytes to be thrown away
-    kStop,     // nothing: what this connection says does not matter any more
+    kInto,     // the body, or its next part, into `places` in order; then call body()
+    kDiscard,  // the next `bytes` bytes, which are discarded; then call body()
+    kStop,     // nothing: further input of this connection does not matter
   };
   Next next = Next::kHeader;
-  std::span<const std::span<std::byte>> places = {};  // until body()
+  std::span<const std::span<std::byte>> places = {};  // valid until body()
   std::uint64_t bytes = 0;
 
-  // There is more of the frame.
+  // Returns whether more of the frame is to be read.
   [[nodiscard]] bool is_body() const noexcept {
     return next == Next::kInto || next == Next::kDiscard;
   }
@@ -48,12 +48,12 @@ struct PeerConnection {
     kStaleRestore,
     kGradient,
     kPackedGradient,
-    kUnwantedGradient,  // a repeat, or one that came late
-    kFencedGradient,    // of a state that is no more
-    kOutdatedGradient,  // elastic: its trainer has pulled since
+    kUnwantedGradient,  // a repeat, or one that came too late
+    kFencedGradient,    // of a replaced state
+    kOutdatedGradient,  // elastic: its trainer has sent a newer pull since
     kView,
     kConfig,
-    kOfPrimary,  // of what the primary copies: `copy` knows which
+    kOfPrimary,  // of a frame of the primary; `copy` tracks which part
   };
 
   PeerConnection(ConnectionId number, Role what, std::string name, const net::Hello& said)
@@ -62,22 +62,22 @@ struct PeerConnection {
   ConnectionId id;
   Role role;
   std::size_t rank = 0;  // of a trainer
-  std::string peer;      // how messages call it
+  std::string peer;      // the peer's name in messages
   net::Hello hello;
   // The frame that is being read.
   Part part = Part::kNone;
   net::FrameHeader header;
-  std::shared_ptr<Shard> shard;  // that it goes into: kept while it does
+  std::shared_ptr<Shard> shard;  // receives the frame; kept until it is complete
   PushId push;
-  std::span<const float> gradient;  // that is pushed, once it has come whole
-  std::span<float> destination;     // of one that does not stay where it lies
-  bool has_pushed_bad = false;      // a gradient that was used all the same, and told of
+  std::span<const float> gradient;  // the pushed gradient, once it is complete
+  std::span<float> destination;     // of a gradient that is copied out of its buffer
+  bool has_pushed_bad = false;      // a rejected gradient that was used, and logged, once
   std::uint64_t pulled = 0;         // the highest request_id of a PULL without *next*
-  std::vector<std::byte> bytes;     // a body that is no tensor
+  std::vector<std::byte> bytes;     // a body that is not a tensor
   std::vector<std::span<std::byte>> places;
-  std::shared_ptr<BackupReceiver> copy;  // of a primary: what it is copied to
+  std::shared_ptr<BackupReceiver> copy;  // of a primary: the copy that it fills
 
-  // Plans for the body of that frame, or for a part of it. Into `places`:
+  // Read plans for the body of that frame, or a part of it. into(): into `places`.
   BodyPlan into(Part what) {
     part = what;
     return {.next = BodyPlan::Next::kInto, .places = places};
@@ -95,7 +95,7 @@ struct PeerConnection {
     part = what;
     return {.next = BodyPlan::Next::kDiscard, .bytes = header.body_size};
   }
-  // What it says makes no sense: it is told why, and closed.
+  // Refuses an invalid frame: logs the sentence, sends it to the peer, and closes the connection.
   BodyPlan refuse(Outbox& out, ExitCode code, const std::string& sentence) const {
     out.warn("refused " + peer + ": " + sentence);
     out.add(RefuseConnection{.id = id,

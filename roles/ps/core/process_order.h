@@ -1,9 +1,8 @@
-// Which process of each trainer is the newest that this ps has heard of, from itself or from
-// others: older ones are refused at each of its ranges, on every channel. See
-// roles/run/incarnation.h.
+// The newest process of each trainer that this ps has learned of, from a trainer or from another
+// task. All ranges of the ps refuse older processes on every channel. See roles/run/incarnation.h.
 //
-// It is lost with the ps; another ps may know more, or less, but never thinks otherwise of two.
-// Not thread-safe: the ps's one thread owns it.
+// The record is lost with the ps. Another ps may have learned of more processes or fewer, but the
+// order of any two is the same everywhere. Not thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@ class ProcessOrder {
  public:
   explicit ProcessOrder(std::size_t trainers) : newest_(trainers) {}
 
-  // There is, or was, such a process. 0 is none.
+  // Records that this process exists or has existed. 0 is none.
   void learn(std::size_t rank, std::uint64_t incarnation) noexcept {
     if (incarnation > newest_[rank]) {
       has_replaced_ = has_replaced_ || newest_[rank] != 0;
@@ -25,11 +24,11 @@ class ProcessOrder {
     }
   }
   [[nodiscard]] std::uint64_t newest(std::size_t rank) const noexcept { return newest_[rank]; }
-  // A newer one is known.
+  // Returns whether a newer process is recorded.
   [[nodiscard]] bool is_replaced(std::size_t rank, std::uint64_t incarnation) const noexcept {
     return incarnation < newest_[rank];
   }
-  // Whether, since the last call, one has been learnt of after which an older one does not count.
+  // Returns whether a process has been replaced since the last call.
   [[nodiscard]] bool take_replacement() noexcept { return std::exchange(has_replaced_, false); }
 
  private:

@@ -14,8 +14,8 @@ using net::FrameKind;
 
 namespace {
 
-// Of a trainer that is welcomed. (A probe asks only whether the task is there; the other purposes
-// are not a trainer's.)
+// Returns whether this channel acts for a trainer. (A probe only checks that the task is up; the
+// other purposes are not a trainer's.)
 bool speaks_as_trainer(const net::Hello& hello) {
   if (hello.from.job == net::Job::kEvaluator) {
     return false;
@@ -31,7 +31,8 @@ bool speaks_as_trainer(const net::Hello& hello) {
   }
 }
 
-// The chief's channel. An evaluator's has frames like others.
+// Returns whether this is the chief's channel for snapshot shards. (An evaluator's channel carries
+// frames like others.)
 bool asks_for_cuts(const net::Hello& hello) {
   return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
 }
@@ -61,6 +62,7 @@ void PsCore::add_range(Clock::time_point now) {
 }
 
 bool PsCore::leave_views() {
+  // All ranges or none: a view that one range keeps would still bind this ps.
   if (!std::ranges::all_of(ranges_, [](const auto& range) { return range->is_empty(); })) {
     return false;
   }
@@ -75,9 +77,11 @@ bool PsCore::leave_views() {
 std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello,
                                                          Clock::time_point now) {
   if (hello.purpose == net::ChannelPurpose::kOrder) {
-    return net::Refusal{.exit_code = kUsage,
-                        .sentence = self_text() + " trains; only disttf server takes orders"};
+    return net::Refusal{
+        .exit_code = kUsage,
+        .sentence = self_text() + " trains; only disttf server takes requests to train"};
   }
+  // Checked before range_of(), which would make the range.
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
   }
@@ -89,6 +93,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
                                     " trains a run that has none"};
   }
   std::variant<net::Welcome, net::Refusal> answer = range_of(hello, now).welcome(hello);
+  // Fencing comes after the range's own checks: a refused process must not replace a running one.
   if (!std::holds_alternative<net::Welcome>(answer) || !speaks_as_trainer(hello)) {
     return answer;
   }
@@ -100,6 +105,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   }
   order_.learn(rank, hello.incarnation);
   fence_replaced();
+  // The process is the newest now, so what it reports about its last answer can be relied on.
   if (RangeReplica& range = range_of(hello, now); range.lacks(hello)) {
     range.lose_state(now);
     return range.welcome(hello);
@@ -127,14 +133,14 @@ void PsCore::fence_replaced() {
     }
     connection.is_fenced = true;
     if (connection.hello.purpose == net::ChannelPurpose::kView) {
-      // Told, so that its chief does not take this host for lost and decide something about it.
+      // Refused with a reason, so that its chief does not count this host as lost and act on that.
       const net::TaskId& chief = connection.hello.from;
       out_.add(RefuseConnection{.id = id,
                                 .exit_code = static_cast<std::uint8_t>(kLostPeers),
                                 .sentence = replaced_text(chief),
                                 .replaced_by = order_.newest(task_.cluster.rank_of(chief))});
     } else {
-      out_.add(CloseConnection{id});  // at once: what it is being sent may change under it
+      out_.add(CloseConnection{id});  // at once: the memory that it is being sent from may change
     }
   }
 }
@@ -143,6 +149,8 @@ RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
   if (hello.replica == 1 && ranges_.size() == 1) {
     add_range(now);
     RangeReplica& made = *ranges_.back();
+    // The new range starts with the control channels that are open, or it would count those
+    // trainers as absent.
     const Membership& known = ranges_.front()->trainers();
     for (const TrainerRecord& record : known.records()) {
       if (const auto found = connections_.find(record.control); found != connections_.end()) {
@@ -156,7 +164,7 @@ RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
 PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                                 Clock::time_point now) {
   Reads reads = Reads::kFrames;
-  if (is_replaced(hello)) {  // since it was welcomed
+  if (is_replaced(hello)) {  // replaced since it was welcomed
     out_.add(CloseConnection{id});
     return Reads::kNothing;
   }
@@ -184,6 +192,7 @@ void PsCore::reached(std::uint8_t replica, ConnectionId id, Clock::time_point no
 BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
                         const net::BodyInPlace& in_place) {
   Connection& from = connections_.at(id);
+  // Frames that were queued before the process was replaced.
   if (from.is_fenced) {
     return {.next = BodyPlan::Next::kStop};
   }
@@ -260,6 +269,7 @@ BodyPlan PsCore::ask_metrics(ConnectionId id, const Connection& from, const Fram
 BodyPlan PsCore::begin_trace(ConnectionId id, const Connection& from, const FrameHeader& header) {
   net::TraceSteps steps;
   if (header.body_size != 0 || steps.from_header(header) || steps.count > StepWindow::kMost ||
+      // Only the chief (rank 0) may start a trace.
       task_.cluster.rank_of(from.hello.from) != 0) {
     return refuse_control(id, from, header);
   }
@@ -274,14 +284,17 @@ void PsCore::told(ConnectionId id, Connection& from) {
   std::deque<std::string>& texts = told_[task_.cluster.rank_of(from.hello.from)];
   texts.push_back(std::move(from.told));
   if (texts.size() > kMostTold) {
+    // Bounded: a chief that asks for no metrics must not cost memory.
     texts.pop_front();
   }
+  // Every trainer sends metrics regularly, so all of them receive the window soon.
   if (window_.count != 0 && ranges_.front()->step() < window_.end()) {
     out_.add(SendTrace{.to = id, .window = window_});
   }
 }
 
 PsMetrics PsCore::take_metrics() {
+  // With replicas a ps may be the backup of its own range and the primary of the other.
   const bool serves_other =
       ranges_.front()->is_backup() && ranges_.size() > 1 && !ranges_.back()->is_backup();
   return (serves_other ? ranges_.back() : ranges_.front())->take_metrics();
@@ -317,8 +330,8 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
       return {.next = BodyPlan::Next::kStop};
     }
   }
-  // It works on a state that all ps held once, and this process holds nothing of it: the process
-  // before this one may live still, and have links to it.
+  // The trainer works on a state that every ps has held, and this process holds no part of it: the
+  // ps process that it replaced may still be alive, with connections to that trainer.
   if (beat.generation != 0 && std::ranges::none_of(ranges_, [&](const auto& range) {
         return range->is_as_new_as(beat.generation);
       })) {
@@ -366,6 +379,7 @@ void PsCore::time(Clock::time_point now) {
       range->send_heartbeats(now);
     }
     range->check_end(now);
+    // A range whose run is over waits for no trainer.
     if (verdict_ || range->is_finishing()) {
       continue;
     }
@@ -386,7 +400,7 @@ bool PsCore::is_over() const {
   return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
 }
 
-// It may be told to stop without a loss to anybody.
+// Returns whether this process may be told to stop without loss to the run.
 bool PsCore::is_finishing() const {
   return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
            return range->is_finishing() || range->is_unused() || range->is_backup();
@@ -402,6 +416,7 @@ void PsCore::check_ranges() {
 }
 
 void PsCore::stop(ExitCode code, const std::string& signal, Clock::time_point now) {
+  // Once the run is over a signal cannot change its result; it only shortens the wait.
   if (ended_ || is_finishing()) {
     is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
     for (const auto& range : ranges_) {
@@ -414,9 +429,9 @@ void PsCore::stop(ExitCode code, const std::string& signal, Clock::time_point no
     return;
   }
   const std::string why = "stopped by " + signal;
-  if (code == kInterrupted) {  // somebody's Ctrl-C is meant for the run
+  if (code == kInterrupted) {  // an interactive Ctrl-C is meant for the whole run
     fail(code, why + " before the run finished", self_text() + " was " + why);
-  } else {  // an orchestrator moves this task: its trainers wait for the next one
+  } else {  // SIGTERM: an orchestrator moves this task, and its trainers wait for the next process
     leave(code, why + " before the run finished");
   }
 }
@@ -425,19 +440,21 @@ void PsCore::broke(const std::string& why) { fail(kError, why, self_text() + " f
 
 void PsCore::fail(ExitCode code, const std::string& own_sentence,
                   const std::string& peers_sentence) {
+  // The first verdict counts: later ones are its consequences.
   if (verdict_) {
     return;
   }
   end_ = {.code = code, .sentence = own_sentence};
   verdict_ =
       net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers), .sentence = peers_sentence};
+  // The port is closed first, so that no trainer reconnects after it has received the refusal.
   out_.add(ClosePort{});
   for (const auto& range : ranges_) {
     range->refuse_all(*verdict_);
   }
   ended_ = true;
-  // Peers get a moment to take the sentence; whoever is computing finds it at its next request,
-  // or the closed port, and says so itself.
+  // Peers need time to read the sentence. A peer that computes finds it at its next request, or
+  // finds the port closed and reports that.
   out_.add(AwaitDrained{.at_least = kDrainTimeout});
 }
 
@@ -451,7 +468,7 @@ void PsCore::leave(ExitCode code, const std::string& sentence) {
 
 void PsCore::drained() {
   if (!verdict_ && task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {
-    is_idle_ = true;  // and welcomes whoever is started again: the run is over
+    is_idle_ = true;  // it still welcomes tasks that start late: the run is over
     out_.add(StayIdle{});
   } else {
     out_.add(end_);

@@ -1,15 +1,15 @@
-// What a ps decides as a process: which ranges it hosts, what a HELLO is answered, what it hears on
-// a control channel, when the run has failed for it, what a signal means, and how it ends. What a
-// range answers to whom is range_replica.h.
+// The decisions of a ps as a process: which ranges it hosts, the answer to a HELLO, frames on
+// control channels, when the run has failed, signals, and how the process ends. What a range
+// answers is in range_replica.h.
 //
-//   serving -> over: each range's part of the run is      -> its last frames leave -> 0, or idle
-//          \-> failed: a peer was gone for too long, ...  -> all are told          -> 138, ...
-//           \-> left: this process alone ends, the run goes on with another one in its place
+//  serving -> over: each range's part of the run is over -> last frames are sent -> 0, or idle
+//         \-> failed: a peer was disconnected for too long, ... -> peers notified -> 138, ...
+//          \-> left: only this process ends; the run goes on with its replacement
 //
-// A state machine, as the ranges are: it is told what has happened, and at what time; the effects,
-// its own and its ranges', are taken with drain() after each call (but for queries).
+// A state machine, like the ranges. Its calls report events with their time. After each call (but
+// for queries) drain() takes the effects, those of the process and those of its ranges.
 //
-// Not thread-safe: the ps's one thread owns it.
+// Not thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <array>
@@ -36,17 +36,16 @@
 
 namespace disttf::roles {
 
-// How often it is to be told the time: fine enough for timeouts given in seconds.
+// The interval of time(): fine enough for timeouts given in seconds.
 inline constexpr std::chrono::milliseconds kWatchInterval{100};
-// For the last frames to leave when the process is about to end.
+// The time for the last frames to be sent when the process is about to end.
 inline constexpr std::chrono::milliseconds kDrainTimeout{500};
 
-// Nobody is to reach the port any more: whoever comes now is to find the next process in this one's
-// place.
+// Stop listening: a task that connects from now on is to find the next process at this address.
 struct ClosePort {};
 
-// PsCore::drained() is to be called when the frames of all DrainConnections have left, or
-// kDrainTimeout later; and not before `at_least`, for others to see what they were told.
+// Call PsCore::drained() when the frames of all DrainConnections have been sent, or after
+// kDrainTimeout; but not before `at_least`, so that peers have time to read what they were sent.
 struct AwaitDrained {
   std::chrono::milliseconds at_least{0};
 };
@@ -54,20 +53,20 @@ struct AwaitDrained {
 // The run is over, and the process stays (--on_finish=idle).
 struct StayIdle {};
 
-// The chief is to be told how this ps does, and what trainers have told it: take_metrics(), as
+// Send the chief this ps's metrics and those received from trainers: take_metrics(), as
 // METRICS_REPLY.
 struct AnswerMetrics {
   ConnectionId to = 0;
   std::uint64_t request_id = 0;
 };
 
-// A trainer is to be told that these steps are to be told of, as TRACE.
+// Send a trainer the window of steps to trace, as TRACE.
 struct SendTrace {
   ConnectionId to = 0;
   StepWindow window;
 };
 
-// With this code; unless that is kDone, this sentence says why.
+// End the process with this code. `sentence` says why, unless the code is kDone.
 struct EndProcess {
   ExitCode code = kDone;
   std::string sentence = {};
@@ -75,25 +74,25 @@ struct EndProcess {
 
 class PsCore {
  public:
-  // `task` must outlive it. `make_arena`: as RangeReplica's, for its range `replica`; may be empty.
-  // `threads`: that may compute an update. `now`: when it begins to wait for everybody.
+  // `task` must outlive it. `make_arena`: as RangeReplica's, for range `replica`; may be empty.
+  // `threads`: how many may compute an update. `now`: when it begins to wait for all trainers.
   using MakeArena =
       std::function<Arena(std::uint8_t replica, const RunConfig& config, math::Range range)>;
   PsCore(const Task& task, std::size_t threads, MakeArena make_arena, Clock::time_point now);
 
   // --- connections
 
-  // The answer to a HELLO that fits the cluster. A trainer's process that is welcomed has replaced
-  // those before it at once, at all ranges.
+  // Returns the answer to a HELLO of this cluster. A trainer's process that is welcomed replaces
+  // the older ones at once, at all ranges.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello,
                                                                  Clock::time_point now);
-  // It has been welcomed; `peer`: how messages call it. What is to be read from it: nothing, and
-  // this core does not know it; frames; or requests for cuts, which its range answers (find_cut(),
-  // kept_cut()).
+  // The peer has been welcomed. `peer`: its name in messages. Returns what to read from it:
+  // nothing, as this core did not register it; frames; or requests for snapshot shards, which its
+  // range answers (find_cut(), kept_cut()).
   enum class Reads : std::uint8_t { kNothing, kFrames, kCuts };
   [[nodiscard]] Reads connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                                 Clock::time_point now);
-  // The other host of its range `replica` was reached, over a replica channel, after may_fill().
+  // The other host of range `replica` was reached over a replica channel, after may_fill().
   void reached(std::uint8_t replica, ConnectionId id, Clock::time_point now);
   // As RangeReplica::gave().
   void gave(std::uint8_t replica, ConnectionId to, ReplicationLog::Index entry,
@@ -101,7 +100,7 @@ class PsCore {
     ranges_[replica]->gave(to, entry, now);
     check_ranges();
   }
-  // As RangeReplica's, of any connection from which frames are read.
+  // As RangeReplica's, for any connection from which frames are read.
   BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
                   const net::BodyInPlace& in_place = {});
   BodyPlan body(ConnectionId id, Clock::time_point now);
@@ -109,46 +108,46 @@ class PsCore {
 
   // --- time
 
-  // `missed`: of the time until now, what this process did not see.
+  // `missed`: how much of the time until now this process was suspended.
   void forgive(Clock::duration missed, Clock::time_point now);
-  // Every kWatchInterval, until has_ended().
+  // To be called every kWatchInterval, until has_ended().
   void time(Clock::time_point now);
 
   // --- the end
 
-  // A signal, SIGINT or SIGTERM, whose exit code this is.
+  // A signal, SIGINT or SIGTERM, arrived; `code` is its exit code.
   void stop(ExitCode code, const std::string& signal, Clock::time_point now);
-  // This process cannot go on: the run has failed.
+  // This process cannot go on; the run has failed.
   void broke(const std::string& why);
-  // After AwaitDrained.
+  // The connections have been drained, as AwaitDrained asked.
   void drained();
-  // It is about to end, or idle: time does not matter any more.
+  // Returns whether the process is about to end, or is idle; time() has no effect then.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
   // --- what is told of the run
 
-  // How the range does that this ps serves, its own first; and what trainers have told since the
-  // last call, as it came: of each the newest kMostTold.
+  // take_metrics(): of the range that this ps serves, its own first. take_told(): the metrics that
+  // trainers have sent since the last call, verbatim; of each trainer the newest kMostTold.
   static constexpr std::size_t kMostTold = 4;
   [[nodiscard]] PsMetrics take_metrics();
   [[nodiscard]] std::vector<std::string> take_told();
-  // The call that has just ended made a step whose time is measured: clock() is to be told when it
-  // was done. (A core knows no time but that of the beginning of a call.)
+  // Returns whether the last call made a step whose time is measured; clock() is then to be called
+  // with the time of its end. (A core has only the time at the beginning of a call.)
   [[nodiscard]] bool awaits_clock() const noexcept;
   void clock(Clock::time_point now);
 
   // --- queries
 
-  // The last gradient of a step is about to come to one of the ranges.
+  // Returns whether the last gradient of a step is about to arrive at one of the ranges.
   [[nodiscard]] bool expects_gradient() const noexcept;
-  // So is the other host's word that it has the newest step, which answers wait for.
+  // Returns whether answers wait for the other host's acknowledgement of the newest step.
   [[nodiscard]] bool expects_ack() const noexcept;
-  // Its own range is 0; 1 is that of the ps before it, once a HELLO has meant it (--ps_replicas 2).
+  // Range 0 is its own; 1 is that of the preceding ps, once a HELLO has named it (--ps_replicas 2).
   [[nodiscard]] std::size_t range_count() const noexcept { return ranges_.size(); }
   [[nodiscard]] RangeReplica& range(std::size_t replica) const { return *ranges_[replica]; }
 
-  // Hands out what is wanted done, and forgets it: `own(effect)`, then `of_range(replica, effect)`,
-  // each range's in its order. (So the port is closed before anybody can know why.)
+  // Hands out the effects and empties the outboxes: own(effect) first, then of_range(replica,
+  // effect), each range's in order. (So the port is closed before any peer can learn why.)
   template <typename OfRange, typename Own>
   void drain(OfRange of_range, Own own) {
     out_.drain(own);
@@ -161,22 +160,22 @@ class PsCore {
   struct Connection {
     net::Hello hello;
     std::string peer;
-    bool is_fenced = false;  // of a process that was replaced: what it says does not count
-    std::string told;        // a trainer's text, while it comes
-    std::array<std::span<std::byte>, 1> place = {};  // where
+    bool is_fenced = false;  // of a replaced process: its frames are ignored
+    std::string told;        // metrics of a trainer, while they are received
+    std::array<std::span<std::byte>, 1> place = {};  // the destination of `told`
   };
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   void add_range(Clock::time_point now);
-  // As RangeReplica::leave_views_with() has it.
+  // See RangeReplica::leave_views_with().
   bool leave_views();
-  // The range that a HELLO means; made if there was none.
+  // Returns the range that a HELLO names; makes it if it does not exist.
   RangeReplica& range_of(const net::Hello& hello, Clock::time_point now);
-  // Closes what processes have that were replaced.
+  // Closes the connections of replaced processes.
   void fence_replaced();
   [[nodiscard]] bool is_replaced(const net::Hello& hello) const;
   [[nodiscard]] std::string replaced_text(const net::TaskId& trainer) const;
-  // A frame on a control channel.
+  // Handles a frame on a control channel.
   BodyPlan control(ConnectionId id, Connection& from, const net::FrameHeader& header,
                    Clock::time_point now);
   BodyPlan beat(ConnectionId id, const Connection& from, const net::FrameHeader& header,
@@ -184,17 +183,17 @@ class PsCore {
   BodyPlan hear_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
   BodyPlan ask_metrics(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   BodyPlan begin_trace(ConnectionId id, const Connection& from, const net::FrameHeader& header);
-  // Remembers what a trainer has told, and tells it what is to be told, if anything.
+  // Keeps a trainer's metrics, and sends the trainer the window of steps to trace, if there is one.
   void told(ConnectionId id, Connection& from);
   BodyPlan refuse_control(ConnectionId id, const Connection& from, const net::FrameHeader& header);
-  // What the chief has said of one range holds for all.
+  // Once the chief has ended the run at one range, it is over for all.
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] bool is_finishing() const;
-  // Ends when the last range has.
+  // Ends the process when the last range has ended.
   void check_ranges();
-  // Ends the run: the trainers are told why.
+  // Ends the run, and sends the trainers the reason.
   void fail(ExitCode code, const std::string& own_sentence, const std::string& peers_sentence);
-  // Ends this process alone: for trainers it is lost, and they wait for another one in its place.
+  // Ends only this process: trainers count it as lost, and wait for its replacement.
   void leave(ExitCode code, const std::string& sentence);
 
   const Task& task_;
@@ -207,13 +206,13 @@ class PsCore {
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   ConnectionMap<Connection> connections_;
   std::map<std::size_t, std::deque<std::string>> told_;  // by rank, since the last take_told()
-  StepWindow window_;                                    // the steps that all are to tell of
+  StepWindow window_;                                    // the steps that all tasks trace
   Clock::time_point next_heartbeat_;
   Clock::time_point now_{};  // of the body under way
   bool ended_ = false;
   bool is_told_to_stop_ = false;         // by a signal, after the run
   bool is_idle_ = false;                 // stays after the run, for late trainers
-  std::optional<net::Refusal> verdict_;  // the run has failed: what peers are told
+  std::optional<net::Refusal> verdict_;  // the run has failed: the refusal that peers receive
   EndProcess end_;                       // how it ends
 };
 

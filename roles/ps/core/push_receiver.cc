@@ -19,7 +19,7 @@ using Part = PeerConnection::Part;
 
 namespace {
 
-// Of its host group.
+// Returns whether this rank leads its host group.
 bool is_leader(const Task& task, std::size_t rank) {
   return net::host_group_of(task.cluster, rank).first == rank;
 }
@@ -29,9 +29,11 @@ bool is_leader(const Task& task, std::size_t rank) {
 BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_place,
                               Clock::time_point now) {
   const FrameHeader& header = from.header;
+  // A push of a replaced state is discarded, not refused: its trainer cannot know of the
+  // replacement yet. Its size is not known here, hence the general limit.
   if (!state_.is_of(header.generation)) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
-      return from.refuse(out_, kError, "no gradient is that large");
+      return from.refuse(out_, kError, "the gradient is larger than that of the largest model");
     }
     return discard(from, Part::kFencedGradient, now);
   }
@@ -49,19 +51,20 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
   if (state_.shard()->config().elastic() != (header.kind == FrameKind::kPush)) {
     return from.refuse(out_, kError, "a push of another mode than the run's");
   }
+  // The trainer has sent a newer PULL, so this push is outdated.
   if (header.kind == FrameKind::kPush && header.request_id < from.pulled) {
     return discard(from, Part::kOutdatedGradient, now);
   }
   return admit(from, in_place, now);
 }
 
-// Who may speak for whom is known from the addresses, whatever a trainer says.
+// The addresses alone decide which trainers form a group; a trainer's own claim does not.
 std::optional<std::string> PushReceiver::fault_in_sum(const PeerConnection& from) const {
   const RunConfig& config = state_.shard()->config();
   const WireFormat& wire = state_.shard()->wire();
   if (!config.every_gradient_counts() || config.elastic() || config.max_gradient_norm != 0 ||
       tensor_flags(wire) != 0 || gradient_flags(wire) != 0) {
-    return "a sum of gradients in a run that does not add them up so";
+    return "a sum of gradients in a run that does not use group sums";
   }
   const net::HostGroup group = net::host_group_of(task_.cluster, from.rank);
   if (group.count == 1) {
@@ -109,6 +112,7 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
                .incarnation = from.hello.incarnation,
                .step = header.step,
                .sequence = push_pull.push,
+               // Only the chief may request a snapshot shard.
                .wants_cut = from.rank == 0 && push_pull.cut,
                .micro_batch = static_cast<std::size_t>(push.micro_batch),
                .in_place = !in_place.bytes.empty() && (header.flags & net::kTensorForms) == 0};
@@ -118,15 +122,18 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
     from.push.summed = from.push.is_in_sum ? 1 : group.count;
   }
   const Admission admission = state_.shard()->admit(from.push);
+  // kLostPeers: a restart of the trainer may help, since it joins the current state then.
   if (admission.verdict == Admission::Verdict::kRefuse) {
     return from.refuse(out_, kLostPeers, admission.why);
   }
   if (admission.verdict == Admission::Verdict::kDiscard) {
+    // A discarded gradient settles what its trainer owed, too.
     if (MicroBatchDealer* const dealer = state_.dealer()) {
       dealer->came(from.rank);
     }
     return discard(from, Part::kUnwantedGradient, now);
   }
+  // Keeps the shard alive while the body is received, even if a new run replaces it.
   from.shard = state_.shard();
   if (from.push.in_place) {
     const std::span<const std::byte> bytes = in_place.bytes;
@@ -148,21 +155,22 @@ BodyPlan PushReceiver::discard(PeerConnection& from, Part part, Clock::time_poin
 BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_place,
                               Clock::time_point now) {
   const std::shared_ptr<Shard> shard = std::move(from.shard);
-  // The state may have been replaced while the gradient was on its way.
+  // The state may have been replaced while the gradient was being received.
   const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
   if (stands) {
     if (const auto fault = shard->fault_in(from.push, from.gradient)) {
       const std::string sentence =
           "the gradient for step " + std::to_string(from.push.step) + " " + *fault;
+      // The refusal ends the trainer; one warning per connection suffices if the gradient is used.
       if (shard->config().bad_gradients == BadGradients::kRefuse) {
         return from.refuse(out_, kError, sentence);
       }
       if (!std::exchange(from.has_pushed_bad, true)) {
-        out_.warn(from.peer + ": " + sentence +
-                  "; it is used, and others of it will be counted only");
+        out_.warn(from.peer + ": " + sentence + "; it is used, and further ones are only counted");
       }
     }
     const std::uint64_t step = shard->step();
+    // A group sum counts as the arrival of each of its members.
     for (std::size_t rank = from.rank; rank < from.rank + from.push.summed; ++rank) {
       times_.arrived(rank, from.push.step, now);
     }
@@ -185,15 +193,17 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
   return ended(from, stands, now);
 }
 
-// `stands`: its state is still that of the ps.
+// `stands`: the state of the push is still that of the ps.
 BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_point now) {
   if (from.header.kind == FrameKind::kPush) {
-    answers_.deal_missing();  // it may have been the last that was owed, and another one's was lost
-    return {};                // no reply: the trainer's next pull is told
+    // It may have been the last outstanding one, while another trainer's was lost.
+    answers_.deal_missing();
+    return {};  // no reply: the trainer's next pull carries the result
   }
   net::PushPull push;
   if (stands && !push.from_header(from.header)) {
-    push.group_sum = push.group_sum && !is_leader(task_, from.rank);  // whose answer has a body
+    // A member's, whose answer has a body.
+    push.group_sum = push.group_sum && !is_leader(task_, from.rank);
     answers_.wait(from.rank, from.id, push, now);
   } else {
     answers_.fence(from.id, from.header.request_id);

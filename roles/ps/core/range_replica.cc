@@ -9,7 +9,8 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// A backup judges an absence later than its primary, which may know that the run is over.
+// A backup reports an overdue trainer later than its primary, because the primary may have learned
+// that the run is over.
 constexpr std::chrono::seconds kPrimaryFirst{2};
 
 }  // namespace
@@ -44,6 +45,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
   } else if (is_training()) {
     welcome.state = net::ShardState::kReady;
   }
+  // A probe is answered whatever its sender is.
   if (hello.purpose == net::ChannelPurpose::kProbe) {
     return welcome;
   }
@@ -57,6 +59,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
   if (hello.from.job == net::Job::kEvaluator && hello.purpose == net::ChannelPurpose::kState) {
     return welcome;
   }
+  // Whatever the purpose, only trainers get beyond this point.
   if (hello.from.job != net::Job::kChief && hello.from.job != net::Job::kWorker) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = net::to_string(hello.from) +
@@ -81,7 +84,7 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
   PeerConnection connection(id, Role::kTrainer, peer, hello);
   switch (hello.purpose) {
     case net::ChannelPurpose::kView:
-      out_.close(view_channel_);  // of a chief that was lost
+      out_.close(view_channel_);  // of a lost chief
       view_channel_ = id;
       connection.role = Role::kView;
       send_report();
@@ -96,12 +99,13 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
     default:
       connection.rank = rank_of(hello);
       if (standing_ == net::Standing::kBackup) {
-        trainers_.knock(connection.rank, now);  // WELCOME has told it to ask the other host
+        // Not registered: a trainer that asks a backup counts as a redirected client only.
+        trainers_.knock(connection.rank, now);  // WELCOME has redirected it to the other host
         return false;
       }
       if (attach(id, hello)) {
         say_joined(connection.rank, peer);
-        send_report();  // it is lacked no longer
+        send_report();  // the report may have listed it as unreachable
         if (state_.shard()) {
           state_.shard()->join(connection.rank);
         }
@@ -132,7 +136,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
   TrainerRecord& record = trainers_[from.rank];
   record.last_heard = now;
   if (record.step == id && header.kind != FrameKind::kHeartbeat) {
-    record.answered.reset();  // it has had what it was sent
+    record.answered.reset();  // it has received what it was sent
   }
   return trainer_header(from, in_place);
 }
@@ -160,7 +164,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     case PeerConnection::Part::kView: {
       net::View view;
       if (net::decode(from.bytes, view)) {
-        return from.refuse(out_, kError, "a view that means nothing");
+        return from.refuse(out_, kError, "malformed VIEW frame");
       }
       take_view(view);
       break;
@@ -168,6 +172,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     case PeerConnection::Part::kConfig:
       return config_came(from);
     case PeerConnection::Part::kOfPrimary:
+      // A newer primary has replaced this one while the part was being read.
       if (primary_ != id) {
         return {.next = BodyPlan::Next::kStop};
       }
@@ -176,7 +181,7 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
   return {};
 }
 
-// A step that a gradient has made may be the last one.
+// The gradient may have completed the last step.
 BodyPlan RangeReplica::took_push(BodyPlan plan) {
   count_needed();
   serve_evaluators();
@@ -216,6 +221,7 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
     case Role::kTrainer:
       break;
   }
+  // detach() returns false if the trainer is still present.
   if (!trainers_.detach(from.rank, id, now)) {
     return;
   }
@@ -231,13 +237,14 @@ void RangeReplica::say_joined(std::size_t rank, const std::string& peer) {
   trainers_[rank].name = peer;
 }
 
-// Once its process has no connection left.
+// Logs the loss once the trainer's process has no connection left.
 void RangeReplica::say_lost(std::size_t rank) {
   TrainerRecord& record = trainers_[rank];
   if (record.alive() || record.name.empty()) {
     return;
   }
   const std::string name = std::exchange(record.name, {});
+  // The loss of a trainer that has finished, or of a failed run, is not worth a warning.
   if (!record.done && !verdict_) {
     out_.warn(name + " was lost");
   }
@@ -252,8 +259,9 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   const std::size_t rank = rank_of(hello);
   const TrainerRecord& record = trainers_[rank];
   if (rank == 0 && (!record.alive() || record.incarnation != hello.incarnation)) {
-    views_lost_ = now_;  // its view channel may come a moment later
+    views_lost_ = now_;  // its view channel may open a moment later
   }
+  // Compared before and after: a new process closes the channels of the older one in attach().
   const bool was_present = record.present();
   const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
   if (MicroBatchDealer* const dealer = state_.dealer();
@@ -261,7 +269,7 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
     dealer->forget(rank);
   }
   if (was_present && (is_new || !record.present())) {
-    trainer_left(rank);  // the process before this one
+    trainer_left(rank);  // the previous process
   }
   count_needed();
   return is_new;
@@ -274,9 +282,8 @@ void RangeReplica::trainer_left(std::size_t rank) {
     if (MicroBatchDealer* const dealer = state_.dealer()) {
       dealer->forget(rank);
     }
-    answers_.answer_after(
-        0, now_);  // the chief waits for others to leave; async: it may have been the slowest
-    answers_.deal_missing();  // elastic: it may have been the only one that was computing
+    answers_.answer_after(0, now_);  // the chief may wait for it; async: it may be the slowest
+    answers_.deal_missing();         // elastic: it may have been the only one that computed
   }
 }
 
@@ -284,9 +291,9 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Gene
                                               Clock::time_point now) {
   TrainerRecord& record = trainers_[rank_of(hello)];
   record.last_heard = now;
-  // Trainers name a generation only once every ps holds it. That this one does not means that
-  // another process has taken its place. Only a trainer that it knows is believed: the
-  // incarnation is a secret between the two.
+  // Trainers name a generation only once every ps holds it. If this ps does not, another process
+  // has taken its place. Only a trainer that is registered here is trusted: its incarnation is a
+  // secret between the two.
   if (!is_training() || generation <= state_.generation() ||
       hello.incarnation != record.incarnation) {
     return std::nullopt;
@@ -316,18 +323,20 @@ void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
 void RangeReplica::close_silent(Clock::time_point now) {
   now_ = now;
   trainers_.close_silent(now, out_);
-  // A chief that is here tells each host views, so it tells them to another process in the place of
-  // this one. Who waits here for an answer that needs a view would do so for ever.
+  // A connected chief sends views to every host. If this one receives none, the chief sends them to
+  // another process in this host's place, and a trainer whose answer needs a view would wait here
+  // forever.
   const bool is_passed_over = backup_.needs_acks() && !backup_.is_complete() &&
                               view_channel_ == 0 && trainers_[0].alive() &&
                               now - views_lost_ >= task_.timeouts.silence;
   if (!is_passed_over || is_finishing()) {
     return;
   }
-  out_.warn("range " + std::to_string(state_.index()) + ": the chief has told no view for " +
-            seconds_text(task_.timeouts.silence) + "; trainers are to look for another host");
+  out_.warn("range " + std::to_string(state_.index()) + ": no view from the chief for " +
+            seconds_text(task_.timeouts.silence) +
+            "; closing trainers' connections, so that they try another host");
   trainers_.close_all(out_);
-  views_lost_ = now;  // or else they come back, and so may the chief
+  views_lost_ = now;  // if this host was not replaced, they and the chief come back
 }
 
 void RangeReplica::send_heartbeats(Clock::time_point now) {
@@ -348,6 +357,7 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
 
 void RangeReplica::count_needed() {
   const bool is_served_here =
+      // Only the host that serves the range counts its trainers.
       standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
   trainers_.need(is_served_here ? state_.trainers_needed() : 0, now_);
 }
@@ -368,6 +378,7 @@ std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
 void RangeReplica::refuse_all(const net::Refusal& verdict) {
   verdict_ = verdict;
   for (const TrainerRecord& record : trainers_.records()) {
+    // A trainer without a step channel has no request to answer; its own timeout ends it.
     if (record.step != 0) {
       out_.add(RefuseConnection{.id = record.step,
                                 .request_id = record.waiting ? record.waiting->id() : 0,

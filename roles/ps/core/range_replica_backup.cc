@@ -13,12 +13,14 @@ using net::FrameKind;
 
 BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPlace& in_place) {
   const FrameHeader& header = from.header;
+  // PUBLISH is the first frame of a new primary, so it is accepted before this host knows its role.
   if (header.kind == FrameKind::kPublish) {
     if (header.body_size > net::kMaxControlBodyBytes) {
-      return from.refuse(out_, kError, "no configuration is that large");
+      return from.refuse(out_, kError, "a configuration has at most 64 KiB");
     }
     return from.into_bytes(PeerConnection::Part::kConfig, header.body_size);
   }
+  // From here on frames apply to the copy, which belongs to one primary.
   if (primary_ != from.id) {
     return from.refuse(out_, kError, "another host is the primary of this range");
   }
@@ -43,19 +45,21 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
   }
   net::Conclude conclude;
   net::Complete complete;
+  // CONCLUDE and COMPLETE are acknowledged; COMPLETE also lets the chief choose this host.
   const bool is_taken = header.body_size == 0 &&
                         (!conclude.from_header(header) ? copy_->conclude(conclude, *state_.shard())
                                                        : !complete.from_header(header) &&
                                                              copy_->complete(complete.generation));
   if (!is_taken) {
-    return refuse_primary(from, "no frame that a backup takes now");
+    return refuse_primary(from, "not a frame that a backup accepts now");
   }
   out_.send(from.id, net::Ack{header.request_id}.to_header());
   send_report();
   return {};
 }
 
-// The primary may have answered with what is refused: so the copy does not have all any more.
+// The primary may have answered trainers with what this host refuses, so the copy is no longer
+// complete.
 BodyPlan RangeReplica::refuse_primary(PeerConnection& from, const std::string& why) {
   copy_.reset();
   primary_ = 0;
@@ -63,16 +67,17 @@ BodyPlan RangeReplica::refuse_primary(PeerConnection& from, const std::string& w
   return from.refuse(out_, kError, why);
 }
 
-// A primary that was replaced in a newer view learns so from the chief.
+// A primary that was replaced in a newer view learns of it from the chief.
 BodyPlan RangeReplica::config_came(PeerConnection& from) {
   net::PublishToBackup publish;
   if (const auto error = publish.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
   }
+  // A primary accepts a copy only by a strictly newer view; a backup also by its own.
   const bool is_newer = standing_ == net::Standing::kPrimary ? publish.view > view_.number
                                                              : publish.view >= view_.number;
   if (has_ended() || !is_newer) {
-    return from.refuse(out_, kLostPeers, "that view of the range is an older one");
+    return from.refuse(out_, kLostPeers, "the view is older than this host's");
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   RunConfig config;
@@ -97,9 +102,10 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
     if (json != state_.config_json() || !state_.shard()) {
       begin_run(config, std::move(json), 0);
     }
-  } catch (const std::exception& error) {  // no memory
+  } catch (const std::exception& error) {  // out of memory
     return from.refuse(out_, kError, error.what());
   }
+  // The shard's numbers are being overwritten by FILL from here on.
   state_.invalidate();
   end_.forget();
   primary_ = from.id;
@@ -109,7 +115,7 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   return {};
 }
 
-// A part of a frame of the primary's, or its header, has come.
+// The header, or a part of the body, of a frame from the primary has arrived.
 BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outcome& outcome) {
   if (const auto* const read = std::get_if<BackupReceiver::Read>(&outcome)) {
     from.part = PeerConnection::Part::kOfPrimary;
@@ -127,7 +133,8 @@ BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outc
               std::to_string(filled->step) + ", generation " +
               std::to_string(net::number_of(state_.generation())));
   } else {
-    // Async: this host would take a push of a process before it for a new one, not for a repeat.
+    // Async: without this, this host would count a push of an older process as new and not as a
+    // repeat.
     const auto& updated = std::get<BackupReceiver::Updated>(outcome);
     order_.learn(updated.trainer, updated.incarnation);
   }

@@ -1,9 +1,9 @@
-// What trainers and the chief say of the end of a run. What that comes to, and in which order:
+// Frames from trainers and the chief about the end of a run. For the order of the end see
 // run_end.h.
 //
-// SHUTDOWN names the generation of the result, and this range's step in it. Where two chiefs are
-// alive for a while, the one that has been replaced may have set the ps to a state since, or they
-// have: what a ps holds then is not the result, and is forgotten.
+// SHUTDOWN names the generation of the result, and this range's step in it. While two chiefs are
+// alive, either may have restored the ps since. The state of this ps is then not the result, and is
+// dropped.
 #include "roles/ps/core/range_replica.h"
 
 namespace disttf::roles {
@@ -21,9 +21,10 @@ BodyPlan RangeReplica::goodbye(PeerConnection& from) {
     return from.refuse(out_, kError, error.message());
   }
   const std::size_t rank = from.rank;
-  if (verdict_) {  // it has failed: this is no end to be told of
+  if (verdict_) {  // the run has failed, so it has no regular end
     return from.refuse(out_, kLostPeers, verdict_->sentence);
   }
+  // A repeated GOODBYE, whose answer was lost.
   if (has_ended()) {
     out_.send(from.id, net::Ack{header.request_id}.to_header());
     return {};
@@ -32,9 +33,8 @@ BodyPlan RangeReplica::goodbye(PeerConnection& from) {
     end_.goodbye(rank, now_);
   } else if (!state_.is_restored() || header.generation != state_.generation() ||
              !state_.may_be_result()) {
-    answers_.fence(
-        from.id,
-        header.request_id);  // it has the result of a state that is no more, or not this ps's
+    // Its result is of a replaced state, or not of this ps's state.
+    answers_.fence(from.id, header.request_id);
     return {};
   } else {
     TrainerRecord& record = trainers_[rank];
@@ -66,17 +66,19 @@ BodyPlan RangeReplica::shutdown(PeerConnection& from) {
     return from.refuse(out_, kLostPeers, verdict_->sentence);
   }
   out_.send(from.id, net::Ack{request.request_id}.to_header());
+  // A GOODBYE after SHUTDOWN: step 4 of run_end.h.
   if (is_finishing()) {
     return {};
   }
-  // The result is of this generation. Where every gradient counts, that of any other is the same.
+  // The result is of this generation. If every gradient counts, the result of any other generation
+  // is the same.
   const net::Generation result = request.generation;
   const bool is_other =
       result != state_.generation() ||
       (request.step != 0 && state_.is_restored() && request.step != state_.shard()->step());
   if (!state_.is_restored() || !state_.may_be_result() ||
       (!state_.shard()->config().every_gradient_counts() && is_other)) {
-    state_.drop_for(result);  // not restored yet, or set back since: what is in it is nobody's
+    state_.drop_for(result);  // not restored yet, or rolled back since: the state belongs to no run
     count_needed();
   }
   end_.shut_down();
@@ -84,7 +86,7 @@ BodyPlan RangeReplica::shutdown(PeerConnection& from) {
     out_.info("the run is over after step " + std::to_string(state_.shard()->step()));
   } else {
     out_.info("the run is over; this task holds nothing of it");
-    answers_.fence_waiting();  // there is nothing here to answer with
+    answers_.fence_waiting();  // there is no state to answer with
   }
   answers_.answer_waiting(now_);
   serve_evaluators();
@@ -98,7 +100,7 @@ void RangeReplica::check_end(Clock::time_point now) {
   }
   const TrainerRecord& chief = trainers_[0];
   if (chief.waiting && chief.waiting->is<net::Goodbye>()) {
-    answers_.answer_waiting(now_);  // its time may have come without anything else that happens
+    answers_.answer_waiting(now_);  // its time may have come without another event
   }
   switch (end_.due(trainers_, now)) {
     case RunEnd::Due::kNotYet:

@@ -1,10 +1,10 @@
-// What evaluators may ask for: the configuration, and the parameters of a step to come. They are no
-// trainers: nobody knows whether they are there, and no step and no end waits for them. A service
-// that follows the run is one of them here.
+// Requests of evaluators: the configuration, and the parameters of a later step. Evaluators are not
+// trainers: their presence is not tracked, and no step and no end waits for them. A service that
+// follows the run counts as an evaluator here.
 //
-// What they are sent is a copy, made once for all whom the same step answers: of each process one
-// request waits at most, and the next one comes when the answer has. So those that are frozen, or
-// take nothing, cost the memory of one copy each, and there are kMostEvaluators at most.
+// They receive a copy, made once for all that the same step answers. Of each process at most one
+// request is outstanding, and the next one follows the answer. An evaluator that is suspended or
+// does not read thus costs the memory of one copy, and there are at most kMostEvaluators.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace disttf::roles {
 namespace {
 
-// Of one range. One more takes the place of the oldest.
+// For one range. A further evaluator replaces the oldest one.
 constexpr std::size_t kMostEvaluators = 8;
 
 }  // namespace
@@ -29,6 +29,7 @@ void RangeReplica::take_evaluator(ConnectionId id, std::uint64_t incarnation) {
     }
     return is_old;
   });
+  // The oldest may be gone without a trace, since evaluators send no heartbeats.
   if (evaluators_.size() == kMostEvaluators) {
     out_.close(evaluators_.front().id);
     evaluators_.erase(evaluators_.begin());
@@ -39,7 +40,7 @@ void RangeReplica::take_evaluator(ConnectionId id, std::uint64_t incarnation) {
 BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
   const net::FrameHeader& header = from.header;
   if (net::is_bodiless<net::GetConfig>(header)) {
-    // Before it holds a state a ps may have been published to by a chief that another ps refuses.
+    // Before a ps holds a state, its configuration may be that of a chief that another ps refuses.
     const bool is_known = holds_state() || is_finishing();
     const auto bytes =
         is_known ? std::as_bytes(std::span(state_.config_json())) : std::span<const std::byte>{};
@@ -51,9 +52,10 @@ BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
   }
   net::Watch watch;
   if (header.body_size != 0 || watch.from_header(header)) {
-    return from.refuse(out_, kError, "an evaluator asks for the configuration and for cuts only");
+    return from.refuse(out_, kError,
+                       "an evaluator may request the configuration and snapshot shards only");
   }
-  if (is_backup()) {  // no longer the one that it has found to be the primary
+  if (is_backup()) {  // no longer the primary that the evaluator has found
     out_.close(from.id);
     return {.next = BodyPlan::Next::kStop};
   }
@@ -71,6 +73,7 @@ void RangeReplica::serve_evaluators() {
   }
   const std::shared_ptr<Shard>& shard = state_.shard();
   const bool has_result = is_finishing() && shard && state_.is_restored() && state_.may_be_result();
+  // One copy for all: it must not change while it is sent, and the parameters do.
   std::shared_ptr<math::AlignedVector> copy;
   for (Evaluator& each : evaluators_) {
     const bool has_step = each.watch && is_training() && shard->step() >= each.watch->step;
@@ -78,7 +81,7 @@ void RangeReplica::serve_evaluators() {
       continue;
     }
     const std::uint64_t request = std::exchange(each.watch, std::nullopt)->request_id;
-    if (!has_result && !has_step) {  // the run is over, and nothing of it is here
+    if (!has_result && !has_step) {  // the run is over, and this host holds no result
       out_.send(each.id, net::Ack{request}.to_header());
       continue;
     }
@@ -86,7 +89,7 @@ void RangeReplica::serve_evaluators() {
       try {
         copy = std::make_shared<math::AlignedVector>(shard->range().size());
       } catch (const std::bad_alloc&) {
-        out_.close(each.id);  // training goes on; it may ask again
+        out_.close(each.id);  // training goes on; the evaluator may ask again
         continue;
       }
       const std::span<const float> evaluated = shard->evaluated();

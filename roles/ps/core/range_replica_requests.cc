@@ -23,6 +23,8 @@ BodyPlan RangeReplica::trainer_header(PeerConnection& from, const net::BodyInPla
     default:
       break;
   }
+  // Further bodies are rejected here, before a handler that ignores them could lose its place in
+  // the stream.
   if (from.header.body_size != 0) {
     return from.refuse(out_, kError, "this kind of frame has no body here");
   }
@@ -54,10 +56,10 @@ BodyPlan RangeReplica::bodiless(PeerConnection& from) {
   }
   return from.refuse(out_, kError,
                      "frame kind " + std::to_string(static_cast<int>(header.kind)) +
-                         " makes no sense from this task now");
+                         " is not allowed from this task now");
 }
 
-// The trainer has its answer, and waits for other ps.
+// The trainer has this host's answer, and waits for other ps.
 BodyPlan RangeReplica::return_beat(const PeerConnection& from) {
   if (const auto error = net::Heartbeat{}.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
@@ -84,11 +86,12 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
   if (const auto error = request.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
   }
-  if (is_finishing() && !state_.shard()) {  // a ps that was started again just when the run ended
+  if (is_finishing() && !state_.shard()) {  // a ps that was restarted just when the run ended
     answers_.fence(from.id, request.request_id);
     return {};
   }
   if constexpr (std::is_same_v<Request, net::Pull>) {
+    // A worker could otherwise end the run for all.
     if (request.concludes && from.rank != 0) {
       return from.refuse(out_, kError, "only the chief fetches the result");
     }
@@ -103,6 +106,7 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
       answers_.fence(from.id, request.request_id);
       return {};
     }
+    // Elastic: the chief requests its snapshot shard with the pull, not with a push.
     if (from.rank == 0 && request.cut) {
       state_.shard()->want_cut(request.push, request.step + 1);
     }
@@ -111,9 +115,9 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
   return {};
 }
 
-// Where every gradient counts the last step is the one that is here now, and the run ends as it
-// does after the last of all: whoever waits is answered, once the other host knows. Else some may
-// still have to be told of it.
+// If every gradient counts, the current step becomes the last one, and the run ends as after its
+// regular last step: waiting trainers are answered once the other host has acknowledged. In the
+// other modes trainers that wait for a step are answered without it (RunEnd::no_more_steps()).
 void RangeReplica::conclude() {
   const bool is_news = !state_.shard()->is_concluded() && !state_.shard()->finished();
   state_.shard()->conclude();
@@ -147,8 +151,8 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
   return {};
 }
 
-// A leader says where it is found, which its members are told as long as that channel of it is
-// open.
+// Peer discovery in a host group: a leader reports where it is found, and its members receive that
+// for as long as the leader's step channel is open.
 BodyPlan RangeReplica::meet(PeerConnection& from) {
   net::Meet meet;
   if (const auto error = meet.from_header(from.header)) {

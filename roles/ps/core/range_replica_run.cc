@@ -21,6 +21,7 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
     const RunConfig config = config_to_begin(json);
+    // An unchanged configuration is not an error: a chief that lost the answer publishes again.
     if (json != state_.config_json()) {
       if (!awaits_state()) {
         throw std::invalid_argument("a run with another configuration is under way here" +
@@ -32,26 +33,26 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
     }
   } catch (const std::invalid_argument& error) {
     return refuse_chief(from, kUsage, error.what());
-  } catch (const Failure& failure) {  // less memory than it takes
+  } catch (const Failure& failure) {  // less memory than the run takes
     return refuse_chief(from, static_cast<ExitCode>(failure.exit_code()), failure.what());
   } catch (const std::bad_alloc&) {
     return refuse_chief(from, kError,
                         describe(task_.cluster, task_.self) +
-                            " has not the memory for its range of the parameters, the "
+                            " does not have the memory for its range of the parameters, the "
                             "optimizer's state and one gradient of each trainer");
   }
   out_.send(from.id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 
-// A chief that is refused leaves nothing behind: the right one may come next.
+// A refused chief leaves no trace, so that the right one may come next.
 BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, const std::string& why) {
   trainers_.disown(from.rank);
   return from.refuse(out_, code, why);
 }
 
-// Of a chief that has come last. A host that holds nothing may have heard views of a chief before
-// it, which another ps has refused: they do not bind this one.
+// For a chief that has connected last. A host that holds nothing may have received views from an
+// earlier chief, which another ps has refused. Those views do not bind this host.
 RunConfig RangeReplica::config_to_begin(const std::string& json) {
   const bool has_views = standing_ != net::Standing::kOnly;
   const bool may_leave = is_empty() && leave_views_;
@@ -76,23 +77,25 @@ std::optional<RangeReplica::Beginning> RangeReplica::run_to_begin(ConnectionId i
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
     const bool has_views = standing_ != net::Standing::kOnly;
-    const bool may_leave = is_empty() && leave_views_;  // as config_to_begin(), which leaves them
+    // As config_to_begin(), which also drops the views.
+    const bool may_leave = is_empty() && leave_views_;
     const RunConfig config = state_.checked_config(
         json, has_views && may_leave ? std::nullopt : std::optional(has_views));
     return Beginning{.json = std::move(json), .config = config};
   } catch (const std::invalid_argument&) {
-    return std::nullopt;  // body() refuses it
+    return std::nullopt;  // body() refuses the configuration
   }
 }
 
 void RangeReplica::begin_run(const RunConfig& config, std::string json, ConnectionId chief) {
+  // Only a replaced shard has replies that borrow from it.
   for (const TrainerRecord& record : trainers_.records()) {
     if (state_.shard() && record.step != chief) {
       out_.close(record.step);  // a reply may still borrow the old shard's memory
     }
   }
   if (state_.shard()) {
-    close_evaluators();  // they ask for the configuration when they open a channel
+    close_evaluators();  // they request the configuration when they open a channel
   }
   try {
     state_.begin_run(config, std::move(json));
@@ -100,6 +103,7 @@ void RangeReplica::begin_run(const RunConfig& config, std::string json, Connecti
     count_needed();
     throw;
   }
+  // A new shard counts no trainer as joined; those that are connected do not connect again.
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (trainers_[rank].present()) {
       state_.shard()->join(rank);
@@ -124,14 +128,15 @@ BodyPlan RangeReplica::restore_header(PeerConnection& from) {
       (!parameters_only && header.body_size != state_.shard()->state_size() * sizeof(float))) {
     return from.refuse(out_, kError, state_.fault_in(header).value_or("not a state"));
   }
-  if (restore.generation <= state_.generation()) {  // a copy, or one that was overtaken
+  // This restore is a repeat, or was overtaken by a newer one.
+  if (restore.generation <= state_.generation()) {
     if (header.body_size == 0) {
       answers_.fence(from.id, header.request_id);
       return {};
     }
     return from.discard(PeerConnection::Part::kStaleRestore);
   }
-  state_.invalidate();  // what was here is being overwritten
+  state_.invalidate();  // the restore overwrites the current state
   lose_backup();
   close_overtaken();
   from.shard = state_.shard();
@@ -142,10 +147,11 @@ BodyPlan RangeReplica::restore_header(PeerConnection& from) {
   return from.into(PeerConnection::Part::kRestore);
 }
 
-// Where every gradient counts a restore goes where the parameters before the newest are. So a reply
-// that is still leaving is left alone if it is of the newest: not one of a state before this, nor
-// of the step before, to a trainer that had pushed, was lost, and pulled on a new connection when
-// another trainer's push made the next step. In the other modes a reply is a copy.
+// If every gradient counts, a restore writes into the buffer of the previous step's parameters. A
+// reply that is still being sent is therefore kept only if it carries the newest parameters. Two
+// kinds are closed: a reply of an earlier state, and a reply of the previous step. (The latter goes
+// to a trainer that had pushed, was lost, and pulled on a new connection when another trainer's
+// push completed the next step.) In the other modes a reply is a copy.
 void RangeReplica::close_overtaken() {
   const bool borrows = state_.shard()->config().every_gradient_counts();
   for (const TrainerRecord& record : trainers_.records()) {
@@ -169,13 +175,15 @@ BodyPlan RangeReplica::restore_came(PeerConnection& from) {
   if ((header.flags & net::kFlagFinished) != 0) {
     conclude();
   }
-  trainers_.need(0, now_);  // that they were too few before does not count
+  trainers_.need(0, now_);  // time with too few trainers before the restore does not count
   count_needed();
   send_report();
   out_.info("holds parameters [" + std::to_string(shard->range().begin) + ", " +
             std::to_string(shard->range().end) + ") at step " + std::to_string(header.step) +
             ", generation " + std::to_string(net::number_of(state_.generation())));
   out_.send(from.id, net::Ack{header.request_id}.to_header());
+  // Rolled back: trainers that were done train again, and requests about steps of the old state are
+  // fenced.
   trainers_.nobody_is_done();
   answers_.fence_waiting();
   answers_.answer_waiting(now_);

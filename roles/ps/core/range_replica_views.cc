@@ -12,7 +12,7 @@ using net::FrameKind;
 
 }  // namespace
 
-// The chief tells here what this host is to be, and is told what it is.
+// The chief assigns the replica role of this host here, and receives reports.
 BodyPlan RangeReplica::view_header(PeerConnection& from) {
   const FrameHeader& header = from.header;
   if (net::is_bodiless<net::Heartbeat>(header)) {
@@ -29,6 +29,7 @@ BodyPlan RangeReplica::view_header(PeerConnection& from) {
 }
 
 void RangeReplica::take_view(const net::View& view) {
+  // Even a stale view proves that its chief's process existed.
   order_.learn(0, view.number.chief);
   if (view.number > view_.number && !has_ended()) {
     const bool is_next = view.number.count == view_.number.count + 1;
@@ -42,11 +43,13 @@ void RangeReplica::take_view(const net::View& view) {
   send_report();
 }
 
-// `is_next`: no view has been between this one and the last that this host knew of. Else the copy
-// may be one of an older view: from a primary that had been replaced, while it was silent, before
-// this process began, and has found it before the chief did.
+// `is_next`: this view directly follows the last one that this host received. Otherwise the copy
+// may belong to an older view: a primary that had been replaced while it was disconnected may have
+// reached this process before the chief did.
 void RangeReplica::become_primary(bool is_next) {
   if (standing_ != net::Standing::kPrimary) {
+    // Updates that the primary has left in memory were acknowledged, so they are read before its
+    // connection is closed.
     if (primary_ != 0 && take_rest_) {
       take_rest_(primary_);
     }
@@ -54,7 +57,7 @@ void RangeReplica::become_primary(bool is_next) {
     standing_ = net::Standing::kPrimary;
     out_.close(std::exchange(primary_, 0));
     copy_.reset();
-    // A pair of which nobody is left but this one: the chief is asked before it goes on alone.
+    // If the view is paired and only this host is left, the chief must permit it to go on alone.
     backup_.begin(view_.paired);
     if (goes_on) {
       state_.serve_copy();
@@ -74,7 +77,7 @@ void RangeReplica::become_primary(bool is_next) {
     }
   } else if (view_.paired) {
     backup_.pair();
-  } else if (backup_.connection() == 0) {  // else it is told the same as before, by the next chief
+  } else if (backup_.connection() == 0) {  // else the next chief has only repeated the current view
     backup_.go_alone();
   }
   answers_.answer_waiting(now_);
@@ -82,13 +85,14 @@ void RangeReplica::become_primary(bool is_next) {
 
 void RangeReplica::become_backup() {
   if (standing_ == net::Standing::kPrimary) {
-    out_.warn("is no longer to serve range " + std::to_string(state_.index()) +
-              ": the chief chose " + describe(task_.cluster, other_host()));
-    forget_state();  // first: whoever waits is not to be answered, the other host may lack it
+    out_.warn("no longer serves range " + std::to_string(state_.index()) + ": the chief chose " +
+              describe(task_.cluster, other_host()));
+    // First: waiting trainers must not be answered with what the other host may lack.
+    forget_state();
     backup_.go_alone();
     lose_backup();
   }
-  trainers_.close_steps(out_);  // they ask the other one then
+  trainers_.close_steps(out_);  // they then connect to the other host
   close_evaluators();
   standing_ = net::Standing::kBackup;
   count_needed();
@@ -112,7 +116,7 @@ void RangeReplica::leave_views(Clock::time_point now) {
   standing_ = net::Standing::kOnly;
   view_ = {};
   if (replica_ == 1) {
-    forget_state();  // the memory that a configuration took
+    forget_state();  // the memory that the configuration took
   }
   count_needed();
 }
@@ -130,10 +134,11 @@ void RangeReplica::forget_state() {
 bool RangeReplica::lacks(const net::Hello& hello) const {
   if (standing_ != net::Standing::kPrimary || !state_.is_restored() || is_finishing() ||
       hello.purpose != net::ChannelPurpose::kStep || hello.last.generation != state_.generation() ||
-      state_.shard()->finished()) {  // nothing is applied after the last step, and it has that
+      state_.shard()->finished()) {  // no update follows the last step, and this host has that
     return false;
   }
-  // Async: parameters may show pushes of others that were not answered, and are made again.
+  // Async: parameters may include other trainers' pushes that were not acknowledged and will be
+  // repeated.
   return state_.shard()->config().sync_replicas
              ? hello.last.step > state_.shard()->step()
              : hello.last.push != 0 &&
@@ -145,15 +150,15 @@ void RangeReplica::lose_state(Clock::time_point now) {
   out_.warn(
       "range " + std::to_string(state_.index()) + ": the copy of step " +
       std::to_string(state_.shard()->step()) +
-      " lacks what a trainer was answered: the primary before this one had gone on alone, and "
+      " lacks updates that a trainer has seen: the primary before this one had gone on alone, and "
       "the state is lost with it");
-  forget_state();  // first: whoever waits is not to be answered
+  forget_state();  // first: waiting trainers must not be answered
   lose_backup();
   send_report();
 }
 
-// How long a primary lacks a trainer before it says so: no longer than a lost connection takes to
-// be noticed, and in any case well before somebody gives up.
+// How long a trainer is disconnected from this primary before the report lists it as unreachable:
+// no longer than it takes to notice a lost connection, and well before any task gives up.
 Clock::duration RangeReplica::patience() const {
   const Timeouts& timeouts = task_.timeouts;
   return std::min<Clock::duration>(timeouts.silence,
@@ -167,7 +172,8 @@ net::Report RangeReplica::report() const {
           .holds = is_primary ? !awaits_state() : is_complete_copy(),
           .wants_alone = is_primary && backup_.needs_acks() && backup_.connection() == 0,
           .wants_pair = is_primary && backup_.is_complete() && !view_.paired,
-          .finished = has_ended() && !verdict_,  // a run that has failed here goes on elsewhere
+          // A run that has failed here goes on at the other host.
+          .finished = has_ended() && !verdict_,
           .paired = view_.paired,
           .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
 }
@@ -178,7 +184,7 @@ void RangeReplica::send_report() {
   }
 }
 
-// For as long as the other host is there.
+// Runs for as long as the other host is connected.
 void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
   now_ = now;
   connections_.emplace(id, id, PeerConnection::Role::kBackup, describe(task_.cluster, other_host()),
@@ -188,6 +194,7 @@ void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
 
 BodyPlan RangeReplica::backup_header(PeerConnection& from) {
   const BackupSender::Heard heard =
+      // Frames of a backup that has been dropped meanwhile are not trusted.
       backup_.connection() == from.id ? backup_.heard(from.header) : BackupSender::Heard::kNonsense;
   switch (heard) {
     case BackupSender::Heard::kNonsense:
@@ -239,6 +246,8 @@ void RangeReplica::end(ConnectionId chief) {
   if (const ConnectionId backup = backup_.end(); backup != 0) {
     last.ids.push_back(backup);
   }
+  // The report says that this range has ended, so the chief does not count the closing host as
+  // lost.
   if (view_channel_ != 0) {
     send_report();
     last.ids.push_back(view_channel_);

@@ -42,17 +42,19 @@ RunConfig RangeState::checked_config(const std::string& json,
 }
 
 void RangeState::begin_run(const RunConfig& config, std::string json) {
+  // Cleared first: if make_shard() throws, this host must not claim a configuration.
   config_json_.clear();
   configuration_ = 0;
   best_ = {};
   drop_shard();  // its memory is needed for the new one
+  // Taken even if it does not fit, so that its memory is released.
   const std::shared_ptr<Shard> prepared = std::exchange(prepared_, nullptr);
   if (prepared && prepared_json_ == json) {
     shard_ = prepared;
   } else {
     shard_ = make_shard(config, make_arena_ ? make_arena_(config, range_of(config)) : Arena{});
   }
-  if (config.elastic()) {  // the chief task is no worker, but trains
+  if (config.elastic()) {  // min_workers does not count the chief task, which trains as well
     dealer_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
   }
   if (config.ps_replicas > 1) {

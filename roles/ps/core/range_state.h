@@ -1,16 +1,16 @@
-// The run that a host of a range is in, and the state that it holds of it: the configuration, the
-// shard, and of which state the shard's numbers are.
+// The run of a range's host, and the state that it holds: the configuration, the shard, and which
+// state the shard's numbers belong to.
 //
-//   nothing -> a run: begin_run()           configuration and shard; its numbers are no state
+//   nothing -> a run: begin_run()           configuration and shard, but no state
 //           -> a state: finish_restore()    the chief has set it, or
-//                       serve_copy()        the primary's, whose place this host has taken
+//                       serve_copy()        this host has taken the primary's place
 //   and back: invalidate(), drop_for(), forget()
 //
-// A state is named by its generation, and by the process in which it began (its lineage): a ps that
-// has lost its state and been set to the same one anew holds another one.
+// A state is named by its generation and its lineage, which is the process in which it began: a ps
+// that loses its state and is restored to the same one holds a different state.
 //
-// A value but for the shard, which whoever receives into it or sends from it shares. Not
-// thread-safe.
+// A value, except for the shard, which is shared with the code that receives into it or sends from
+// it. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -35,107 +35,112 @@ namespace disttf::roles {
 
 class RangeState {
  public:
-  // Memory for the shard of a run, as Arena says; may be empty.
+  // Allocates memory for the shard of a run, see Arena; may be empty.
   using MakeArena = std::function<Arena(const RunConfig& config, math::Range range)>;
-  // Of each update of a run with replicas, before the parameters change.
+  // Called for each update of a run with replicas, before the parameters change.
   using OnUpdate = std::function<void(const ShardUpdate&)>;
 
-  // `task` must outlive it. `index`: of the range. `threads`: that may compute an update.
+  // `task` must outlive it. `index`: of the range. `threads`: how many may compute an update.
   RangeState(const Task& task, std::size_t index, std::size_t threads, MakeArena make_arena,
              OnUpdate on_update);
 
   // --- a run
 
-  // Throws std::invalid_argument when this ps cannot serve such a run. `is_replicated`: it is known
-  // already that another host has a part in the range, or that none has; nullopt: it is not.
+  // Parses and validates a configuration. Throws std::invalid_argument if this ps cannot serve such
+  // a run. `is_replicated`: whether another host is known to have a part in the range, or known not
+  // to; nullopt if neither is known.
   [[nodiscard]] RunConfig checked_config(const std::string& json,
                                          std::optional<bool> is_replicated) const;
-  // A new shard takes the place of what was here. `json`: the same configuration, as it came.
-  // Throws std::bad_alloc, and what `make_arena` throws; then there is none.
+  // Replaces the current shard, if any, by a new one. `json`: the configuration as received. Throws
+  // std::bad_alloc, and what `make_arena` throws; there is no shard then.
   void begin_run(const RunConfig& config, std::string json);
-  // The shard of such a run; callable from any thread. Throws std::bad_alloc.
+  // Returns a shard for such a run. Callable from any thread. Throws std::bad_alloc.
   [[nodiscard]] std::shared_ptr<Shard> make_shard(const RunConfig& config, Arena arena) const;
-  // The next begin_run() with that configuration takes this shard and makes none.
+  // The next begin_run() with this configuration uses this shard instead of making one.
   void prepared(std::string json, std::shared_ptr<Shard> shard) {
     prepared_json_ = std::move(json);
     prepared_ = std::move(shard);
   }
-  // This host's part of the parameters of such a run.
+  // Returns this host's range of the parameters of such a run.
   [[nodiscard]] math::Range range_of(const RunConfig& config) const;
 
   // --- a state
 
-  // The shard's numbers are none from now on. REQUIRES: there is a shard; also below.
+  // The shard's numbers are no longer a state. REQUIRES, here and below: there is a shard.
   void invalidate() noexcept { is_restored_ = false; }
-  // After that: where a state of the chief's goes; see Shard. And that it has come.
+  // Where the chief's state is to be received, see Shard; and the end of that. To be called after
+  // invalidate().
   [[nodiscard]] std::vector<std::span<float>> begin_restore(bool parameters_only);
   void finish_restore(std::uint64_t step, net::Generation generation);
-  // What the primary has copied into the shard is of that state.
+  // The copy that the primary has sent into the shard is of that state.
   void took_copy(net::Generation generation, std::uint64_t lineage) noexcept;
-  // The copy is the state from now on.
+  // The copy becomes the state.
   void serve_copy() {
     shard_->catch_up();
     is_restored_ = true;
   }
-  // What is here is nobody's: the run is over, and its result of this generation. That is kept, for
-  // a chief that comes late and tells the others.
+  // Drops the current state: the run is over, and its result is of generation `result`. That is
+  // kept for a chief that comes late and tells the others.
   void drop_for(net::Generation result) noexcept;
-  // Of the run, too, nothing is known: as if this process had just begun.
+  // Drops the run as well: as if this process had just begun.
   void forget() noexcept;
 
-  // --patience: what the chief, or the primary, knows of the evaluations on the way. It belongs to
-  // the run: a state that the chief sets this host to comes from a run that has it as well.
+  // --patience: the best intermediate evaluation so far, as the chief or the primary has reported
+  // it. It belongs to the run: a state that the chief restores comes from a run that has it as
+  // well.
   void learn(const BestEvaluation& best) noexcept { best_.learn(best); }
   [[nodiscard]] const BestEvaluation& best() const noexcept { return best_; }
 
   // --- queries
 
   [[nodiscard]] std::size_t index() const noexcept { return index_; }  // of the range, among all
-  // As it came; empty before one has.
+  // As received; empty before a configuration has arrived.
   [[nodiscard]] const std::string& config_json() const noexcept { return config_json_; }
-  // configuration_id() of that; 0 before one has come.
+  // configuration_id() of that; 0 before one has arrived.
   [[nodiscard]] std::uint64_t configuration() const noexcept { return configuration_; }
-  // A trainer that computes with this configuration (0: it does not say) has no part in the run.
+  // Returns whether a trainer that computes with this configuration (0: not reported) belongs to
+  // another run.
   [[nodiscard]] bool is_of_another(std::uint64_t configuration) const noexcept {
     return configuration != 0 && configuration_ != 0 && configuration != configuration_;
   }
-  // nullptr before a configuration has come.
+  // nullptr before a configuration has arrived.
   [[nodiscard]] const std::shared_ptr<Shard>& shard() const noexcept { return shard_; }
-  // nullptr where the run is not elastic.
+  // nullptr if the run is not elastic.
   [[nodiscard]] MicroBatchDealer* dealer() noexcept { return dealer_ ? &*dealer_ : nullptr; }
-  // The shard's numbers are a state that steps are made from. (Not a copy of one.)
+  // Returns whether the shard's numbers are a state that steps are made from. (False for a copy.)
   [[nodiscard]] bool is_restored() const noexcept { return is_restored_; }
   [[nodiscard]] net::Generation generation() const noexcept { return generation_; }
   [[nodiscard]] bool is_of(net::Generation generation) const noexcept {
     return is_restored_ && generation == generation_;
   }
-  // Incarnation of the process in which the state began.
+  // The incarnation of the process in which the state began.
   [[nodiscard]] std::uint64_t lineage() const noexcept { return lineage_; }
-  // How many restores have begun here.
+  // The number of restores that have begun here.
   [[nodiscard]] std::uint64_t restores() const noexcept { return restores_; }
 
-  // How many trainers a step cannot be made without: all, before there is a shard; in async, and
-  // after the last step, none.
+  // How many trainers a step cannot be made without: all, before there is a shard; none in async
+  // mode and after the last step.
   [[nodiscard]] std::size_t trainers_needed() const;
-  // In strict mode nothing but the last step's parameters may be the run's result, and they are the
-  // same in every state.
+  // Returns whether this state may be the run's result. In a fully synchronous run only the last
+  // step's parameters may, and these are the same in every state.
   [[nodiscard]] bool may_be_result() const {
     return !shard_->config().every_gradient_counts() || shard_->finished();
   }
 
-  // Why a frame with a tensor cannot be about this range, if it cannot. The second: one with a
-  // gradient, which lies there as the run's configuration says, or, where it is read in place, as
-  // floats.
+  // Returns why a frame with a tensor cannot be for this range, or nullopt. gradient_fault(): of a
+  // frame with a gradient, whose form is that of the run's configuration, or floats if it is read
+  // in place.
   [[nodiscard]] std::optional<std::string> fault_in(const net::FrameHeader& header) const;
   [[nodiscard]] std::optional<std::string> gradient_fault(const net::FrameHeader& header,
                                                           bool is_in_place) const;
 
-  // The cut that a request of the chief's is about, if there is one; begun first, where it asks for
-  // the state as it is now. It need not have been copied yet: that is done whenever nobody waits.
+  // Returns the snapshot shard that a chief's request names, if it exists. If the request asks for
+  // the current state, begins a snapshot first. The shard need not be copied yet: copying continues
+  // while no request waits.
   [[nodiscard]] std::optional<CutName> find_cut(const net::CutRequest& request);
-  // Copies at most so many floats of it. False: there was nothing left to copy.
+  // Copies at most `floats` floats of it. Returns false if nothing was left to copy.
   bool copy_cut(std::size_t floats) { return shard_ && shard_->copy_cut(floats); }
-  // The one of that name, whole.
+  // Returns the complete snapshot shard of that name, or nullptr.
   [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
                                                     net::Generation generation) const;
 
@@ -153,9 +158,9 @@ class RangeState {
   std::string config_json_;
   std::uint64_t configuration_ = 0;  // of config_json_
   std::shared_ptr<Shard> shard_;
-  std::string prepared_json_;  // of the next
+  std::string prepared_json_;  // of prepared_
   std::shared_ptr<Shard> prepared_;
-  std::optional<MicroBatchDealer> dealer_;  // of the shard, in an elastic run
+  std::optional<MicroBatchDealer> dealer_;  // in an elastic run
   bool is_restored_ = false;
   net::Generation generation_ = 0;
   std::uint64_t lineage_;

@@ -5,16 +5,17 @@
 namespace disttf::roles {
 namespace {
 
-// How long a trainer that has just lost its connection, or was never seen, may take to come (back)
-// while the chief waits to conclude; and, when the run is over, how long those that are still
-// connected have to leave. A final evaluation on a busy core bounds it from below, the patience of
-// whoever waits for the command to end from above.
+// How long a trainer that has just lost its connection, or has never connected, may take to
+// (re)connect while the chief waits to conclude; and, when the run is over, how long connected
+// trainers may take to leave. It must be longer than a final evaluation on a busy core, and short
+// enough for a user who waits for the command to end.
 constexpr std::chrono::milliseconds kGoodbyeGrace{1500};
 
 }  // namespace
 
 void RunEnd::begin_steps(bool expects_all) noexcept {
   expects_all_ = expects_all;
+  // A restore undoes the end of steps, but not the end of the run.
   no_more_steps_ = no_more_steps_ && is_over();
 }
 
@@ -32,6 +33,7 @@ void RunEnd::goodbye(std::size_t rank, Clock::time_point now) noexcept {
 }
 
 void RunEnd::shut_down() noexcept {
+  // max(): a repeated SHUTDOWN does not reopen a range that has ended.
   no_more_steps_ = true;
   phase_ = std::max(phase_, Phase::kOver);
 }
@@ -47,6 +49,8 @@ bool RunEnd::may_leave(std::size_t rank, const Membership& trainers, Clock::time
   if (rank != 0) {
     return is_over();
   }
+  // Workers may leave at once when the run is over; the chief leaves last, so that a ps whose
+  // SHUTDOWN was lost can still get it.
   if (is_over()) {
     return chief_leaves_ && (trainers.others_have_left() || now - *chief_leaves_ >= kGoodbyeGrace);
   }

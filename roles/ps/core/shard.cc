@@ -11,14 +11,14 @@ namespace disttf::roles {
 
 namespace {
 
-// Floats of a part of the arena.
+// Returns the floats of one part of the arena.
 std::size_t part_size(math::Range range) {
   constexpr std::size_t kStep = Shard::kArenaAlignment;
   return (range.size() + kStep - 1) / kStep * kStep;
 }
 
-// Strict: two buffers, and with averages two for the result; else one buffer, and what each trainer
-// was answered with.
+// Fully synchronous: two buffers, and with averages two for the result. Otherwise one buffer, and a
+// copy of each trainer's answer.
 std::size_t part_count(const RunConfig& config) {
   if (!config.every_gradient_counts()) {
     return 1 + config.trainers;
@@ -58,6 +58,7 @@ Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena are
     own_arena_ = math::AlignedVector(arena_size(config_, range_));
     arena.floats = own_arena_.span();
   }
+  // Trainers on other processors read the parameters next.
   optimizer_.stream_updates(streams_);
   lay_out(arena.floats);
 }
@@ -81,11 +82,12 @@ void Shard::lay_out(std::span<float> arena) {
 }
 
 std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
+  // The restore replaces what deferred updates would start from.
   drop_put_off();
   finish_cut();
   optimizer_.reset();
   if (strict_) {
-    newest_ = 1 - newest_;  // replies with the newest parameters may still be leaving
+    newest_ = 1 - newest_;  // replies with the newest parameters may not have been sent yet
     result_ = 1 - result_;
   }
   begins_average_ = optimizer_.averages() && parameters_only;
@@ -107,13 +109,14 @@ void Shard::finish_restore(std::uint64_t step) {
   is_concluded_ = false;
   begin_step();
   has_previous_ = false;
+  // The kept rounded replies are of the old parameters.
   rounded_[0].is_current = false;
   rounded_[1].is_current = false;
   cut_wanted_.reset();
   cut_.reset();
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
-    trainer.settled = step;  // what made these parameters is in them
+    trainer.settled = step;  // the gradients behind these parameters are part of them
     trainer.used = 0;
     trainer.last_step = step;
     trainer.incarnation = 0;
@@ -152,7 +155,8 @@ std::vector<std::string> Shard::state_names() {
 Admission Shard::admit(const PushId& push) {
   assert(push.trainer < trainers_.size());
   Trainer& trainer = trainers_[push.trainer];
-  // A copy that was made the primary may lack updates that were seen but never acknowledged.
+  // A copy that has become the primary may lack updates that a trainer has seen but that were never
+  // acknowledged.
   const bool may_be_ahead = config_.ps_replicas > 1 && !config_.sync_replicas;
   if (push.step > step_ && !finished() && !may_be_ahead) {
     return {.verdict = Admission::Verdict::kRefuse,
@@ -166,18 +170,19 @@ Admission Shard::admit(const PushId& push) {
             .why = "a gradient of micro-batch " + std::to_string(push.micro_batch) +
                    " came, a step has " + std::to_string(slots_.size())};
   }
-  // A late copy of an older one must not make the newest one look answered.
+  // A late duplicate of an older push must not make the newest one look answered.
   trainer.last_step = std::max(trainer.last_step, push.step);
   const bool repeat = is_repeat(push);
   const bool late = !repeat && config_.sync_replicas && push.step < step_;
   if (repeat) {
     counters_.repeats += push.is_in_sum ? 0U : 1U;
-    // (A copy learns here of a gradient that came late at the primary.)
+    // (A copy learns here of a gradient that came too late at the primary.)
     trainer.dropped = has_backup_workers() && (push.step < step_ || is_concluded_) &&
                       trainer.used != push.step + 1;
   }
   if (late) {
     drop(trainer, push.step);
+    // The chief still gets its snapshot, although its own gradient was dropped.
     if (push.wants_cut) {
       begin_cut(push.sequence);
     }
@@ -193,7 +198,7 @@ Admission Shard::admit(const PushId& push) {
 }
 
 // Elastic: two trainers may be sending the same micro-batch, so neither writes into its slot. A sum
-// may come when its trainer's own gradient has been added already.
+// may arrive when its trainer's own gradient has been added already.
 std::span<float> Shard::inbox_of(const PushId& push) {
   if (!config_.elastic() && push.summed == 1) {
     return own_memory(slots_[push.trainer]);
@@ -219,6 +224,7 @@ bool Shard::is_repeat(const PushId& push) const noexcept {
   }
   if (config_.sync_replicas) {
     const auto first = trainers_.begin() + static_cast<std::ptrdiff_t>(push.trainer);
+    // A sum is a repeat only if it covers no trainer whose gradient is still missing.
     return std::all_of(first, first + static_cast<std::ptrdiff_t>(push.summed),
                        [&push](const Trainer& each) { return push.step < each.settled; });
   }
@@ -233,6 +239,7 @@ void Shard::drop(Trainer& trainer, std::uint64_t step) noexcept {
 
 std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const float> gradient) {
   assert(gradient.size() == range_.size());
+  // A gradient that is not used is not judged either: its fault must not stop the run.
   const bool is_overtaken = config_.sync_replicas && (push.step < step_ || is_repeat(push));
   if (is_overtaken || is_too_late()) {
     return std::nullopt;
@@ -245,8 +252,8 @@ std::optional<std::string> Shard::fault_in(const PushId& push, std::span<const f
 }
 
 void Shard::commit(const PushId& push) {
-  // (It may have come in a sum since it was admitted. Elastic: the slot is a micro-batch's, and
-  // there may be fewer of those than trainers.)
+  // (The trainer's gradient may have arrived in a sum since it was admitted. Elastic: the slot is
+  // that of a micro-batch, and there may be fewer of those than trainers.)
   if (!config_.elastic() && push.summed == 1 && !slots_[push.trainer].filled) {
     Slot& slot = slots_[push.trainer];
     slot.gradient = own_memory(slot);
@@ -259,7 +266,7 @@ void Shard::commit(const PushId& push, std::span<const float> gradient,
                    std::shared_ptr<const void> memory) {
   assert(push.in_place && gradient.size() == range_.size());
   Slot& slot = slot_of(push);
-  assert(!slot.filled || push.summed != 1);  // it was admitted just now
+  assert(!slot.filled || push.summed != 1);  // it was admitted in this call
   slot.gradient = gradient;
   slot.memory = std::move(memory);
   settle(push);
@@ -270,7 +277,8 @@ void Shard::settle(const PushId& push) {
   if (push.wants_cut) {
     cut_wanted_ = push.sequence;
   }
-  // While it was on its way others have made the last step, or the chief has fetched the result.
+  // While it was being received, others have made the last step, or the chief has fetched the
+  // result.
   if (is_too_late()) {
     drop(trainers_[push.trainer], step_);
   } else if (push.summed != 1) {
@@ -285,11 +293,11 @@ void Shard::settle(const PushId& push) {
 void Shard::commit_sync(const PushId& push) {
   Trainer& trainer = trainers_[push.trainer];
   if (is_repeat(push)) {
-    ++counters_.repeats;  // another trainer's came whole while this one was on its way, or a sum
+    ++counters_.repeats;  // another trainer's duplicate, or a sum, was complete first
     return;
   }
   if (push.step < step_) {
-    drop(trainer, push.step);  // backup workers: overtaken while the body was on its way
+    drop(trainer, push.step);  // backup workers: overtaken while its body was being received
     if (push.wants_cut) {
       begin_cut(push.sequence);
     }
@@ -305,6 +313,8 @@ void Shard::commit_sync(const PushId& push) {
   trainer.dropped = false;
   trainer.settled = push.step + 1;
   ++arrived_;
+  // A gradient in the slot's own memory may be overwritten by a partial sum; one in shared memory
+  // may not.
   sum_.add(static_cast<std::size_t>(&slot - slots_.data()), slot.gradient,
            slot.gradient.data() == slot.own.data() ? slot.own.span() : std::span<float>());
   apply_if_whole(push);
@@ -314,6 +324,7 @@ void Shard::apply_if_whole(const PushId& push) {
   if (arrived_ < wanted()) {
     return;
   }
+  // A fixed order of ranks: the update does not depend on the order of arrival.
   std::ranges::fill(used_, 0);
   for (std::size_t each = 0; each < slots_.size() && !config_.elastic(); ++each) {
     if (slots_[each].filled) {
@@ -341,29 +352,36 @@ void Shard::count_async(const PushId& push) {
   trainer.dropped = false;
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
+  // After a repeat was excluded: a clock must count each push once.
   clocks_.set(push.trainer, push.sequence);
+  // After a failover the trainer's step may be ahead of this copy.
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
 }
 
-// The update itself adds the two halves; whoever keeps a copy is told their sum.
+// The update itself adds the two halves; on_update_ receives their sum.
 void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count) {
   assert(!is_behind());
   if (on_update_) {
     tell(push, gradient);
   }
+  // The snapshot is of the state before the update, so it is completed before the parameters
+  // change.
   finish_cut();
   make(gradient, count, step_);
   made(count);
 }
 
 void Shard::make(const math::TreeSum::Halves& gradient, std::size_t count, std::uint64_t step) {
+  // Fully synchronous: the other buffer keeps the current parameters for replies and for
+  // previous().
   const std::size_t next = strict_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient.sum, 1.0F / static_cast<float>(count),
                    step + 1, math::rate_factor(config_.rate_schedule(), step), gradient.last);
   newest_ = next;
   rounded_[next].is_current = false;
+  // Other modes update in place, so there is no previous step.
   has_previous_ = strict_;
 }
 
@@ -382,7 +400,7 @@ void Shard::made(std::size_t count) {
   }
 }
 
-// None of its gradients is here.
+// Drops all gradients received for the step.
 void Shard::begin_step() noexcept {
   arrived_ = 0;
   sum_.clear();
@@ -392,7 +410,8 @@ void Shard::begin_step() noexcept {
   }
 }
 
-// Strict: the average may be set to another while replies with the result are still leaving.
+// Fully synchronous: the average may be replaced while replies with the result are still being
+// sent.
 void Shard::keep_result() {
   if (strict_ && finished() && optimizer_.averages()) {
     catch_up();
@@ -429,14 +448,15 @@ Answer Shard::answer(std::size_t trainer, bool is_result) {
     answer.parameters = strict_ ? results_[result_] : optimizer_.average();
   }
   if (!strict_) {
-    // Others may move the parameters on while this reply is still leaving: a torn read.
+    // Other trainers' updates may change the parameters while this reply is being sent, so it is a
+    // copy.
     copy_out(answer.parameters, asking.snapshot);
     answer.parameters = asking.snapshot;
   }
   return answer;
 }
 
-// To where a trainer reads it.
+// Copies to where a trainer reads it.
 void Shard::copy_out(std::span<const float> from, std::span<float> to) const noexcept {
   if (streams_) {
     math::stream(from.data(), to.data(), from.size());

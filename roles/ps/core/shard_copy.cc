@@ -1,5 +1,5 @@
-// The part of a shard that has to do with copies of it, for --ps_replicas 2: what a copy is filled
-// with, what whoever keeps one is told of an update, and how the copy takes that.
+// The part of a shard that concerns copies of it, for --ps_replicas 2: the state that fills a copy,
+// the updates that the primary sends, and how the copy applies them.
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -25,6 +25,7 @@ ShardIdentity Shard::identity() const {
 }
 
 std::vector<std::span<const float>> Shard::tensors() {
+  // The state sent to a copy must be the newest one.
   catch_up();
   std::vector<std::span<const float>> tensors{newest()};
   for (const math::StateTensor& tensor : optimizer_.state()) {
@@ -51,7 +52,7 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
   counters_ = identity.counters;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     Trainer& trainer = trainers_[rank];
-    trainer.last_step = 0;  // whoever still waits for an answer says for which
+    trainer.last_step = 0;  // a trainer that still waits repeats its request, which names the step
     trainer.incarnation = identity.trainers[rank].incarnation;
     trainer.last_sequence = identity.trainers[rank].last_sequence;
     clocks_.set(rank, identity.trainers[rank].clock);
@@ -72,6 +73,7 @@ std::size_t Shard::update_size_with_state() {
 void Shard::tell(const PushId& push, math::TreeSum::Halves& gradient) {
   const std::span<float> place = place_of_update_ ? place_of_update_() : std::span<float>();
   std::span<float> state;
+  // Room for more than a gradient means that the state before the update is wanted, too.
   if (place.size() > range_.size()) {
     assert(place.size() == update_size_with_state());
     state = place.subspan(padded_size());
@@ -82,8 +84,8 @@ void Shard::tell(const PushId& push, math::TreeSum::Halves& gradient) {
   on_update_({.push = push, .gradient = sum, .trainers = used_, .state = state});
 }
 
-// Nobody reads it there but for a failover: streamed, it takes no cache line from anybody. The
-// update that follows finds what was read here near.
+// Only a failover reads the state there, so it is written with non-temporal stores and displaces
+// nothing in the caches. The update that follows finds the tensors read here in the cache.
 void Shard::copy_state(std::span<float> to) {
   const auto copy = [&](std::span<const float> tensor) {
     math::stream(tensor.data(), to.data(), tensor.size());
@@ -96,8 +98,8 @@ void Shard::copy_state(std::span<float> to) {
   math::end_streaming();
 }
 
-// There, if there is a place: then it is added where it is to be read, and the update goes on with
-// the halves, which have just been read.
+// If there is a place, the sum is written to where it is read later. The update itself goes on with
+// the halves, which are in the cache.
 std::span<const float> Shard::whole(math::TreeSum::Halves& gradient, std::span<float> place) {
   if (place.empty()) {
     if (!gradient.last.empty()) {
@@ -127,12 +129,13 @@ void Shard::take_update(const ShardUpdate& update) {
     count += static_cast<std::size_t>(std::popcount(ranks));
   }
   std::copy(update.trainers.begin(), update.trainers.end(), used_.begin());
+  // A copy counts as the primary does, so that a failover keeps the numbers.
   counters_.pushes += count;
   if (!config_.sync_replicas) {
     count_async(update.push);
   }
   if (!update.state.empty()) {
-    drop_put_off();  // what it leads to is in the state
+    drop_put_off();  // their result is part of this state
   }
   const bool is_put_off = update.memory && (!update.state.empty() || is_behind());
   if (is_put_off) {
@@ -146,6 +149,7 @@ void Shard::take_update(const ShardUpdate& update) {
     make_as_copy(update.gradient, count, step_);
   }
   made(count);
+  // A gradient in the update is never needed again, so every trainer is settled up to here.
   for (Trainer& trainer : trainers_) {
     trainer.settled = step_;
   }
@@ -164,6 +168,7 @@ void Shard::catch_up() {
   for (const math::StateTensor& tensor : optimizer_.state()) {
     take(tensor.values);
   }
+  // In order, each with the step that it was made for: the learning rate depends on it.
   for (const PutOff& each : put_off_) {
     make_as_copy(each.gradient, each.count, each.step);
   }
@@ -175,7 +180,7 @@ void Shard::drop_put_off() noexcept {
   put_off_from_ = {};
 }
 
-// No trainer reads a copy: the next update does.
+// No trainer reads a copy, but the next update does: no non-temporal stores.
 void Shard::make_as_copy(std::span<const float> gradient, std::size_t count, std::uint64_t step) {
   optimizer_.stream_updates(false);
   make({.sum = gradient, .last = {}}, count, step);

@@ -1,4 +1,4 @@
-// The part of a shard that keeps copies of its state, for checkpoints.
+// The part of a shard that keeps snapshot shards, for checkpoints.
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
@@ -11,9 +11,11 @@
 
 namespace disttf::roles {
 
-// The memory of the cut before, unless somebody still reads that: its pages are there.
+// Reuses the memory of the previous snapshot shard, whose pages are mapped already, unless a reader
+// still holds it.
 void Shard::begin_cut(std::uint64_t sequence) {
   assert(!is_behind());
+  // One request, one snapshot: also if there is no memory for it.
   cut_wanted_.reset();
   if (!cut_ || cut_.use_count() > 1) {
     try {
@@ -21,7 +23,7 @@ void Shard::begin_cut(std::uint64_t sequence) {
       cut->values = math::AlignedVector::for_overwrite(state_size());
       cut_ = std::move(cut);
     } catch (const std::bad_alloc&) {
-      return;  // training goes on; whoever asks for this cut is told that there is none
+      return;  // training goes on; a request for this snapshot finds none
     }
   }
   cut_->sequence = sequence;

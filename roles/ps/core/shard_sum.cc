@@ -1,15 +1,15 @@
-// The part of a shard that has to do with gradients which come as the sum of a host's trainers.
+// The part of a shard that concerns gradients that arrive as the sum of a host's trainers.
 #include <utility>
 
 #include "roles/ps/core/shard.h"
 
 namespace disttf::roles {
 
-// What came of the subtree before has gone into no sum beyond it, as something was missing; so the
-// slot's own memory is free again.
+// The subtree's gradients that arrived before are in no sum beyond the subtree, since it was
+// incomplete. So the slot's own memory is free again.
 void Shard::commit_sum(const PushId& push) {
   if (is_repeat(push) || push.step < step_) {
-    ++counters_.repeats;  // those that were missing have come while it was on its way
+    ++counters_.repeats;  // the missing ones were complete before this sum was
     return;
   }
   Slot& slot = slots_[push.trainer];
@@ -22,6 +22,7 @@ void Shard::commit_sum(const PushId& push) {
   for (std::size_t rank = push.trainer; rank < push.trainer + push.summed; ++rank) {
     fill(rank);
   }
+  // Each gradient that the sum brings counts as a push; settle() has counted one.
   counters_.pushes += arrived_ - before - 1;
   sum_.add_subtree(push.trainer, push.summed, slot.gradient,
                    push.in_place ? std::span<float>() : slot.own.span());

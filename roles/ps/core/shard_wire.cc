@@ -1,4 +1,4 @@
-// Gradients and parameters of a shard in the form in which they cross the wire.
+// The wire format of a shard's gradients and parameters.
 #include <algorithm>
 
 #include "roles/ps/core/shard.h"
@@ -13,7 +13,7 @@ std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes)
   return std::span(packed).first(bytes);
 }
 
-// Strict: all are answered with the same, so it is rounded once.
+// Fully synchronous: all trainers get the same answer, so it is rounded once.
 std::span<const std::byte> Shard::as_sent(std::size_t trainer, const Answer& answer) {
   const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
   Rounded& rounded = strict_ ? rounded_[buffer] : trainers_[trainer].rounded;

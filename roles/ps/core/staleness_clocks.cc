@@ -8,7 +8,7 @@ void StalenessClocks::join(std::size_t trainer) {
     return;
   }
   joining.joined = true;
-  // Nobody who has been here can be left that far behind.
+  // A trainer that has been present all the time cannot be that far behind.
   if (slowest_ && *slowest_ > joining.clock + bound_.value_or(0) + 1) {
     joining.level = *slowest_;
   }
@@ -31,7 +31,7 @@ void StalenessClocks::set(std::size_t trainer, std::uint64_t clock) {
   }
 }
 
-// (The slowest itself may count: it is not ahead of itself.)
+// (The slowest trainer itself need not be excluded: it is not ahead of itself.)
 bool StalenessClocks::is_held(std::size_t trainer) const {
   return bound_ && slowest_ && trainers_[trainer].clock > *slowest_ + *bound_;
 }
@@ -46,11 +46,12 @@ void StalenessClocks::add(std::uint64_t counted) {
   }
 }
 
-// Of a trainer that is another one's, or another number, already.
+// The counted clock belongs to another trainer, or to none, by now.
 void StalenessClocks::remove(std::uint64_t counted) {
   if (counted != *slowest_ || --slowest_ones_ != 0) {
     return;
   }
+  // The slowest clock is gone: answers that waited for it may be due.
   ++releases_;
   slowest_.reset();
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {

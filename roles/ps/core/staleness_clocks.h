@@ -1,20 +1,23 @@
-// Async runs: who is ahead of whom, and who is held for it (--max_staleness, stale synchronous
-// parallel).
+// Async runs: how far each trainer is ahead, and whether its answer is held back (--max_staleness,
+// stale synchronous parallel).
 //
-// A trainer's clock, how many iterations it has finished, is the number of its newest push, and
-// nobody's but the trainer's to set: it numbers a push above all that any ps has told it to count
-// from, and sends it to all ps. What a ps tells is the newest number that it has had of it, and,
-// where the trainer was away for so long that the others are further ahead than the bound allows,
-// the clock of the slowest of them: nobody is to wait until it has made up for what it has missed.
+// A trainer's clock is the number of iterations that it has finished, which is the number of its
+// newest push. Only the trainer sets it: it numbers a push above every number that a ps has told it
+// to count from, and sends it to all ps. A ps reports the newest number that it has received. If a
+// trainer was away for so long that the others are further ahead than the bound allows, the ps
+// reports the clock of the slowest of them instead, so that the others need not wait until it has
+// caught up.
 //
-// The answer of a trainer is held that is more than the bound ahead of the slowest joined one. So
-// no circle of trainers waits, whatever each ps has seen of whom. That A waits for B at a ps means
-// that A's clock there is larger than B's. Who waits has sent its newest push to all ps, and until
-// it has come everywhere something is on its way, or a ps is about to lose the trainer, and then
-// holds nobody back for it. Once it has come it is the trainer's clock at every ps. Along a circle
-// each clock would be larger than the next, and the last larger than the first.
+// The answer of a trainer is held back while its clock is more than the bound ahead of the slowest
+// joined trainer. This cannot deadlock, whatever each ps has received. That A waits for B at a ps
+// means that A's clock there is larger than B's. A waiting trainer has sent its newest push to all
+// ps. Until that push has arrived everywhere, either a frame is on its way, or a ps is about to
+// lose the trainer and then no longer counts it. Once it has arrived, it is the trainer's clock at
+// every ps. Around a circle of waiting trainers each clock would be larger than the next, and the
+// last larger than the first.
 //
-// A push costs no look at all trainers, but for the one that lets the slowest of them go on.
+// A push does not scan the trainers, except for one that releases others by moving the slowest
+// clock.
 //
 // A value. Not thread-safe.
 #pragma once
@@ -29,31 +32,31 @@ namespace disttf::roles {
 
 class StalenessClocks {
  public:
-  // `bound`: nobody is held where there is none.
+  // `bound`: without one no answer is held back.
   StalenessClocks(std::size_t trainers, std::optional<std::uint64_t> bound)
       : bound_(bound), trainers_(trainers) {}
 
-  // A trainer that has not joined, or has left, holds back nobody.
+  // A trainer that has not joined, or has left, does not hold back others.
   void join(std::size_t trainer);
   void leave(std::size_t trainer);
-  // Its newest push has this number. (It may be below the one before: ps of which only some have
-  // had the last push of a trainer that was replaced are to count alike.)
+  // The trainer's newest push has this number. (It may be below the previous one: ps of which only
+  // some received the last push of a replaced trainer are to agree.)
   void set(std::size_t trainer, std::uint64_t clock);
 
   [[nodiscard]] std::uint64_t clock(std::size_t trainer) const { return trainers_[trainer].clock; }
-  // What the trainer's next push is to be numbered above.
+  // Returns the number above which the trainer's next push is to be numbered.
   [[nodiscard]] std::uint64_t counts_from(std::size_t trainer) const {
     return std::max(trainers_[trainer].clock, trainers_[trainer].level);
   }
-  // Whether its answer waits for others.
+  // Returns whether its answer waits for other trainers.
   [[nodiscard]] bool is_held(std::size_t trainer) const;
-  // Another number whenever somebody may be held no longer by what another one has done.
+  // Returns a number that changes whenever a trainer may have been released by another one.
   [[nodiscard]] std::uint64_t releases() const noexcept { return releases_; }
 
  private:
   struct Trainer {
     std::uint64_t clock = 0;
-    std::uint64_t level = 0;  // where the slowest was when it came, if far ahead
+    std::uint64_t level = 0;  // the slowest clock when it joined, if that was far ahead
     bool joined = false;
   };
 
@@ -62,7 +65,7 @@ class StalenessClocks {
 
   std::optional<std::uint64_t> bound_;
   std::vector<Trainer> trainers_;  // by rank
-  // The least that a joined one counts from, and how many count from there.
+  // The lowest clock of a joined trainer, and how many trainers have it.
   std::optional<std::uint64_t> slowest_;
   std::size_t slowest_ones_ = 0;
   std::uint64_t releases_ = 0;

@@ -1,9 +1,9 @@
-// When gradients come and how long updates take, of the steps of a range that are measured
-// (roles/monitor/core/step_sampling.h). Allocates nothing once it is made.
+// When gradients arrive and how long updates take, for the measured steps of a range
+// (roles/monitor/core/step_sampling.h). Allocates nothing after construction.
 //
-//   began() -> arrived() of each trainer -> making() -> made(), which is when the next one began
+//   began() -> arrived() of each trainer -> making() -> made(), when the next one begins
 //
-// Not thread-safe: the ps's one thread owns it.
+// Not thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ class StepTimes {
 
   explicit StepTimes(std::size_t trainers) : sample_(blank(trainers)), samples_(blank(trainers)) {}
 
-  // A gradient of the step that begins at the parameters `step` has come whole.
+  // A gradient of the step that begins at the parameters `step` is complete.
   void arrived(std::size_t rank, std::uint64_t step, Clock::time_point now) {
     if (is_measured_ && sample_.step == step) {
       sample_.arrived[rank] = seconds(now - began_);
     }
   }
-  // The update that ended `step` began at `now`, and is done: made() is to be told when it was,
-  // where is_awaited().
+  // The update that ended `step` began at `now`, and is done. If is_awaited(), made() is to be
+  // called with the time of its end.
   void making(std::uint64_t step, std::uint64_t next, Clock::time_point now) {
     making_since_ = now;
     next_ = next;
@@ -58,7 +58,7 @@ class StepTimes {
     }
   }
   [[nodiscard]] std::vector<RangeSample> take() { return samples_.take(); }
-  // As StepSamples has them.
+  // See StepSamples.
   void trace(const StepWindow& window) { samples_.trace(window); }
   [[nodiscard]] std::vector<RangeSample> take_traced(std::size_t most) {
     return samples_.take_traced(most);
@@ -73,7 +73,7 @@ class StepTimes {
     return std::chrono::duration<float>(duration).count();
   }
 
-  RangeSample sample_;  // of the step under way, where it is measured
+  RangeSample sample_;  // of the current step, if it is measured
   bool is_measured_ = false;
   bool is_awaited_ = false;
   Clock::time_point began_{};

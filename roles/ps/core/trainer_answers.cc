@@ -26,6 +26,8 @@ void TrainerAnswers::fence_waiting() {
     if (!record.waiting) {
       continue;
     }
+    // A configuration and a pull do not depend on the old state, so they keep waiting for the new
+    // one.
     const bool asks_for_what_is =
         record.waiting->is<net::GetConfig>() || record.waiting->is<net::Pull>();
     if (!state_.shard() || !asks_for_what_is) {
@@ -37,7 +39,7 @@ void TrainerAnswers::fence_waiting() {
 
 void TrainerAnswers::wait(std::size_t rank, ConnectionId id, const net::TrainerRequest& request,
                           Clock::time_point now) {
-  if (trainers_[rank].step == id) {  // else a newer connection has taken its place
+  if (trainers_[rank].step == id) {  // else a newer connection has replaced it
     trainers_[rank].waiting =
         WaitingRequest{.connection = id, .request = request, .log_index = backup_.head()};
     answer_after(rank, now);
@@ -46,6 +48,7 @@ void TrainerAnswers::wait(std::size_t rank, ConnectionId id, const net::TrainerR
 }
 
 void TrainerAnswers::answer_after(std::size_t rank, Clock::time_point now) {
+  // With a thousand trainers, checking all of them for each push would cost more than the push.
   if (state_.shard() && state_.shard()->releases() == looked_at_) {
     answer(rank, now);
   } else {
@@ -66,6 +69,7 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
     return;
   }
   const WaitingRequest request = *waiting;
+  // Before the answer is sent: the trainer's next request may arrive in between.
   waiting.reset();
   if (MicroBatchDealer* const dealer = state_.dealer()) {
     dealer->forget(rank);
@@ -79,7 +83,7 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
   }
 }
 
-// A configuration and a farewell tell of no step.
+// A configuration and the answer to GOODBYE reveal no step.
 bool TrainerAnswers::is_safe(const WaitingRequest& request) const {
   return request.is<net::GetConfig>() || request.is<net::Goodbye>() || is_of_another(request) ||
          backup_.is_safe(request.log_index);
@@ -95,6 +99,7 @@ bool TrainerAnswers::is_answerable(std::size_t rank, const WaitingRequest& waiti
   if (waiting.is<net::Goodbye>()) {
     return end_.may_leave(rank, trainers_, now);
   }
+  // A trainer must not wait for a step that will not be made.
   if (end_.no_more_steps()) {
     return true;
   }
@@ -129,7 +134,7 @@ void TrainerAnswers::deal_missing() {
   const auto computes = [](const TrainerRecord& record) {
     return activity_of(record) == MicroBatchDealer::Activity::kComputes;
   };
-  // (Somebody usually does, and is soon found.)
+  // (Usually some trainer computes, and this finds it quickly.)
   if (std::ranges::any_of(trainers_.records(), computes) || !dealer->is_stuck(activities())) {
     return;
   }
@@ -155,8 +160,8 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
   const auto* const pull = std::get_if<net::Pull>(&request.request);
   const auto* const await = std::get_if<net::AwaitStep>(&request.request);
   const auto* const push = std::get_if<net::PushPull>(&request.request);
-  // What is from before the newest step is no result, even of a run that is about to end: a trainer
-  // that joins it computes the newest step's gradient anew.
+  // The previous step's parameters are never the result, even of a run that is about to end: a
+  // trainer that joins it computes the newest step's gradient anew.
   const auto previous = pull != nullptr && pull->previous ? shard->previous() : std::nullopt;
   if (previous) {
     answer = *previous;
@@ -168,7 +173,7 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
                              .dropped = answer.dropped && push != nullptr};
   if (const MicroBatchDealer* const dealer = state_.dealer()) {
     parameters.share = dealer->share_of(rank);
-  } else {  // async: what the trainer's next push is to be numbered above
+  } else {  // async: the number above which the trainer's next push is to be numbered
     parameters.counts_from =
         std::max(push != nullptr ? push->push : std::uint64_t{0}, shard->counts_from(rank));
   }

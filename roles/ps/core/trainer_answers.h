@@ -1,8 +1,8 @@
-// When a trainer that waits is answered, and with what. Whoever asks waits here (in Membership's
-// record of it), and is answered once there is what it asked for, and it would survive the loss of
-// this host where the range has another one.
+// When a waiting trainer is answered, and with what. A request waits (in the trainer's record of
+// Membership) until it can be answered and the answer would survive the loss of this host, if the
+// range has another one.
 //
-// Not thread-safe: the ps's one thread owns it. `now` of a call: as in range_replica.h.
+// Not thread-safe: the ps's only thread owns it. `now` of a call: as in range_replica.h.
 #pragma once
 
 #include <cstddef>
@@ -22,44 +22,45 @@ namespace disttf::roles {
 
 class TrainerAnswers {
  public:
-  // All must outlive it.
+  // All must outlive this object.
   TrainerAnswers(RangeState& state, Membership& trainers, const RunEnd& end,
                  const BackupSender& backup, Outbox& out)
       : state_(state), trainers_(trainers), end_(end), backup_(backup), out_(out) {}
 
-  // The trainer asks, and is answered now if it can be. No effect where a newer connection has
-  // taken this one's place.
+  // Records the trainer's request, and answers it now if possible. No effect if a newer connection
+  // has replaced this one.
   void wait(std::size_t rank, ConnectionId id, const net::TrainerRequest& request,
             Clock::time_point now);
-  // The request is about a state that is no more: its sender is to pull again.
+  // The request is about a replaced state: its sender is to pull again.
   void fence(ConnectionId id, std::uint64_t request_id);
-  // The same of all who wait for a step of such a state, or for an answer that there will not be.
+  // The same for all requests that wait for a step of such a state, or for an answer that will not
+  // come.
   void fence_waiting();
 
-  // Something has happened for which any of those who wait may be answerable.
+  // Answers all waiting requests that can be answered now.
   void answer_waiting(Clock::time_point now);
-  // The same: this one; and if by what it did others were released, all.
+  // Answers this trainer's request; and all others if that trainer has released some of them.
   void answer_after(std::size_t rank, Clock::time_point now);
 
-  // Elastic, no effect otherwise. A step begins: it is shared among those who are here.
+  // Elastic, no effect otherwise. A step begins: schedules it over the trainers present.
   void share_step();
-  // What is missing of the step is dealt to those who wait, where nobody is at work.
+  // Assigns the missing micro-batches of the step to waiting trainers, if no trainer is at work.
   void deal_missing();
 
  private:
-  // Requests wait for a state.
+  // Returns whether requests wait for a state.
   [[nodiscard]] bool awaits_state() const noexcept {
     return !state_.is_restored() && !end_.is_over();
   }
   void answer(std::size_t rank, Clock::time_point now);
   [[nodiscard]] bool is_answerable(std::size_t rank, const WaitingRequest& waiting,
                                    Clock::time_point now) const;
-  // Whether the other host has what an answer to this request would tell.
+  // Returns whether the other host has what an answer to this request reveals.
   [[nodiscard]] bool is_safe(const WaitingRequest& request) const;
-  // A pull of a trainer that computes with another configuration than the run's: it is answered
-  // with that, not with parameters.
+  // Returns whether this is a pull of a trainer that computes with another configuration than the
+  // run's. It is answered with the run's configuration, not with parameters.
   [[nodiscard]] bool is_of_another(const WaitingRequest& request) const;
-  // What the dealer is told of the trainers; valid until the next call.
+  // Returns what each trainer does, for the scheduler; valid until the next call.
   [[nodiscard]] std::span<const MicroBatchDealer::Activity> activities();
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
@@ -69,7 +70,7 @@ class TrainerAnswers {
   const RunEnd& end_;
   const BackupSender& backup_;
   Outbox& out_;
-  std::uint64_t looked_at_ = 0;  // Shard::releases() when all who wait were last looked at
+  std::uint64_t looked_at_ = 0;  // Shard::releases() when all requests were last checked
   std::vector<MicroBatchDealer::Activity> activities_;  // memory for activities()
 };
 

@@ -3,7 +3,7 @@
 namespace disttf::roles {
 namespace {
 
-// After so many short turns a long one before them was chance.
+// After this many short turns the last long one counts as chance.
 constexpr int kManyTurns = 32;
 
 }  // namespace

@@ -1,10 +1,9 @@
-// Whether a ps that has nothing to do gives way to others once before it sleeps. Trainers that
-// share its processor, and are about to push, then find it awake: no frames, and no wake-ups.
+// Decides whether an idle ps yields the processor once before it sleeps. Trainers that share its
+// processor and are about to push then find it awake, which saves frames and wake-ups.
 //
-// So it does also where there are more tasks than processors. But whoever always has something to
-// compute, or much of it, has the processor for a millisecond or more each time, and who is woken
-// would have taken it back: after a turn of that length the next times are slept through
-// (net::TimesAsleep).
+// It helps even with more tasks than processors. But a process that always computes keeps the
+// processor for a millisecond or more each time, while a wake-up would have preempted it. So after
+// a turn of that length the ps skips yielding for some times (net::TimesAsleep).
 //
 // Not thread-safe.
 #pragma once
@@ -15,9 +14,9 @@ namespace disttf::roles {
 
 class GivingWay {
  public:
-  // Whether to give way now; then took() follows.
+  // Returns whether to yield now; call took() after that.
   [[nodiscard]] bool begins() noexcept { return !asleep_.begins(); }
-  // So long others had the processor.
+  // Other processes had the processor for this long.
   void took(net::Clock::duration turn) noexcept;
 
  private:

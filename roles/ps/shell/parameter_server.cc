@@ -24,7 +24,7 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// Between two looks into memory at most so many handlers of others run.
+// The most handlers that run between two polls of shared memory.
 constexpr std::size_t kHandlersPerLook = 16;
 
 }  // namespace
@@ -43,6 +43,7 @@ ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
 int ParameterServer::run() {
   const StopSignal stop([this](int number) {
     asio::post(context_, [this, number] {
+      // Posted to the ps's thread: StopSignal calls this on a thread of its own.
       core_.stop(static_cast<ExitCode>(exit_code_for(number)), signal_name(number), Clock::now());
       do_effects();
     });
@@ -65,12 +66,12 @@ int ParameterServer::run() {
   return kDone;
 }
 
-// When all gradients of a step but one have come, the last is about to. To be awake then spares the
-// step a wake-up; and the kernel, which puts whom a trainer wakes on that trainer's processor,
-// takes it away from no trainer that could load its next batch meanwhile. When a step has been made
-// and the other host of the range does not have it yet, all trainers wait, and have processors to
-// spare. (Where the host has more tasks than processors a look may take one from a trainer that
-// computes; it gives way, and net::Eagerness sees when that takes long.)
+// When all gradients of a step but one have arrived, the last one is about to. Busy-polling for it
+// saves the step a wake-up. It also keeps the kernel from waking this process on the pushing
+// trainer's processor, where that trainer could load its next batch. When a step has been made and
+// the other host of the range does not have it yet, all trainers wait, and processors are free.
+// (With more tasks than processors polling may take a processor from a trainer that computes; it
+// yields, and net::Eagerness notices when that takes long.)
 void ParameterServer::loop() {
   set_asleep(false);
   while (!context_.stopped()) {
@@ -84,8 +85,10 @@ void ParameterServer::loop() {
 }
 
 bool ParameterServer::proceed() {
+  // Memory first: a push there is what trainers wait for.
   look_into_memory();
   std::size_t handlers = 0;
+  // Bounded, so that a stream of small frames cannot starve requests in memory.
   while (handlers < kHandlersPerLook && context_.poll_one() > 0) {
     ++handlers;
   }
@@ -108,8 +111,8 @@ bool ParameterServer::look(net::Eagerness& eagerness) {
   return false;
 }
 
-// Trainers send frames to a ps that sleeps. What one has left in memory because it has not seen yet
-// that this ps does is found by one more look.
+// Trainers send a frame to a ps that sleeps. A trainer that has not seen that this ps is parked may
+// have left a request in memory: one more poll after setting the parked flag finds it.
 void ParameterServer::sleep() {
   if (giving_way_.begins()) {
     const Clock::time_point begin = Clock::now();
@@ -230,6 +233,7 @@ void ParameterServer::apply(const ClosePort& /*effect*/) {
 }
 
 void ParameterServer::apply(const AwaitDrained& effect) {
+  // Time for peers to read what they were sent, then for the last frames to leave.
   spawn([this, at_least = effect.at_least]() -> asio::awaitable<void> {
     asio::steady_timer timer(context_, at_least);
     co_await timer.async_wait(asio::use_awaitable);
@@ -275,6 +279,7 @@ void ParameterServer::apply(EndProcess& effect) {
 void ParameterServer::drain_at_end(const std::vector<ConnectionId>& ids) {
   for (const ConnectionId id : ids) {
     if (const auto found = connections_.find(id); found != connections_.end()) {
+      // Shared ownership: the connection must live until it is drained.
       last_.push_back(found->second);
     }
   }
@@ -288,6 +293,7 @@ void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
 void ParameterServer::on_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
+    // Out of memory has a sentence of its own, as what() of std::bad_alloc says nothing.
   } catch (const std::bad_alloc&) {
     core_.broke(kNoMemory);
   } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
-// A ps as a process, the shell of roles/ps/core/ps_core.h: the loop, the listener, signals, time,
-// and which connection has which name. What belongs to a range of the parameter vector is
-// roles/ps/shell/range_server.h. For the files that implement the two.
+// A ps as a process, the shell of roles/ps/core/ps_core.h: the event loop, the listener, signals,
+// timers, and the ids of connections. The shell of one range is roles/ps/shell/range_server.h.
+// Private to the files that implement the two.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -35,29 +35,29 @@ class ParameterServer {
 
   int run();
 
-  // For the ranges that are served here; on the io_context's thread.
+  // For the ranges served here; on the io_context's thread.
   [[nodiscard]] PsCore& core() noexcept { return core_; }
   [[nodiscard]] const Task& task() const noexcept { return task_; }
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
-  // Of the chief's checkpoints; empty: there is none.
+  // The chief's checkpoint directory; empty if there is none.
   [[nodiscard]] const std::filesystem::path& train_dir() const noexcept { return train_dir_; }
-  void spawn(std::function<asio::awaitable<void>()> coroutine);  // no exception gets lost
-  // Connections have names, by which cores know them. nullptr: it is no more.
+  void spawn(std::function<asio::awaitable<void>()> coroutine);  // exceptions reach on_exception()
+  // The ids by which cores name connections. find() returns nullptr if the connection has gone.
   [[nodiscard]] ConnectionId add(const ConnectionPtr& connection);
   [[nodiscard]] net::ServerConnection* find(ConnectionId id) const;
   void remove(ConnectionId id) { connections_.erase(id); }
-  // To be called when a frame's header or body has been handed to the core: where that has made a
-  // step whose time is measured, it is now.
+  // To be called when a frame's header or body has been handed to the core: if that completed a
+  // step whose time is measured, the step ends now.
   void tell_clock() {
     if (core_.awaits_clock()) {
       core_.clock(Clock::now());
     }
   }
-  // Does what the core wants done; after each call of it.
+  // Carries out the core's effects; to be called after each call of the core.
   void do_effects();
   void apply(const CloseConnection& effect);
   void apply(RefuseConnection& effect);
-  // Logs what trainers and other ps have caused, unless there is too much of it.
+  // Logs notes about trainers and other ps, rate-limited.
   void apply(const Note& effect) {
     if (std::optional<std::string> text = notes_.admit(effect.text, Clock::now())) {
       log_note({.level = effect.level, .text = *std::move(text)});
@@ -66,24 +66,24 @@ class ParameterServer {
   void drain_at_end(const std::vector<ConnectionId>& ids);
 
  private:
-  // Ends with the connection.
+  // Serves a connection; returns when it has closed.
   asio::awaitable<void> serve(ConnectionPtr connection);
-  // The core's of this number. REQUIRES: it has one.
+  // Returns the server of the core's range `replica`. REQUIRES: the core has one.
   [[nodiscard]] RangeServer& range(std::size_t replica);
 
   // Runs the io_context until it is stopped.
   void loop();
-  // Deals with what has come. False: nothing has.
+  // Handles what has arrived. Returns false if nothing has.
   bool proceed();
-  // The same again and again for a moment.
+  // Repeats that for a short time.
   bool look(net::Eagerness& eagerness);
-  // A piece of what can wait: not long, so that what comes is dealt with first. False: there is
-  // nothing.
+  // Copies a piece of a snapshot shard: small, so that arriving frames are handled first. Returns
+  // false if there is nothing to copy.
   bool copy_cuts();
-  // Until something comes.
+  // Waits until something arrives.
   void sleep();
-  // What trainers, and other hosts of the ranges, have left in memory; as net::ParameterMemory's,
-  // of all ranges.
+  // Polls what trainers and other hosts have left in memory, for all ranges; see
+  // net::ParameterMemory.
   bool look_into_memory();
   void set_asleep(bool asleep);
 
@@ -105,15 +105,15 @@ class ParameterServer {
   PsCore core_;
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
-  std::vector<std::unique_ptr<RangeServer>> ranges_;  // as the core has them
+  std::vector<std::unique_ptr<RangeServer>> ranges_;  // by the core's range number
   net::Eagerness for_gradients_;
   net::Eagerness for_acks_;
   GivingWay giving_way_;                               // before it sleeps
-  std::map<ConnectionId, ConnectionPtr> connections_;  // that are served
+  std::map<ConnectionId, ConnectionPtr> connections_;  // the connections being served
   ConnectionId last_id_ = 0;
   NoteLimit notes_;
   std::vector<ConnectionPtr> last_;  // to be drained before the process ends
-  EndProcess end_;                   // what run() returns, or throws
+  EndProcess end_;                   // the result of run()
 };
 
 }  // namespace disttf::roles

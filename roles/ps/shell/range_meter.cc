@@ -10,7 +10,7 @@ using net::FrameKind;
 
 namespace {
 
-// Tensors by their form, whatever else is in a body as control.
+// A tensor's form; kControl for any other body.
 Codec codec_of_body(const FrameHeader& header, bool in_place) {
   switch (header.kind) {
     case FrameKind::kPushPull:
@@ -56,15 +56,17 @@ void RangeMeter::after() noexcept {
   const State now = state();
   const Shard* const shard = core_.state().shard().get();
   if (shard == nullptr || now.restores != before_.restores || now.pushes < before_.pushes) {
-    first_at_.reset();  // another state: what had come for its step is forgotten
+    first_at_.reset();  // another state: earlier gradients of its step are dropped
     return;
   }
   if (now.step != before_.step) {
+    // The call that completes a step includes its update.
     meters_->apply.observe(Clock::now() - began_);
     const bool is_async = !shard->config().sync_replicas;
     if (is_async) {
       meters_->staleness.observe(now.staleness - before_.staleness);
     } else if (!core_.is_backup()) {
+      // A backup receives whole updates, so it does not wait for gradients.
       meters_->wait_for_last.observe(began_ - first_at_.value_or(began_));
     }
     first_at_.reset();
@@ -99,7 +101,7 @@ void RangeMeter::copy_counters() noexcept {
   const ShardCounters& counters = shard->counters();
   if (counters.pushes < newest_.pushes || counters.repeats < newest_.repeats ||
       counters.bad < newest_.bad) {
-    counted_.applied += newest_.applied;  // of a run before this one
+    counted_.applied += newest_.applied;  // of an earlier run
     counted_.dropped += newest_.dropped;
     counted_.repeats += newest_.repeats;
     counted_.bad += newest_.bad;

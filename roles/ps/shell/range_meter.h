@@ -1,10 +1,10 @@
-// What a ps measures of a range that it serves, where anybody reads it (Task::meters); otherwise
-// each of these is a comparison with null, but for how many bytes it sends and receives.
+// Metrics of a range that a ps serves, if they are exported (Task::meters). Otherwise each of these
+// calls is a comparison with null, except for the counts of bytes.
 //
-// The shard counts for itself: what it has counted is copied now and then (publish()). What takes
-// time is measured around the calls of the core, which has no clock.
+// The shard counts for itself; publish() copies its counters now and then. Durations are measured
+// around the calls of the core, which has no clock.
 //
-// Not thread-safe: the ps's one thread owns it.
+// Not thread-safe: the ps's only thread owns it.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ class RangeMeter {
   // `core` must outlive it.
   RangeMeter(const Task& task, const RangeReplica& core);
 
-  // Around a call of the core that may take a gradient and make a step. `meter` must not move.
+  // To be placed around a call of the core that may take a gradient and make a step. `meter` must
+  // not move.
   class Call {
    public:
     explicit Call(RangeMeter& meter) noexcept : meter_(meter) {
@@ -46,16 +47,17 @@ class RangeMeter {
     RangeMeter& meter_;
   };
 
-  // A frame's header has come, and so many bytes of its body; `in_place`: they are not sent.
+  // A frame's header has arrived, and this many bytes of its body. `in_place`: the body lies in
+  // memory.
   void received(const net::FrameHeader& header, std::uint64_t bytes, bool in_place) noexcept;
-  // A reply: its header, and so many bytes.
+  // A reply was sent: its header, and this many bytes.
   void sent(const net::FrameHeader& header, std::size_t bytes, bool in_place) noexcept;
 
-  // In frames: not what others read where it lies.
+  // Bytes in frames, without what peers read in shared memory.
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
   [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
 
-  // Copies what the shard knows; every now and then, and at the end.
+  // Copies the shard's counters; to be called now and then, and at the end.
   void publish() noexcept {
     if (meters_) {
       copy_counters();
@@ -63,7 +65,7 @@ class RangeMeter {
   }
 
  private:
-  // What a call may change of the shard.
+  // What a call may change in the shard.
   struct State {
     std::uint64_t restores = 0;
     std::uint64_t step = 0;
@@ -81,15 +83,15 @@ class RangeMeter {
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;
   ByteMeters* bytes_ = nullptr;
-  std::optional<PsRangeMeters> meters_;  // nullopt: nobody measures
-  // Of the call under way.
+  std::optional<PsRangeMeters> meters_;  // nullopt: metrics are off
+  // Of the current call.
   State before_;
   Clock::time_point began_{};
-  // When the first gradient of the step that is being made came, if one has.
+  // When the first gradient of the current step arrived, if one has.
   std::optional<Clock::time_point> first_at_;
   std::uint64_t views_ = 0;     // the newest view's number
-  ShardCounters counted_ = {};  // by shards before this one
-  ShardCounters newest_ = {};   // by this one, at the last publish()
+  ShardCounters counted_ = {};  // of earlier shards
+  ShardCounters newest_ = {};   // of this one, at the last publish()
 };
 
 }  // namespace disttf::roles

@@ -22,7 +22,7 @@
 
 namespace disttf::roles {
 
-// Each part of an arena can be read in place by itself.
+// So each part of an arena can be mapped by itself.
 static_assert(Shard::kArenaAlignment * sizeof(float) == net::kPageBytes);
 
 using net::FrameHeader;
@@ -31,7 +31,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The system gives 1 GB of memory in about half a second: a smaller shard takes a few milliseconds.
+// The system provides 1 GB of memory in about half a second; a shard below this size takes a few
+// milliseconds.
 constexpr std::uint64_t kMadeOnAnotherThread = std::uint64_t{16} << 20U;
 
 constexpr const char* kWhatARunTakes =
@@ -66,13 +67,14 @@ asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr
     connection->answer_offers([this] { return terms_of_primary(); });
   }
   co_await serve_frames(id, std::move(connection));
+  // The primary's last updates may lie in memory: they count, although its connection has closed.
   if (purpose == net::ChannelPurpose::kReplica) {
     take_rest(id);
   }
 }
 
-// Where nonsense lies in memory, an update may have been lost: the core hears of a frame that is
-// none, and has no copy then. (It is measured with the call that it may be part of.)
+// If invalid data lies in memory, an update may have been lost: the core receives it as an invalid
+// frame, and drops its copy. (It is measured as part of the calling frame.)
 void RangeServer::take_rest(ConnectionId primary) {
   using Rest = net::ServerConnection::Rest;
   net::ServerConnection* const connection = process_.find(primary);
@@ -94,8 +96,8 @@ void RangeServer::take_rest(ConnectionId primary) {
 
 asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr connection) {
   const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
-  // On a step channel no limit on silence: a step may take long. The control channel's heartbeats
-  // tell. Nor on an evaluator's, which nobody misses.
+  // A step channel has no heartbeat timeout, as a step may take long; the control channel's
+  // heartbeats take its place. Nor has an evaluator's channel: no task waits for an evaluator.
   const bool may_be_silent = is_step || connection->hello().from.job == net::Job::kEvaluator;
   const milliseconds silence =
       may_be_silent ? milliseconds{0} : milliseconds(task_.timeouts.silence);
@@ -110,6 +112,7 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
       break;
     }
     const net::BodyInPlace& in_place = connection->body_in_place();
+    // Measured around the call, since the core has no clock.
     meter_.received(header, header.body_size, !in_place.bytes.empty());
     const BodyPlan plan = header_came(id, header, in_place);
     process_.tell_clock();
@@ -146,6 +149,8 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
         co_return false;
       }
     }
+    // Only here may the coroutine wait: the core itself cannot be interrupted between header and
+    // body.
     if (publishes) {
       co_await prepare_shard(id);
     }
@@ -163,18 +168,20 @@ asio::awaitable<void> RangeServer::keep_backup() {
   while (core_.reaches_out()) {
     if (core_.may_fill()) {
       net::ConnectionLimits limits;
-      // BackupSender::is_safe() bounds it.
+      // BackupSender::is_safe() bounds the queue.
       limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;
       const net::Dialed dialed =
           co_await dial_host(process_.context(), task_, core_.state().index(),
                              core_.other_replica(), net::ChannelPurpose::kReplica, lookup, limits);
+      // The role may have changed while connecting.
       if (dialed.connection && core_.may_fill()) {
         const ConnectionId id = process_.add(dialed.connection);
         process_.core().reached(core_.replica(), id, Clock::now());
         process_.do_effects();
         offer_memory(dialed.connection);
         co_await serve_frames(id, dialed.connection);
-        if (core_.backup().is_complete()) {  // else it is refused, say, as soon as it is reached
+        // Else a host that refuses every connection would be retried without a pause.
+        if (core_.backup().is_complete()) {
           backoff.reset();
         }
         process_.core().closed(id, Clock::now());
@@ -194,6 +201,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
 // ---------------------------------------------------------------------------------------- memory
 
 Arena RangeServer::make_arena(const RunConfig& config, math::Range range) {
+  // The old shard's memory is released first: the machine may not have room for both.
   release_memory();
   require_memory(Shard::bytes_taken(config, range), describe(task_.cluster, task_.self),
                  kWhatARunTakes);
@@ -212,14 +220,16 @@ RangeServer::MadeShard RangeServer::make_shard(const RunConfig& config, math::Ra
 
 asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
   auto next = core_.run_to_begin(id);
-  while (next && maker_.joinable()) {  // another chief's
+  while (next && maker_.joinable()) {  // another chief's shard is being made
     co_await shard_is_made_.async_wait(net::kAsTuple);
+    // Other frames were handled meanwhile, so the run to begin may have changed.
     next = core_.run_to_begin(id);
   }
   if (!next) {
     co_return;
   }
   const math::Range range = core_.state().range_of(next->config);
+  // body() makes a small shard by itself.
   if (Shard::bytes_taken(next->config, range) < kMadeOnAnotherThread) {
     co_return;
   }
@@ -232,7 +242,7 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
       try {
         *made = make_shard(config, range);
       } catch (const std::exception&) {
-        // The core tries once more, and says what is missing.
+        // The core tries again, and reports what is missing.
       }
       asio::post(process_.context(), [this] {
         maker_.join();
@@ -240,9 +250,10 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
       });
     });
   } catch (const std::exception&) {
-    co_return;  // no thread, or no memory: as above
+    co_return;  // no thread or no memory: as above
   }
   co_await shard_is_made_.async_wait(net::kAsTuple);
+  // Unless the run was withdrawn or replaced while the shard was being made.
   if (made->shard && core_.run_to_begin(id)) {
     memory_ = std::move(made->memory);
     core_.state().prepared(std::move(next->json), std::move(made->shard));
@@ -250,13 +261,13 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
 }
 
 void RangeServer::release_memory() {
-  if (memory_) {  // whoever keeps it is not to leave anything there any more
+  if (memory_) {  // peers that still map it must not leave anything there
     memory_->take_no_more();
     memory_->set_asleep(true);
     memory_->look();
   }
-  memory_.reset();  // it is needed for the new one
-  backup_.reset();  // it was told of the shard before
+  memory_.reset();  // its memory is needed for the new one
+  backup_.reset();  // it was offered updates of the old shard
 }
 
 Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
@@ -266,6 +277,7 @@ Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
   if (memory) {
     arena.floats = {reinterpret_cast<float*>(memory->parameters().data()), floats};
     arena.owner = memory;
+    // Non-temporal stores help only if another process reads the memory.
     arena.streams = math::streaming_helps() && tasks_here(task_).trainers > 0;
   }
   return arena;
@@ -283,6 +295,7 @@ std::span<float> RangeServer::place_of_update() {
     return std::span(reinterpret_cast<float*>(place.data()), place.size() / sizeof(float));
   };
   ++updates_since_state_;
+  // Every n-th update carries the state before it, so that the backup can drop the deferred ones.
   if (updates_since_state_ >= updates_per_state(shape)) {
     if (const std::span<float> place = place_of(shape.with_state); !place.empty()) {
       updates_since_state_ = 0;
@@ -309,7 +322,7 @@ void RangeServer::set_asleep(bool asleep) noexcept {
   }
 }
 
-// Both, as each wakes a reader of its own.
+// Both are polled in any case, as each wakes a reader of its own.
 bool RangeServer::look() {
   const bool has_request = memory_ && memory_->look();
   const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
@@ -339,7 +352,7 @@ net::InPlaceTerms RangeServer::terms_of_primary() const {
           .most = most_of_primary(shape)};
 }
 
-// To the backup, which has been told by now what run it is.
+// To the backup, which has received the run's configuration by now.
 void RangeServer::offer_memory(const ConnectionPtr& backup) {
   if (!core_.state().shard()) {
     return;
@@ -348,7 +361,7 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
   if (auto slots = make_update_slots(task_, updates_)) {
     backup->offer(std::move(slots));
     backup_ = backup;
-    updates_since_state_ = updates_per_state(updates_);  // the first is to have one
+    updates_since_state_ = updates_per_state(updates_);  // the first update is to carry a state
     has_told_way_ = false;
   }
 }
@@ -358,13 +371,13 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
 void RangeServer::apply(SendFrame& effect) {
   net::ServerConnection* const to = process_.find(effect.to);
   if (to == nullptr) {
-    return;  // it is gone: whoever reads it knows
+    return;  // it has closed; its reader notices that
   }
   if (effect.owner) {
     const std::size_t bytes = effect.borrowed.size();
     const bool is_sent = to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
     meter_.sent(effect.header, bytes, !is_sent);
-  } else if (effect.header.kind == FrameKind::kUpdate) {  // which the backup acknowledges
+  } else if (effect.header.kind == FrameKind::kUpdate) {  // the backup acknowledges it
     const std::size_t bytes = effect.body.size() + effect.borrowed.size();
     const auto told = to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
     const bool is_sent = told == net::ServerConnection::Told::kSent;

@@ -1,12 +1,11 @@
-// A range of the parameter vector as it is served by a ps: the shell of
-// roles/ps/core/range_replica.h. It reads frames and hands them to the core, does what the core
-// says, and knows two things that the core does not: what memory the parameters lie in, and how a
-// cut is written to a file.
+// A range of the parameter vector as a ps serves it: the shell of roles/ps/core/range_replica.h. It
+// reads frames, hands them to the core, and carries out the core's effects. It also handles two
+// things that the core does not: the memory in which the parameters lie, and writing a snapshot
+// shard to a file.
 //   range_server.cc           connections, and the core's effects
-//   range_server_cuts.cc      what the chief may ask for beside the steps: cuts
+//   range_server_cuts.cc      the chief's requests for snapshot shards
 //
-// Everything runs on the ps's one thread. The process that it belongs to is
-// roles/ps/shell/ps_process.h.
+// Everything runs on the ps's only thread. For the process see roles/ps/shell/ps_process.h.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -34,29 +33,31 @@ using ConnectionPtr = std::shared_ptr<net::ServerConnection>;
 
 class RangeServer {
  public:
-  // Both must outlive it; `core` is one of the process's.
+  // Both must outlive it; `core` is one of the process's ranges.
   RangeServer(ParameterServer& process, RangeReplica& core);
   ~RangeServer();
   RangeServer(const RangeServer&) = delete;
   RangeServer& operator=(const RangeServer&) = delete;
 
-  // Frames of any channel but a state channel, which asks for cuts; either ends with it.
+  // Serves the frames of any channel but a state channel; serves a state channel, which requests
+  // snapshot shards. Both return when the channel has closed.
   asio::awaitable<void> serve_accepted(ConnectionId id, ConnectionPtr connection);
   asio::awaitable<void> serve_cuts(ConnectionPtr connection);
 
-  // Memory for the core's shard. Throws Failure where the machine has less than the run takes.
+  // Allocates memory for the core's shard. Throws Failure if the machine has less than the run
+  // takes.
   [[nodiscard]] Arena make_arena(const RunConfig& config, math::Range range);
 
-  // Whether what trainers and the range's other host leave in memory is looked at; and a look, as
-  // net::ParameterMemory's.
+  // Sets and clears the parked flag that trainers and the range's other host see; polls what they
+  // have left in memory. See net::ParameterMemory.
   void set_asleep(bool asleep) noexcept;
   bool look();
-  // Copies a piece of a cut that is not whole yet. False: there is none.
+  // Copies a piece of an incomplete snapshot shard. Returns false if there is none.
   bool copy_cut();
 
   [[nodiscard]] RangeMeter& meter() noexcept { return meter_; }
 
-  // What the core wants done.
+  // The core's effects.
   void apply(SendFrame& effect);
   void apply(const CloseConnection& effect);
   void apply(const FinishConnection& effect);
@@ -66,37 +67,39 @@ class RangeServer {
   void apply(const DrainConnections& effect);
 
  private:
-  // What comes over it, until it is closed.
+  // Serves the frames of a connection until it closes.
   asio::awaitable<void> serve_frames(ConnectionId id, ConnectionPtr connection);
-  // The core is told all that the primary has left in memory and that has not been read. It gives
-  // nothing from then on.
+  // Hands the core all updates that the primary has left in memory unread. The primary can hand off
+  // nothing after that.
   void take_rest(ConnectionId primary);
-  // The core is told.
+  // Call the core.
   BodyPlan header_came(ConnectionId id, const net::FrameHeader& header,
                        const net::BodyInPlace& in_place);
   BodyPlan body_came(ConnectionId id);
-  // The body of a frame, as the core plans it. False: the connection was refused, or broke.
-  // `publishes`: it is a configuration.
+  // Reads the body of a frame as the core plans it. Returns false if the connection was refused or
+  // broke. `publishes`: the body is a configuration.
   asio::awaitable<bool> read_body(ConnectionId id, const ConnectionPtr& connection, BodyPlan plan,
                                   bool publishes);
-  // nullptr: it has been lost, or was never made; or `asker` is closed.
+  // Completes a snapshot shard. Returns nullptr if it was lost or never taken, or if `asker` has
+  // closed.
   asio::awaitable<std::shared_ptr<const Cut>> whole_cut(const net::ServerConnection& asker,
                                                         std::uint64_t name,
                                                         net::Generation generation);
-  // Copied there, if `asker` stays open; steps are made between two pieces, too. REQUIRES: there is
-  // room for it.
+  // Copies `cut` to `memory` for as long as `asker` is open, and returns where it lies. Steps are
+  // made between two pieces. REQUIRES: there is room for it.
   asio::awaitable<std::span<const std::byte>> left_in(const net::ParameterMemory& memory,
                                                       const net::ServerConnection& asker,
                                                       const Cut& cut);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
-  // Waits, with heartbeats to the chief, until no file is being written. False: the chief is gone.
+  // Waits, with heartbeats to the chief, until no file is being written. Returns false if the chief
+  // is lost.
   asio::awaitable<bool> writer_is_free(const ConnectionPtr& connection, std::uint64_t request_id);
-  // Reaches the other host, and fills it, for as long as this one is the primary.
+  // Connects to the other host and fills it, for as long as this one is the primary.
   asio::awaitable<void> keep_backup();
 
-  // Where the frame that has been read begins a run with a large shard: makes that on another
-  // thread, so that this one goes on answering. Returns when it is there, or cannot be.
+  // If the frame that has been read begins a run with a large shard, makes the shard on another
+  // thread, so that this one goes on answering. Returns when it is ready, or could not be made.
   asio::awaitable<void> prepare_shard(ConnectionId id);
   struct MadeShard {
     std::shared_ptr<net::ParameterMemory> memory;
@@ -120,19 +123,20 @@ class RangeServer {
               const std::string& sentence);
 
   ParameterServer& process_;
-  const Task& task_;  // the process's
+  const Task& task_;  // of the process
   RangeReplica& core_;
   RangeMeter meter_;
-  // Its own: with replicas a ps may serve two ranges, which are asked for one checkpoint at once.
+  // One per range: with replicas a ps may serve two ranges, which write one checkpoint at the same
+  // time.
   ShardWriter writer_;  // posts to the process's context
-  // Of the core's newest shard; null: it has taken some of its own.
+  // The memory of the core's newest shard; null if the shard has allocated its own.
   std::shared_ptr<net::ParameterMemory> memory_;
-  std::weak_ptr<net::ServerConnection> backup_;  // that was offered memory last
-  UpdateShape updates_;                          // what it is told
+  std::weak_ptr<net::ServerConnection> backup_;  // the one that was offered memory last
+  UpdateShape updates_;                          // the shape of its updates
   std::size_t updates_since_state_ = 0;          // see updates_per_state()
-  bool has_told_way_ = false;                    // of the updates to the backup that is filled
+  bool has_told_way_ = false;                    // logged how updates reach the current backup
   asio::steady_timer shard_is_made_;             // never expires: cancelled when one has been made
-  std::thread maker_;                            // of a shard; joinable: one is being made
+  std::thread maker_;                            // makes a shard; joinable while it does
 };
 
 }  // namespace disttf::roles

@@ -22,17 +22,17 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// 16 KiB, some 2 us. Handlers run between two looks for what trainers have left in memory, up to 16
-// (parameter_server.cc): a push waits for no more than so many pieces.
+// 16 KiB, about 2 us. Up to 16 handlers run between two polls of trainers' memory
+// (parameter_server.cc), so a push waits for at most that many pieces.
 constexpr std::size_t kCutPieceFloats = std::size_t{1} << 12U;
-// Where each turn of the others may be an update, a cut must not take too many of them.
+// Every pause between two pieces may be a step, so a snapshot shard must not take too many.
 constexpr std::size_t kMostTurns = 256;
 
-// Between two cuts that the chief asks for: its channel is kept for the next one. A chief that is
-// replaced is known otherwise.
+// The time between two snapshots of the chief, for which its channel is kept. That the chief was
+// replaced is noticed elsewhere.
 constexpr std::chrono::minutes kLongestPause{5};
 
-// Of a whole cut, to a chief that keeps taking some of it.
+// The time for a whole snapshot shard, to a chief that keeps reading it.
 constexpr std::chrono::hours kLongestTransfer{1};
 
 // Between two looks whether a file has been written that a chief has ordered which is gone.
@@ -46,26 +46,28 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 // What the connection's coroutine waits for while the other thread writes.
 struct Writing {
   explicit Writing(asio::io_context& context) : done(context) {}
-  asio::steady_timer done;  // cancelled when there is a result, if there is the memory to say so
-  std::shared_ptr<const Cut> cut;  // so that the ps's thread is the last one to have it
+  // Cancelled when there is a result, unless memory is too short to post that.
+  asio::steady_timer done;
+  std::shared_ptr<const Cut> cut;  // held so that the ps's thread releases it last
   ShardWriter::Result result;
-  std::atomic<bool> has_result = false;  // `result` is no longer the writing thread's
+  std::atomic<bool> has_result = false;  // once true, the writing thread no longer uses `result`
 };
 
 }  // namespace
 
 bool RangeServer::copy_cut() { return core_.state().copy_cut(kCutPieceFloats); }
 
-// The chief's second thread collects a cut here, or has it written, while the first one trains.
+// The chief's second thread fetches a snapshot shard here, or has it written, while its first one
+// trains.
 asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
-  // Of this connection alone: a chief that is frozen may read a cut there much later, and nothing
-  // else is ever written there unless it asks.
+  // Used by this connection alone: a chief that is suspended may read a snapshot there much later,
+  // and nothing is written there unless the chief requests it.
   std::shared_ptr<net::ParameterMemory> memory;
   connection->answer_offers([this, &memory] {
     memory = make_cut_memory(task_, state_bytes());
     return net::InPlaceTerms{.memory = memory, .most = most_of_cut_reader()};
   });
-  milliseconds pause = task_.timeouts.silence;  // until it has asked for something
+  milliseconds pause = task_.timeouts.silence;  // until the first request
   while (connection->is_open()) {
     FrameHeader header;
     if (co_await connection->read_header(header, pause)) {
@@ -83,14 +85,17 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     }
     net::CutRequest request;
     if (request.from_header(header) || header.body_size != 0) {
-      refuse(connection, header, kError, "a state channel asks for cuts only");
+      refuse(connection, header, kError,
+             "a state channel carries requests for snapshot shards only");
       break;
     }
     const std::optional<CutName> name = core_.state().find_cut(request);
     std::shared_ptr<const Cut> cut;
+    // Steps may be made while this waits, so the snapshot is looked up again afterwards.
     if (name && request.with_tensors) {
       cut = co_await whole_cut(*connection, name->sequence, request.generation);
     }
+    // ACK in place of a snapshot: this ps does not have it.
     if (!name || (request.with_tensors && !cut)) {
       connection->send(net::Ack{header.request_id}.to_header());
       continue;
@@ -111,14 +116,14 @@ asio::awaitable<void> RangeServer::serve_cuts(ConnectionPtr connection) {
     } else {
       connection->send_borrowed(reply, std::as_bytes(cut->values.span()), cut);
     }
-    // A peer that takes nothing is closed by the connection itself.
+    // The connection itself closes a peer that reads nothing.
     if (!co_await connection->drained(kLongestTransfer)) {
       connection->close();
     }
   }
 }
 
-// Steps are made between two pieces of a cut; and may be so many that another is kept by then.
+// Steps are made between two pieces, possibly so many that another snapshot has replaced this one.
 asio::awaitable<std::shared_ptr<const Cut>> RangeServer::whole_cut(
     const net::ServerConnection& asker, std::uint64_t name, net::Generation generation) {
   while (asker.is_open() && copy_cut()) {
@@ -175,6 +180,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
   if (co_await connection->read_body(body, task_.timeouts.silence)) {
     co_return false;
   }
+  // The body names the shard, so that a chief with another list of ps cannot mix up the files.
   const bool is_ours = !net::decode(body, order) && order.shard == core_.state().index() &&
                        order.shards == task_.cluster.ps.size();
   if (!is_ours) {
@@ -194,6 +200,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
   }
+  // Shared with the writing thread: the connection may close before the file is written.
   auto writing = std::make_shared<Writing>(process_.context());
   writing->cut = cut;
   auto why_not = writer_.start(
@@ -204,7 +211,7 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
        .range = core_.state().shard()->range(),
        .optimizer = core_.state().shard()->state_names(),
        .layout = math::layout_of(core_.state().shard()->config().model)},
-      // Moved on, so that the timer never ends on the writing thread.
+      // Posted, so that the timer is never destroyed on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
         writing->result = std::move(result);
         writing->has_result = true;
@@ -215,8 +222,8 @@ asio::awaitable<bool> RangeServer::write_cut(const ConnectionPtr& connection,
     writing->result = std::move(*why_not);
     writing->has_result = true;
   }
-  // Beats meanwhile, and looks. A chief that has hung up is not waited for; the file is nobody's
-  // then.
+  // Heartbeats go out meanwhile, and the connection is checked. If the chief has hung up, the file
+  // belongs to no checkpoint.
   while (!writing->has_result && connection->is_open()) {
     writing->done.expires_after(kHeartbeatInterval);
     co_await writing->done.async_wait(net::kAsTuple);
