@@ -6,8 +6,8 @@
 namespace disttf::roles {
 namespace {
 
-// Hosts of the range answer, but none of them has it: the chief has chosen the one that does not
-// answer, or has not said yet which it is.
+// Hosts of the range answer, but none is its primary: the chief has chosen one that does not
+// answer, or has not chosen yet.
 class NoPrimary final : public std::error_category {
  public:
   [[nodiscard]] const char* name() const noexcept override { return "disttf trainer"; }
@@ -21,8 +21,8 @@ std::error_code no_primary() {
   return {1, category};
 }
 
-// One host of a range that has two: one that swallows packets must not keep the link from the
-// other.
+// The limit for one host of a range that has two: a host that drops packets must not delay the link
+// to the other one.
 constexpr std::chrono::seconds kHostAttempt{1};
 
 }  // namespace
@@ -48,6 +48,7 @@ void Dialer::dial(Clock::time_point now) {
 Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const DialAnswer& answer,
                               Clock::time_point now) {
   const auto* welcome = std::get_if<net::Welcome>(&answer);
+  // A late answer: the caller has moved on, so a link that opened after all is closed.
   if (range_ != range || attempt != attempt_) {
     if (welcome != nullptr) {
       context_.out.add(CloseLink{range});
@@ -58,10 +59,13 @@ Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const Di
     return welcomed(context_.ranges[range], *welcome, now);
   }
   if (const auto* refusal = std::get_if<net::Refusal>(&answer)) {
+    // Once any ps has welcomed this process, a higher incarnation elsewhere is a later process.
     const bool has_begun = context_.has_connected ||
                            context_.welcomed_by.contains(context_.ranges[range].host().index);
     replaced_by_ = refusal->replaced_by;
     const Result result = refused(context_.failure_of(range, *refusal));
+    // A process that no ps has welcomed yet may only have a clock that is behind: it takes a higher
+    // incarnation and tries again.
     return replaced_by_ != 0 && !has_begun ? Result::kReplaced : result;
   }
   return failed(std::get<std::error_code>(answer), now);
@@ -71,13 +75,14 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
                                 Clock::time_point now) {
   context_.welcomed_by.insert(session.host().index);
   const bool says_replicated = welcome.standing != net::Standing::kOnly;
+  // Until the configuration is known, the hosts' reports decide.
   if (!context_.is_replication_known) {
     context_.replicated = context_.replicated || says_replicated;
   }
   RangeSession::Fit fit = session.welcomed(welcome, context_.replicated);
   if (fit == RangeSession::Fit::kNoReplicas && !context_.is_replication_known) {
-    // This one trains. Those that have said otherwise hold nothing, and were told so by a chief
-    // that this one has refused.
+    // This host trains a run without replicas. The hosts that reported replicas hold no state; they
+    // have views of a chief that this one has refused.
     context_.replicated = false;
     context_.use_own_hosts();
     fit = session.welcomed(welcome, /*replicated=*/false);
@@ -88,7 +93,7 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
     return failed_for_good(no_primary());
   }
   if (context_.is_replication_known && !context_.replicated &&
-      welcome.standing == net::Standing::kBackup) {  // which reads nothing from a trainer
+      welcome.standing == net::Standing::kBackup) {  // which serves no trainer
     context_.close(session.index());
     return refused(Failure(kUsage, "--ps_replicas: 1 is not allowed here: " + session.name() +
                                        " has a part in a run that has replicas"));
@@ -105,8 +110,9 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
   return fit == RangeSession::Fit::kOtherState ? Result::kOtherState : Result::kOpen;
 }
 
-// A worker works on a run that has replicas, and the ps trains one that has none; or the other way
-// round: then a backup answers no trainer. It has to read the configuration again.
+// A worker computes with a configuration that has replicas, and the ps trains a run that has none;
+// or the other way round, where a backup serves no trainer. The worker has to read the
+// configuration again.
 bool Dialer::is_of_another_run(RangeSession::Fit fit, const net::Welcome& welcome) const {
   if (!context_.is_replication_known || context_.configuration == 0 ||
       context_.task.cluster.rank_of(context_.task.self) == 0) {
@@ -124,6 +130,7 @@ Dialer::Result Dialer::failed_for_good(std::error_code error) {
 
 Dialer::Result Dialer::failed(std::error_code error, Clock::time_point now) {
   if (context_.replicated) {
+    // The other host is tried at once, and first in the next attempt.
     context_.ranges[*range_].try_other_host();
     if (!asks_other_) {
       asks_other_ = true;

@@ -5,28 +5,29 @@
 namespace disttf::roles {
 namespace {
 
-// Times the loss of guessing. A run that ends on its first steps, at ten times the default
-// rate, was seen at 6; runs that had diverged at 4 (called kNothing) to 100 000. With 10 classes
-// this is 23: the right class is given a probability of 1e-10.
+// A multiple of the loss of guessing. A run that ended on its first steps, at ten times the default
+// rate, was seen at 6; diverged runs at 4 (classified kNothing) to 100 000. With 10 classes this is
+// a loss of 23: the right class has a probability of 1e-10.
 constexpr double kFarWorse = 10;
 
-// The same: an answer that is the same for every image, and knows how often each class comes, costs
-// 0.9993 of it on MNIST; a run that has begun to learn was soon below 0.93.
+// A multiple of the loss of guessing. A constant answer that matches the class frequencies reaches
+// 0.9993 on MNIST; a run that had begun to learn was soon below 0.93.
 constexpr double kHardlyBetter = 0.95;
 
-// A loss alone does not tell: a softmax model whose rate is a million times too large is as sure as
-// that of everything, and right for 9 images of 10. Runs that had diverged were right for at most 2
-// of 10. Of two classes a guess is right for half.
+// The accuracy above which a high loss is no divergence: a softmax model trained at a million times
+// the right rate is equally sure of everything, yet right for 9 images of 10. Diverged runs were
+// right for at most 2 of 10. With two classes a guess is right for half.
 double mostly(std::size_t classes) noexcept { return classes == 2 ? 0.6 : 0.5; }
 
-// The root mean square of weights. Runs on MNIST that learned ended at 0.05 to 0.6 (rates from 0.01
-// to 0.1); adam at rate 1 ended at 5, at 10 at 47, at 50 at 235; sgd at 20 at 55, at 1000 at 1e7.
+// A root mean square of weights. Runs on MNIST that learned ended at 0.05 to 0.6 (rates from 0.01
+// to 0.1); adam ended at 5 with rate 1, at 47 with 10, and at 235 with 50; sgd at 55 with rate 20,
+// and at 1e7 with 1000.
 constexpr double kHugeWeights = 10;
-// Where a run has hardly learned, weights of this size are no beginning: at rate 1 adam ended at a
-// loss of 2.1 to 2.3.
+// Above this, a run that has hardly learned is not just at its beginning: adam with rate 1 ended at
+// a loss of 2.1 to 2.3.
 constexpr double kLargeWeights = 1;
 
-// Times the loss of guessing. Runs that had diverged were seen at 0.92 and above.
+// A multiple of the loss of guessing. Diverged runs were seen at 0.92 and above.
 constexpr double kNotBetter = 0.8;
 
 }  // namespace
@@ -52,6 +53,7 @@ double root_mean_square(const math::ParameterLayout& layout, std::span<const flo
   double sum = 0;
   std::size_t count = 0;
   for (const math::Variable& variable : layout.variables()) {
+    // A running statistic is not a weight.
     if (variable.momentum) continue;
     for (const float value : parameters.subspan(variable.offset, variable.size)) {
       sum += static_cast<double>(value) * static_cast<double>(value);

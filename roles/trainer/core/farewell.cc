@@ -7,10 +7,10 @@ namespace {
 
 using net::FrameKind;
 
-// For a ps that was lost at the very end, and that nobody needs any more: to tell it so, should it
-// come back.
+// For a ps that was lost at the very end and is not needed any more: how long it is notified if it
+// comes back.
 constexpr std::chrono::seconds kFarewellTime{3};
-// One ps has let this worker go: the others were told at the same time.
+// One ps has released this worker: the others were notified at the same time.
 constexpr std::chrono::seconds kOthersFollow{1};
 
 }  // namespace
@@ -45,9 +45,9 @@ void Farewell::dialed(std::size_t range, Dialer::Result result, Clock::time_poin
   } else if (stage_ == Stage::kReaching) {
     stage_ = Stage::kEnded;
   } else if (is_open) {
-    stage_ = Stage::kTellingAgain;  // who is another process now has to hear both
+    stage_ = Stage::kTellingAgain;  // a new process at that address needs both frames
     tell_again(range, FrameKind::kShutdown, now);
-  } else if (result == Dialer::Result::kRefused) {  // it has failed, or knows a newer chief
+  } else if (result == Dialer::Result::kRefused) {  // it has failed, or has recorded a newer chief
     context_.out.warn(dialer_.failure().what());
     forget_untold();
     reach_untold(now);
@@ -61,7 +61,7 @@ void Farewell::time(Clock::time_point now) {
   if (stage_ == Stage::kReleased && now >= deadline_) {
     exchange_.close_unfinished();
   } else if (stage_ == Stage::kFetching && now >= deadline_) {
-    exchange_.leave_silent();  // a body that has begun to come may take longer
+    exchange_.leave_silent();  // a body that has begun to arrive may take longer
   } else if (stage_ == Stage::kPausing && now >= resume_at_) {
     at_ = 0;
     reach_untold(now);
@@ -81,10 +81,10 @@ Clock::time_point Farewell::deadline() const noexcept {
   }
 }
 
-// ------------------------------------------------------------------------------------ who may
-// leave
+// ---------------------------------------------------------------------------------- leaving
 
 void Farewell::say_goodbye(Clock::time_point now) {
+  // In an elastic run a lost ps may lack micro-batches, so the run has to be joined again.
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
   for (const RangeSession& session : context_.ranges) {
     exchange_.ask(session.index(), net::Goodbye{.generation = session.generation()}.to_header(),
@@ -99,13 +99,15 @@ void Farewell::begin_leaving(Clock::time_point now) {
 }
 
 void Farewell::leave_or_stay(Clock::time_point now) {
+  // A lost state means that steps are to be made again, unless a ps has reported the end of the
+  // run.
   if (exchange_.is_state_lost()) {
     exchange_.close_unfinished();
     context_.close_all();
     was_released_ = context_.over;
     stage_ = Stage::kEnded;
   } else if (context_.over || exchange_.is_any_answered()) {
-    // Whichever says so first: the result is durable then, whatever becomes of the others.
+    // Any single answer suffices: the result is durable then, whatever becomes of the other ps.
     context_.over = true;
     was_released_ = true;
     exchange_.leave_lost();
@@ -114,8 +116,7 @@ void Farewell::leave_or_stay(Clock::time_point now) {
   }
 }
 
-// ----------------------------------------------------------------------------- the final
-// parameters
+// --------------------------------------------------------------------- the final parameters
 
 void Farewell::begin_fetching(Clock::time_point now) {
   final_step_.reset();
@@ -148,10 +149,12 @@ void Farewell::fetched() {
   const auto is_left = [this](const RangeSession& session) {
     return !exchange_.awaits(session.index()) && !exchange_.is_answered(session.index());
   };
+  // One missing ps is enough: parts of the parameters are worth nothing.
   if (std::ranges::any_of(context_.ranges, is_left)) {
     exchange_.close_unfinished();
     stage_ = Stage::kEnded;
   } else if (!exchange_.awaits_any()) {
+    // Otherwise there is no result: parts of two states do not fit together.
     if (are_of_one_state()) {
       final_step_ = exchange_.reply(0).step;
     }
@@ -159,17 +162,17 @@ void Farewell::fetched() {
   }
 }
 
-// A ps that was replaced while it was silent may still answer.
+// A ps that was replaced while it was disconnected may still answer.
 bool Farewell::are_of_one_state() const {
   return std::ranges::all_of(context_.ranges, [this](const RangeSession& session) {
     return exchange_.reply(session.index()).generation == exchange_.reply(0).generation;
   });
 }
 
-// ------------------------------------------------------------------------------- the end of the
-// run
+// ----------------------------------------------------------------------- the end of the run
 
-// All know that the run is over before the first of them ends: whoever is left then can tell.
+// All ps are notified that the run is over before the first of them ends, so that the remaining
+// ones can tell a later chief.
 void Farewell::begin_telling(Clock::time_point now) {
   result_ = generation_of_result();
   for (RangeSession& session : context_.ranges) {
@@ -178,8 +181,8 @@ void Farewell::begin_telling(Clock::time_point now) {
   tell_all(FrameKind::kShutdown, now);
 }
 
-// That of this chief's parameters; of one that comes when another has concluded the run, what it
-// has told a ps.
+// The generation of this chief's parameters; of a chief that starts after another one has concluded
+// the run, the generation that a ps has recorded.
 net::Generation Farewell::generation_of_result() const {
   net::Generation told = 0;
   for (const RangeSession& session : context_.ranges) {
@@ -190,7 +193,7 @@ net::Generation Farewell::generation_of_result() const {
   return told != 0 ? told : context_.ranges.front().generation();
 }
 
-// SHUTDOWN, or the GOODBYE after it.
+// Returns SHUTDOWN, or the GOODBYE after it.
 net::FrameHeader Farewell::last_word(FrameKind kind, const RangeSession& session) const {
   if (kind != FrameKind::kShutdown) {
     return net::Goodbye{}.to_header();
@@ -199,7 +202,7 @@ net::FrameHeader Farewell::last_word(FrameKind kind, const RangeSession& session
   return net::Shutdown{.step = is_own ? session.step() : 0, .generation = result_}.to_header();
 }
 
-// To all, before the first answer is awaited; then again to those that were lost.
+// Sends to all ps before it waits for the first answer; ps that were lost are notified again later.
 void Farewell::tell_all(FrameKind kind, Clock::time_point now) {
   stage_ = Stage::kTelling;
   kind_ = kind;
@@ -217,7 +220,9 @@ void Farewell::told(Clock::time_point now) {
       untold_.push_back(range);
     }
   }
+  // The time for repeated notification starts when the ps that answer have answered.
   deadline_ = now + kFarewellTime;
+  // The first repetition follows soon.
   context_.backoff.reset();
   pause_or_end(now);
 }
@@ -277,6 +282,7 @@ void Farewell::tell_at_once() {
   for (const FrameKind kind : {FrameKind::kShutdown, FrameKind::kGoodbye}) {
     for (RangeSession& session : context_.ranges) {
       net::FrameHeader header = last_word(kind, session);
+      // Errors do not matter: there is no one left to wait for.
       if (session.is_open() && session.number(header)) {
         context_.out.add(SendRequest{.range = session.index(), .header = header});
       }

@@ -1,5 +1,5 @@
-// How a trainer leaves a run: the trainers' side of what is told in
-// roles/ps/core/range_replica_end.cc.
+// How a trainer leaves a run: the trainers' side of the shutdown protocol
+// (roles/ps/core/run_end.h).
 #pragma once
 
 #include <chrono>
@@ -18,25 +18,25 @@ class Farewell {
  public:
   Farewell(RunContext& context, Dialer& dialer, StepExchange& exchange);
 
-  // GOODBYE to every ps: the exchange is under way then.
+  // Sends GOODBYE to every ps; the exchange is then under way.
   void say_goodbye(Clock::time_point now);
-  // Worker: the same, until one answers, then a moment for the others.
+  // Worker: the same, until one ps answers, and then a short time for the others.
   void begin_leaving(Clock::time_point now);
-  // The parameters that the ps hold now.
+  // Fetches the parameters that the ps hold now.
   void begin_fetching(Clock::time_point now);
-  // Chief: SHUTDOWN, then GOODBYE.
+  // Chief: sends SHUTDOWN, then GOODBYE.
   void begin_telling(Clock::time_point now);
-  // After that: nobody is waited for any more.
+  // After that: sends both at once, and waits for no answer.
   void tell_at_once();
   void stop() noexcept { stage_ = Stage::kIdle; }
 
-  // Whether it is this that opens links.
+  // Returns whether the current dial is this object's.
   [[nodiscard]] bool dials() const noexcept {
     return stage_ == Stage::kReaching || stage_ == Stage::kReachingAgain;
   }
   void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
   void time(Clock::time_point now);
-  // After anything has happened, also to the exchange. True: it has ended.
+  // Continues after any event, including those of the exchange. Returns true when it has ended.
   [[nodiscard]] bool advance(Clock::time_point now);
 
   [[nodiscard]] Clock::time_point deadline() const noexcept;
@@ -47,11 +47,11 @@ class Farewell {
   enum class Stage : std::uint8_t {
     kIdle,
     kLeaving,
-    kReleased,  // by one; the others follow
-    kReaching,  // for the final parameters: links that are closed
+    kReleased,  // by one ps; the others follow
+    kReaching,  // opens closed links, for the final parameters
     kFetching,
     kTelling,
-    kPausing,  // before those that were lost are told again
+    kPausing,  // before the lost ps are notified again
     kReachingAgain,
     kTellingAgain,
     kEnded,
@@ -75,14 +75,15 @@ class Farewell {
   Dialer& dialer_;
   StepExchange& exchange_;
   Stage stage_ = Stage::kIdle;
-  Clock::time_point deadline_;  // of the stage, or of being told again
+  Clock::time_point deadline_;  // of the stage, or of repeated notification
   Clock::time_point resume_at_;
   std::size_t at_ = 0;
   bool was_released_ = false;
   std::optional<std::uint64_t> final_step_;
-  net::Generation result_ = 0;                        // of which all are told
-  net::FrameKind kind_ = net::FrameKind::kShutdown;   // what all are being told
-  net::FrameKind again_ = net::FrameKind::kShutdown;  // what the one is that is told again
+  net::Generation result_ = 0;                       // the generation that all ps are notified of
+  net::FrameKind kind_ = net::FrameKind::kShutdown;  // what is being sent to all
+  // What is being sent to the one that is notified again.
+  net::FrameKind again_ = net::FrameKind::kShutdown;
   std::vector<std::size_t> untold_;
 };
 

@@ -13,16 +13,18 @@ RangeSession::RangeSession(const Task& task, std::size_t index)
 RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool replicated) {
   if (replicated && welcome.standing != net::Standing::kPrimary) {
     if (welcome.state == net::ShardState::kFinished) {
-      state_ = welcome.state;  // it was told so, though it may hold nothing of the run
+      state_ = welcome.state;  // the host may know that the run is over without holding its result
     }
     const bool trains_without =
         welcome.standing == net::Standing::kOnly && welcome.state == net::ShardState::kReady;
     return trains_without ? Fit::kNoReplicas : Fit::kElsewhere;
   }
   is_open_ = true;
+  // A reservation belongs to the link on which its push began.
   reserved_id_ = 0;
   state_ = welcome.state;
   held_ = {.incarnation = welcome.incarnation, .generation = welcome.generation};
+  // An empty ps fits no pinned state, even if its numbers agree.
   const bool fits = !pinned_ || (held_ == *pinned_ && state_ != net::ShardState::kEmpty);
   return fits ? Fit::kOpen : Fit::kOtherState;
 }
@@ -30,6 +32,7 @@ RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool repli
 void RangeSession::received(const net::Parameters& parameters, std::uint64_t push) noexcept {
   state_ = net::ShardState::kReady;
   held_.generation = parameters.generation;
+  // The pinned state takes the generation of the parameters.
   if (pinned_) {
     pinned_->generation = held_.generation;
   }
@@ -43,6 +46,7 @@ void RangeSession::received(const net::Parameters& parameters, std::uint64_t pus
 
 std::uint64_t RangeSession::reserve_request_id() noexcept {
   if (reserved_id_ == 0) {
+    // Asked for again by each further part of the same push.
     reserved_id_ = next_request_id_++;
   }
   return reserved_id_;
@@ -50,6 +54,8 @@ std::uint64_t RangeSession::reserve_request_id() noexcept {
 
 bool RangeSession::number(net::FrameHeader& request) noexcept {
   const std::uint64_t reserved = std::exchange(reserved_id_, 0);
+  // The number was reserved for a push that has begun: another frame in between would break the
+  // stream.
   if (reserved != 0 && request.kind != net::FrameKind::kPushPull) {
     return false;
   }

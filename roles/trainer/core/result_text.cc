@@ -15,7 +15,7 @@ std::string name_of(std::size_t one, std::span<const std::string_view> names) {
   return one < names.size() ? std::string(names[one]) : std::to_string(one);
 }
 
-// The same, fit for one line.
+// The same, on one line.
 std::string shown_name(std::size_t one, std::span<const std::string_view> names) {
   return net::one_line(name_of(one, names));
 }
@@ -44,7 +44,7 @@ nlohmann::ordered_json confusion_of(const math::Evaluation& test) {
   return rows;
 }
 
-// Its keys, behind "validation_" or "test_".
+// Adds its keys, prefixed with "validation_" or "test_".
 void add_measures(nlohmann::ordered_json& line, const std::string& part,
                   const math::Evaluation& evaluation) {
   if (evaluation.classes == 0) {
@@ -95,6 +95,7 @@ std::vector<std::string> class_table(const math::Evaluation& test,
     lines.push_back(fmt::format("{:{}}  {:>7}  {:>9.4f}  {:>6.4f}", shown_name(one, names), width,
                                 test.of_class(one), test.precision(one), test.recall(one)));
   }
+  // The confusion matrix would have lines that no terminal shows.
   if (test.classes > kMostClassesOfATable) {
     return lines;
   }

@@ -3,7 +3,7 @@
 namespace disttf::roles {
 
 Failure RunContext::failure_of(std::size_t range, const net::Refusal& refusal) const {
-  // The code comes from a peer: only those that mean something here.
+  // A peer sends the code: accept only those that mean something here.
   const int code = refusal.exit_code == kUsage || refusal.exit_code == kLostPeers
                        ? refusal.exit_code
                        : static_cast<int>(kError);

@@ -1,4 +1,4 @@
-// What the parts of a RunSession have in common.
+// The state that the parts of a RunSession share.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,32 @@ namespace disttf::roles {
 
 struct RunContext {
   const Task& task;
-  std::uint64_t incarnation;  // the task's, or one that it has taken above another process's
+  std::uint64_t incarnation;  // the task's, or one taken above that of another process
   net::Backoff backoff;       // between attempts to reach a ps
   std::vector<RangeSession> ranges = {};
   TrainerOutbox out = {};
-  std::optional<Failure> failure = {};  // what ends this trainer
-  // Of the run.
-  // Has --ps_replicas 2: as far as is known from the ps, until the configuration says it. A ps that
-  // holds no state may have been told so by a chief that the others refuse.
+  std::optional<Failure> failure = {};  // why this trainer ends
+  // Of the run. It has --ps_replicas 2: as reported by the ps, until the configuration is known. A
+  // ps that holds no state may have this from a chief that the others refuse.
   bool replicated = false;
   bool is_replication_known = false;  // from the configuration
-  bool over = false;                  // a ps has said so; from then on it is
+  bool over = false;                  // a ps has reported this; it stays true
   bool strict = true;                 // every gradient counts
   bool elastic = false;
   // configuration_id() of what this trainer computes with; 0: not known yet.
   std::uint64_t configuration = 0;
-  // A ps trains another one, and has sent it.
+  // A ps trains another configuration, and has sent it.
   bool is_other_configuration = false;
-  // Chief, with --patience: the newest that it, or any ps, knows of. It is told to all ps before
-  // they are set to a state, and before steps are made of one.
+  // Chief, with --patience: the best evaluation that it or any ps has recorded. It is sent to all
+  // ps before they receive a state, and before steps are made from one.
   std::optional<BestEvaluation> best = {};
-  // All ps have welcomed this process, once; and before that, these have, by index. One that
-  // refuses it after that, since another process is this trainer, has heard of one that came later.
+  // has_connected: all ps have welcomed this process once. Until then welcomed_by holds the indices
+  // of those that have. If a ps refuses it after that because of another process of this trainer,
+  // that process is newer.
   bool has_connected = false;
   std::set<std::size_t> welcomed_by = {};
 
-  // Each range is its own ps's.
+  // Sets each range to its own ps.
   void use_own_hosts() noexcept {
     for (RangeSession& range : ranges) {
       if (range.replica() != 0 && !range.is_open()) {
@@ -51,7 +51,7 @@ struct RunContext {
       }
     }
   }
-  // A ps says whether the run is over.
+  // Records whether this ps has reported the end of the run.
   void note_end(const RangeSession& range) noexcept {
     over = over || range.state() == net::ShardState::kFinished;
   }
@@ -59,7 +59,8 @@ struct RunContext {
     ranges[range].close();
     out.add(CloseLink{range});
   }
-  // A reply may be on its way over any of them, and each welcome tells the news.
+  // Closes all links, as a reply may be on its way on any of them; each welcome reports the new
+  // state.
   void close_all() {
     for (const RangeSession& range : ranges) {
       note_end(range);

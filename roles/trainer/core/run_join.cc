@@ -35,6 +35,7 @@ void Connecting::time(Clock::time_point now) {
 void Connecting::next(Clock::time_point now) {
   for (; at_ < context_.ranges.size(); ++at_) {
     if (!context_.ranges[at_].is_open()) {
+      // clamp(): a deadline in the past still gets one attempt.
       dialer_.begin(at_, std::clamp(give_up_at_, now, now + attempt_limit(limit_)), now);
       return;
     }
@@ -48,6 +49,7 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
     return;
   }
   if (result == Dialer::Result::kRefused) {
+    // A refusal is permanent, so the other ps need not be asked.
     context_.failure = dialer_.failure();
     stage_ = Stage::kGivenUp;
     return;
@@ -67,8 +69,10 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
 
 void Connecting::begin_above(std::uint64_t incarnation, std::string missing,
                              Clock::time_point now) {
+  // The links that are open were opened by the old incarnation, which the ps are about to refuse.
   dialer_.give_up();
   context_.close_all();
+  // The new incarnation has to be welcomed by all ps.
   context_.welcomed_by.clear();
   context_.out.add(TakeIncarnation{incarnation});
   missing_ = std::move(missing);
@@ -106,7 +110,7 @@ void RunJoin::begin(Clock::time_point now) {
 }
 
 void RunJoin::attempt(Clock::time_point now) {
-  exchange_.begin(OnLoss::kStateLost);  // nothing of the one before is waited for
+  exchange_.begin(OnLoss::kStateLost);  // drops the requests of the previous attempt
   for (RangeSession& session : context_.ranges) {
     session.unpin();
   }
@@ -152,7 +156,7 @@ RunJoin::Status RunJoin::advance(Clock::time_point now) {
 
 void RunJoin::connected(Clock::time_point now) {
   if (!connecting_.are_open() || (context_.over && (leads_ || !agree()))) {
-    stage_ = Stage::kRunOver;  // nobody sets the ps to one state any more
+    stage_ = Stage::kRunOver;  // no chief restores the ps any more
   } else if (leads_) {
     at_ = context_.ranges.size() - 1;
     publish(now);
@@ -172,6 +176,7 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
     newest_generation_ = std::max(newest_generation_, session.generation());
   }
   newest_generation_ = net::generation_after(newest_generation_, context_.incarnation);
+  // The restored result has a new generation, and is still the result.
   if (ended_) {
     ended_ = newest_generation_;
   }
@@ -179,7 +184,7 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
   tell_best(/*then_restore=*/true, now);
 }
 
-// Before the state: a chief that is lost after that leaves behind one whose ps all know it.
+// Sent before the state: if the chief is lost after that, all ps of the state have recorded it.
 void RunJoin::tell_best(bool then_restore, Clock::time_point now) {
   stage_ = Stage::kTellingBest;
   then_restore_ = then_restore;
@@ -193,7 +198,8 @@ void RunJoin::restore(Clock::time_point now) {
   RangeSession& session = context_.ranges[at_];
   stage_ = Stage::kRestoring;
   exchange_.begin(OnLoss::kStateLost);
-  session.set_generation(newest_generation_);  // also if the reply is lost: the next is above it
+  // Also if the reply is lost: the next one is above it.
+  session.set_generation(newest_generation_);
   exchange_.ask(at_,
                 net::Restore{.step = state_step_,
                              .range_begin = session.range.begin,
@@ -203,8 +209,8 @@ void RunJoin::restore(Clock::time_point now) {
                 RequestBody::kState, FrameKind::kAck, now);
 }
 
-// All ps hold one state. One that is lost from here on and comes back with nothing would wait for
-// the chief, which is this trainer, before it answers a pull.
+// All ps hold one state. A ps that is lost from here on and comes back empty would wait for the
+// chief, which is this trainer, before it answers a pull.
 void RunJoin::pull_as_chief(Clock::time_point now) {
   for (RangeSession& session : context_.ranges) {
     session.pin();
@@ -212,7 +218,7 @@ void RunJoin::pull_as_chief(Clock::time_point now) {
   pull(Stage::kPulling, now);
 }
 
-// With kPullingPrevious: asks those that are ahead of the slowest ps for the step before.
+// With kPullingPrevious: asks the ps that are ahead of the slowest one for the previous step.
 void RunJoin::pull(Stage stage, Clock::time_point now) {
   stage_ = stage;
   const std::uint64_t slowest =
@@ -230,20 +236,20 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
   }
 }
 
-// Chief: what the ps hold is what it has in hand, whether or not all of them know that it is the
-// result.
+// Chief: the ps hold the state that this trainer has, whether or not all of them know that it is
+// the result.
 bool RunJoin::holds_result() const {
   return leads_ && ended_ && agree() && context_.ranges.front().generation() == *ended_;
 }
 
-// Strict: the chief before this one ended the run, and was lost when only some ps had heard of it.
-// All hold the step that it judged; but what those have answered with, where averages are the
-// result, cannot be judged again.
+// Fully synchronous: the previous chief ended the run, and was lost when only some ps had been
+// notified. All hold the step that it judged. But if averages are the result, the ones that were
+// notified have answered with these, which cannot be judged again.
 bool RunJoin::is_half_ended() const {
   return context_.strict && !result_.finished && exchange_.is_any_finished();
 }
 
-// Each ps that the stage speaks to has answered.
+// Each ps that this stage sends to has answered.
 void RunJoin::answered(Clock::time_point now) {
   if (stage_ == Stage::kPublishing) {
     if (at_ > 0) {
@@ -276,6 +282,7 @@ void RunJoin::pulled(Clock::time_point now) {
   const bool is_one_step = result_.same_step || !context_.strict;
   if (leads_ && agree() && !is_one_step && has_lost_steps()) {
     stage_ = Stage::kNeedsState;
+    // A second attempt with the previous step would not help: the ps have moved since.
   } else if (stage_ == Stage::kPulling && agree() && !is_one_step) {
     pull(Stage::kPullingPrevious, now);
   } else if (leads_ && !ends_ && agree() && is_one_step && is_half_ended()) {
@@ -289,17 +296,18 @@ void RunJoin::pulled(Clock::time_point now) {
   }
 }
 
-// Strict: without a gradient of this trainer's no ps gets further than one step ahead of another.
-// One that has fallen back behind that has lost what the others, and whoever was answered, go on
-// from. (Elastic: the others go on while this one pulls.)
+// Fully synchronous: without a gradient of this trainer no ps gets more than one step ahead of
+// another. A ps that is further behind has lost steps that the other ps, and trainers that were
+// answered, go on from. (Elastic: the others go on while this trainer pulls.)
 bool RunJoin::has_lost_steps() const {
   const auto [slowest, fastest] =
       std::ranges::minmax_element(context_.ranges, {}, &RangeSession::step);
   return context_.strict && !context_.elastic && fastest->step() - slowest->step() > 1;
 }
 
-// Who answers of an older state than another may be a process that was replaced while it was
-// silent, and would answer so for ever: its address leads to the one in its place.
+// A ps that answers with an older state than another may be a process that was replaced while it
+// was disconnected. It would answer so forever, while its address leads to its replacement: close
+// the link.
 void RunJoin::leave_behind() {
   const net::Generation newest =
       std::ranges::max_element(context_.ranges, {}, &RangeSession::generation)->generation();
@@ -314,6 +322,7 @@ void RunJoin::finish() {
   for (RangeSession& session : context_.ranges) {
     session.pin();
   }
+  // The next restore must be above it, even if this ps is lost.
   newest_generation_ = std::max(newest_generation_, result_.generation);
   result_.joined = true;
   ended_ = result_.finished ? std::optional(result_.generation) : std::nullopt;
@@ -331,15 +340,14 @@ void RunJoin::state_lost(Clock::time_point now) {
   }
 }
 
-// The chief is at work on it. Its own end is found out by the ps, who tell everybody.
+// The chief is restoring. If the chief has gone, the ps notice and notify the trainers.
 void RunJoin::pause(Clock::time_point now) {
   const std::chrono::seconds limit = context_.task.timeouts.start;
   failing_since_ = failing_since_.value_or(now);
   if (now - *failing_since_ >= limit) {
-    context_.failure =
-        Failure(kLostPeers, "could not join the run for " + seconds_text(limit) +
-                                ": the ps were reached, and each time one of them was lost, or "
-                                "they did not hold one state");
+    context_.failure = Failure(kLostPeers, "could not join the run for " + seconds_text(limit) +
+                                               ": each time a ps was lost, or "
+                                               "the ps held different states");
     return;
   }
   stage_ = Stage::kPausing;

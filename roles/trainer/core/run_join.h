@@ -1,9 +1,10 @@
-// How a trainer comes to the run's state: before the first step, and again when a ps lost its own.
-//   connect -> chief: publish -> chief, with --patience: tell the best evaluation -> chief, where
-//   they do not agree: restore -> pull -> strict, where they are not at one step: pull the step
-//   before -> pinned
-// What fails on that way begins again from its beginning, after a pause; until Timeouts::start has
-// passed since the first failure.
+// How a trainer joins the run's state: before the first step, and again when a ps has lost its
+// state.
+//   connect -> chief: publish -> chief, with --patience: send the best evaluation
+//   -> chief, if the ps disagree: restore -> pull
+//   -> fully synchronous, if the ps are one step apart: pull the previous step -> pinned
+// A failure restarts this from the beginning, after a pause; until Timeouts::start has passed since
+// the first failure.
 #pragma once
 
 #include <chrono>
@@ -21,17 +22,17 @@
 
 namespace disttf::roles {
 
-// Opens all links, retrying those that cannot be opened, for so long.
+// Opens all links, and retries those that cannot be opened, for a limited time.
 class Connecting {
  public:
   Connecting(RunContext& context, Dialer& dialer) : context_(context), dialer_(dialer) {}
 
-  // When `limit` has passed the trainer fails with `sentence`, the limit, and who is missing.
+  // After `limit` the trainer fails with `sentence`, the limit, and the missing ps.
   void begin(std::chrono::seconds limit, std::string sentence, Clock::time_point now);
   void stop() noexcept { stage_ = Stage::kIdle; }
   void dialed(Dialer::Result result, Clock::time_point now);
-  // REQUIRES: is_under_way(). A process of this task with that incarnation is known: all links are
-  // opened anew, in one above that. `missing`: who says so.
+  // A process of this task with that incarnation exists: opens all links again with a higher one.
+  // `missing`: the source of that report. REQUIRES: is_under_way().
   void begin_above(std::uint64_t incarnation, std::string missing, Clock::time_point now);
   void time(Clock::time_point now);
   void forgive(Clock::duration missed) noexcept {
@@ -42,7 +43,8 @@ class Connecting {
   [[nodiscard]] bool is_under_way() const noexcept {
     return stage_ == Stage::kDialing || stage_ == Stage::kPausing;
   }
-  // All are open. False: some cannot be opened, but the run is over; or RunContext::failure.
+  // Returns whether all links are open. If not, and connecting has ended, the run is over, or
+  // RunContext::failure is set.
   [[nodiscard]] bool are_open() const noexcept { return stage_ == Stage::kOpen; }
   [[nodiscard]] Clock::time_point deadline() const noexcept {
     return stage_ == Stage::kPausing ? resume_at_ : Clock::time_point::max();
@@ -61,7 +63,7 @@ class Connecting {
   Clock::time_point give_up_at_;
   Clock::time_point resume_at_;
   std::size_t at_ = 0;   // the range that is being dialed
-  std::string missing_;  // of those before it: names, and why
+  std::string missing_;  // names and errors of earlier ranges
   WaitNotes notes_;
 };
 
@@ -69,25 +71,25 @@ class RunJoin {
  public:
   enum class Status : std::uint8_t {
     kUnderWay,
-    kNeedsState,  // chief: provided() goes on
+    kNeedsState,  // chief: continue with provided()
     kJoined,
-    kRunOver,  // nobody sets the ps to one state any more
+    kRunOver,  // no chief restores the ps any more
     kFailed,   // RunContext::failure
   };
 
   RunJoin(RunContext& context, Connecting& connecting, StepExchange& exchange, net::Backoff pauses);
 
   void lead() noexcept { leads_ = true; }
-  // Chief: the parameters of that state are the run's result, and it has them. Until the run turns
-  // out to be in another state each ps that is pulled from is told so, as one that has taken the
-  // place of another may not know; and so is each that is set to the result again.
+  // Chief: the parameters of that state are the run's result, and this trainer has them. Until the
+  // run turns out to be in another state, each ps that it pulls from is notified of that, because a
+  // ps that has replaced another one may not know; so is each ps that is restored to the result.
   void has_ended(net::Generation result) noexcept { ended_ = result; }
   void begin(Clock::time_point now);
   void provided(std::uint64_t step, Clock::time_point now);
-  // After anything has happened, also to connecting and exchange.
+  // Continues after any event, including those of connecting and of the exchange.
   [[nodiscard]] Status advance(Clock::time_point now);
 
-  // kJoined.
+  // REQUIRES: kJoined.
   [[nodiscard]] const StepResult& result() const noexcept { return result_; }
   [[nodiscard]] Clock::time_point deadline() const noexcept {
     return stage_ == Stage::kPausing ? resume_at_ : Clock::time_point::max();
@@ -114,7 +116,7 @@ class RunJoin {
 
   void attempt(Clock::time_point now);
   void connected(Clock::time_point now);
-  // What is said to one ps after the other, beginning with the last: when ps 0 is ready, all are.
+  // Sent to one ps after the other, beginning with the last: when ps 0 is ready, all are.
   void publish(Clock::time_point now);
   void tell_best(bool then_restore, Clock::time_point now);
   void restore(Clock::time_point now);
@@ -129,7 +131,7 @@ class RunJoin {
   [[nodiscard]] bool is_half_ended() const;
   void leave_behind();
   void pause(Clock::time_point now);
-  // Whether all ps hold a state, and the same one.
+  // Returns whether all ps hold a state, and the same one.
   [[nodiscard]] bool agree() const;
 
   RunContext& context_;
@@ -139,14 +141,14 @@ class RunJoin {
   bool leads_ = false;
   Stage stage_ = Stage::kJoined;
   bool was_over_ = false;  // before this attempt
-  std::size_t at_ = 0;     // the range that is spoken to
+  std::size_t at_ = 0;     // the range of the current request
   std::uint64_t state_step_ = 0;
-  bool then_restore_ = false;              // kTellingBest: what follows
-  bool ends_ = false;                      // chief: the run, at the ps that do not know it, either
-  net::Generation newest_generation_ = 0;  // seen or made; ps that were lost forget theirs
-  std::optional<net::Generation> ended_;   // what has_ended() said
+  bool then_restore_ = false;              // kTellingBest: a restore follows
+  bool ends_ = false;                      // chief: concludes the run also at ps that do not know
+  net::Generation newest_generation_ = 0;  // seen or made; a ps that was lost forgets its own
+  std::optional<net::Generation> ended_;   // set by has_ended()
   Clock::time_point resume_at_;
-  std::optional<Clock::time_point> failing_since_;  // attempts: since this join has begun
+  std::optional<Clock::time_point> failing_since_;  // since the first failed attempt of this join
   StepResult result_;
 };
 

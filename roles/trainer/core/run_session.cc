@@ -31,6 +31,7 @@ void RunSession::prepare(const Run& run) {
 // -------------------------------------------------------------------------------- operations begin
 
 void RunSession::begin(Operation operation) {
+  // Whatever an earlier operation still waits for is abandoned; its links stay open.
   dialer_.give_up();
   connecting_.stop();
   farewell_.stop();
@@ -118,13 +119,15 @@ void RunSession::begin_tell_best(Clock::time_point now) {
 void RunSession::push(std::uint64_t micro_batch) {
   for (RangeSession& session : context_.ranges) {
     if (awaiting_ && exchange_.is_answered(session.index())) {
-      continue;  // has made this step: would take the gradient for one of the next
+      continue;  // it has made this step, and would count the gradient for a later one
     }
     FrameHeader header = net::Push{.step = session.step(),
                                    .micro_batch = micro_batch,
                                    .range_begin = session.range.begin,
                                    .generation = session.generation()}
                              .to_header();
+    // One missing push is found by begin_await_step(), which joins again: a partial set of pushes
+    // is useless.
     broken_ = broken_ || !session.is_open() || !session.number(header);
     if (!broken_) {
       context_.out.add(
@@ -138,6 +141,7 @@ void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_
     begin(Operation::kAwaitStep);
     join_again(now);
   } else if (awaiting_) {
+    // kNeedsWork does not end the exchange: its requests are still outstanding.
     outcome_ = Outcome::kUnderWay;
     exchange_.forget_work();
   } else {
@@ -197,6 +201,7 @@ void RunSession::dialed(std::size_t range, std::uint64_t attempt, const DialAnsw
   if (result == Dialer::Result::kUnderWay) {
     return;
   }
+  // Only one part dials at a time.
   if (connecting_.is_under_way()) {
     connecting_.dialed(result, now);
   } else if (farewell_.dials()) {
@@ -234,7 +239,7 @@ void RunSession::refused(std::size_t range, const net::Refusal& refusal, Clock::
     return;
   }
   Failure failure = context_.failure_of(range, refusal);
-  if (exchange_.leaves()) {  // when the run is over, it does not matter any more
+  if (exchange_.leaves()) {  // when the run is over, refusals do not matter
     if (operation_ == Operation::kShutdown) {
       context_.out.warn(failure.what());
     }
@@ -248,6 +253,8 @@ void RunSession::refused(std::size_t range, const net::Refusal& refusal, Clock::
 void RunSession::lost(std::size_t range, std::error_code error, Clock::time_point now) {
   if (outcome_ != Outcome::kUnderWay) {
     context_.ranges[range].close();
+    // A link that breaks between operations is found when it is used next; elastic pushes are not
+    // answered, so they must remember it.
     broken_ = broken_ || context_.elastic;
     return;
   }
@@ -258,16 +265,19 @@ void RunSession::lost(std::size_t range, std::error_code error, Clock::time_poin
 void RunSession::hear_of_incarnation(std::uint64_t by, Clock::time_point now) {
   if (outcome_ == Outcome::kUnderWay && operation_ == Operation::kConnect &&
       by > context_.incarnation) {
-    connecting_.begin_above(by, "the ps, some of which know of another process", now);
+    connecting_.begin_above(by, "the ps, some of which have recorded another process of this task",
+                            now);
     advance(now);
   }
 }
 
 void RunSession::is_replaced(std::size_t ps, net::Generation generation, Clock::time_point now) {
+  // While joining, each welcome reports the state anyway.
   if (outcome_ != Outcome::kUnderWay || joins_) {
     return;
   }
   for (const RangeSession& session : context_.ranges) {
+    // The generation is compared because the report may be older than the link.
     if (session.is_open() && session.host().index == ps && session.generation() == generation) {
       context_.close(session.index());
       exchange_.lost(session.index(), std::make_error_code(std::errc::connection_reset), now);
@@ -341,6 +351,7 @@ void RunSession::advance(Clock::time_point now) {
   switch (operation_) {
     case Operation::kConnect:
       if (!connecting_.is_under_way()) {
+        // From here on a refusal because of another process means that this one was replaced.
         context_.has_connected = true;
         end(context_.over ? Outcome::kRunOver : Outcome::kDone);
       }
@@ -396,6 +407,7 @@ void RunSession::advance_join(Clock::time_point now) {
       break;
   }
   joins_ = false;
+  // The result was restored: GOODBYE again, to the ps that replaced the lost ones as well.
   if (operation_ == Operation::kAwaitOthers && join_.result().finished) {
     farewell_.say_goodbye(now);
   } else {
@@ -416,10 +428,10 @@ void RunSession::advance_exchange(Clock::time_point now) {
     end(Outcome::kDone);
   } else {
     reply_ = exchange_.result();
-    // Elastic: it had nothing to do, and the others went on without it. Strict: a ps has made the
-    // next step already, with a gradient that this trainer pushed before it was set back to this
-    // one. No gradient may be computed of two steps. And a peek does not say of which state, so its
-    // answers may be of two.
+    // Elastic: this trainer had nothing to compute, and the others went on without it. Fully
+    // synchronous: a ps has already made the next step, with a gradient that this trainer pushed
+    // before the ps was rolled back to this step. A gradient must not be computed from two steps. A
+    // peek names no state, so its answers may be from two.
     const bool needs_one_step =
         operation_ == Operation::kAwaitStep ||
         ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) && context_.strict);
@@ -431,6 +443,7 @@ void RunSession::advance_exchange(Clock::time_point now) {
     awaiting_ = false;
     stalled_since_.reset();
     if (operation_ == Operation::kPeek && reply_.finished) {
+      // Recorded, so that a restarted ps is restored to the result.
       join_.has_ended(reply_.generation);
     }
     end(Outcome::kDone);
@@ -445,7 +458,7 @@ void RunSession::begin_join(Clock::time_point now) {
 
 void RunSession::join_again(Clock::time_point now) {
   if (is_stalled(now)) {
-    context_.failure = Failure(kLostPeers, "has joined the run again and again for " +
+    context_.failure = Failure(kLostPeers, "has rejoined the run repeatedly for " +
                                                seconds_text(context_.task.timeouts.start) +
                                                ", and each time a ps was lost before it answered");
     exchange_.close_unfinished();
@@ -456,8 +469,8 @@ void RunSession::join_again(Clock::time_point now) {
         "a ps was lost, or does not hold this step's state any more; joining the run again");
   }
   exchange_.close_unfinished();
-  // All are asked anew: a link that is open may lead to a process that was silent for a while and
-  // has been replaced since, with another state, whose generation may have the same number.
+  // All links are opened again: an open link may lead to a process that was suspended and has been
+  // replaced, with another state whose generation may have the same number.
   context_.close_all();
   begin_join(now);
 }
@@ -481,11 +494,12 @@ void RunSession::advance_config(Clock::time_point now) {
     }
     ask_for_text(0, FrameKind::kGetConfig, FrameKind::kConfig, now);
   }
-  if (exchange_.is_state_lost()) {  // or it was told that the run is over before it knew of any
+  // Or the ps reported the end of the run before it had a configuration.
+  if (exchange_.is_state_lost()) {
     context_.close(0);
     if (is_stalled(now)) {
       context_.failure = Failure(
-          kLostPeers, "ps 0 was reached, and lost again before it told the configuration, for " +
+          kLostPeers, "ps 0 was reached, and lost again before it sent the configuration, for " +
                           seconds_text(context_.task.timeouts.start));
       end(Outcome::kFailed);
       return;
@@ -501,7 +515,7 @@ void RunSession::advance_config(Clock::time_point now) {
   }
 }
 
-// Whether what has just failed has done so for Timeouts::start, and nothing has come of it.
+// Returns whether what has just failed has failed for Timeouts::start without success.
 bool RunSession::is_stalled(Clock::time_point now) {
   stalled_since_ = stalled_since_.value_or(now);
   return now - *stalled_since_ >= context_.task.timeouts.start;

@@ -12,8 +12,8 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// Between attempts to reach a range that two ps host: the other one is there, and about to be made
-// its primary.
+// The longest pause before connecting again to a range with two hosts: the other host is up, and
+// about to become its primary.
 constexpr std::chrono::milliseconds kLongestPause{100};
 
 bool is_text(FrameKind kind) {
@@ -22,7 +22,8 @@ bool is_text(FrameKind kind) {
 
 }  // namespace
 
-// The answer of a ps to a pull that names a configuration which it does not train.
+// Returns whether this is a ps's answer to a pull that names a configuration which the ps does not
+// train.
 bool StepExchange::is_other_configuration(const Item& item, const FrameHeader& header) {
   net::Pull pull;
   return header.kind == FrameKind::kConfig && header.body_size <= net::kMaxControlBodyBytes &&
@@ -55,6 +56,7 @@ void StepExchange::ask(std::size_t range, const FrameHeader& request, RequestBod
   item.is_configuration = false;
   item.is_failing = false;
   item.is_nonsense = false;
+  // A reply of the previous step must not be taken for this one's.
   item.reply = {};
   send(range, now);
 }
@@ -71,6 +73,7 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
   Item& item = items_[range];
   RangeSession& session = context_.ranges[range];
   if (!session.is_open()) {
+    // The caller need not know: the loss is handled as if the link had broken while waiting.
     lost(range, std::make_error_code(std::errc::not_connected), now);
     return;
   }
@@ -85,7 +88,7 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
   context_.out.add(SendRequest{.range = range, .header = header, .body = item.body});
 }
 
-// A large body may have taken its time.
+// A large body may have taken some time to send.
 void StepExchange::sent(std::size_t range, Clock::time_point now) {
   if (items_[range].state == State::kWaiting) {
     items_[range].silent_at = now + context_.task.timeouts.silence;
@@ -101,21 +104,24 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   net::Work work;
   const bool is_work = header.body_size == 0 && !work.from_header(header);
   if (is_work || net::is_bodiless<net::Heartbeat>(header)) {
-    // It may be of the step before, whose answer has overtaken it in memory.
+    // It may belong to the previous step, whose answer has overtaken it in memory.
     if (is_work && takes_work_ && work.request_id == item.awaited_id) {
       work_.push_back(work.micro_batch);
     }
     item.silent_at = now + context_.task.timeouts.silence;
+    // Proof of life ends the time since a broken link, but not since an invalid frame.
     item.is_failing = item.is_failing && item.is_nonsense;
     return ReplyPlan::kNothing;
   }
+  // A ps that has answered has nothing to send but heartbeats.
   if (is_watched(range)) {
     close_and_lose(range, net::WireError::kUnexpected, now);
     return ReplyPlan::kNothing;
   }
-  // An answer to another request than this one, say to a copy of an older one: the two ends do not
-  // mean the same any more, and a new connection is the surest way to agree again.
+  // An answer to another request, such as a duplicate of an older one: the two ends are out of
+  // sync, and only a new connection is certain to fix that.
   const bool is_answer = header.request_id == item.awaited_id;
+  // FENCED for an older request is stale, and handled as unexpected below.
   if (is_answer && net::is_bodiless<net::Fenced>(header)) {
     fenced(range);
     return ReplyPlan::kNothing;
@@ -134,7 +140,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
       close_and_lose(range, error, now);
       return ReplyPlan::kNothing;
     }
-    // No ps that keeps to its rules answers so: it fences.
+    // A correct ps fences instead of answering so.
     const bool names_state = item.request.generation != 0;
     if (names_state && item.reply.generation != item.request.generation) {
       fenced(range);
@@ -204,7 +210,7 @@ void StepExchange::done(Item& item, Clock::time_point now) noexcept {
   item.silent_at = now + context_.task.timeouts.silence;
 }
 
-// The next welcome tells what the ps holds now.
+// The next welcome reports what the ps holds now.
 void StepExchange::fenced(std::size_t range) {
   context_.close(range);
   items_[range].state = State::kLeft;
@@ -222,6 +228,7 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   session.close();
   Item& item = items_[range];
   const bool was_done = is_watched(range);
+  // A loss that no one waits for needs no action.
   if (!was_done && item.state != State::kLost && item.state != State::kDialing && !awaits(range)) {
     return;
   }
@@ -234,13 +241,14 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
     return;
   }
   if (was_done) {
-    session.pin();  // it has answered of that state: what another one holds does not go with it
+    // It answered from that state, and another state does not match the other answers.
+    session.pin();
   }
   const bool was_lost = item.state == State::kLost || item.state == State::kDialing;
   item.state = State::kLost;
   if (!was_lost && error.category() == net::wire_category() && !item.is_nonsense) {
     item.is_nonsense = true;
-    item.is_failing = false;  // counted from here
+    item.is_failing = false;  // the time starts here
   }
   if (!was_lost && !std::exchange(item.is_failing, true)) {
     item.lost_since = now;
@@ -252,12 +260,13 @@ void StepExchange::lost(std::size_t range, std::error_code error, Clock::time_po
   }
   item.error = error;
   const auto longest = context_.replicated ? kLongestPause : net::Backoff::kLongest;
-  // And when it is to be given up: whoever says so late is told by somebody else first.
+  // Also retry exactly when the ps is to be declared dead: if this trainer reported that later,
+  // another task would do so first.
   item.retry_at =
       std::min(now + std::min(context_.backoff.next(), longest), std::max(now, given_up_at(item)));
 }
 
-// When a lost ps is waited for no longer.
+// Returns when a lost ps is declared dead.
 Clock::time_point StepExchange::given_up_at(const Item& item) const {
   return item.lost_since + context_.task.timeouts.peer;
 }
@@ -294,6 +303,8 @@ void StepExchange::is_back(std::size_t range, Clock::time_point now) {
       std::chrono::duration_cast<std::chrono::milliseconds>(now - items_[range].lost_since);
   context_.out.info(context_.ranges[range].host_name() + " is back after " +
                     std::to_string(gone.count()) + " ms");
+  // If the ps has answered already, its state suffices: the dial has checked that it is still the
+  // pinned one.
   if (items_[range].is_answered) {
     done(items_[range], now);
   } else {
@@ -320,6 +331,7 @@ void StepExchange::leave_lost() {
   for (std::size_t range = 0; range < items_.size(); ++range) {
     Item& item = items_[range];
     const bool is_lost = item.state == State::kLost || item.state == State::kDialing;
+    // An answer that has arrived counts, though its link is gone.
     if (is_lost && item.is_answered) {
       context_.close(range);
       item.state = State::kDone;
@@ -347,6 +359,7 @@ void StepExchange::time(Clock::time_point now) {
       beat(range, now);
     }
   }
+  // A ps that is being dialed is not declared dead: the result of that attempt comes first.
   for (std::size_t range = 0; range < items_.size(); ++range) {
     const Item& item = items_[range];
     if (item.state == State::kLost && now >= given_up_at(item)) {
@@ -361,15 +374,15 @@ void StepExchange::time(Clock::time_point now) {
   retry_one(now);
 }
 
-// A link to a machine that has gone breaks only when something is sent over it; one that is frozen
-// does not return it.
+// A link to a machine that has gone breaks only when something is sent over it; a suspended ps does
+// not return the heartbeat.
 void StepExchange::beat(std::size_t range, Clock::time_point now) {
   items_[range].beat_at = now + kHeartbeatInterval;
   context_.out.add(SendRequest{.range = range, .header = net::Heartbeat{}.to_header()});
 }
 
-// The one that has been due for longest: what has come from the others is to be seen before the
-// next.
+// Retries the ps that has been due for longest. One at a time: frames of the others are to be
+// handled before the next dial.
 void StepExchange::retry_one(Clock::time_point now) {
   const auto due = [now](const Item& item) {
     return item.state == State::kLost && now >= item.retry_at;
@@ -378,6 +391,7 @@ void StepExchange::retry_one(Clock::time_point now) {
     return due(one) && (!due(other) || one.retry_at < other.retry_at);
   };
   const auto first = std::ranges::min_element(items_, earlier);
+  // One dial at a time, as the shell waits for each.
   if (dialer_.range() || !due(*first)) {
     return;
   }
@@ -451,7 +465,8 @@ StepResult StepExchange::result() const {
         result.same_generation && items_[range].reply.generation == result.generation;
     result.counts_from = std::max(result.counts_from, items_[range].reply.counts_from);
     result.dropped += was_dropped(range) ? 1U : 0U;
-    // Strict: the chief may have ended the run at some of them alone before it was lost.
+    // Fully synchronous: the chief may have ended the run at only some of the ps before it was
+    // lost.
     result.finished = result.finished && (items_[range].reply.finished || !context_.strict);
   }
   return result;

@@ -17,6 +17,7 @@ void Stepper::replied(const StepResult& reply) {
 void Stepper::peeked(const StepResult& reply) { go_on(reply); }
 
 void Stepper::go_on(const StepResult& reply) {
+  // A ps that knows of a newer push, of a replaced process, moves the count up.
   numbered_ = std::max(numbered_, reply.counts_from);
   reply_ = reply;
   if (reply.finished) {
@@ -28,7 +29,7 @@ void Stepper::go_on(const StepResult& reply) {
 
 void Stepper::begin_step() {
   if (run_.micro_batches == 0) {
-    // Async: each trainer walks its own slices of the epochs, at its own pace.
+    // Async: each trainer goes through its own part of the epochs at its own pace.
     batch_ = {.step = run_.sync_replicas ? reply_.step : made_, .slot = run_.rank};
     next_ = Action::kCompute;
     return;
@@ -40,6 +41,7 @@ void Stepper::begin_step() {
        slot += stride) {
     missing_.push_back(slot);
   }
+  // Taken from the end, so reversed.
   std::ranges::reverse(missing_);
   next_micro_batch();
 }
@@ -93,6 +95,7 @@ bool Stepper::left(bool released) {
     run_over();
     return false;
   }
+  // In a fully synchronous run the result is the same whenever the last steps are made.
   const bool is_new = run_.strict && reply_.finished;
   if (is_new) {
     kept_ = reply_.step;
@@ -102,6 +105,7 @@ bool Stepper::left(bool released) {
 }
 
 void Stepper::set_back() noexcept {
+  // Otherwise run_over() would take the current parameters for the result.
   reply_.finished = false;
   next_ = Action::kPull;
 }
@@ -116,7 +120,7 @@ void Stepper::run_over() noexcept {
     reply_ = {.step = *kept_, .finished = true};
     end(Result::kKept);
   } else {
-    next_ = Action::kFetchFinal;  // what the last pushes of others have made since counts too
+    next_ = Action::kFetchFinal;  // the last pushes of other trainers count as well
   }
 }
 

@@ -1,11 +1,11 @@
-// What a trainer does in a run, one thing after the other: joins, computes, pushes, until the last
-// step has been made; and what a worker does then, until it has the result.
+// The sequence of what a trainer does in a run: it joins, computes and pushes until the last step
+// has been made; a worker then waits for the result.
 //   non-elastic   pull, then for each step: compute, push_pull
 //   elastic       pull, then for each step: compute and push its micro-batches, await the step;
 //                 compute and push those that turn out to be missing, await it again
 //
-// Says what is to be done next, and is told what has come of it. It has no time: how an operation
-// goes on meanwhile is RunSession's matter.
+// Its queries return the next action, and its calls report the outcome. It has no notion of time:
+// how an operation proceeds is up to RunSession.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -22,12 +22,12 @@ namespace disttf::roles {
 
 class Stepper {
  public:
-  // Of the run, and this trainer's place in it.
+  // The run, and this trainer's rank in it.
   struct Run {
     std::size_t rank = 0;
     bool sync_replicas = true;
     bool strict = true;             // every gradient counts
-    std::size_t micro_batches = 0;  // elastic: of a step; 0: not elastic
+    std::size_t micro_batches = 0;  // elastic: per step; 0: not elastic
   };
   explicit Stepper(const Run& run) : run_(run), pushed_(run.micro_batches) {}
 
@@ -40,51 +40,52 @@ class Stepper {
     kLeave,       // the last step has been made; worker: begin_await_end(), then left();
                   // chief: begin_await_others(), then set_back() where they were
     kFetchFinal,  // begin_fetch_final(), then fetched()
-    kEnd,         // result() says what there is of one
+    kEnd,         // result() returns whether there is a result
   };
   [[nodiscard]] Action next() const noexcept { return next_; }
 
-  // Which rows of the data a gradient is computed from: of the epochs laid end to end, the batch of
-  // that slot in that step.
+  // The rows of the data that a gradient is computed from: of the epochs laid end to end, the batch
+  // of that slot in that step.
   struct Batch {
     std::uint64_t step = 0;
     std::size_t slot = 0;
     friend bool operator==(const Batch&, const Batch&) = default;
   };
   [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
-  // Which one is likely to be next; elastic, after the last of a step, if the same trainers share
-  // the next one.
+  // Returns the batch that is likely to be next; elastic, after the last one of a step, if the same
+  // trainers share the next step.
   [[nodiscard]] Batch batch_after() const noexcept;
-  // Of the step that is being made: what its push is numbered by, above whatever any ps has told to
-  // count from; see roles/ps/core/shard.h.
+  // Returns the number of the current step's push, above every number that a ps has told this
+  // trainer to count from; see roles/ps/core/shard.h.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return numbered_ + 1; }
-  // Steps that this process has made since it has pulled.
+  // Steps that this process has made since its pull.
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
-  // Where the last reply has brought this trainer.
+  // The result of the last reply.
   [[nodiscard]] const StepResult& reply() const noexcept { return reply_; }
 
   void replied(const StepResult& reply);
-  // Chief, instead of a step: RunSession::begin_peek() has ended the run before its last one; or
-  // has joined it again, as the ps were set to another state.
+  // Chief, instead of a step: RunSession::begin_peek() has ended the run before its last step; or
+  // has joined it again, because the ps were restored to another state.
   void peeked(const StepResult& reply);
   void computed() noexcept;
   void pushed();
-  // Micro-batches that are missing.
+  // These micro-batches are missing.
   void needs(std::span<const std::uint64_t> micro_batches);
-  // Not `released`: the ps were set back to another state. True: the parameters in hand are the
-  // result already, and are to be kept; every time has the same bits.
+  // Not `released`: the ps were rolled back to another state. Returns true if the current
+  // parameters are the result already and are to be kept; making the steps again gives
+  // bit-identical ones.
   [[nodiscard]] bool left(bool released);
-  // Chief: the same, not released, where the result is not kept.
+  // Chief: the same, not released, if the result is not kept.
   void set_back() noexcept;
-  // Instead of an answer, at any time: the run is over. A repeat changes nothing.
+  // Instead of an answer, at any time: the run is over. A repeat has no effect.
   void run_over() noexcept;
-  // The parameters that the ps hold are here: of that step, or none.
+  // The ps's parameters have been fetched: those of `step`, or none.
   void fetched(std::optional<std::uint64_t> step) noexcept;
 
   enum class Result : std::uint8_t {
-    kNone,    // it went with a ps
-    kInHand,  // the parameters of the last reply, or those that were fetched
-    kKept,    // those that were kept
+    kNone,    // it was lost with a ps
+    kInHand,  // the parameters of the last reply, or the fetched ones
+    kKept,    // the parameters that were kept
   };
   [[nodiscard]] Result result() const noexcept { return result_; }
 
@@ -92,7 +93,7 @@ class Stepper {
   void go_on(const StepResult& reply);
   void begin_step();
   void next_micro_batch();
-  // Elastic: it is one of a step, and was not computed here.
+  // Elastic: returns whether it is a micro-batch of a step that was not computed here.
   [[nodiscard]] bool may_compute(std::uint64_t micro_batch) const noexcept;
   void end(Result result) noexcept;
 
@@ -100,13 +101,14 @@ class Stepper {
   Action next_ = Action::kPull;
   Batch batch_;
   StepResult reply_;
-  std::uint64_t made_ = 0;             // steps, since this trainer has joined
-  std::uint64_t numbered_ = 0;         // the newest push; or what a ps has told to count from
-  std::optional<std::uint64_t> kept_;  // the step of the parameters that were kept
+  std::uint64_t made_ = 0;  // steps since this trainer has joined
+  // The newest push, or the number that a ps has told it to count from.
+  std::uint64_t numbered_ = 0;
+  std::optional<std::uint64_t> kept_;  // the step of the kept parameters
   Result result_ = Result::kNone;
-  // Elastic: of the step that is being made.
+  // Elastic: of the current step.
   std::vector<bool> pushed_;            // by micro-batch: computed here
-  std::vector<std::uint64_t> missing_;  // to be computed; the next is the last
+  std::vector<std::uint64_t> missing_;  // to be computed, in reverse order
 };
 
 }  // namespace disttf::roles

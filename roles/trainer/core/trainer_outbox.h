@@ -1,5 +1,5 @@
-// What a trainer's core wants done. It does none of it: the shell takes the effects after each
-// call, in their order, and so does a test.
+// The effects of a trainer's core. The core performs none of them: the shell, or a test, takes them
+// after each call, in order.
 #pragma once
 
 #include <chrono>
@@ -19,48 +19,48 @@ namespace disttf::roles {
 
 using Clock = std::chrono::steady_clock;
 
-// Connect to `host` and introduce this trainer for a step channel of that range: HELLO, WELCOME.
-// Answered with RunSession::dialed(), at the latest at `until`, with the same `attempt`.
+// Connect to `host` and shake hands for a step channel of that range: HELLO, WELCOME. The answer is
+// RunSession::dialed(), at `until` at the latest, with the same `attempt`.
 struct Dial {
   std::size_t range = 0;
-  std::uint64_t attempt = 0;  // none is used twice
+  std::uint64_t attempt = 0;  // each is used once
   net::TaskId host;
-  std::uint8_t replica = 0;   // which of the range's hosts that is
-  net::LastAnswer last = {};  // that HELLO names
+  std::uint8_t replica = 0;   // which of the range's hosts it is
+  net::LastAnswer last = {};  // the content of HELLO
   Clock::time_point until = {};
 };
 
-// What lies behind a request's header. The shell knows where; the wire format says how.
+// The body of a request. The shell knows where it lies; the wire format defines its form.
 enum class RequestBody : std::uint8_t {
   kNone,
-  kConfiguration,  // what the chief publishes
+  kConfiguration,  // published by the chief
   kState,          // the range of the state to restore: parameters, then each optimizer tensor
   kGradient,       // of the range
 };
 
-// Send a frame over the range's open link. What the header says of the body (its size, and in what
-// form or in whose memory it lies) is for the shell to add. Where that fails:
-// RunSession::lost(). Once it has left: RunSession::sent().
+// Send a frame over the range's open link. The shell adds what the header says of the body (its
+// size, its form, the memory in which it lies). On failure: RunSession::lost(). When it has been
+// sent: RunSession::sent().
 struct SendRequest {
   std::size_t range = 0;
   net::FrameHeader header;
   RequestBody body = RequestBody::kNone;
 };
 
-// At once; not answered with lost(). Nothing to do where the link is closed already.
+// Close at once, without a call of lost(). No effect if the link is closed.
 struct CloseLink {
   std::size_t range = 0;
 };
 
-// All ps hold this generation of the run's state, and this trainer works on it: from now on its
-// heartbeats name it. A ps that was replaced while it was silent learns of it that way.
+// All ps hold this generation of the run's state, and this trainer works on it: its heartbeats name
+// it from now on. That is how a ps that was replaced while it was disconnected learns of that.
 struct NameGeneration {
   net::Generation generation = 0;
 };
 
-// From now on this process is another one to everybody, with an incarnation above this
-// (incarnation_above()): a ps knows of one of this trainer's before it whose clock was ahead. All
-// that it has open besides links, in its old one's name, is opened anew.
+// Take an incarnation above this one (incarnation_above()): a ps knows an earlier process of this
+// trainer whose clock was ahead. Everything besides links that is open under the old incarnation is
+// opened again.
 struct TakeIncarnation {
   std::uint64_t above = 0;
 };

@@ -1,5 +1,5 @@
-// When to say what a trainer waits for: whoever looks at its log is to know after seconds, not only
-// when its patience is over; and a long wait must not fill the log.
+// When to log what a trainer waits for: the log must say so after seconds, not only when the
+// timeout expires; and a long wait must not fill the log.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ class WaitNotes {
     since_ = now;
     next_after_ = kFirst;
   }
-  // It goes on: true after 5 s, then 10, 20, 40 and so on.
+  // It goes on. Returns true after 5 s, then 10, 20, 40 and so on.
   [[nodiscard]] bool is_due(Clock::time_point now) noexcept {
     if (now - since_ < next_after_) return false;
     while (now - since_ >= next_after_) next_after_ *= 2;
     return true;
   }
-  // Of which nothing is to be made: the process did not run.
+  // The process was suspended for `missed`; that time does not count.
   void forgive(Clock::duration missed) noexcept { since_ += missed; }
 
  private:

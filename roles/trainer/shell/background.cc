@@ -30,9 +30,9 @@
 namespace disttf::roles {
 namespace {
 
-// One attempt to open a control channel.
+// The limit of one attempt to open a control channel.
 constexpr std::chrono::milliseconds kBeatConnectAttempt{2000};
-// Of what a ps tells.
+// The largest answer of a ps.
 constexpr std::uint64_t kMostAnswer = net::kMaxMetricsReplyBytes;
 
 }  // namespace
@@ -44,7 +44,7 @@ class Background::Impl {
     net::ServerHooks hooks;
     hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
     hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
-      co_return;  // welcome() lets nobody but probes in
+      co_return;  // welcome() accepts probes only
     };
     hooks.on_error = log_exception;
     listener_ = open_task_listener(context_, task, std::move(hooks), stop);
@@ -64,7 +64,7 @@ class Background::Impl {
 
   void set_generation(net::Generation generation) {
     if (generation_.exchange(generation) != generation) {
-      asio::post(context_, [this] {  // a ps that was replaced must not wait for it
+      asio::post(context_, [this] {  // a replaced ps must not wait for its heartbeat
         for (const auto& beat : beats_) {
           beat->pause.cancel();
         }
@@ -116,8 +116,8 @@ class Background::Impl {
     return net::Welcome{.incarnation = task_.incarnation};
   }
 
-  // The control channel to one ps. None of them waits for another: a name that is slow to be looked
-  // up, or a host that swallows packets, must not make this trainer silent elsewhere.
+  // The control channel to one ps. The channels are independent: a slow name lookup, or a host that
+  // drops packets, must not delay the heartbeats to other ps.
   struct Beat {
     Beat(asio::io_context& context, std::size_t index)
         : ps{.job = net::Job::kPs, .index = index}, pause(context) {}
@@ -129,13 +129,14 @@ class Background::Impl {
     net::Generation generation = 0;  // of the last heartbeat
   };
 
-  // A heartbeat, then again kHeartbeatInterval later. Errors are the step channel's to report; here
-  // a broken channel is simply opened again.
+  // Sends a heartbeat, then again every kHeartbeatInterval. Errors are reported by the step
+  // channel; a broken control channel is just opened again.
   asio::awaitable<void> beat(Beat& beat) {
     while (true) {
       const net::Generation generation = generation_;
       send(beat, generation);
       if (beat.connection && generation != beat.generation) {
+        // Reopened, since the name of the ps may resolve to another address in the new generation.
         beat.connection->close();
       }
       beat.generation = generation;
@@ -144,6 +145,7 @@ class Background::Impl {
         send(beat, generation);
       }
       send_metrics(beat);
+      // If the generation has changed meanwhile, the heartbeat that names it is due at once.
       if (generation == generation_) {
         beat.pause.expires_after(kHeartbeatInterval);
         co_await beat.pause.async_wait(net::kAsTuple);
@@ -170,13 +172,14 @@ class Background::Impl {
     }
   }
 
-  // Answers to what was asked with a heartbeat. What else comes, or a channel that breaks, is the
-  // step channel's to report.
+  // Reads answers to requests sent with heartbeats. The step channel reports invalid frames and
+  // broken links.
   asio::awaitable<void> read(Beat& beat, std::shared_ptr<net::ServerConnection> connection) {
     net::FrameHeader header;
     while (!co_await connection->read_header(header, std::chrono::milliseconds{0})) {
       net::TraceSteps trace;
       if (header.body_size == 0 && !trace.from_header(header)) {
+        // A larger window cannot come from a correct chief, and would measure every step.
         if (trace_ && trace.count <= StepWindow::kMost) {
           trace_({.from = trace.from, .count = trace.count});
         }
@@ -205,6 +208,7 @@ class Background::Impl {
     if (!beat.connection) {
       return;
     }
+    // The chief asks every ps, but one copy of a trainer's metrics suffices.
     if (text_ && beat.ps.index == 0) {
       const std::string text = text_();
       if (!text.empty() && text.size() <= net::kMaxMetricsBytes) {
@@ -229,15 +233,15 @@ class Background::Impl {
 
   const Task& task_;
   StopSignal& stop_;
-  std::atomic<net::Generation> generation_{0};  // the computing thread's to set
+  std::atomic<net::Generation> generation_{0};  // set by the computing thread
   // The thread owns everything below once it runs.
   std::uint64_t incarnation_;
   asio::io_context context_{1};
   std::function<void(std::size_t, net::Generation)> replaced_;
-  std::function<std::string()> text_;  // empty: nothing is told
+  std::function<std::string()> text_;  // empty: no metrics are sent
   std::function<void(const StepWindow&)> trace_;
-  Hear hear_;          // empty: nobody is asked
-  StepWindow window_;  // that all are told of
+  Hear hear_;          // empty: no ps is asked
+  StepWindow window_;  // the window that all ps are sent
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
   std::thread thread_;

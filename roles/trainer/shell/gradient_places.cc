@@ -17,6 +17,7 @@ void GradientPlaces::prepare(std::unique_ptr<net::GradientMemory> memory, std::s
   memory_ = std::move(memory);
   room_ = memory_ ? memory_->count() : 0;
   pushed_ = 0;
+  // Allocated only if some gradient of a step does not fit into shared memory.
   own_ = math::AlignedVector(per_step <= room_ ? 0 : size_);
   begin();
 }

@@ -1,8 +1,8 @@
-// Where a trainer computes gradients: in memory that ps on its machine read, as far as it has room
-// for those of a step, else in memory of its own, from which they are sent.
+// The memory in which a trainer computes gradients: memory that ps on its machine can read, as far
+// as it has room for the gradients of a step; else memory of its own, from which they are sent.
 //
-// What was pushed is left alone for as long as a ps may have to read it: until its step has been
-// made; and for good where the ps was given up, which may be frozen and run again.
+// A pushed gradient is not overwritten while a ps may read it: until its step has been made, and
+// never again if that ps was declared dead, since it may only be suspended.
 //
 // Not thread-safe.
 #pragma once
@@ -18,30 +18,30 @@ namespace disttf::roles {
 
 class GradientPlaces {
  public:
-  // For gradients of `size` floats, of which a step has `per_step` at most. `memory`: nullptr where
-  // there is none to share.
+  // For gradients of `size` floats, at most `per_step` in a step. `memory`: nullptr if none is
+  // shared.
   void prepare(std::unique_ptr<net::GradientMemory> memory, std::size_t size, std::size_t per_step);
-  // nullptr: all are sent.
+  // nullptr: all gradients are sent.
   [[nodiscard]] net::GradientMemory* memory() const noexcept { return memory_.get(); }
 
-  // Where the next one is to be computed, [size]; on a page boundary where it is shared.
+  // Returns where to compute the next gradient, [size]; page-aligned if it is shared.
   std::span<float> begin();
-  // That one.
+  // The same one again.
   [[nodiscard]] std::span<float> current() const noexcept { return current_; }
-  // It is one of several of a step, and was pushed: the next one lies elsewhere.
+  // The gradient is one of several of a step, and was pushed: the next one is placed elsewhere.
   void pushed() noexcept { ++pushed_; }
-  // Those that were pushed have been used.
+  // The pushed gradients have been used.
   void begin_step() noexcept { pushed_ = 0; }
-  // The memory is left to those that have been handed it. Where the system has no other, gradients
-  // are sent from now on. REQUIRES: memory() != nullptr; begin() follows.
+  // Leaves the memory to the ps that map it, and takes new memory. If the system has none,
+  // gradients are sent from now on. REQUIRES: memory() != nullptr; begin() follows.
   void leave_memory();
 
  private:
   std::size_t size_ = 0;
   std::unique_ptr<net::GradientMemory> memory_;
-  std::size_t room_ = 0;     // gradients that lie there
+  std::size_t room_ = 0;     // the number of gradients that fit there
   std::size_t pushed_ = 0;   // of the step
-  math::AlignedVector own_;  // of those for which there is no room: what is sent is free at once
+  math::AlignedVector own_;  // for gradients that do not fit there; reusable once they are sent
   std::span<float> current_;
 };
 

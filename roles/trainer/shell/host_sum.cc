@@ -9,10 +9,10 @@
 namespace disttf::roles {
 namespace {
 
-// Who has not met the others tries again at the next gradient, after 2 more, 4 and so on, then
-// always after so many.
+// The pause, in gradients, between attempts to meet the group: 1, then 2, 4 and so on, up to this
+// number.
 constexpr std::uint64_t kMostBetweenMeeting = 256;
-// The core knows no transport.
+// The core must not depend on the transport.
 static_assert(GroupWay::kMostRanges == net::kMostSummedRanges);
 
 net::StateOf state_of(const net::FrameHeader& header) noexcept {
@@ -49,7 +49,8 @@ std::error_code HostSum::meet(PsLink& link, Ranges remote) {
   if (!is_possible()) {
     return {};
   }
-  std::error_code ignored;  // whatever it is, each pushes its own gradient
+  std::error_code ignored;  // for any error, each trainer pushes its own gradient
+  // If all ps read gradients in shared memory, a sum saves nothing.
   if (remote == 0) {
     leave();
     return {};
@@ -104,19 +105,22 @@ void HostSum::choose(const net::FrameHeader& push, std::span<const float> gradie
   if (way_.knows(push.generation, push.step)) {
     return;
   }
+  // Until decided, a repeat of this push would be sent without a sum.
   way_.begin(push.generation, push.step);
   awaits_leader_ = false;
   pushed_ = state_of(push);
   const Ranges summed =
+      // A member always answers its leader, even if its own push has begun: the leader would wait
+      // otherwise.
       way_.leads() ? gather(pushed_, gradient, has_begun ? 0 : remote) : offer(pushed_, gradient);
-  if (has_begun) {  // a leader that sends the sum as well does no harm
+  if (has_begun) {  // that a leader sends the sum as well does no harm
     return;
   }
   way_.decide(summed);
   awaits_leader_ = !way_.leads() && summed != 0;
   heard_ = net::Clock::now();
   beat_at_ = heard_ + kHeartbeatInterval;
-  if (summed != 0) {  // should the group come apart, it is soon met again
+  if (summed != 0) {  // if the group breaks up, meet it again soon
     meet_in_ = 1;
     meet_after_ = 1;
   }
@@ -131,13 +135,15 @@ HostSum::Ranges HostSum::gather(const net::StateOf& of, std::span<const float> g
   if (!leader_) {
     return 0;
   }
+  // A missing or late member means that all push their own gradients.
   const bool is_whole = leader_->gather(of, stop_.interrupt(), wait_until());
   const Ranges summed = is_whole && add_up(gradient) && leader_->stands() ? remote : 0;
   leader_->tell({.of = of, .summed = summed});
   return summed;
 }
 
-// Values that are no numbers are for the ps to judge, which knows then whose they are.
+// Non-finite sums are not pushed: each ps then judges the single gradients, and can name the
+// trainer.
 bool HostSum::add_up(std::span<const float> gradient) {
   tree_->clear();
   tree_->add(0, gradient, {});
@@ -176,6 +182,7 @@ std::error_code HostSum::take(std::size_t range, const net::FrameHeader& header,
       member_->take(parameters_of(range, header), offset * sizeof(float),
                     std::as_writable_bytes(into), stop_.interrupt(), wait_until());
   if (!is_there) {
+    // The ps that has sent the answer is asked again, with this trainer's own gradient.
     way_.part_from(range);
     return std::make_error_code(std::errc::connection_aborted);
   }
@@ -191,8 +198,8 @@ void HostSum::beat(net::Deadline now) {
   }
 }
 
-// What the leader has left before it went is there still. (While the push is not answered, each ps
-// beats, so this is called often enough.)
+// What the leader left before it went is still readable. (While the push is unanswered each ps
+// sends heartbeats, so this is called often enough.)
 HostSum::Ranges HostSum::lost(net::Deadline now) {
   if (!awaits_leader_ || !member_) {
     return 0;
@@ -202,6 +209,7 @@ HostSum::Ranges HostSum::lost(net::Deadline now) {
   if (is_open && now < heard_ + task_.timeouts.silence) {
     return 0;
   }
+  // From here on the leader's memory is read, but nothing is awaited in it.
   member_->stop();
   awaits_leader_ = false;
   Ranges answered = 0;

@@ -1,13 +1,13 @@
-// A trainer and the other trainers of its host, where their addresses say that they are a host
-// group (net/wire/cluster.h): one of them, the leader, adds their gradients up and pushes the sum
-// to the ps that are on other hosts; the others read the parameters where it leaves them. So a host
-// is sent, and sends, as much as one trainer, however many it has.
+// A trainer and the other trainers of its host, if their addresses make them a host group
+// (net/wire/cluster.h). One of them, the leader, adds their gradients up and pushes the sum to the
+// ps on other hosts; the others read the parameters where the leader leaves them. So a host sends
+// and receives as much as one trainer, however many it has.
 //
-// The sum is the same bits as the ps' own of these gradients, so nobody need agree on this with
-// anybody of another host, or do it at every step: whenever somebody of the group is missing, late,
-// or has lost a ps, each pushes its own gradient. It is done where every gradient counts, a ps does
-// not judge how long each is (--max_gradient_norm), and tensors cross as float32; --transport tcp
-// leaves it out.
+// The sum is bit-identical to the ps's own sum of these gradients. So no agreement with other hosts
+// is needed, nor the same choice in every step: whenever a trainer of the group is missing, late,
+// or has lost a ps, each pushes its own gradient. Group sums are used if every gradient counts, the
+// ps do not check norms (--max_gradient_norm), and tensors are sent as float32; --transport tcp
+// turns them off.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -39,59 +39,59 @@ class HostSum {
   // `task` and `stop` must outlive it.
   HostSum(const Task& task, const StopSignal& stop);
 
-  // Of the run, known from its configuration: floats of the vector.
+  // The run's configuration: `size` floats of the parameter vector.
   void prepare(std::size_t size, math::Isa isa);
 
-  // There are others that this trainer may push one sum with.
+  // Returns whether there are other trainers that this one may push a sum with.
   [[nodiscard]] bool is_possible() const noexcept { return size_ != 0; }
-  // All of them are here: the next push is likely to be one, so none is begun ahead.
+  // Returns whether all of them are connected: the next push is then likely to be a sum, and none
+  // is begun ahead of time.
   [[nodiscard]] bool is_likely();
 
-  // Over the link to ps 0: the leader says where it is found, a member asks and goes there.
-  // `remote`: the ps that do not read gradients where they lie. REQUIRES: nothing is asked of that
-  // ps.
+  // Peer discovery over the link to ps 0: the leader reports where it is found, and a member asks
+  // for that and connects. `remote`: the ps that do not read gradients in shared memory. REQUIRES:
+  // no request to that ps is outstanding.
   [[nodiscard]] std::error_code meet(PsLink& link, Ranges remote);
-  // Another gradient is about to be computed, and the group has not been met, or been left: now and
-  // then that is to be tried again.
+  // To be called before each gradient. Returns whether meet() is to be tried again, after the group
+  // was not met or was left: now and then.
   [[nodiscard]] bool is_to_meet() noexcept;
 
-  // How the gradient of the state that the push is of reaches the ps in `remote`. Waits for the
-  // others, until wait_until() at most; not where that has been decided. `has_begun`: it is being
-  // sent.
+  // Decides how the gradient of this push's state reaches the ps in `remote`. Waits for the other
+  // trainers, until wait_until() at most, unless it has been decided. `has_begun`: the push is
+  // being sent.
   void choose(const net::FrameHeader& push, std::span<const float> gradient, Ranges remote,
               bool has_begun);
   [[nodiscard]] net::Deadline wait_until() const {
     return net::Clock::now() + task_.timeouts.silence;
   }
 
-  // What has been chosen, as GroupWay has it.
+  // The decision, see GroupWay.
   [[nodiscard]] const GroupWay& way() const noexcept { return way_; }
-  // Leader: of the last gradients that were added up. [size]
+  // Leader: the sum of the gradients added up last. [size]
   [[nodiscard]] std::span<const float> sum() const noexcept { return sum_; }
 
-  // Leader: parameters have come, in answer to a push: of so many floats from the vector's
-  // beginning.
+  // Leader: parameters have arrived in answer to a push. `offset`: their first float in the vector.
   void publish(std::size_t range, const net::FrameHeader& header, std::size_t offset,
                std::span<const float> parameters);
-  // Member: the header has come of the answer to a push that had no body. Waits for the parameters,
-  // until wait_until() at most.
+  // Member: the header of the answer to a push without a body has arrived. Waits for the
+  // parameters, until wait_until() at most.
   [[nodiscard]] std::error_code take(std::size_t range, const net::FrameHeader& header,
                                      std::size_t offset, std::span<float> into);
 
-  // Member: becomes readable when the leader has said something, or has gone; -1: it is waited for
-  // by nobody.
+  // Member: becomes readable when the leader has sent something, or has gone; -1: nothing is
+  // awaited from it.
   [[nodiscard]] int fd() const noexcept;
-  // Leader, while a push of the sum is not answered: members hear each second that it runs.
+  // Leader, while a push of the sum is unanswered: sends the members a heartbeat each second.
   void beat(net::Deadline now);
-  // Member: the leader has gone, or has not been heard for as long as Timeouts::silence, and these
-  // ps have been told that the gradient is in a sum which nobody may push any more. From now on it
-  // is pushed by itself.
+  // Member: if the leader has gone, or its heartbeat timeout has expired, returns the ps that were
+  // told that the gradient is in a sum, which will not be pushed any more. The gradient is pushed
+  // by itself from now on.
   [[nodiscard]] Ranges lost(net::Deadline now);
 
   // All ps have answered the push.
   void answered() noexcept { awaits_leader_ = false; }
-  // Something else is done than to push the gradients of one state after the other: the others do
-  // not count on this trainer, until it meets them anew.
+  // This trainer stops pushing the gradients of consecutive states: the others do not count on it
+  // until it meets them again.
   void leave() noexcept;
 
  private:
@@ -99,27 +99,27 @@ class HostSum {
   [[nodiscard]] Ranges gather(const net::StateOf& of, std::span<const float> gradient,
                               Ranges remote);
   [[nodiscard]] Ranges offer(const net::StateOf& of, std::span<const float> gradient);
-  // False: what has been added is not to be pushed.
+  // Adds the gradients up. Returns false if the sum must not be pushed.
   [[nodiscard]] bool add_up(std::span<const float> gradient);
 
   const Task& task_;
   const StopSignal& stop_;
   GroupWay way_;
-  std::size_t size_ = 0;  // floats of the vector; 0: there is nobody to add anything with
+  std::size_t size_ = 0;  // floats of the vector; 0: there is no group
   math::Isa isa_ = math::Isa::kGeneric;
   net::StateOf pushed_;
-  bool was_summed_ = false;  // once: it is told of
+  bool was_summed_ = false;  // for one log line
 
-  std::unique_ptr<net::GroupLeader> leader_;  // nullptr also where this trainer is a member
+  std::unique_ptr<net::GroupLeader> leader_;  // nullptr also if this trainer is a member
   std::optional<math::TreeSum> tree_;
   std::span<const float> sum_;
   net::Deadline beat_at_{};
 
   std::unique_ptr<net::GroupMember> member_;
   bool awaits_leader_ = false;    // a push had no body
-  net::Deadline heard_{};         // then, or later
-  std::uint64_t meet_in_ = 1;     // so many gradients, again
-  std::uint64_t meet_after_ = 1;  // the next time
+  net::Deadline heard_{};         // since then, or later
+  std::uint64_t meet_in_ = 1;     // the number of gradients until the next attempt
+  std::uint64_t meet_after_ = 1;  // and until the one after that
 };
 
 }  // namespace disttf::roles

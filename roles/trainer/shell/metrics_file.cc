@@ -14,12 +14,13 @@ void MetricsFile::append(std::string_view line) {
   if (path_.empty()) {
     return;
   }
-  // Opened anew each time: whoever moves the file away gets a new one. A FIFO that is not read must
-  // not hold up the training.
+  // Opened for each line, so that a file that was moved away is replaced by a new one. O_NONBLOCK:
+  // a FIFO without a reader must not delay training.
   const int fd =
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
   const std::string text = (left_a_part_ ? "\n" : "") + std::string(line);
   const ssize_t written = fd < 0 ? -1 : ::write(fd, text.data(), text.size());
+  // A short write without an error means a full disk.
   const int error = written < 0 ? errno : ENOSPC;
   const bool is_whole = written == static_cast<ssize_t>(text.size());
   if (fd >= 0) {

@@ -1,4 +1,4 @@
-// The file of --metrics_file: JSON Lines, an evaluation a line.
+// The file of --metrics_file: JSON Lines, one evaluation a line.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace disttf::roles {
 // Not thread-safe.
 class MetricsFile {
  public:
-  // Empty: no file, and append() does nothing.
+  // `path` empty: no file, and append() does nothing.
   explicit MetricsFile(std::string path) : path_(std::move(path)) {}
 
-  // Adds `line`, with its end, to the file, which is made if it is not there; in one write, so that
-  // a process that is killed leaves a line or none. Where that fails the log says so, the first
-  // time in a row, and training goes on; behind a part of a line (the disk was full) the next one
-  // begins on a line of its own.
+  // Appends `line`, which ends with a newline, to the file, and creates the file if necessary. It
+  // uses one write, so that a killed process leaves a whole line or none. A failure is logged, the
+  // first time in a row, and training goes on. After a partial line (the disk was full) the next
+  // one begins on a line of its own.
   void append(std::string_view line);
 
  private:

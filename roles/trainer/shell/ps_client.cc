@@ -14,7 +14,7 @@
 namespace disttf::roles {
 namespace {
 
-// Else the ranges of several ps could not be read as one vector.
+// Otherwise the ranges of several ps could not be read as one vector.
 static_assert(math::kShardAlignmentFloats * sizeof(float) % net::kPageBytes == 0);
 
 }  // namespace
@@ -32,7 +32,7 @@ PsClient::PsClient(const Task& task, const StopSignal& stop)
   for (std::size_t index = 0; index < task.cluster.ps.size(); ++index) {
     links_.emplace_back(task, stop, index);
   }
-  // Else some trainers share a processor wherever they go.
+  // Otherwise some trainers share a processor wherever they run.
   wait_.may_leave_processor(have_processors_each(task));
 }
 
@@ -73,6 +73,8 @@ void PsClient::prepare(const Run& run) {
                            .memory = gradients_.memory(),
                            .most_placed = most_of_ps(range.size(), run.trainers)});
   }
+  // A leader's sum replaces exactly what the ps would compute, so every mode that treats single
+  // gradients differently is excluded.
   const bool is_added_up = run.strict && run.micro_batches == 0 && !run.judges_norms &&
                            gradients_.memory() != nullptr && gradient_flags(run.wire) == 0 &&
                            tensor_flags(run.wire) == 0;
@@ -100,9 +102,11 @@ StepReply PsClient::pull(std::span<float> parameters) {
 void PsClient::leave_memory() {
   const bool was_handed_over =
       std::ranges::any_of(links_, [](const PsLink& link) { return link.was_in_place(); });
+  // Memory that no ps has mapped can be reused.
   if (!std::exchange(is_memory_left_, false) || !was_handed_over) {
     return;
   }
+  // A suspended ps may still read there: it keeps that memory.
   gradients_.leave_memory();
   for (PsLink& link : links_) {
     link.unsettle();
@@ -142,6 +146,7 @@ bool PsClient::pushes_ahead() const noexcept {
 }
 
 void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
+  // If a group sum is likely, the gradient itself is probably not pushed at all.
   if (!is_sent_ahead_ && host_sum_.is_likely()) {
     return;
   }
@@ -168,6 +173,8 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
 }
 
 std::span<const float> PsClient::joined(std::span<float> parameters) {
+  // Only if all ranges lie in shared memory can they be read as one vector; otherwise all are
+  // copied.
   if (std::ranges::all_of(places_, [](const auto& place) { return place.view != nullptr; })) {
     const std::span<const std::byte> bytes = joined_bodies_.over(places_);
     if (!bytes.empty()) {
@@ -205,16 +212,18 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
                           const std::function<void()>& meanwhile) {
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
   if (!goes_on) {
+    // The previous reply's memory must stay mapped: gradients are still computed from it.
     std::swap(places_, places_before_);
     std::ranges::fill(places_, net::BodyPlace{});
   }
   session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
-  // Others may go on without a trainer that is frozen, and the chief judges what it reads.
+  // A suspended trainer does not stop an elastic run, so a worker checks what it reads in shared
+  // memory; the chief judges what it reads, and needs a copy.
   may_stay_ = task_.cluster.rank_of(task_.self) != 0;
   const StepReply next = run_step(parameters, meanwhile);
   if (session_.outcome() == RunSession::Outcome::kNeedsWork) {
     missing.assign(session_.work().begin(), session_.work().end());
-    return false;  // `reply` stays what these are computed from
+    return false;  // `reply` still holds what these are computed from
   }
   reply = next;
   reply.parameters = joined(parameters);
@@ -222,8 +231,9 @@ bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, b
   return true;
 }
 
-// First beside them: while some have come, a ps may be lost, and is then set to those of before,
-// which must not be half of each. (The gradient is not needed any more, here as in await_others().)
+// Received into other memory first: while some ranges have arrived a ps may be lost, and is then
+// restored from the previous parameters, which must not be a mixture. (The gradient is not needed
+// any more, here as in await_others().)
 StepReply PsClient::peek(std::span<float> parameters) {
   const std::span<float> received = place_gradient();
   host_sum_.leave();
@@ -256,12 +266,12 @@ bool PsClient::await_end() {
   } catch (const Failure&) {
     if (!session_.was_released()) {
       throw;
-    }  // when the run is over, a signal does not matter any more
+    }  // when the run is over, a signal does not matter
   }
   return session_.was_released();
 }
 
-// Nothing also where it is refused, or a signal comes.
+// Returns nothing also if it is refused, or on a signal.
 std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) {
   session_.begin_fetch_final(begin_now());
   parameters_ = parameters;
@@ -279,8 +289,8 @@ bool PsClient::await_others() {
   host_sum_.leave();
   static_cast<void>(place_gradient());
   session_.begin_await_others(begin_now());
-  parameters_ =
-      gradients_.current();  // the result is not to be lost for a state that may be an earlier one
+  // The result must not be overwritten by a state that may be an earlier one.
+  parameters_ = gradients_.current();
   run();
   return !session_.reply().joined;
 }
@@ -289,7 +299,7 @@ void PsClient::shutdown() {
   session_.begin_shutdown(begin_now());
   try {
     run();
-  } catch (const Failure&) {  // a signal, after the result: nobody is waited for any more
+  } catch (const Failure&) {  // a signal, after the result: wait for no ps any more
     session_.tell_the_end();
     perform();
   }
@@ -309,7 +319,7 @@ std::string PsClient::status(std::size_t ps_index) {
   return session_.has_text() ? std::move(text_) : std::string();
 }
 
-// ------------------------------------------------------------------------ what the core wants done
+// ------------------------------------------------------------------------ the core's effects
 
 void PsClient::perform() {
   session_.out().drain([this](const auto& effect) { apply(effect); });
@@ -335,6 +345,7 @@ std::error_code PsClient::send(const SendRequest& effect) {
     case RequestBody::kGradient:
       break;
   }
+  // The first push over a channel: how the gradient travels must be agreed on before it is sent.
   if (!link.is_settled()) {
     check_awake(link.settle_until());
     auto error = link.settle();
@@ -366,20 +377,22 @@ std::error_code PsClient::send_state(const SendRequest& effect) {
 
 void PsClient::apply(const Dial& effect) {
   check_awake(effect.until);
+  // Members of the host group must not wait while this trainer dials.
   host_sum_.leave();
   push_without_leader();
   is_memory_left_ = is_memory_left_ || links_[effect.range].was_open();
   const DialAnswer answer = links_[effect.range].open(effect, incarnation_);
   check_awake();
-  look_at_incarnations(awake_.now());  // before this link may be the last that was missing
+  // Handled before this link, which may be the last missing one.
+  look_at_incarnations(awake_.now());
   session_.dialed(effect.range, effect.attempt, answer, awake_.now());
 }
 
 void PsClient::take_incarnation_above(std::uint64_t other) {
   incarnation_ = incarnation_above(other, new_incarnation());
   session_.took_incarnation(incarnation_);
-  log_info("another process has been " + describe(task_.cluster, task_.self) +
-           ", by a clock that was ahead of this one's; goes on as a newer one");
+  log_info("found an earlier process of " + describe(task_.cluster, task_.self) +
+           " whose clock was ahead; continues with a higher incarnation");
   for (const auto& hook : on_incarnation_) {
     hook(incarnation_);
   }
@@ -405,7 +418,8 @@ void PsClient::settle() {
     stop_.throw_if_stopped();
     if (error) {
       session_.lost(index, error, awake_.now());
-    } else if (!link.has_frame()) {  // else it is refused, say, which is told in its turn
+      // Else there is a frame, such as a refusal, which is handled in turn.
+    } else if (!link.has_frame()) {
       check_way_to(task_, link.name(), link.is_in_place());
     }
     in_place += link.is_in_place() ? 1U : 0U;

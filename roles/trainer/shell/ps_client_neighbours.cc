@@ -1,4 +1,4 @@
-// How a gradient reaches the ps where there are other trainers on this host: see host_sum.h.
+// How a gradient reaches the ps if other trainers run on this host: see host_sum.h.
 #include <system_error>
 #include <utility>
 
@@ -36,14 +36,14 @@ void PsClient::choose_way(const FrameHeader& push) {
   check_awake();
 }
 
-// Before anything of the gradient is sent ahead.
+// To be called before any of the gradient is sent ahead.
 void PsClient::meet_neighbours_again() {
   const PsLink& link = links_.front();
   if (!link.is_open() || !link.is_settled() || link.has_frame() || !host_sum_.is_to_meet()) {
     return;
   }
   check_awake(link.settle_until());
-  static_cast<void>(meet_neighbours());  // what fails here fails again when the gradient is pushed
+  static_cast<void>(meet_neighbours());  // an error here recurs when the gradient is pushed
   check_awake();
 }
 
@@ -52,6 +52,7 @@ std::error_code PsClient::meet_neighbours() { return host_sum_.meet(links_.front
 void PsClient::push_without_leader() {
   const HostSum::Ranges ranges = host_sum_.lost(awake_.now());
   for (std::size_t index = 0; index < links_.size() && index < GroupWay::kMostRanges; ++index) {
+    // Closed and lost: the push is repeated over a new connection, with a body this time.
     if ((ranges >> index & 1U) != 0 && session_.reads(index)) {
       links_[index].close();
       session_.lost(index, std::make_error_code(std::errc::connection_aborted), awake_.now());

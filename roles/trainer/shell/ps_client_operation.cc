@@ -1,4 +1,4 @@
-// An operation under way: what the core wants done is done, what comes is read, until it has an
+// Runs an operation: carries out the core's effects and reads what arrives, until there is an
 // outcome.
 #include <algorithm>
 #include <chrono>
@@ -33,6 +33,7 @@ void PsClient::run(const std::function<void()>& meanwhile) {
     }
     perform();
   }
+  // A state is as large as the parameters and the optimizer's tensors.
   state_.reset();
   if (session_.outcome() == Outcome::kFailed) {
     throw Failure(session_.failure());
@@ -41,7 +42,7 @@ void PsClient::run(const std::function<void()>& meanwhile) {
     throw RunOver();
   }
   if (session_.outcome() == Outcome::kOtherConfiguration) {
-    if (provide_state_) {  // what this chief has published is another chief's now
+    if (provide_state_) {  // this chief's configuration has been replaced by another chief's
       throw Failure(kLostPeers,
                     "another chief has published another configuration; this one no longer leads "
                     "the run");
@@ -50,10 +51,10 @@ void PsClient::run(const std::function<void()>& meanwhile) {
   }
 }
 
-// Until something has come, or it is time to do something about what has not.
+// Waits until something has arrived, or a timer has expired.
 void PsClient::await_some() {
   check_awake();
-  // Some may be overdue: a lost ps was being tried.
+  // A timer may be overdue: a lost ps was being dialed.
   const net::Deadline deadline = std::max(session_.deadline(), awake_.now());
   awake_.expect(deadline);
   prepare_poll();
@@ -66,8 +67,8 @@ void PsClient::await_some() {
   stop_.throw_if_stopped();
   check_awake();
   host_sum_.beat(awake_.now());
-  // One time for all: what came while a lost ps was being tried must be seen by the next poll
-  // before its sender is called silent.
+  // One time for all links: what arrived while a lost ps was being dialed must be seen by the next
+  // poll before its sender's heartbeat timeout expires.
   const net::Deadline now = awake_.now();
   for (std::size_t index = 0; index < links_.size(); ++index) {
     if (session_.reads(index) && (polled_[index].revents != 0 || links_[index].has_frame())) {
@@ -79,6 +80,7 @@ void PsClient::await_some() {
     session_.is_replaced(ps, generation, now);
   });
   look_at_incarnations(now);
+  // Last: what has arrived proves its sender alive.
   session_.time(now);
 }
 
@@ -121,7 +123,7 @@ void PsClient::check_awake(net::Deadline until) {
 void PsClient::receive(std::size_t index) {
   PsLink& link = links_[index];
   FrameHeader header;
-  // Its silence is counted from here: a frame's first bytes have come already.
+  // The heartbeat timeout starts here: a frame's first bytes have arrived already.
   const net::Deadline begin = net::Clock::now();
   auto error = link.receive_header(header, begin);
   stop_.throw_if_stopped();
@@ -149,7 +151,7 @@ void PsClient::receive(std::size_t index) {
     link.close();
     session_.lost(index, error, net::Clock::now());
   } else {
-    // What stays in the ps's memory was not waited for.
+    // Parameters that stay in the ps's memory took no time to arrive.
     const bool stays = may_stay_ && places_[index].view != nullptr;
     session_.body(index, stays ? begin : net::Clock::now());
   }

@@ -14,11 +14,11 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-// Below, several writes cost more than there is to be gained: a megabyte, a millisecond at 10
+// Below this size several writes cost more than they gain: a megabyte, or a millisecond at 10
 // Gbit/s.
 constexpr std::size_t kLeastAheadBytes = std::size_t{1} << 20U;
 
-// Faults of its own for each trainer and ps.
+// Each pair of trainer and ps has its own sequence of faults.
 net::FaultOptions fault_options(const Task& task, std::size_t ps_index, const std::string& name) {
   return {.seed = task.faults.seed,
           .per_1000 = task.faults.per_1000,
@@ -65,6 +65,7 @@ DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
   channel_ = faults_ ? faults_->wrap(std::move(opened.channel), stop_.interrupt())
                      : std::move(opened.channel);
   carry();
+  // The first connection is not a reconnection.
   if (std::exchange(was_open_, true) && meters_ != nullptr) {
     meters_->reconnects.add();
   }
@@ -81,7 +82,7 @@ void PsLink::prepare(const Run& run) {
 void PsLink::carry() {
   is_settled_ = false;
   if (run_.memory != nullptr) {
-    // Faults are those of frames.
+    // Injected faults are faults of frames, so tensors must travel in frames.
     const auto number = faults_ ? std::nullopt : std::optional(ps_index_);
     channel_ = run_.memory->carry(std::move(channel_), number);
   }
@@ -99,7 +100,8 @@ std::error_code PsLink::send(FrameHeader header, std::span<const std::byte> body
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
-  // A gradient is computed from these; other pulls are exact.
+  // A gradient is computed from the parameters of such a pull, so they may be rounded; other pulls
+  // are exact.
   if (header.kind == FrameKind::kPull && (header.flags & net::kFlagNext) != 0 && !is_in_place()) {
     header.flags |= tensor_flags(run_.wire);
   }
@@ -143,6 +145,7 @@ std::error_code PsLink::settle() {
   }
   is_settled_ = true;
   const std::error_code error = channel_->agree(run_.most_placed, settle_until());
+  // It stays true: that ps may keep the memory mapped.
   was_in_place_ = was_in_place_ || is_in_place();
   return error;
 }
@@ -161,7 +164,7 @@ bool PsLink::sends_ahead() const noexcept {
 
 void PsLink::push_ahead(const FrameHeader& header, std::span<const float> gradient,
                         std::size_t ready) {
-  // What fails here fails again in push(), where it is dealt with.
+  // An error here recurs in push(), which handles it.
   static_cast<void>(channel_->send_ahead(header, std::as_bytes(gradient), ready * sizeof(float)));
 }
 
@@ -183,6 +186,7 @@ std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<
   if ((header.flags & tensor_flags(run_.wire)) != 0) {
     return receive_rounded(header.body_size, parameters);
   }
+  // The size is checked before any byte is received: the body would not fit.
   if (header.body_size != bytes.size()) {
     return bad_body();
   }

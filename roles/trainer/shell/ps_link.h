@@ -1,6 +1,6 @@
-// A trainer's step channel to one ps, as roles/trainer/core/run_session.h has it opened and used:
-// how requests and replies travel. Tensors do so in frames, in the form that the run's wire format
-// says, or stay where they lie, where the two have agreed on that.
+// A trainer's step channel to one ps, which roles/trainer/core/run_session.h opens and uses: how
+// requests and replies travel. Tensors travel in frames, in the run's wire format, or stay in
+// shared memory if both sides have agreed on that.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -29,43 +29,45 @@
 
 namespace disttf::roles {
 
-// After an error the channel is closed: std::errc::operation_canceled where a signal came.
+// After an error the channel is closed. std::errc::operation_canceled: a signal came.
 class PsLink {
  public:
   // `task` and `stop` must outlive the link.
   PsLink(const Task& task, const StopSignal& stop, std::size_t ps_index);
 
-  // Of the run, known from its configuration.
+  // The run, known from its configuration.
   struct Run {
-    math::Range range = {};  // of the vector, that the ps holds
+    math::Range range = {};  // the part of the vector that the ps holds
     WireFormat wire = {};    // of gradients and parameters
     // Where gradients lie; outlives the link. nullptr: anywhere, and they are sent.
     net::GradientMemory* memory = nullptr;
-    std::size_t most_placed = 0;  // bytes of the ps's memory that the run has a use for
+    std::size_t most_placed = 0;  // bytes of the ps's memory that the run can use
   };
   void prepare(const Run& run);
 
-  // Throws Failure when a signal came, or this process has no descriptor left.
+  // Throws Failure on a signal, or if this process has no file descriptor left.
   [[nodiscard]] DialAnswer open(const Dial& dial, std::uint64_t incarnation);
   void close() noexcept;
 
-  // A signal does not cut it short unless it has to wait: a push that one ps has and another has
-  // not would leave the ps at different steps, of which no checkpoint can be made.
+  // Sends a frame. A signal interrupts it only if it has to wait: a push that reaches one ps but
+  // not another would leave the ps at different steps, and no checkpoint could be made of them.
   [[nodiscard]] std::error_code send(net::FrameHeader header, std::span<const std::byte> body);
-  // The same of a push; `gradient` is of the range. Where it lies in Run::memory it stays unchanged
-  // until the push, or the pull behind it, is answered.
+  // The same for a push; `gradient` is that of the range. If it lies in Run::memory, it must not
+  // change until the push, or the pull after it, is answered.
   [[nodiscard]] std::error_code push(net::FrameHeader header, std::span<const float> gradient);
-  // Begins a push_pull of which the first `ready` floats of the gradient are final; push() with the
-  // same header follows. REQUIRES: sends_ahead().
+  // Begins a push_pull whose first `ready` floats of the gradient are final; push() with the same
+  // header follows. REQUIRES: sends_ahead().
   void push_ahead(const net::FrameHeader& header, std::span<const float> gradient,
                   std::size_t ready);
-  // Whether that begins at once: where the gradient is sent as it lies.
+  // Returns whether that starts sending at once: the gradient is sent unconverted.
   [[nodiscard]] bool sends_ahead() const noexcept;
 
-  // The next frame's header, or that of the answer in the ps's memory; it is `now`.
+  // Receives the next frame's header, or that of an answer in the ps's memory. The current time is
+  // `now`.
   [[nodiscard]] std::error_code receive_header(net::FrameHeader& header, net::Deadline now);
-  // The body that the header has announced: floats, exactly as many as the range. `place` set:
-  // parameters that can be read where they lie stay there, and this says where.
+  // Receives the body that the header has announced: exactly as many floats as the range. If
+  // `place` is set, parameters that can be read in shared memory stay there, and `place` says
+  // where.
   [[nodiscard]] std::error_code receive_parameters(const net::FrameHeader& header,
                                                    std::span<float> parameters,
                                                    net::BodyPlace* place);
@@ -73,31 +75,32 @@ class PsLink {
   [[nodiscard]] std::error_code receive_text(const net::FrameHeader& header, std::string& text);
   [[nodiscard]] net::Refusal receive_refusal(const net::FrameHeader& header);
 
-  // Agrees with the ps how tensors travel: whenever a run is joined, and before the first push over
-  // a channel that was opened since, or since unsettle(). REQUIRES: nothing else is asked of it.
-  // Waits for an answer, until settle_until() at the latest.
+  // Agrees with the ps on how tensors are transferred: whenever a run is joined, and before the
+  // first push over a channel opened since, or after unsettle(). Waits for an answer, until
+  // settle_until() at most. REQUIRES: no other request to the ps is outstanding.
   [[nodiscard]] std::error_code settle();
-  // The same of where the leader of the trainer's host group is found. REQUIRES: Run::memory.
+  // Peer discovery: exchanges where the leader of the trainer's host group is found. REQUIRES:
+  // Run::memory.
   [[nodiscard]] std::error_code ask(net::Meet& meeting);
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
-  // The memory that gradients lie in is another one: settle() before the next push.
+  // Gradients lie in other memory now: settle() before the next push.
   void unsettle() noexcept {
     is_settled_ = false;
     was_in_place_ = false;
   }
-  // It has been opened: whoever opens it again gives up a channel.
+  // Returns whether it has been opened: opening it again abandons a channel.
   [[nodiscard]] bool was_open() const noexcept { return was_open_; }
-  // The memory has been handed over to a ps.
+  // Returns whether the memory has been handed over to a ps.
   [[nodiscard]] bool was_in_place() const noexcept { return was_in_place_; }
   [[nodiscard]] net::Deadline settle_until() const {
     return net::Clock::now() + task_.timeouts.silence;
   }
-  // Gradients and parameters stay where they lie.
+  // Returns whether gradients and parameters stay in shared memory.
   [[nodiscard]] bool is_in_place() const noexcept { return is_open() && channel_->is_in_place(); }
-  // receive_header() has something to take, whether or not fd() is ready.
+  // Returns whether receive_header() has something to read, even if fd() is not ready.
   [[nodiscard]] bool has_frame() const noexcept { return is_open() && channel_->has_frame(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // In frames, of all its channels: not what stays where it lies.
+  // Bytes in frames, of all its channels, without what stays in shared memory.
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
   [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
 
@@ -117,15 +120,15 @@ class PsLink {
   const std::size_t ps_index_;
   const std::string name_;                    // "ps 1 (10.0.0.7:2222)"
   std::optional<net::FaultInjector> faults_;  // testing
-  TrainerMeters* const meters_;               // null: nobody measures
+  TrainerMeters* const meters_;               // null: metrics are off
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;
   bool was_open_ = false;
   std::unique_ptr<net::Channel> channel_;
   Run run_;
-  bool is_settled_ = false;  // the channel
+  bool is_settled_ = false;  // whether the channel is
   bool was_in_place_ = false;
-  std::vector<std::byte> packed_;  // a tensor that is not raw floats, as it is sent or received
+  std::vector<std::byte> packed_;  // a tensor in its wire form, if that is not raw floats
 };
 
 }  // namespace disttf::roles

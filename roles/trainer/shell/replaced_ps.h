@@ -1,5 +1,5 @@
-// What the background thread has found out and the computing thread is to act upon: ps whose
-// addresses lead to other processes than the links that are open.
+// Ps whose addresses lead to other processes than the open links, as noticed by the background
+// thread and to be handled by the computing thread.
 //
 // Thread-safe.
 #pragma once
@@ -16,15 +16,15 @@ namespace disttf::roles {
 
 class ReplacedPs {
  public:
-  // Who answers there holds nothing of that generation, which all ps held once.
+  // The process at that address holds nothing of that generation, which all ps have held.
   void add(std::size_t ps, net::Generation generation) {
     const std::scoped_lock lock(mutex_);
     found_.emplace_back(ps, generation);
     is_any_ = true;
   }
 
-  // All that were added since the last call: `hear(ps, generation)`. Costs one load where there are
-  // none, as on the way of a step.
+  // Calls hear(ps, generation) for each one added since the last call. Costs one load if there are
+  // none, as it is called in every step.
   template <typename Hear>
   void drain(Hear hear) {
     if (!is_any_) {
@@ -36,6 +36,7 @@ class ReplacedPs {
       is_any_ = false;
       found.swap(found_);
     }
+    // Without the lock: `hear` may take long.
     for (const auto& [ps, generation] : found) {
       hear(ps, generation);
     }

@@ -30,7 +30,7 @@ ExampleKind kind_of_examples(const data::Dataset& dataset) {
 }
 
 ExampleFacts facts_of(const data::Dataset& dataset) {
-  // A checkpoint has them all, however many there are; names longer than that are left out.
+  // Every checkpoint contains them, so they are left out if they are longer than this.
   constexpr std::size_t kMostNameBytes = std::size_t{1} << 20U;
   const auto names = [](std::span<const std::string_view> from) {
     std::size_t bytes = 0;

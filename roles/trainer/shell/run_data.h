@@ -1,4 +1,4 @@
-// The data of a run: what a model of it takes, and whether a task has the same data as the chief.
+// The data of a run: which model fits it, and whether a task has the same data as the chief.
 //
 // Callable from any thread.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace disttf::roles {
 
-// What a model of this data set takes.
+// Returns the shape of examples that a model of this data set takes.
 [[nodiscard]] ExampleKind kind_of_examples(const data::Dataset& dataset);
-// What a model trained on it is asked by.
+// Returns what a user of a model trained on it needs to know.
 [[nodiscard]] ExampleFacts facts_of(const data::Dataset& dataset);
-// Borrowed from the data set.
+// Borrows from the data set.
 [[nodiscard]] math::ImageSet image_set(const data::Dataset& dataset, const data::Split& split);
 
-// Throws Failure: kBadData where the run is of other data than `own`, which `options` have opened,
-// kError where its model does not take such examples. `whose`: "the chief trains on".
+// Throws Failure: kBadData if the run trains on other data than `own`, which `options` have opened;
+// kError if its model does not fit such examples. `whose`: "the chief trains on".
 void check_data(const RunConfig& run, const data::Dataset& own, const DataOptions& options,
                 std::string_view whose);
 

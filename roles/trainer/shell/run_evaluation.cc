@@ -32,6 +32,7 @@ std::string diverged_text(const RunConfig& config) {
 std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step,
                                      const SetEvaluations& found) {
   const double guessing = math::loss_type(config.model.loss).of_guessing(config.model.classes);
+  // The validation set decides: the test set must not influence the run.
   const Learning learning = judge(found.validation, guessing, found.weights);
   if (learning == Learning::kLearned) {
     return std::nullopt;

@@ -1,7 +1,7 @@
-// How a model does on the validation and the test set of a run, and what is printed of that: the
-// same by a trainer and by an evaluator.
+// Evaluates a model on the validation and the test set of a run, and prints the result; used by
+// trainers and by evaluators.
 //
-// Not thread-safe where it takes a model.
+// Functions that take a model are not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ struct SetEvaluations {
 
 // "training has diverged; ..."
 [[nodiscard]] std::string diverged_text(const RunConfig& config);
-// Why that is no result, if it is none: training has diverged. Of one that is hardly better than
-// guessing a warning is in the log.
+// Returns why there is no result, if training has diverged. For a model that is hardly better than
+// guessing it logs a warning.
 [[nodiscard]] std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step,
                                                    const SetEvaluations& found);
 
 struct ResultExtras {
-  bool classes = false;        // the table of them
+  bool classes = false;        // print the table of classes
   std::string weights_sha256;  // empty: not printed
 };
-// The result lines, "MNIST accuracy: 0.9771" last.
+// Prints the result lines, "MNIST accuracy: 0.9771" last.
 void print_run_result(std::uint64_t step, const SetEvaluations& found, const data::Dataset& dataset,
                       const ResultExtras& extras);
 

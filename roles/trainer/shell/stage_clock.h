@@ -1,7 +1,7 @@
-// How long a trainer takes for each stage of a step, of the steps that are measured
-// (roles/monitor/core/step_sampling.h): in the others nothing looks at the clock.
+// The time that a trainer spends on each stage of a step, for the measured steps
+// (roles/monitor/core/step_sampling.h). In other steps the clock is not read.
 //
-// All but take() and trace() on the computing thread.
+// All functions but take() and trace() belong to the computing thread.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +19,21 @@ namespace disttf::roles {
 
 class StageClock final : public math::PassObserver {
  public:
-  // What is told with the measured steps.
+  // Reported with the measured steps.
   struct Counts {
-    std::uint64_t step = 0;     // of the parameters that the trainer has
+    std::uint64_t step = 0;     // of the trainer's parameters
     std::uint64_t pushes = 0;   // of this process
-    std::uint64_t dropped = 0;  // of these: came late and were not used
+    std::uint64_t dropped = 0;  // of these: not used because they came too late
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_received = 0;
   };
 
-  // The parameters of `step` are here; the answer that brought them began to come at `came`, that
-  // of `last` last. What was waited for ends there; the next step has begun.
+  // The parameters of `step` have arrived; the answer began to arrive at `came`, that of `last`
+  // last. The wait ends there, and the next step begins.
   void answered(const Counts& counts, net::Deadline came, const LastPs& last = {}) {
     if (is_measuring_) {
       add(Stage::kWait, came - last_);
-      if (came - last_ > kNoticed) {  // it was loaded in time
+      if (came - last_ > kNoticed) {  // loading had finished before the answer
         sample_.of(Stage::kWait) += std::exchange(sample_.of(Stage::kOverlapped), 0.0F);
       }
       const std::scoped_lock lock(mutex_);
@@ -48,7 +48,7 @@ class StageClock final : public math::PassObserver {
       mark(Stage::kPull);
     }
   }
-  // What was done since the last mark was this.
+  // The time since the last mark belongs to `stage`.
   void mark(Stage stage) {
     if (is_measuring_) {
       const net::Deadline now = net::Clock::now();
@@ -56,20 +56,20 @@ class StageClock final : public math::PassObserver {
       last_ = now;
     }
   }
-  // The step under way is not one of those that count: the run was set back.
+  // The current step does not count: the run was rolled back.
   void give_up() noexcept { is_measuring_ = false; }
   [[nodiscard]] bool is_measuring() const noexcept { return is_measuring_; }
 
   void went_forward() noexcept override { mark(Stage::kForward); }
   void went_back() noexcept override { mark(Stage::kBackward); }
 
-  // Of the steps since the last call, and where the last of them has brought the trainer. From any
-  // thread, as the next one.
+  // Returns the steps since the last call, and the counts after the last of them. Like trace(),
+  // callable from any thread.
   struct Taken {
     Counts counts;
     std::vector<TrainerSample> samples;
     std::vector<TrainerSample> traced;
-    bool is_all_traced = true;  // that there is up to now
+    bool is_all_traced = true;  // traced steps up to now
   };
   [[nodiscard]] Taken take(std::size_t most_traced) {
     const std::scoped_lock lock(mutex_);
@@ -78,14 +78,14 @@ class StageClock final : public math::PassObserver {
     taken.is_all_traced = samples_.all_traced_taken();
     return taken;
   }
-  // Each step of the window is to be measured.
+  // Measures each step of the window.
   void trace(const StepWindow& window) {
     const std::scoped_lock lock(mutex_);
     samples_.trace(window);
   }
 
  private:
-  // An answer that is noticed so soon after something else was done may have been there before.
+  // An answer noticed this soon after other work may have arrived during that work.
   static constexpr std::chrono::microseconds kNoticed{50};
 
   static std::int64_t ns_of(net::Deadline time) {
@@ -96,8 +96,8 @@ class StageClock final : public math::PassObserver {
   }
 
   bool is_measuring_ = false;
-  TrainerSample sample_;  // of the step under way
-  net::Deadline last_{};  // mark
+  TrainerSample sample_;  // of the current step
+  net::Deadline last_{};  // time of the last mark
   std::mutex mutex_;      // guards all below
   StepSamples<TrainerSample> samples_;
   Counts counts_;

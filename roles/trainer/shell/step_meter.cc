@@ -13,6 +13,7 @@ void StepMeter::count_step(const StepResult& reply, const RunConfig& config) noe
   }
   const auto now = std::chrono::steady_clock::now();
   const bool is_last = reply.step >= config.train_steps;
+  // After the last step the schedule has no next rate.
   if (!is_last && now >= rate_at_) {
     rate_at_ = now + kRateInterval;
     meters_->learning_rate.set(static_cast<double>(

@@ -1,5 +1,5 @@
-// What a trainer measures of its steps, where anybody reads it (Task::meters); otherwise each of
-// these is a comparison with null.
+// Metrics of a trainer's steps, if they are exported (Task::meters); otherwise each call is a
+// comparison with null.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -20,7 +20,7 @@ class StepMeter {
  public:
   explicit StepMeter(const Task& task) : meters_(trainer_meters(task)) {}
 
-  // For a Timed; null where nobody measures.
+  // For a Timed; null if metrics are off.
   [[nodiscard]] Histogram* gradient() const noexcept {
     return meters_ == nullptr ? nullptr : &meters_->gradient;
   }
@@ -34,7 +34,7 @@ class StepMeter {
       meters_->train_steps.set(static_cast<double>(config.train_steps));
     }
   }
-  // A gradient of so many examples.
+  // A gradient of this many examples.
   void computed(std::size_t examples, float loss) const noexcept {
     if (meters_ != nullptr) {
       meters_->examples.add(examples);
@@ -46,7 +46,7 @@ class StepMeter {
       meters_->diverged.set(1);
     }
   }
-  // A step was made, or the run goes on from another one.
+  // A step was made, or the run goes on from another state.
   void stepped(const StepResult& reply, const RunConfig& config) noexcept {
     if (meters_ != nullptr) {
       count_step(reply, config);
@@ -68,8 +68,8 @@ class StepMeter {
   void count_step(const StepResult& reply, const RunConfig& config) noexcept;
 
   TrainerMeters* meters_;
-  // When the learning rate is worked out next: it is read every few seconds, and not worth a cosine
-  // in each step.
+  // When the learning rate is computed next: it is scraped every few seconds, which does not
+  // justify a cosine in each step.
   std::chrono::steady_clock::time_point rate_at_{};
 };
 

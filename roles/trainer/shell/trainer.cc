@@ -32,7 +32,7 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
       metrics_(rank() == 0 ? options.metrics_file : std::string()),
       meter_(options.task),
       began_(net::Clock::now()) {
-  // Once for the run: all tasks train on the same data.
+  // Logged once per run: all tasks train on the same data.
   if (rank() == 0) {
     for (const std::string& finding : dataset_.findings) {
       log_warning("--data: " + finding);
@@ -64,6 +64,7 @@ void Trainer::begin_anew() {
   augmented_.reset();
   top_k_.reset();
   open_client();
+  // The ps know this process under its current incarnation.
   client_->continue_as(incarnation);
   background_.set_generation(0);
   if (std::exchange(uses_built_in_, false)) {
@@ -81,8 +82,8 @@ std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options
 math::ImageSet Trainer::train_set() const { return image_set(dataset_, dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
-  // What a chief has published is checked before any of it is taken: parameters, twice in elastic
-  // runs, gradients and, with top-k, what was not sent.
+  // The memory is checked before a chief's configuration is used: it is needed for parameters
+  // (twice in elastic runs), for gradients, and with top-k for the residual.
   const std::uint64_t copies = 2 + gradients_in_memory(config);
   require_memory(copies * math::layout_of(config.model).size() * sizeof(float),
                  describe(options_.task.cluster, options_.task.self),
@@ -91,7 +92,7 @@ void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
     allocate(config, configuration);
   } catch (const std::bad_alloc&) {
     throw Failure(kError, describe(options_.task.cluster, options_.task.self) +
-                              " has not the memory for " +
+                              " does not have the memory for " +
                               std::to_string(math::layout_of(config.model).parameter_count()) +
                               " parameters, their gradient and batches of " +
                               std::to_string(config.batch_size) + " images");
@@ -109,6 +110,7 @@ void Trainer::allocate(const RunConfig& config, std::uint64_t configuration) {
   parameters_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
   rows_.resize(config.batch_size);
+  // The sampler changes, so batches drawn before are of another order.
   drawn_.reset();
   loaded_.reset();
   sampler_.emplace(
@@ -179,8 +181,8 @@ bool Trainer::has_result() {
     stepper_->fetched(client_->fetch_final(parameters_.span()));
   }
   if (stepper_->result() == Stepper::Result::kKept) {
-    // It is the run's result unless the run has begun anew since, with another configuration. A ps
-    // that is there still says so.
+    // It is the run's result, unless the run has been started again since with another
+    // configuration; a ps that is still up reports that.
     static_cast<void>(client_->fetch_final(parameters_.span()));
     std::swap(parameters_, kept_result_);
   }
@@ -228,7 +230,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   if (loaded_ != stepper_->batch()) {
     load(stepper_->batch());
   }
-  // The next one's rows come nearer while this one's gradient is computed.
+  // Prefetches the next batch's rows while this batch's gradient is computed.
   draw(stepper_->batch_after());
   model_->expect(train_set(), rows_);
   stages_.mark(Stage::kLoad);
@@ -238,6 +240,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
     return model_->gradient_of_batch(reply_.parameters, client_->begin_gradient(), on_ready);
   }();
   meter_.computed(config_.batch_size, loss);
+  // A non-finite loss ends the run here, before it spreads to the parameters.
   if (!std::isfinite(loss)) {
     meter_.diverged();
     throw Failure(kError, fmt::format("the loss became {:f} at step {}: ", loss, reply_.step) +
@@ -260,8 +263,8 @@ void Trainer::reduce_gradient() {
   }
 }
 
-// Whatever they came in: in some frames they are rounded already, in others and in memory that a ps
-// shares they are not. The final ones stay exact.
+// Independent of how they arrived: in some frames they are rounded already, in others and in shared
+// memory they are not. The final parameters stay exact.
 void Trainer::round_parameters() {
   if (wire_.rounds() && !reply_.finished) {
     round_to_wire(wire_, reply_.parameters, parameters_.span());
@@ -289,7 +292,7 @@ void Trainer::load(const Stepper::Batch& batch) {
   loaded_ = batch;
 }
 
-// What is likely to be computed next, while the ps are at work.
+// Loads the batch that is likely to be next, while the ps work.
 void Trainer::load_ahead() {
   const Stepper::Batch next = stepper_->batch_after();
   if (next != loaded_) {
@@ -305,7 +308,7 @@ void Trainer::delay(std::uint64_t local_step) {
                           options_.task.incarnation % math::kStreamLimit, local_step);
     const auto limit = static_cast<std::uint64_t>(options_.max_injected_delay.count());
     stop_.interrupt().wait_until(net::Clock::now() + std::chrono::milliseconds(bits % (limit + 1)));
-    stages_.mark(Stage::kBackward);  // it stands for computing, and nothing of it is on the way
+    stages_.mark(Stage::kBackward);  // it stands for computing; no request is outstanding
   }
 }
 
@@ -322,13 +325,14 @@ void Trainer::take_step(const StepHooks& hooks) {
     loss = take_elastic_step(cut);
   } else {
     const auto push_ahead = [&](float loss_of_batch, std::size_t ready) {
+      // A non-finite loss is not pushed: compute() throws after this.
       if (std::isfinite(loss_of_batch)) {
         client_->push_ahead(sequence, cut, ready);
       }
     };
-    // A norm is known only when all of the gradient is.
+    // The norm is known only when the gradient is complete.
     const bool ahead = config_.clip_norm == 0 && client_->pushes_ahead();
-    // By reference: a larger function object would be allocated, in each step.
+    // By reference: a larger function object would be allocated in each step.
     loss = compute(ahead ? math::Model::OnReady(std::ref(push_ahead)) : math::Model::OnReady());
     delay(local_step);
     {
@@ -349,7 +353,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   } else if (cut && !reply_.joined) {
     hooks.on_cut(sequence, reply_);
   }
-  if (reply_.joined || reply_.step != step) {  // else the run has ended before it was made
+  if (reply_.joined || reply_.step != step) {  // else the run has ended before the step was made
     meter_.stepped(reply_, config_);
     log_step(local_step + 1, loss);
     if (hooks.on_step) {
@@ -362,11 +366,11 @@ void Trainer::take_step(const StepHooks& hooks) {
 void Trainer::answered() {
   counts_.dropped += reply_.dropped != 0 ? 1U : 0U;
   counts_.step = reply_.step;
-  if (stages_.is_measuring()) {  // else nobody looks at them
+  if (stages_.is_measuring()) {  // else they are not used
     std::tie(counts_.bytes_sent, counts_.bytes_received) = client_->traffic();
   }
   if (reply_.joined) {
-    stages_.give_up();  // what was waited for meanwhile is no step's
+    stages_.give_up();  // the time of joining again belongs to no step
   }
   stages_.answered(counts_, client_->answer_came(), client_->last_ps());
 }
@@ -392,26 +396,27 @@ std::string Trainer::metrics() {
                                 .has_more_traced = !taken.is_all_traced});
 }
 
-// Or the run goes on from another state, where a ps was lost before all knew.
+// After the chief's end of the run. The run may also go on from another state, if a ps was lost
+// before all were notified.
 void Trainer::end_here() {
   stop_.throw_if_stopped();
   reply_ = client_->peek(parameters_.span());
   if (!reply_.finished && !reply_.joined) {
     throw Failure(kError,
-                  "a ps does not end the run before its last step; start all tasks from "
-                  "one file");
+                  "a ps cannot end the run before its last step; start all tasks from "
+                  "the same executable");
   }
   round_parameters();
   stepper_->peeked(reply_);
 }
 
-// --compress: what the push did not bring to the parameters is not to be lost.
+// --compress: the part of the gradient that no ps used must not be lost.
 void Trainer::keep_unused() {
   if (!top_k_) {
     return;
   }
   if (reply_.joined) {
-    top_k_->reset();  // what it is the rest of may have been taken back with the ps's state
+    top_k_->reset();  // the residual's counterpart may have been rolled back with the ps's state
     return;
   }
   if (reply_.dropped == 0) {
@@ -440,6 +445,7 @@ float Trainer::take_elastic_step(bool cut) {
     }
     stepper_->needs(missing);
   }
+  // The parameters that gradients are computed from stay valid until here.
   if (reply_.parameters.data() == next_parameters_.data()) {
     std::swap(parameters_, next_parameters_);
   }
@@ -461,6 +467,7 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
 }
 
 SetEvaluations Trainer::evaluate() {
+  // An evaluation overwrites the model's batch.
   loaded_.reset();
   SetEvaluations found = evaluate_sets(*model_, reply_.parameters, dataset_, config_.test_shifts);
   meter_.evaluated(found.validation, found.test);

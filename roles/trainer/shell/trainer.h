@@ -1,6 +1,6 @@
-// What chief and worker have in common: the data, the model, and the loop of steps.
+// What chief and worker share: the data, the model, and the loop of steps.
 //
-//   rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
+//  rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
 #pragma once
 
 #include <atomic>
@@ -39,114 +39,115 @@ namespace disttf::roles {
 
 struct TrainerOptions {
   Task task;
-  RunConfig config;                      // what this task's command line says
-  std::set<std::string> explicit_flags;  // of it: what the user wrote, rather than a default
+  RunConfig config;                      // from this task's command line
+  std::set<std::string> explicit_flags;  // flags that the user wrote, without defaults
   DataOptions data;
   std::uint64_t log_every = 500;  // local steps between log lines; 0: none
   bool print_weights_hash = false;
   bool print_classes = false;
-  std::string metrics_file;  // of the trainer of rank 0; empty: none
-  // Testing: before each push wait a random time of at most this long.
+  std::string metrics_file;  // at the trainer of rank 0; empty: none
+  // Testing: before each push, wait for a random time of at most this.
   std::chrono::milliseconds max_injected_delay{0};
   CheckpointOptions checkpoint;          // chief
   SummaryOptions summaries;              // chief
   std::optional<PageOptions> page = {};  // chief; nullopt: none
-  int progress_fd = -1;                  // where `launch` reads progress from; -1: nowhere
+  int progress_fd = -1;                  // where `launch` reads progress; -1: none
 };
 
-// What the chief does beside the steps; every function on the computing thread.
+// The chief's work besides the steps; every function is called on the computing thread.
 struct StepHooks {
-  // Whether the push that makes `step` is to ask for a cut.
+  // Returns whether the push that makes `step` is to request a snapshot.
   std::function<bool(std::uint64_t step)> wants_cut;
-  // That push, with this sequence, was answered.
+  // The push of this sequence was answered.
   std::function<void(std::uint64_t sequence, const StepReply& reply)> on_cut;
-  // Before a step is made of the parameters that this reply brought: whether none is to be, since
-  // they are the run's result.
+  // Called before a step is made from the parameters of this reply. Returns whether they are the
+  // run's result, so that no step is to be made.
   std::function<bool(const StepReply& reply)> ends_at;
-  // A step was made, which this reply has answered; `loss`: of this trainer's last batch of it.
+  // This reply has answered a step that was made; `loss`: of this trainer's last batch in it.
   std::function<void(float loss, const StepReply& reply)> on_step;
 };
 
 class Trainer {
  public:
-  // Opens the own port and the data set. `options` and `stop` must outlive the trainer. Throws
-  // Failure.
+  // Opens the task's own port and the data set. `options` and `stop` must outlive the trainer.
+  // Throws Failure.
   Trainer(const TrainerOptions& options, StopSignal& stop);
 
   [[nodiscard]] PsClient& client() noexcept { return *client_; }
   [[nodiscard]] Background& background() noexcept { return background_; }
   [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
-  // For a worker whose chief trains on the built-in digits.
+  // For a worker whose chief trains on a built-in data set.
   void use_built_in(const DatasetRow& dataset);
 
-  // The run has another configuration than this trainer was prepared for: as if this process had
-  // just begun, with another client() that has to connect, and prepare() to come.
+  // The run has another configuration than this trainer was prepared for: starts over as if the
+  // process had just begun, with another client() that has to connect, and prepare() to follow.
   void begin_anew();
 
-  // Makes the model that `config` describes; before the calls below. `configuration`:
-  // configuration_id() of what was published.
+  // Makes the model that `config` describes; to be called before the calls below. `configuration`:
+  // configuration_id() of the published one.
   void prepare(const RunConfig& config, std::uint64_t configuration);
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
-  // The whole parameter vector as this trainer last saw it.
+  // The whole parameter vector as received last.
   [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
   [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
 
-  // Joins the run and trains until its last step has been made; again, if the ps were set back
+  // Joins the run and trains until its last step has been made; again, if the ps were rolled back
   // since.
   void train(const StepHooks& hooks);
-  // Worker: then waits until the chief has made the result durable. False: the ps were set back
-  // meanwhile to a state from which this worker is needed again; train() follows.
+  // Worker: then waits until the chief has made the result durable. Returns false if the ps were
+  // rolled back meanwhile to a state from which this worker is needed again; train() follows.
   [[nodiscard]] bool leave();
-  // Chief: then waits until the others have the result too. False: another chief has set the ps to
-  // a state from which there are steps to be made still; train() follows.
+  // Chief: then waits until the other trainers have the result, too. Returns false if another chief
+  // has restored the ps to a state with steps still to be made; train() follows.
   [[nodiscard]] bool await_others();
-  // Chief, where not every gradient counts: the parameters become those that the ps hold now, with
-  // the others' last pushes. False: as await_others().
+  // Chief, if not every gradient counts: fetches the parameters that the ps hold now, with the
+  // other trainers' last pushes. Returns false as await_others().
   [[nodiscard]] bool peek();
-  // When the run is over: whether this trainer has its result, or can still have it from the ps.
-  // Throws OtherConfiguration where that is another run's.
+  // When the run is over: returns whether this trainer has its result, or can still fetch it from
+  // the ps. Throws OtherConfiguration if that is another run's.
   [[nodiscard]] bool has_result();
 
-  // Prints the validation cross-entropy as the tutorials do. Returns what was found on the
+  // Prints the validation cross-entropy as the tutorials do. Returns the evaluation of the
   // validation set.
   math::Evaluation print_evaluation(std::uint64_t step);
-  // The result line, "MNIST accuracy: 0.9771", and the hash of the weights if it was asked for. Or
-  // nothing, when training has diverged: then what the task is to end with.
+  // Prints the result line, "MNIST accuracy: 0.9771", and, if requested, the hash of the weights.
+  // If training has diverged, prints nothing and returns how the task is to end.
   [[nodiscard]] std::optional<Failure> print_result_lines();
-  // Called with what either of these two finds.
+  // Called with the results of these two functions.
   using OnEvaluation = std::function<void(std::uint64_t step, const math::Evaluation& validation,
                                           const math::Evaluation& test, bool is_last)>;
   void on_evaluation(OnEvaluation hook) { on_evaluation_ = std::move(hook); }
-  // What the model has made of the first `rows` examples of the test set before its last layer:
-  // [rows, numbers] of them. REQUIRES: no more than there are.
+  // Returns the inputs of the model's last layer for the first `rows` examples of the test set,
+  // [rows, numbers]. REQUIRES: there are that many examples.
   [[nodiscard]] std::vector<float> last_inputs(std::size_t rows);
-  // Where the last pull or push has brought it.
+  // The result of the last pull or push.
   [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
  private:
   SetEvaluations evaluate();
-  // Adds a line to --metrics_file, where this is the task that does, and tells on_evaluation().
+  // Adds a line to --metrics_file, if this task writes it, and calls on_evaluation().
   void write_metrics(std::uint64_t step, const SetEvaluations& found, bool is_last);
   void open_client();
   void allocate(const RunConfig& config, std::uint64_t configuration);
   void set_back();
   void take_step(const StepHooks& hooks);
-  // Chief: the parameters in hand are the run's result.
+  // Chief: the current parameters are the run's result.
   void end_here();
-  // Computes the micro-batches that are this trainer's, then those that turn out to be missing,
-  // until the step has been made. Returns the last loss.
+  // Computes this trainer's micro-batches, then those that turn out to be missing, until the step
+  // has been made. Returns the last loss.
   float take_elastic_step(bool cut);
-  // The gradient of the batch that is next.
+  // Computes the gradient of the next batch.
   float compute(const math::Model::OnReady& on_ready = {});
-  // How this trainer does, as JSON; empty: it has not begun. On the background thread.
+  // Returns this trainer's metrics as JSON; empty before it has begun. Runs on the background
+  // thread.
   [[nodiscard]] std::string metrics();
   void answered();
-  // Makes of the gradient, in its place, what is pushed of it.
+  // Replaces the gradient by the part of it that is pushed.
   void reduce_gradient();
   void keep_unused();
-  // The parameters that came become those that a gradient is computed from.
+  // Rounds received parameters to those that gradients are computed from.
   void round_parameters();
-  // Which rows that batch is of, into rows_, if they are not there.
+  // Draws the rows of that batch into rows_, unless they are there.
   void draw(const Stepper::Batch& batch);
   void load(const Stepper::Batch& batch);
   void load_ahead();
@@ -158,12 +159,12 @@ class Trainer {
   const TrainerOptions& options_;
   const StopSignal& stop_;
   StageClock stages_;
-  std::atomic<const char*> isa_ = "";  // once it is known
-  StageClock::Counts counts_;          // the computing thread's
+  std::atomic<const char*> isa_ = "";  // "" until it is known
+  StageClock::Counts counts_;          // of the computing thread
   Background background_;
   data::Dataset dataset_;
-  bool uses_built_in_ = false;      // instead of what the options say
-  std::optional<PsClient> client_;  // always there, but for a moment of begin_anew()
+  bool uses_built_in_ = false;      // instead of the data of the options
+  std::optional<PsClient> client_;  // always set, except for a moment in begin_anew()
   ProgressWriter progress_;
   MetricsFile metrics_;
   OnEvaluation on_evaluation_;
@@ -172,18 +173,19 @@ class Trainer {
   RunConfig config_;
   WireFormat wire_;
   std::optional<math::Model> model_;
-  std::vector<math::Range> trained_;  // of the vector; the rest is running statistics
+  std::vector<math::Range> trained_;  // of the vector; the rest are running statistics
   std::optional<data::Sampler> sampler_;
-  std::optional<math::AugmentedBatch> augmented_;  // where images are changed at random
-  std::optional<math::TopK> top_k_;                // --compress: what has not been pushed yet
+  std::optional<math::AugmentedBatch> augmented_;  // if images are augmented
+  std::optional<math::TopK> top_k_;                // --compress: the residual
   math::AlignedVector parameters_;
-  math::AlignedVector next_parameters_;  // elastic: received into while `parameters_` is needed
+  math::AlignedVector next_parameters_;  // elastic: receives while `parameters_` are in use
   std::vector<std::uint32_t> rows_;
-  std::optional<Stepper::Batch> drawn_;   // which one rows_ are of
-  std::optional<Stepper::Batch> loaded_;  // which one the model has
+  std::optional<Stepper::Batch> drawn_;   // the batch of rows_
+  std::optional<Stepper::Batch> loaded_;  // the batch in the model
   std::optional<Stepper> stepper_;
   StepReply reply_;
-  // Strict mode: the result, while the ps make it a second time. Every time has the same bits.
+  // Fully synchronous: the result, while the ps compute it a second time. It is bit-identical each
+  // time.
   math::AlignedVector kept_result_;
 };
 

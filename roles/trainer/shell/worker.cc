@@ -16,10 +16,10 @@ Failure unusable(const std::invalid_argument& error) {
   return {kError, std::string("the chief published what this version cannot use: ") + error.what()};
 }
 
-// What the chief published, after holding it against this task's own flags and data. `before`: what
-// this worker has trained until another chief has published something else. Its flags fitted that
-// run, and whoever starts the next chief with others means all of its workers: they are not held
-// against the published ones again.
+// Returns the configuration that the chief has published, checked against this task's own flags and
+// data. `before`: what this worker trained until another chief published something else. Its flags
+// fitted that run. A user who starts the next chief with other flags means all workers, so they are
+// not checked again.
 RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const std::string& json,
                        const std::optional<RunConfig>& before) {
   RunConfig published;
@@ -30,27 +30,29 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const st
     throw unusable(error);
   }
   if (before) {
-    log_warning("another chief has begun the run anew with another configuration: " +
+    log_warning("another chief has restarted the run with another configuration: " +
                 changes(*before, published) +
-                ". This worker has dropped what it had computed, and trains with that one, "
-                "whatever its own flags say");
+                ". This worker discards what it has computed, and trains with that "
+                "configuration, whatever its own flags are");
   } else if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
   }
+  // A worker without flags about data follows its chief to a built-in data set.
   const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
   if (!options.data.own && options.data.dataset == nullptr && theirs != nullptr &&
       theirs->is_built_in()) {
     trainer.use_built_in(*theirs);
   }
   check_data(published, trainer.dataset(), options.data, "the chief trains on");
+  // With another instruction set the results would not be bit-identical.
   if (const auto why = missing_isa(published, math::supported_isas())) {
     throw Failure(kUsage, *why);
   }
   return published;
 }
 
-// Until the chief has made the result durable: before that, the ps may be set back to a state from
-// which this worker is needed again.
+// Trains until the chief has made the result durable: before that, the ps may be rolled back to a
+// state from which this worker is needed again.
 void train_to_the_end(Trainer& trainer) {
   try {
     do {
@@ -61,8 +63,8 @@ void train_to_the_end(Trainer& trainer) {
   }
 }
 
-// From the first step to the result. `trained`: the configuration that this worker has trained
-// with, if it has; also when this throws OtherConfiguration.
+// Trains from the first step to the result. `trained`: the configuration that this worker has
+// trained with, if any; also set when this throws OtherConfiguration.
 void train(const TrainerOptions& options, Trainer& trainer, std::optional<RunConfig>& trained) {
   try {
     if (trainer.client().connect()) {
@@ -78,7 +80,7 @@ void train(const TrainerOptions& options, Trainer& trainer, std::optional<RunCon
   }
   train_to_the_end(trainer);
   if (!trainer.has_result()) {
-    log_warning("the final parameters went with a ps; the chief has printed the result");
+    log_warning("final parameters lost with a parameter server; see the chief's result");
     return;
   }
   if (const auto failure = trainer.print_result_lines()) {
@@ -97,6 +99,8 @@ int run_worker(const TrainerOptions& options) {
       try {
         train(options, trainer, trained);
         is_over = true;
+        // The loop keeps `trained`, so that the next configuration is not checked against the
+        // flags.
       } catch (const OtherConfiguration&) {
         trainer.begin_anew();
       }

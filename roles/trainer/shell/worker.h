@@ -1,11 +1,12 @@
-// The worker role: trains with what the chief published, says goodbye, and exits.
+// The worker role: trains with the configuration that the chief has published, sends GOODBYE, and
+// exits.
 #pragma once
 
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf::roles {
 
-// Returns the exit code; a run that is over already is 0 at once. Throws Failure.
+// Returns the exit code; 0 at once if the run is over already. Throws Failure.
 int run_worker(const TrainerOptions& options);
 
 }  // namespace disttf::roles
