@@ -7,8 +7,8 @@
 
 namespace disttf::roles {
 
-// A process that has just begun, and finds the run at a multiple, does not know what was made of
-// it: the same evaluation says the same.
+// A process that has just started, and finds the run at a multiple, evaluates it again: the same
+// evaluation gives the same decision.
 bool EarlyStop::is_due(std::uint64_t step) {
   if (rule_.eval_every == 0) {
     return false;
@@ -22,13 +22,14 @@ bool EarlyStop::is_due(std::uint64_t step) {
 
 void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation) {
   next_ = (step / rule_.eval_every + 1) * rule_.eval_every;
-  // One that is newer than this step was the best of all up to its own: where the run has been set
-  // back this is known already.
+  // A best evaluation that is newer than this step was the best of all up to its own step. If the
+  // run was rolled back, this step is included already.
   const double loss = validation.loss;
   if (std::isfinite(loss) && step > best_.step && (best_.step == 0 || loss < best_.loss)) {
     best_ = {.step = step, .loss = loss};
   }
-  const auto accuracy = static_cast<float>(validation.accuracy());  // as a person writes the target
+  // Rounded as the user writes the target.
+  const auto accuracy = static_cast<float>(validation.accuracy());
   if (rule_.target_accuracy != 0 && accuracy >= rule_.target_accuracy) {
     stop(step, fmt::format("the validation accuracy {:.4f} reached --target_accuracy {}", accuracy,
                            rule_.target_accuracy));
@@ -46,6 +47,7 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
 EarlyEnd EarlyStop::saved_with(const BestEvaluation& told,
                                std::optional<std::uint64_t> result) noexcept {
   learn(told);
+  // Reaching train_steps is no early stop.
   const bool has_ended = judges() && result && *result < rule_.train_steps;
   return {.best = best_, .step = has_ended ? *result : 0};
 }

@@ -1,9 +1,9 @@
-// When a run ends before its last step, by what the evaluations on the way have found on the
+// Early stopping: when a run ends before its last step because of intermediate evaluations on the
 // validation set: --target_accuracy and --patience.
 //
-// A function of the evaluations alone, so where every gradient counts whoever leads the run, and
-// however often it is set back, comes to the same step. The parameters of that step are the result:
-// no step is made between them and the chief's word (roles/ps/core/shard.h, conclude()).
+// A function of the evaluations alone. So if every gradient counts, any chief stops at the same
+// step, however often the run is rolled back. The parameters of that step are the result: no step
+// is made between them and the chief's decision (roles/ps/core/shard.h, conclude()).
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -19,7 +19,7 @@ namespace disttf::roles {
 
 class EarlyStop {
  public:
-  // As RunConfig's.
+  // See RunConfig.
   struct Rule {
     std::uint64_t train_steps = 0;
     std::uint64_t eval_every = 0;
@@ -28,31 +28,31 @@ class EarlyStop {
   };
   explicit EarlyStop(const Rule& rule) : rule_(rule) {}
 
-  // Whether the parameters of that step are to be evaluated before another one is made of them. In
-  // the modes where steps are left out: of the first step that is seen after a multiple.
+  // Returns whether the parameters of that step are to be evaluated before another step is made
+  // from them. In modes that skip steps: at the first step seen after a multiple.
   [[nodiscard]] bool is_due(std::uint64_t step);
-  // They were.
+  // They were evaluated.
   void evaluated(std::uint64_t step, const math::Evaluation& validation);
-  // Whether the run ends with them.
+  // Returns whether the run ends with them.
   [[nodiscard]] bool stops_at(std::uint64_t step) const noexcept {
     return !why_.empty() && step == stop_;
   }
-  // The sentence. REQUIRES: stops_at() some step.
+  // Returns the sentence. REQUIRES: stops_at() is true for some step.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
-  // --patience: the best one is to be known to whoever leads the run next.
+  // --patience: the best evaluation must survive this chief.
   [[nodiscard]] bool keeps_best() const noexcept { return rule_.patience != 0; }
   [[nodiscard]] const BestEvaluation& best() const noexcept { return best_; }
-  // Of an earlier process, or a checkpoint.
+  // Adds the best evaluation of an earlier process or a checkpoint.
   void learn(const BestEvaluation& other) noexcept { best_.learn(other); }
 
-  // What a checkpoint is to say. `told`: by the ps, which may have come when nothing was to be
-  // evaluated after it: before a signal, or when all was done. `result`: the step of the
-  // parameters, where they are the run's result.
+  // Returns what a checkpoint is to contain. `told`: the best evaluation that the ps have reported;
+  // it may have arrived when no evaluation followed: before a signal, or at the very end. `result`:
+  // the step of the parameters, if they are the run's result.
   [[nodiscard]] EarlyEnd saved_with(const BestEvaluation& told,
                                     std::optional<std::uint64_t> result) noexcept;
-  // Whether what the ps hold may be saved at all. Not before a chief has joined the run and been
-  // told: without the best evaluation that state would go on to another end than the run.
+  // Returns whether the state of the ps may be saved. Not before a chief has joined the run and
+  // received the best evaluation: without it that state would lead to another end than the run.
   [[nodiscard]] bool may_save(bool has_joined) const noexcept {
     return has_joined || !keeps_best();
   }
@@ -64,7 +64,7 @@ class EarlyStop {
   void stop(std::uint64_t step, std::string why);
 
   Rule rule_;
-  std::optional<std::uint64_t> next_;  // evaluation; not known before the first step
+  std::optional<std::uint64_t> next_;  // next evaluation; unset before the first step
   BestEvaluation best_;
   std::uint64_t stop_ = 0;
   std::string why_;

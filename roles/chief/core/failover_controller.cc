@@ -25,7 +25,7 @@ FailoverController::FailoverController(const Task& task, std::uint64_t seed, Tim
 void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
   hosts_[host].was_connected = true;
-  hosts_[host].finished = false;  // a new process, perhaps, in the place of one that was
+  hosts_[host].finished = false;  // it may be a new process
   if (std::exchange(hosts_[host].refuses, false)) {
     for (std::size_t range = 0; range < services_.size(); ++range) {
       tell(range);
@@ -38,20 +38,21 @@ void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
 
 void FailoverController::not_reached(HostNumber host, TimePoint now) {
   if (finishing_ && has_ended(ps_of(host))) {
-    hosts_[host].finished = true;  // the process ends as soon as all that it was told of is over
+    // The process ends as soon as all that it was notified of is over.
+    hosts_[host].finished = true;
   }
   dial_later(hosts_[host], now);
 }
 
 void FailoverController::heard(HostNumber host, const net::Report& report) {
-  hosts_[host].backoff.reset();  // not sooner: who is reached may hang up at once
+  hosts_[host].backoff.reset();  // not sooner: a host may hang up right after the connection
   hosts_[host].finished = hosts_[host].finished || report.finished;
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
   service.hear(replica_of(host), report);
   replaced_by_ = std::max(replaced_by_, service.replaced_by());
   tell(range_of(host));
-  // Whatever has been decided, this host may not have heard of it.
+  // Whatever was decided, this host may not have received it.
   if (const auto& view = service.view();
       view && report.view < view->number && replaced_by_ == 0 && !is_refused()) {
     send_view(host, *view);
@@ -67,6 +68,7 @@ void FailoverController::closed(HostNumber host, TimePoint now) {
 
 void FailoverController::refused(HostNumber host, std::uint64_t by) noexcept {
   replaced_by_ = std::max(replaced_by_, by);
+  // A host that had welcomed this chief and now refuses it has seen the other one later.
   is_overtaken_ = is_overtaken_ || (by != 0 && hosts_[host].was_connected);
 }
 
@@ -124,17 +126,17 @@ void FailoverController::dial_later(Host& host, TimePoint now) {
 
 void FailoverController::tell(std::size_t range) {
   const auto& view = services_[range].view();
+  // Only decisions are sent, and none once the run is over or another chief has taken over.
   if (!view || view == told_[range] || finishing_ || replaced_by_ != 0 || is_refused()) {
     return;
   }
   told_[range] = view;
   effects_.add(Note{
-      .text =
-          "range " + std::to_string(range) + ": view " + std::to_string(view->number.count) + ", " +
-          describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
-          (view->paired ? " with a backup" : " alone") +
-          (!view->paired && services_[range].left() ? ": a trainer does not reach the other host"
-                                                    : "")});
+      .text = "range " + std::to_string(range) + ": view " + std::to_string(view->number.count) +
+              ", " + describe(task_.cluster, host_of_range(task_.cluster, range, view->primary)) +
+              (view->paired ? " with a backup" : " alone") +
+              (!view->paired && services_[range].left() ? ": a trainer cannot reach the other host"
+                                                        : "")});
   send_view(2 * range, *view);
   send_view(2 * range + 1, *view);
 }
@@ -147,6 +149,7 @@ void FailoverController::send_view(HostNumber host, const net::View& view) {
 }
 
 void FailoverController::send_end(HostNumber host) {
+  // A host that has ended closes its channels by itself.
   if (hosts_[host].connected && !hosts_[host].finished) {
     effects_.add(SendToHost{.host = host, .header = net::Shutdown{}.to_header(), .body = {}});
   }

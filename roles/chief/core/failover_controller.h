@@ -1,10 +1,9 @@
-// --ps_replicas 2: watches both hosts of every range, and tells them which of them is the primary.
-// Who that is, view_service.h decides; this decides who is dialed when, who is told what, and when
-// the run is over at all of them.
+// --ps_replicas 2: watches both hosts of every range, and sends them their views. view_service.h
+// chooses the primary; this class decides when to connect to which host, what to send, and when the
+// run is over at all of them.
 //
-// A state machine: it is told what has happened, and at what time; what it wants done it puts into
-// effects(), which whoever calls it empties after each call. It wants to be called with time() at
-// deadline(). Not thread-safe.
+// A state machine: its calls report events with their time. It puts effects into effects(), which
+// the caller empties after each call. time() is to be called at deadline(). Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +24,14 @@
 
 namespace disttf::roles {
 
-// Twice the number of a range, and its replica: 0 its own ps, 1 the ps after it.
+// Twice the number of a range, plus its replica: 0 its own ps, 1 the next ps.
 using HostNumber = std::size_t;
 
-// One attempt to open a view channel to the host; reached() or not_reached() tells how it ended.
+// One attempt to open a view channel to the host; the result is reached() or not_reached().
 struct DialHost {
   HostNumber host = 0;
 };
-// To a host whose channel is open.
+// A frame for a host whose channel is open.
 struct SendToHost {
   HostNumber host = 0;
   net::FrameHeader header;
@@ -44,41 +43,43 @@ class FailoverController {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Effects = EffectQueue<DialHost, SendToHost, Note>;
 
-  // `task` must outlive it; its incarnation is the one of the chief. `seed` of the pauses between
-  // two attempts: another one in each process. Begins by dialing every host.
+  // `task` must outlive it; its incarnation is the chief's. `seed`: of the pauses between two
+  // attempts, different in each process. Starts by connecting to every host.
   FailoverController(const Task& task, std::uint64_t seed, TimePoint now);
 
   void reached(HostNumber host, TimePoint now);
   void not_reached(HostNumber host, TimePoint now);
   void heard(HostNumber host, const net::Report& report);
-  // Its channel is no more: it broke, or the host was silent for too long, or said nonsense.
+  // The host's channel is closed: it broke, its heartbeat timeout expired, or it sent an invalid
+  // frame.
   void closed(HostNumber host, TimePoint now);
-  // A host refuses this process: another one, with that incarnation, is the chief there. Nothing is
-  // decided or said any more.
+  // A host refuses this process, since the process with incarnation `by` is its chief. Nothing is
+  // decided or sent any more.
   void refused(HostNumber host, std::uint64_t by) noexcept;
-  // A host refuses this chief for what it wants: its run has no replicas, or another configuration.
-  // The chief is about to end for that, and other hosts are sent no views of it. Should the process
-  // that refuses die first, the views are sent once another one in its place is reached.
+  // A host refuses this chief's request: its run has no replicas, or another configuration. The
+  // chief is about to end because of that, so no views are sent to other hosts. If the process that
+  // refuses dies first, the views are sent once its replacement is reached.
   void refused_for_good(HostNumber host) noexcept { hosts_[host].refuses = true; }
-  // The run is over: every host is told that has not ended, those that come back too.
+  // The run is over: notifies every host that has not ended, including those that come back.
   void finish();
 
   void time(TimePoint now);
   [[nodiscard]] TimePoint deadline() const;
 
-  // A host has said that the run is over: the chief before this one was lost while it told all.
-  // Nobody makes a view of that host's range any more.
+  // Returns whether a host has reported the end of the run: the previous chief was lost while it
+  // notified the hosts. No chief makes a view of that host's range any more.
   [[nodiscard]] bool is_run_over() const noexcept { return is_run_over_; }
-  // Every range has a primary.
+  // Returns whether every range has a primary.
   [[nodiscard]] bool all_have_views() const;
-  // The highest incarnation of another chief, above this one's, that a host knows of; 0: none does.
+  // Returns the highest incarnation of another chief above this one's that a host has recorded; 0:
+  // none.
   [[nodiscard]] std::uint64_t replaced_by() const noexcept { return replaced_by_; }
-  // This chief was welcomed where it is refused now: the other one has come there after it. Else a
-  // chief that has yet to begin may be the newer of the two, by a clock that is behind. (Two that
-  // begin would take incarnations above each other's for ever if neither cared.)
+  // Returns whether a host that refuses this chief had welcomed it before: the other chief came
+  // later. Otherwise a chief that is still starting may be the newer of the two, with a clock that
+  // is behind. (Two starting chiefs would otherwise take incarnations above each other's forever.)
   [[nodiscard]] bool is_overtaken() const noexcept { return is_overtaken_; }
-  // REQUIRES: finish() was called. Every host has said that the run is over, or its process, which
-  // had said so of its other range, is gone.
+  // Returns whether every host has reported the end of the run, or its process has gone after it
+  // reported that for its other range. REQUIRES: finish() was called.
   [[nodiscard]] bool has_ended() const;
 
   [[nodiscard]] std::size_t range_of(HostNumber host) const noexcept { return host / 2; }
@@ -91,14 +92,14 @@ class FailoverController {
   struct Host {
     bool connected = false;
     bool was_connected = false;
-    bool finished = false;                  // has said that the run is over, or is taken to
-    bool refuses = false;                   // for good, this chief
-    std::optional<TimePoint> dial_at = {};  // nullopt: connected, or being dialed, or not needed
+    bool finished = false;  // has reported the end of the run, or counts as having done so
+    bool refuses = false;   // this chief, for good
+    std::optional<TimePoint> dial_at = {};  // nullopt: connected, connecting, or not needed
     net::Backoff backoff;
   };
 
   void dial_later(Host& host, TimePoint now);
-  // A new view, to both hosts of the range.
+  // Sends a new view to both hosts of the range.
   void tell(std::size_t range);
   void send_view(HostNumber host, const net::View& view);
   void send_end(HostNumber host);

@@ -6,13 +6,13 @@
 namespace disttf::roles {
 namespace {
 
-// For the ps to be copied and written at the end of a run, and before this task leaves it because
-// of a signal (orchestrators grant 10 s or more) or of a ps that is lost.
+// The time for copying and writing the ps's state: at the end of a run; and before this task leaves
+// it because of a signal (orchestrators grant 10 s or more) or a lost ps.
 constexpr std::chrono::seconds kLastSave{60};
 constexpr std::chrono::seconds kSaveAndFail{4};
-// A last save that failed because a ps was lost is tried again.
+// The pause before a last save that failed because of a lost ps is tried again.
 constexpr std::chrono::milliseconds kSaveAgain{20};
-// For ps that were started again just then, to be told that the run is over.
+// The time to notify ps that were restarted just then.
 constexpr std::chrono::seconds kTrainersFarewell{3};
 
 }  // namespace
@@ -37,7 +37,7 @@ void RunLeader::others_done(bool are_done, TimePoint now) {
   } else if (run_.every_gradient_counts) {
     settle(now);
   } else {
-    next_ = Action::kPeek;  // the others' last pushes count, too
+    next_ = Action::kPeek;  // the other trainers' last pushes count, too
   }
 }
 
@@ -49,12 +49,14 @@ void RunLeader::peeked(bool are_done, TimePoint now) {
   }
 }
 
-// The others are done, and the parameters in hand are the run's.
+// The other trainers are done, and the current parameters are the result.
 void RunLeader::settle(TimePoint now) noexcept {
   if (!run_.saves) {
     next_ = Action::kConclude;
     return;
   }
+  // A result that is trained again gets its full time for saving; a save that is tried again does
+  // not.
   if (!save_until_) {
     save_until_ = now + kLastSave;
   }
@@ -63,8 +65,10 @@ void RunLeader::settle(TimePoint now) noexcept {
 }
 
 void RunLeader::set_back() {
-  notes_.add(Note{.level = Note::Level::kWarning,
-                  .text = "another chief has set the ps to an earlier state; training goes on"});
+  notes_.add(
+      Note{.level = Note::Level::kWarning,
+           .text = "another chief has rolled the ps back to an earlier state; training goes on"});
+  // The result belongs to a state that the ps no longer hold.
   has_result_ = false;
   next_ = Action::kTrain;
 }
@@ -78,13 +82,12 @@ void RunLeader::saved(bool is_done, TimePoint now) {
   } else {
     notes_.add(Note{.level = Note::Level::kWarning,
                     .text = "no checkpoint of the last step was saved: for " +
-                            seconds_text(kLastSave) +
-                            " no ps, or not all of them, had a copy of it to give"});
+                            seconds_text(kLastSave) + " not all ps had a snapshot of it"});
     next_ = Action::kConclude;
   }
 }
 
-// A ps that was lost is set to the result again by whoever says goodbye to it.
+// Awaiting the others restores a lost ps to the result.
 void RunLeader::paused() noexcept { next_ = Action::kAwaitOthers; }
 
 void RunLeader::concluded() noexcept { next_ = Action::kTellTheEnd; }
@@ -94,7 +97,7 @@ void RunLeader::told(TimePoint now) noexcept {
   next_ = run_.replicated ? Action::kEndViews : Action::kEnd;
 }
 
-// The chief before this one may have died before it had told everybody.
+// The previous chief may have died before it had notified all ps.
 void RunLeader::run_over() noexcept {
   was_late_ = true;
   next_ = Action::kTellTheEnd;
@@ -113,6 +116,7 @@ bool RunLeader::is_concluded() const noexcept {
 }
 
 void RunLeader::failed(int exit_code, TimePoint now) noexcept {
+  // Before a state has been joined, or once the result is durable, there is nothing to save.
   const bool is_worth_saving = next_ != Action::kConnect && next_ != Action::kSaveAndFail &&
                                !is_concluded() && run_.saves &&
                                (exit_code == kHungUp || exit_code == kInterrupted ||

@@ -6,10 +6,10 @@
 namespace disttf::roles {
 namespace {
 
-// A state that moves while it is asked for is asked for again this often.
+// The pause before a changing state is requested again.
 constexpr std::chrono::milliseconds kAskAgain{20};
-// A ps whose disk hangs beats on. Longer than any range takes on a disk worth its name; half of it
-// would be too short for 8 GiB with adam on a slow one.
+// A ps whose disk hangs still sends heartbeats. Longer than any range takes on a reasonable disk;
+// half of it would be too short for 8 GiB with adam on a slow one.
 constexpr std::chrono::minutes kLongestWrite{10};
 
 bool has_lost_its_state(const HostContact& contact) {
@@ -26,7 +26,7 @@ SnapshotOrder SnapshotCoordinator::begin(const SnapshotRequest& request) {
   files_.clear();
   failure_.reset();
   has_files_ = false;
-  if (request_.now) {  // who has the state now is to be found out
+  if (request_.now) {  // any host may have the state now
     disconnect();
   }
   return begin_with(0);
@@ -43,7 +43,7 @@ SnapshotOrder SnapshotCoordinator::begin_with(std::size_t ps) {
 SnapshotOrder SnapshotCoordinator::connect(std::size_t ps) {
   ps_ = ps;
   replica_ = 0;
-  is_lost_ = request_.now;  // one that was kept may be gone though the state is there
+  is_lost_ = request_.now;  // a kept snapshot may be gone although the state is not
   return ConnectToHost{.ps = ps_, .replica = replica_};
 }
 
@@ -59,6 +59,7 @@ SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoi
     replica_ = 1;
     return ConnectToHost{.ps = ps_, .replica = replica_};
   }
+  // A caller that asks only once restores a lost ps itself, so the loss is no failure for it.
   if (is_lost_ && request_.again) {
     return fail(options_.ps[ps_] + " is gone, and with it its part of the state");
   }
@@ -66,10 +67,11 @@ SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoi
 }
 
 SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, TimePoint now) {
-  if (!step && is_connected_[ps_]) {  // it may have closed the channel, or be the primary no more
+  if (!step && is_connected_[ps_]) {  // it may have closed the channel, or no longer be the primary
     is_connected_[ps_] = false;
     return connect(ps_);
   }
+  // If not every gradient counts, each ps makes steps of its own, which may differ.
   if (!step || (ps_ > 0 && *step != step_ && options_.same_step)) {
     return not_now(now);
   }
@@ -80,10 +82,12 @@ SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, Time
   if (ps_ + 1 < options_.ps.size()) {
     return begin_with(ps_ + 1);
   }
+  // A random attempt: files of an earlier attempt at the same step must not be mixed in.
   id_ = {.step = step_, .attempt = engine_()};
   if (!options_.sharded) {
     return KeepState{.step = id_.step, .attempt = id_.attempt};
   }
+  // The deadline may be TimePoint::max(), to which nothing can be added.
   written_by_ = request_.deadline - now < kLongestWrite ? request_.deadline : now + kLongestWrite;
   ps_ = 0;
   has_files_ = true;
@@ -91,6 +95,7 @@ SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, Time
 }
 
 SnapshotOrder SnapshotCoordinator::told(const std::optional<std::string>& why_not) {
+  // The ps that have begun are waited for in any case.
   if (why_not) {
     failure_ = Failure{.is_lost = true, .sentence = *why_not};
   } else if (++told_ < options_.ps.size()) {
@@ -101,7 +106,8 @@ SnapshotOrder SnapshotCoordinator::told(const std::optional<std::string>& why_no
   return await_next();
 }
 
-// All that were told are waited for, so that none still writes into what is about to be removed.
+// All ps that were told to write are waited for, so that none still writes into what is about to be
+// removed.
 SnapshotOrder SnapshotCoordinator::await_next() {
   if (ps_ < told_) {
     return AwaitWritten{.ps = ps_, .deadline = written_by_};
@@ -115,6 +121,7 @@ SnapshotOrder SnapshotCoordinator::await_next() {
 SnapshotOrder SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWritten> result) {
   if (auto* const file = std::get_if<ShardFile>(&result)) {
     files_.push_back(std::move(*file));
+    // The first failure is reported.
   } else if (!failure_) {
     const auto& why = std::get<ShardNotWritten>(result);
     failure_ = Failure{.is_lost = why.is_lost, .sentence = why.sentence};
@@ -138,11 +145,12 @@ SnapshotOrder SnapshotCoordinator::failed(const std::string& sentence) {
 
 SnapshotOrder SnapshotCoordinator::discarded(TimePoint now) {
   has_files_ = false;
-  // Whoever asks once sees to it that a ps that was lost comes back.
+  // A caller that asks only once restores a lost ps itself.
   return failure_->is_lost && !request_.again ? not_now(now) : fail(failure_->sentence);
 }
 
 SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
+  // Hosts may have changed their roles, so the next attempt connects again.
   disconnect();
   if (request_.now && request_.again && now + kAskAgain < request_.deadline) {
     return PauseSnapshot{now + kAskAgain};
@@ -160,6 +168,7 @@ SnapshotOrder SnapshotCoordinator::fail(const std::string& sentence) {
 bool SnapshotSchedule::wants(std::uint64_t step, bool is_busy, TimePoint now) {
   if ((save_steps_ != 0 && step % save_steps_ == 0) ||
       (save_secs_.count() != 0 && now >= next_time_)) {
+    // A due snapshot stays due while another one is under way.
     is_due_ = true;
   }
   if (!is_due_ || step >= train_steps_ || is_busy) {  // the last step is saved at the end

@@ -1,13 +1,13 @@
-// A distributed snapshot: brings together what every ps has kept, or has, of its range at one step,
-// as a checkpoint. (The frames, and the ps, call what a ps keeps a cut.)
+// A distributed snapshot: makes a checkpoint of the snapshot shards of all ps at one step. (The
+// frames call a snapshot shard a cut.)
 //
-// Collected: the ranges are fetched one ps after the other. Sharded: all ps are found to have the
-// same snapshot before any is told to write its range; all that were told are waited for; then the
+// Collected: the shards are fetched from one ps after the other. Sharded: first all ps are found to
+// have the same snapshot; then each is told to write its shard, and all are waited for; then the
 // files become a checkpoint, or are removed.
 //
-// A state machine: begin(), and then whatever the last order has come to, each with the time; each
-// returns the next order, until that is SnapshotDone. One snapshot at a time. No byte of the
-// ranges passes through it. Not thread-safe.
+// A state machine: begin(), and then the result of each request, with the time. Each call returns
+// the next request, until that is SnapshotDone. One snapshot at a time. It does not handle the
+// bytes of the ranges. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -26,85 +26,86 @@
 
 namespace disttf::roles {
 
-// Which snapshot.
+// Identifies a snapshot.
 struct SnapshotRequest {
   using TimePoint = std::chrono::steady_clock::time_point;
-  std::uint64_t sequence = 0;  // of the push that asked for it
+  std::uint64_t sequence = 0;  // of the push that requested it
   net::Generation generation = 0;
-  bool now = false;   // the state as it is, rather than one that was kept; `sequence` is then 0
-  bool again = true;  // a state that moves is asked for again, until `deadline`
+  bool now = false;   // the current state instead of a kept one; `sequence` is then 0
+  bool again = true;  // while the state changes, ask again until `deadline`
   TimePoint deadline = TimePoint::max();
 };
 
-// --- orders
+// --- requests
 
-// Open a state channel to this host of the ps's range; connected() says what came of it.
+// Open a state channel to this host of the ps's range; then connected().
 struct ConnectToHost {
   std::size_t ps = 0;
   std::uint8_t replica = 0;
 };
-// Ask the ps, over its channel, whether it has the snapshot, or makes it now; then found(). Fetch:
-// its values, too, into their places.
+// Ask the ps over its channel whether it has the snapshot, or takes it now; then found(). `fetch`:
+// also receive its values.
 struct FindSnapshot {
   std::size_t ps = 0;
   bool fetch = false;
 };
-// Have the ps begin to write, then told().
+// Tell the ps to begin writing, then told().
 struct TellToWrite {
   std::size_t ps = 0;
   SaveId id;
 };
-// Wait until it has, at most until then; then written(). Whoever says too much or nothing is lost.
+// Wait until it has written, at most until `deadline`; then written(). A ps that sends too much or
+// nothing counts as lost.
 struct AwaitWritten {
   std::size_t ps = 0;
   SnapshotRequest::TimePoint deadline;
 };
-// All ranges have been fetched: keep them, and save them where that is wanted; then stored().
+// All ranges have been fetched: keep them, and save them if there is a --train_dir; then stored().
 struct KeepState {
   std::uint64_t step = 0;
-  std::uint64_t attempt = 0;  // of SaveId
+  std::uint64_t attempt = 0;  // see SaveId
 };
 // Make a checkpoint of the files; then stored().
 struct CommitShards {
   SaveId id;
   std::vector<ShardFile> files;
 };
-// Remove what was written; then discarded().
+// Remove the files written so far; then discarded().
 struct DiscardShards {
   SaveId id;
 };
-// Close what is open, and wait, at most until then; then paused().
+// Close all channels, and wait until `until` at most; then paused().
 struct PauseSnapshot {
   SnapshotRequest::TimePoint until;
 };
-// Close what is open; but where it was stored the channels are for the next snapshot, too.
+// Close all channels; but after a stored snapshot keep them for the next one.
 struct SnapshotDone {
-  // False: some ps has lost it or moved on. The next one will do.
+  // False: a ps has lost the snapshot, or has a newer one. The next snapshot will do.
   bool is_done = false;
-  std::optional<std::uint64_t> step = {};  // it was stored
-  std::string why_not = {};                // a sentence, if it failed
+  std::optional<std::uint64_t> step = {};  // the step that was stored
+  std::string why_not = {};                // the reason, if it failed
 };
 
 using SnapshotOrder =
     std::variant<ConnectToHost, FindSnapshot, TellToWrite, AwaitWritten, KeepState, CommitShards,
                  DiscardShards, PauseSnapshot, SnapshotDone>;
 
-// --- what came of them
+// --- results
 
-// Of an attempt to connect.
+// The result of an attempt to connect.
 struct HostContact {
   enum class Kind : std::uint8_t {
     kWelcomed,
-    kTurnedAway,  // nobody listens there, or who does, ends
+    kTurnedAway,  // no task listens there, or the one that does is about to end
     kUnreachable,
   };
   Kind kind = Kind::kUnreachable;
-  net::Standing standing = net::Standing::kOnly;    // of one that is welcomed
-  net::ShardState state = net::ShardState::kEmpty;  // the same
+  net::Standing standing = net::Standing::kOnly;    // if welcomed
+  net::ShardState state = net::ShardState::kEmpty;  // if welcomed
 };
 
 struct ShardNotWritten {
-  bool is_lost = false;  // the ps, and not its disk
+  bool is_lost = false;  // the ps is lost; false: its disk refused
   std::string sentence;
 };
 
@@ -112,27 +113,27 @@ class SnapshotCoordinator {
  public:
   using TimePoint = SnapshotRequest::TimePoint;
   struct Options {
-    std::vector<std::string> ps;  // how sentences call them
-    bool replicated = false;      // a range has a second host
+    std::vector<std::string> ps;  // their names in sentences
+    bool replicated = false;      // each range has a second host
     bool sharded = false;
     bool same_step = true;  // the ps must all be at one step
   };
 
-  // `seed` of the saves' numbers: another one in each process.
+  // `seed`: of the saves' numbers, different in each process.
   SnapshotCoordinator(Options options, std::uint64_t seed)
       : options_(std::move(options)), engine_(seed), is_connected_(options_.ps.size()) {}
 
   SnapshotOrder begin(const SnapshotRequest& request);
   SnapshotOrder connected(const HostContact& contact, TimePoint now);
-  // `step`: nullopt, the ps does not have it, or is gone.
+  // `step`: nullopt if the ps does not have the snapshot, or has gone.
   SnapshotOrder found(std::optional<std::uint64_t> step, TimePoint now);
-  // `why_not`: the ps could not be told, which means that it is lost.
+  // `why_not`: the request could not be sent, so the ps counts as lost.
   SnapshotOrder told(const std::optional<std::string>& why_not);
   SnapshotOrder written(std::variant<ShardFile, ShardNotWritten> result);
   SnapshotOrder stored();
   SnapshotOrder discarded(TimePoint now);
   SnapshotOrder paused();
-  // The last order could not be carried out at all.
+  // The last request could not be carried out at all.
   SnapshotOrder failed(const std::string& sentence);
 
  private:
@@ -149,19 +150,19 @@ class SnapshotCoordinator {
 
   const Options options_;
   std::mt19937_64 engine_;
-  std::vector<bool> is_connected_;  // by ps: it has had a snapshot, and its channel was not closed
+  std::vector<bool> is_connected_;  // by ps: it has sent a snapshot, and its channel is open
   SnapshotRequest request_;
-  std::size_t ps_ = 0;  // that the last order is about
+  std::size_t ps_ = 0;  // of the last request
   std::uint8_t replica_ = 0;
-  bool is_lost_ = false;    // so far no host of the range has its state any more
+  bool is_lost_ = false;    // no host of the range seen so far has its state
   std::uint64_t step_ = 0;  // of ps 0
   // Sharded.
   SaveId id_;
-  std::size_t told_ = 0;  // ps that write, or have written
+  std::size_t told_ = 0;  // ps that are writing or have written
   TimePoint written_by_;
   std::vector<ShardFile> files_;
   std::optional<Failure> failure_;
-  bool has_files_ = false;  // somebody may have written
+  bool has_files_ = false;  // some ps may have written
 };
 
 // When a snapshot is due.
@@ -174,10 +175,10 @@ class SnapshotSchedule {
         train_steps_(train_steps),
         next_time_(now + options.save_secs) {}
 
-  // Whether the push that makes `step` is to ask for one: one is due, and no other under way
-  // (`is_busy`).
+  // Returns whether the push that makes `step` is to request a snapshot: one is due, and none is in
+  // progress (`is_busy`).
   [[nodiscard]] bool wants(std::uint64_t step, bool is_busy, TimePoint now);
-  // Somebody has asked for one: it is due now.
+  // A snapshot was requested: it is due now.
   void ask() noexcept { is_due_ = true; }
 
  private:

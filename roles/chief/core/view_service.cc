@@ -10,10 +10,11 @@ using net::Standing;
 
 std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 
-// Of a primary that knows that it has a backup: whether `other`, which holds a copy, is that. It
-// has yet to hear of the pair, perhaps, but knows the view before, in which its copy was made
-// complete. A copy of an older view may be of the process that was the primary then.
+// For a primary that has a backup: returns whether `other`, which holds a copy, is that backup. It
+// may not have received the paired view yet, but it has the view before, in which its copy was
+// completed. A copy of an older view may come from the process that was the primary then.
 bool is_backup_of(const net::Report& primary, const net::Report& other) {
+  // Unsigned, so that a newer view of the other host gives a large value.
   const std::uint32_t behind = primary.view.count - other.view.count;
   return other.standing == Standing::kBackup && behind <= 1;
 }
@@ -25,6 +26,7 @@ void ViewService::hear(std::uint8_t replica, const net::Report& report) {
     replaced_by_ = std::max(replaced_by_, report.view.chief);
     view_.reset();
   }
+  // A report also counts after a newer chief was seen: replaced_by() may still grow.
   hosts_.at(replica) = report;
   remember(replica, report);
   finished_.at(replica) = report.finished;
@@ -42,6 +44,7 @@ void ViewService::remember(std::uint8_t replica, const net::Report& report) {
 }
 
 void ViewService::lose(std::uint8_t replica) {
+  // heard_ stays: later decisions still depend on what this host has reported.
   hosts_.at(replica).reset();
   decide();
 }
@@ -51,13 +54,15 @@ void ViewService::decide() {
     return;
   }
   if (!view_) {
+    // A new chief needs both reports: one host alone may hold an outdated copy.
     if (!hosts_[0] || !hosts_[1]) {
       return;
     }
     adopt();
   }
   follow();
-  // Whatever another chief has made that nobody has said: whoever hears of it now hears this one.
+  // Another chief may have made views that no host has reported; a host that receives one later
+  // receives this chief's now.
   view_->number.chief = chief_;
 }
 
@@ -65,16 +70,18 @@ void ViewService::follow() {
   const Host& primary = hosts_.at(view_->primary);
   const Host& other = hosts_.at(other_than(view_->primary));
   if (!primary) {
-    // Not by one that has yet to hear of this view: it may turn out to be a new process.
+    // Only a backup that has reported this view: another one may turn out to be a new process.
     if (view_->paired && other && other->holds && other->view == view_->number) {
       make(other_than(view_->primary), /*paired=*/false);
     }
     return;
   }
-  // A process that has just begun may have been told by another chief that it is the primary.
+  // Another chief may have made a process primary that has just started.
   const bool is_new = holds_ && !primary->holds && primary->view.chief != chief_;
   if (primary->standing == Standing::kPrimary && !is_new) {
     holds_ = holds_ || primary->holds;
+    // wants_alone and wants_pair count only for the current view: an older wish may have been
+    // granted already.
     if (primary->view == view_->number && primary->wants_alone) {
       make(view_->primary, /*paired=*/false);
     } else if (primary->view == view_->number && primary->wants_pair && other && other->holds) {
@@ -86,7 +93,7 @@ void ViewService::follow() {
     }
     return;
   }
-  // It is about to be told; or it is a new process.
+  // It is about to receive the view; or it is a new process.
   if (holds_ && !primary->holds) {
     replace_primary(other);
   }
@@ -99,17 +106,18 @@ bool ViewService::may_be_told(std::uint8_t replica) const {
   return !is_new || !other || !other->holds || other->view == view_->number;
 }
 
-// For a trainer that reaches the backup.
+// Returns whether a trainer that the primary cannot reach reaches the backup.
 bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
   return view_->paired && primary.view == view_->number && other &&
          other->standing == Standing::kBackup && other->holds && other->view == view_->number &&
          (primary.trainers & other->trainers) != 0 && left_ != other_than(view_->primary);
 }
 
-// The process that was the primary is no more, and the one in its place holds nothing.
+// The process that was the primary has gone, and its replacement holds nothing.
 void ViewService::replace_primary(const Host& other) {
   const bool is_told = other && other->view == view_->number;
   const bool both_are_new = other && !is_told && !other->holds;
+  // A backup that has received the view has everything that was acknowledged.
   if (view_->paired && is_told) {
     make(other_than(view_->primary), /*paired=*/false, other->holds);
   } else if (!view_->paired || both_are_new) {
@@ -117,18 +125,18 @@ void ViewService::replace_primary(const Host& other) {
   }
 }
 
-// What both hosts say: the newest view, with the number that its chief has given it, or a new one,
-// where nobody can go on in that.
+// Continues from what both hosts report: the newest view, with its chief's number; or a new one, if
+// no host can go on in that.
 void ViewService::adopt() {
   const net::ViewNumber newest = std::max(hosts_[0]->view, hosts_[1]->view);
   if (heard_.number > newest) {
-    // Who knew of it was lost meanwhile. Was it a primary that had gone on alone, then the other
-    // host has a copy of what was before that, and is not to take its place.
+    // The host that had this view was lost meanwhile. If it was a primary that had gone on alone,
+    // the other host has an older copy, and must not take its place.
     view_ = heard_;
     holds_ = heard_holds_;
     return;
   }
-  // Whoever holds the state in the newest view; the primary if both do.
+  // The host that holds the state in the newest view; the primary if both do.
   const auto rank = [](const net::Report& report) {
     const bool is_primary = report.standing == Standing::kPrimary;
     return report.holds ? std::tuple(true, report.view, is_primary)
@@ -146,7 +154,8 @@ void ViewService::adopt() {
     }
   } else if (held.holds && held.standing == Standing::kBackup && other.holds &&
              other.standing == Standing::kPrimary) {
-    view_->primary = other_than(best);  // was not told of the pair before the chief was lost
+    // It had not received the paired view when the chief was lost.
+    view_->primary = other_than(best);
     view_->paired = true;
   } else {
     make(held.holds ? best : 0, /*paired=*/false, held.holds);
@@ -154,6 +163,7 @@ void ViewService::adopt() {
 }
 
 void ViewService::make(std::uint8_t primary, bool paired, bool holds) {
+  // The rule against reversing applies until the primary changes for another reason.
   if (primary != view_->primary) {
     left_.reset();
   }

@@ -33,7 +33,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Between two looks at a store that is away.
+// The pause between attempts to reach a store that is unavailable.
 constexpr milliseconds kStorePause{1000};
 
 SnapshotCoordinator::Options coordinator_options(const Task& task, const CheckpointOptions& options,
@@ -71,6 +71,7 @@ class Checkpointer::Impl {
     }
     thread_ = start_background_thread([this] { work(/*now=*/false); });
     try {
+      // At normal priority, since the trainer waits for this thread's snapshots.
       urgent_thread_ = start_thread([this] { work(/*now=*/true); });
     } catch (...) {
       stop();
@@ -121,6 +122,7 @@ class Checkpointer::Impl {
     {
       const std::scoped_lock lock(mutex_);
       if (newest_) {
+        // Copied under the lock: KeepState reuses the memory of an older state.
         return copy_of(*newest_);
       }
     }
@@ -148,9 +150,11 @@ class Checkpointer::Impl {
     if (const auto sentence = difference(config_, loaded->config_json)) {
       log_warning(*sentence);
     }
+    // With this configuration the run would not have stopped there, so training continues.
     if (!stops_alike(config_, loaded->config_json)) {
       loaded->state.early_end.step = 0;
     }
+    // The losses of the two are not comparable.
     if (!evaluates_alike(config_, loaded->config_json)) {
       loaded->state.early_end.best = {};
     }
@@ -177,10 +181,10 @@ class Checkpointer::Impl {
     return job_.has_value();
   }
 
-  // A store that is away may come back: to begin anew instead would throw the run away. A directory
-  // that cannot be read at the start is a mistake of the user's, and ends the task. One that could
-  // be read and cannot be any more (it was moved, mounted anew, or is another one by now, which the
-  // sandbox does not cover) is a disk that fails, and the run goes on without it.
+  // A store that is unavailable may come back; starting from scratch instead would lose the run. A
+  // directory that cannot be read at the start is a mistake of the user, and ends the task. A
+  // directory that could be read and no longer can (it was moved or remounted, or is another one
+  // that the sandbox does not cover) is a failing disk, and the run goes on without it.
   std::optional<LoadedCheckpoint> load_newest() {
     const auto deadline = net::Clock::now() + task_.timeouts.peer;
     while (true) {
@@ -198,7 +202,7 @@ class Checkpointer::Impl {
         if (net::Clock::now() >= deadline) {
           throw Failure(kLostPeers, error.what());
         }
-        log_warning(std::string(error.what()) + "; it is tried again");
+        log_warning(std::string(error.what()) + "; trying again");
         interrupt_.wait_until(net::Clock::now() + kStorePause);
       }
     }
@@ -209,8 +213,8 @@ class Checkpointer::Impl {
     return early_end_;
   }
 
-  // One thread makes what is to be saved now, which is waited for; the other what is saved beside
-  // the training.
+  // One thread makes the snapshots that are waited for, the other those that are saved during
+  // training.
   void work(bool now) {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -233,7 +237,7 @@ class Checkpointer::Impl {
     }
   }
 
-  // False: the ps have lost it, or moved on. The next one will do.
+  // Returns false if the ps have lost the snapshot, or have a newer one. The next one will do.
   bool save(const SnapshotRequest& request) {
     const auto began = net::Clock::now();
     SnapshotOrder order = coordinator_.begin(request);
@@ -276,7 +280,7 @@ class Checkpointer::Impl {
     }
   }
 
-  // Each does what it is told, and tells the coordinator what came of it.
+  // Each carries out a request and reports the result to the coordinator.
   SnapshotOrder carry_out(const SnapshotRequest& request, const ConnectToHost& order) {
     const std::size_t bytes = options_.sharded ? 0 : bytes_of(range_of(order.ps).size());
     const auto link = links_.try_emplace(order.ps, task_, order.ps, bytes, interrupt_).first;
@@ -298,7 +302,7 @@ class Checkpointer::Impl {
   SnapshotOrder carry_out(const SnapshotRequest& request, const TellToWrite& order) {
     SnapshotLink& link = links_.at(order.ps);
     if (const auto error = link.start_writing(request, order.id)) {
-      return coordinator_.told(link.name() + " could not be told to write: " + error.message());
+      return coordinator_.told(link.name() + " could not be asked to write: " + error.message());
     }
     return coordinator_.told(std::nullopt);
   }
@@ -316,7 +320,7 @@ class Checkpointer::Impl {
       const std::scoped_lock lock(mutex_);
       const auto before = std::exchange(newest_, state);
       if (before && bytes_of(layout_.size()) <= kSmallStateBytes) {
-        collected_ = std::move(*before);  // nobody else has it: newest() copies under this lock
+        collected_ = std::move(*before);  // not shared: newest() copies under this lock
       }
     }
     log_debug("Snapshot of global step " + std::to_string(order.step) + " is in memory");
@@ -327,10 +331,10 @@ class Checkpointer::Impl {
     return coordinator_.stored();
   }
 
-  // Nothing of it is kept here: what the ps have written serves a ps that is lost as well, and a
-  // state that is too much for one task to take from the ps every few seconds is what sharding is
-  // for. The price is that a ps that is lost while nothing can be written sets the run back to the
-  // newest checkpoint; steps are a function of the state, so the bits do not suffer.
+  // This chief keeps no copy. What the ps have written serves a lost ps as well, and sharding is
+  // for states that are too large for one task to fetch every few seconds. In return, if a ps is
+  // lost while nothing can be written, the run is rolled back to the newest checkpoint. Steps are a
+  // function of the state, so the result is unaffected.
   SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
     const std::scoped_lock lock(directory_mutex_);
     saved_ = store_.commit_shards(order.id, order.files, layout_, config_json_,
@@ -359,12 +363,12 @@ class Checkpointer::Impl {
     return math::shard_range(layout_.size(), ps, task_.cluster.ps.size());
   }
 
-  // Of the state of so many parameters.
+  // Bytes of the state of this many parameters.
   [[nodiscard]] std::size_t bytes_of(std::size_t parameters) const {
     return (1 + tensor_names_.size()) * parameters * sizeof(float);
   }
 
-  // For all that is fetched.
+  // Allocates memory for a fetched state.
   void make_room() {
     TrainingState room;
     room.parameters = math::AlignedVector::for_overwrite(layout_.size());
@@ -397,27 +401,28 @@ class Checkpointer::Impl {
   const math::ParameterLayout& layout_;
   const OnSaved on_saved_;
   Storage disk_;
-  CheckpointStore store_;                  // under directory_mutex_, where it is changed or read
+  CheckpointStore store_;                  // changed and read under directory_mutex_
   std::vector<std::string> tensor_names_;  // of the optimizer's state
-  CheckpointMeters* meters_ = nullptr;     // null: nobody measures
-  // The computing thread's.
+  CheckpointMeters* meters_ = nullptr;     // null: metrics are off
+  // Of the computing thread.
   SnapshotSchedule schedule_;
-  bool is_under_way_ = false;  // a step was made: the directory could be read at the start
-  // Of whichever of the others has a job.
+  bool is_under_way_ = false;  // a step was made: so the directory could be read at the start
+  // Of the other thread that has a job.
   SnapshotCoordinator coordinator_;
   net::Interrupt interrupt_;                   // set by any thread
-  std::map<std::size_t, SnapshotLink> links_;  // that are open, by ps
-  TrainingState collected_;                    // so far; or room for it, or nothing
+  std::map<std::size_t, SnapshotLink> links_;  // open ones, by ps
+  TrainingState collected_;                    // fetched so far; or empty memory, or nothing
   SavedCheckpoint saved_;                      // the last one
   // Shared by all threads.
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::optional<SnapshotRequest> job_;  // under way or about to be
+  std::optional<SnapshotRequest> job_;  // in progress or about to be
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
   EarlyEnd early_end_;
-  std::shared_ptr<TrainingState> newest_;  // constant while it is that
-  // Held while train_dir gets a checkpoint or is read: what is being read must not be removed.
+  std::shared_ptr<TrainingState> newest_;  // not changed while it is the newest
+  // Held while train_dir is read or receives a checkpoint: a checkpoint being read must not be
+  // removed.
   std::mutex directory_mutex_;
 
   std::thread thread_;
@@ -443,6 +448,7 @@ void Checkpointer::keep(const EarlyEnd& early_end) { impl_->keep(early_end); }
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 
 void Checkpointer::save_now(net::Generation generation, net::Deadline deadline) {
+  // What is in progress may be a snapshot of an earlier step.
   impl_->wait_until_idle(deadline);
   impl_->start({.generation = generation, .now = true, .deadline = deadline});
   impl_->wait_until_idle(deadline);

@@ -34,13 +34,13 @@
 namespace disttf::roles {
 namespace {
 
-// For the result to be taken by whoever reads standard output.
+// The time for a reader of standard output to read the result.
 constexpr std::chrono::seconds kResultIsTaken{2};
 
-// A ps that is not there yet is waited for by whoever connects to it.
+// A ps that is not up yet is waited for when it is connected to.
 constexpr std::chrono::milliseconds kFirstViews{500};
 
-// What the run goes on from when the ps do not hold one state.
+// Returns the state that the run goes on from if the ps do not hold one state.
 TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
                              Checkpointer& checkpointer) {
   if (leader.has_result()) {  // a ps was lost after the last step
@@ -61,7 +61,8 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
   return initial;
 }
 
-// Gradients that were bad; and what the looser modes cost: late gradients dropped, staleness.
+// Logs rejected gradients, and what modes that skip gradients cost: late gradients dropped,
+// staleness.
 void log_summary(const RunConfig& config, const std::string& status) {
   const auto counters = data::parse_json(status);
   if (!counters.is_object()) {
@@ -69,7 +70,7 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
   if (const auto bad = counters.value("bad", 0ULL); bad > 0) {
     log_warning(
-        "Bad gradients on ps 0: " + std::to_string(bad) +
+        "Non-finite or oversized gradients on ps 0: " + std::to_string(bad) +
         (config.bad_gradients == BadGradients::kCount ? ", used all the same" : ", refused"));
   }
   if (config.every_gradient_counts()) {
@@ -87,8 +88,9 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-// What the flags ask for, of a model that takes this data set's images. Its size was checked with
-// the usual ones': those of a larger image may be too many.
+// Returns the configuration that the flags request, for a model that fits this data set's examples.
+// The flags were checked for an image of the usual size; a model for larger images may be too
+// large.
 RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options) {
   RunConfig config = options.config;
   config.dataset = dataset.name;
@@ -111,13 +113,14 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
   return config;
 }
 
-// Does what the leader of the run says.
+// Carries out the actions of the run's leader.
 class Leading {
  public:
-  // `page`: nullptr where the run has none here.
+  // `page`: nullptr if this run has none here.
   Leading(const TrainerOptions& options, StopSignal& stop, PageThread* page)
       : options_(options), stop_(stop), page_(page), trainer_(options, stop) {
     if (!options.checkpoint.train_dir.empty()) {
+      // Before anything else: another run must not write to the same directory.
       lock_.emplace(options.checkpoint.train_dir, options.task.cluster, stop);
     }
     const RunConfig config = config_for(trainer_.dataset(), options);
@@ -149,7 +152,7 @@ class Leading {
       leader_->notes().drain([](const Note& note) { log_note(note); });
     }
     if (failure_) {
-      // One that restarting the task mends is not the end of the run.
+      // A failure that a restart of the task fixes does not end the run.
       if (summaries_ && failure_->exit_code() == kError) {
         summaries_->ended(/*is_success=*/false);
       }
@@ -158,7 +161,8 @@ class Leading {
   }
 
  private:
-  // Of every range, for as long as this chief lives, in whatever incarnation it turns out to do so.
+  // Watches the hosts of every range for as long as this chief lives, under any incarnation that it
+  // takes.
   void watch_hosts() {
     PsClient& client = trainer_.client();
     const auto watch = [this](std::uint64_t incarnation) {
@@ -169,6 +173,8 @@ class Leading {
     watch(client.incarnation());
     FailoverThread::Found found = failover_->await_views(kFirstViews);
     stop_.throw_if_stopped();
+    // A host knows another process of this chief: take a higher incarnation, and watch again with
+    // it.
     if (found.replaced_by != 0) {
       client.take_incarnation_above(found.replaced_by);
       found = failover_->await_views(kFirstViews);
@@ -185,6 +191,8 @@ class Leading {
     switch (leader_->next()) {
       case Action::kConnect:
         leader_->connected(trainer_.client().connect());
+        // From now on a newer process replaces this one. Before, this one takes a higher
+        // incarnation.
         if (failover_) {
           failover_->settle();
         }
@@ -261,11 +269,13 @@ class Leading {
   void begin_to_lead() {
     if (config().top_k != 0) {
       log_warning(
-          "--compress: a trainer that dies takes along what it has not pushed yet of its "
-          "gradients, and the weights are then not those of an undisturbed run");
+          "--compress: if a trainer dies, the part of its gradients that it has not pushed yet "
+          "is lost, and the weights then differ from those of an undisturbed run");
     }
     task_.emplace(options_.task);
+    // connect() may have taken a higher incarnation.
     task_->incarnation = trainer_.client().incarnation();
+    // The monitor exists before the checkpointer, whose thread reports to it.
     begin_to_monitor();
     checkpointer_.emplace(
         *task_, options_.checkpoint, config(), trainer_.model().layout(),
@@ -280,7 +290,7 @@ class Leading {
     trainer_.client().lead(to_json(config()), [this] { return provide_state(); });
   }
 
-  // Held by the trainer's other thread, too, which brings what tasks tell.
+  // Shared with the trainer's other thread, which receives the metrics of all tasks.
   void begin_to_monitor() {
     RunMonitor::Options options{.progress_fd = options_.progress_fd,
                                 .train_dir = options_.checkpoint.train_dir};
@@ -323,7 +333,8 @@ class Leading {
     }
   }
 
-  // They take a few milliseconds to draw: after every evaluation of a fast run that would be seen.
+  // Drawing them takes a few milliseconds, which would be noticeable after every evaluation of a
+  // fast run.
   void tell_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
     constexpr std::chrono::seconds kBetween{5};
     const auto now = net::Clock::now();
@@ -337,7 +348,7 @@ class Leading {
                                        trainer_.parameters(), step, time));
   }
 
-  // Where training begins, or goes on from a state that is not the newest one.
+  // Records where training begins, or goes on from a state older than the newest one.
   void tell_where_it_begins(std::uint64_t step) {
     if (!seen_step_ || step < *seen_step_) {
       const math::ModelSpec& model = config().model;
@@ -354,7 +365,7 @@ class Leading {
 
   void made_step(float loss, const StepReply& reply) {
     monitor_->made(reply.step, static_cast<double>(loss));
-    if (summaries_ && !reply.joined) {  // else the gradient went nowhere
+    if (summaries_ && !reply.joined) {  // else the gradient was lost
       summaries_->made({.step = reply.step,
                         .loss = loss,
                         .parameters = reply.parameters,
@@ -363,9 +374,9 @@ class Leading {
     }
   }
 
-  // What the chief before this one knew, the ps have told when the run was joined. What this one
-  // finds out they are told before a step is made after it, so whoever leads the run from there on
-  // knows it, too.
+  // The ps have reported the previous chief's best evaluation when the run was joined. They receive
+  // what this chief finds before a step is made after it, so any chief that leads the run from
+  // there on has it, too.
   bool ends_at(const StepReply& reply) {
     PsClient& client = trainer_.client();
     const std::uint64_t step = reply.step;
@@ -388,7 +399,7 @@ class Leading {
     return early_stop_->stops_at(step);
   }
 
-  // In checkpoints, from now on: with what the ps have told until now.
+  // Sets what checkpoints contain from now on, including what the ps have reported until now.
   void keep_all_known(bool has_result) {
     const EarlyEnd known = early_stop_->saved_with(
         trainer_.client().best(), has_result ? std::optional(trainer_.reply().step) : std::nullopt);
@@ -400,6 +411,7 @@ class Leading {
 
   void save_before_the_end() {
     const StepReply& reply = trainer_.reply();
+    // Without the best evaluation a resumed run would stop at another step.
     if (early_stop_->may_save(/*has_joined=*/reply.generation != 0)) {
       keep_all_known(reply.finished);
       checkpointer_->save_now(std::max(reply.generation, trainer_.client().generation()),
@@ -407,7 +419,7 @@ class Leading {
     }
   }
 
-  // REQUIRES: it has the result.
+  // REQUIRES: this trainer has the result.
   [[nodiscard]] bool has_ended_early() {
     return config().stops_early() && trainer_.reply().step < config().train_steps;
   }
@@ -423,11 +435,13 @@ class Leading {
     return state;
   }
 
-  // Where training has come to nothing, with what the task is to end: such a run is over, too.
+  // Evaluates and prints the result. If training has diverged, sets how the task is to end: such a
+  // run is over, too.
   void conclude() {
+    // Requested first: the ps end once they are notified that the run is over.
     const std::string status = trainer_.client().status(0);
     if (has_ended_early()) {
-      print_result(early_stop_->why().empty() ? "Stopped by the chief before this one"
+      print_result(early_stop_->why().empty() ? "Stopped by the previous chief"
                                               : early_stop_->why());
     }
     const auto begin = net::Clock::now();
@@ -437,8 +451,9 @@ class Leading {
     }
     time_of_evaluation_ = net::Clock::now() - begin;
     log_summary(config(), status);
-    // Who has been told that the run is over does not make the result again. A reader that pauses
-    // for longer has it when he goes on, if this process lives until then.
+    // Once the ps are notified that the run is over, no other task repeats the result, so readers
+    // get time for it. A reader that pauses for longer gets it when it goes on, if this process
+    // still lives.
     static_cast<void>(standard_output().drain(net::Clock::now() + kResultIsTaken));
   }
 
@@ -446,6 +461,7 @@ class Leading {
     if (leader_->was_late()) {
       log_info("the run has finished already");
     }
+    // Its threads must not ask ps for snapshots that are about to end.
     checkpointer_.reset();
     trainer_.client().shutdown();
   }
@@ -458,13 +474,13 @@ class Leading {
   Trainer trainer_;
   std::optional<FailoverThread> failover_;
   std::optional<RunLeader> leader_;
-  std::optional<Task> task_;                // with the incarnation that this chief has come to have
-  std::shared_ptr<RunMonitor> monitor_;     // from when there is a run to lead
-  std::optional<std::uint64_t> seen_step_;  // the newest that training has gone on from
-  std::optional<Checkpointer> checkpointer_;  // from when there is a run to lead
+  std::optional<Task> task_;                  // with this chief's final incarnation
+  std::shared_ptr<RunMonitor> monitor_;       // set once there is a run to lead
+  std::optional<std::uint64_t> seen_step_;    // the newest step that training has gone on from
+  std::optional<Checkpointer> checkpointer_;  // set once there is a run to lead
   std::optional<EarlyStop> early_stop_;
-  std::optional<Summaries> summaries_;  // where any are asked for
-  EarlyEnd kept_;                       // what checkpoints have
+  std::optional<Summaries> summaries_;  // if any are requested
+  EarlyEnd kept_;                       // the content of checkpoints
   std::optional<Failure> failure_;
   std::chrono::nanoseconds time_of_evaluation_{0};  // of the result
 };

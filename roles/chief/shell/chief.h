@@ -1,4 +1,4 @@
-// The chief role: the chief task, or worker 0 where the cluster has none. Trains like any worker
+// The chief role: the chief task, or worker 0 if the cluster has none. It trains like any worker,
 // and besides starts the run, evaluates it, and ends it.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace disttf::roles {
 
-// From the first step to the result; how long it took to evaluate that. Throws Failure, also when
-// `stop` ends it.
+// Runs from the first step to the result. Returns how long the evaluation of the result took.
+// Throws Failure, also if `stop` ends it.
 std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop);
 
-// The task. Returns the exit code. Throws Failure.
+// Runs the task. Returns the exit code. Throws Failure.
 int run_chief(const TrainerOptions& options);
 
 }  // namespace disttf::roles

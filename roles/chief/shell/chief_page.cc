@@ -23,6 +23,8 @@ std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal&
                                   },
                               .stop =
                                   [] {
+                                    // As a signal from outside, so that all stops take the same
+                                    // path.
                                     kill(getpid(), SIGTERM);
                                     return std::string("the run ends now");
                                   }};

@@ -1,4 +1,4 @@
-// The page of a run whose chief is nobody's but its own: a launch has one for all of its tasks.
+// The page of a run whose chief was not started by a launch: a launch has one for all of its tasks.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace disttf::roles {
 
-// From now on, also while there is nothing to show yet; what may be asked for there is told `stop`,
-// which must outlive it, or this process. nullptr: none is asked for.
+// Serves the page from now on, also while there is nothing to show yet. Requests from it go to
+// `stop`, which must outlive it, or to this process. Returns nullptr if no page is requested.
 [[nodiscard]] std::unique_ptr<PageThread> open_page(const TrainerOptions& options,
                                                     StopSignal& stop);
 

@@ -83,15 +83,15 @@ class FailoverThread::Impl {
                [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
   }
 
-  // Does what the core wants done. To be called after each event.
+  // Carries out the core's effects; to be called after each event.
   void act() {
     core_.effects().drain([this](auto& effect) { carry_out(effect); });
-    timer_.cancel();  // the deadline may be another one
+    timer_.cancel();  // the deadline may have changed
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
     found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
-    // (This process itself, in the incarnation that it has just taken, is nobody else: whoever else
-    // speaks for it may have come there before this thread was ended.)
+    // (This process itself, under the incarnation that it has just taken, is not another one: its
+    // new watch may have reached a host before this thread was ended.)
     const bool is_other = found_.replaced_by > client_.incarnation();
     if (is_other && !is_settled_ && !core_.is_overtaken()) {
       client_.hear_of_incarnation(found_.replaced_by);
@@ -125,13 +125,14 @@ class FailoverThread::Impl {
     }
   }
 
-  // One attempt, and what comes over the channel if it is opened.
+  // Makes one attempt, and reads the channel if it is opened.
   asio::awaitable<void> serve(HostNumber host) {
     const net::Dialed dialed =
         co_await dial_host(context_, task_, core_.range_of(host), core_.replica_of(host),
                            net::ChannelPurpose::kView, lookups_[host]);
     if (!dialed.connection) {
       if (dialed.error == net::WireError::kRefused) {
+        // Recorded before not_reached(), so that the retry sees it.
         core_.refused(host, dialed.refusal.replaced_by);
         if (dialed.refusal.exit_code == kUsage) {
           core_.refused_for_good(host);
@@ -172,7 +173,7 @@ class FailoverThread::Impl {
     }
   }
 
-  // Another chief has come to that host.
+  // Another chief has connected to that host.
   asio::awaitable<void> hear_refusal(HostNumber host,
                                      std::shared_ptr<net::ServerConnection> connection,
                                      std::uint64_t body_size) {
@@ -187,13 +188,13 @@ class FailoverThread::Impl {
   const Task task_;
   StopSignal& stop_;
   PsClient& client_;
-  // The thread owns everything below once it runs.
+  // Once the thread runs, it owns everything below.
   asio::io_context context_{1};
   asio::steady_timer timer_;
   FailoverController core_;
   bool is_settled_ = false;
   std::map<HostNumber, net::NameLookup> lookups_;
-  std::map<HostNumber, std::shared_ptr<net::ServerConnection>> connections_;  // that are open
+  std::map<HostNumber, std::shared_ptr<net::ServerConnection>> connections_;  // open ones
   // Shared with the computing thread.
   std::mutex mutex_;
   std::condition_variable changed_;

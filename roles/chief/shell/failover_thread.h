@@ -1,9 +1,9 @@
-// The chief's other thread, with --ps_replicas 2: the sockets of the failover controller
-// (roles/chief/core/failover_controller.h), which watches both hosts of every range and tells them
-// which of them is the primary.
+// With --ps_replicas 2: the chief's thread for the sockets of the failover controller
+// (roles/chief/core/failover_controller.h), which watches both hosts of every range and sends them
+// their views.
 //
-// It has channels of its own, so that neither a long gradient nor a reply that waits for a host
-// that is gone keeps it from noticing.
+// It has channels of its own, so that neither a long gradient nor a reply that waits for a lost
+// host delays it.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@ namespace disttf::roles {
 
 class FailoverThread {
  public:
-  // Starts the thread, of a chief with this incarnation. `task`, `client` and `stop` must outlive
-  // it. What ends the thread, or the watch over one host, too early ends the task, through `stop`:
-  // nobody would replace a primary that is lost. Until settle() `client` is told whenever a host
-  // takes another process for the chief, which need not have come later; where it has, the task
+  // Starts the thread, for a chief with this incarnation. `task`, `client` and `stop` must outlive
+  // it. If the thread, or the watch over one host, fails, the task ends, through `stop`: a lost
+  // primary would not be replaced otherwise. Until settle() `client` is notified when a host has
+  // recorded another process as the chief, which need not be a later one; if it is later, the task
   // ends.
   FailoverThread(const Task& task, std::uint64_t incarnation, PsClient& client, StopSignal& stop);
   ~FailoverThread();  // ends the thread
@@ -30,16 +30,16 @@ class FailoverThread {
   FailoverThread& operator=(const FailoverThread&) = delete;
 
   struct Found {
-    std::uint64_t replaced_by = 0;  // not 0: a host knows of another chief with that incarnation
-    bool is_run_over = false;       // a host says so
+    std::uint64_t replaced_by = 0;  // not 0: incarnation of another chief that a host has recorded
+    bool is_run_over = false;       // a host has reported this
   };
-  // Until every range has a primary, or a host says that there is no need of one, or `limit` is
-  // over: who connects before is turned away.
+  // Waits until every range has a primary, or a host reports that none is needed, or for `limit`: a
+  // task that connects earlier is redirected.
   [[nodiscard]] Found await_views(std::chrono::milliseconds limit);
-  // From now on whoever is the chief in this one's place has come later, wherever that is heard.
+  // From now on another process that a host has recorded as the chief counts as a later one.
   void settle();
-  // The run is over: tells every host that has not ended, those that come back before `deadline`
-  // too.
+  // The run is over: notifies every host that has not ended, including those that come back before
+  // `deadline`.
   void finish(net::Deadline deadline);
 
  private:

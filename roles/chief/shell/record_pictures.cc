@@ -18,7 +18,7 @@ std::string class_text(const data::Dataset& dataset, std::size_t index) {
                                             : std::to_string(index);
 }
 
-// A record of a picture too large is empty.
+// The record of an oversized picture is empty.
 void put(PictureRecord record, const std::string& png, double time,
          std::vector<std::string>& lines) {
   record.index = lines.size();
@@ -29,7 +29,7 @@ void put(PictureRecord record, const std::string& png, double time,
   }
 }
 
-// One of the filters that lie side by side in a picture, with a line of a pixel between two.
+// Returns one of the filters that lie side by side in a picture, separated by lines of one pixel.
 std::vector<std::uint8_t> cut(const Picture& all, std::size_t top, std::size_t left,
                               std::size_t height, std::size_t width) {
   std::vector<std::uint8_t> pixels;
@@ -77,6 +77,7 @@ std::vector<std::string> filter_picture_lines(const math::ModelSpec& spec,
   if (!all) {
     return lines;
   }
+  // Each filter but the last is followed by a separating line.
   const std::size_t high = (all->height + 1) / all->rows;
   const std::size_t wide = (all->width + 1) / all->columns;
   for (std::size_t unit = 0; unit < all->count; ++unit) {

@@ -1,5 +1,5 @@
-// Records of pictures, after an evaluation: images with a wrong answer, and what the first layer
-// looks for.
+// Records with pictures, after an evaluation: images with a wrong answer, and the filters of the
+// first layer.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -20,8 +20,8 @@ namespace disttf::roles {
 // Of the test set, in its order.
 inline constexpr std::size_t kMostWrongPictures = 25;
 
-// None where examples are not images, grey or of three colours; one that is larger than a record
-// may be is left out. `time`: seconds since the epoch.
+// Empty if examples are not images with one or three channels; a picture larger than the limit of a
+// record is left out. `time`: seconds since the epoch.
 [[nodiscard]] std::vector<std::string> wrong_picture_lines(const data::Dataset& dataset,
                                                            const math::Evaluation& test,
                                                            std::uint64_t step, double time);

@@ -24,7 +24,7 @@ std::vector<std::int64_t> batch_of(const math::Shape& shape) {
   return sizes;
 }
 
-// A variable, or what of it lies on one ps.
+// A variable, or the part of it that lies on one ps.
 struct Part {
   std::size_t ps = 0;
   math::Range range;  // of the parameter vector
@@ -99,6 +99,7 @@ class GraphOfRun {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       std::string name = layer + "/" + variable.name;
       std::vector<std::int64_t> shape(variable.shape.begin(), variable.shape.end());
+      // A divided variable gets a node for each ps, whose part is a flat range.
       if (parts.size() > 1) {
         name += "/part_" + std::to_string(i);
         shape = {static_cast<std::int64_t>(parts[i].range.size())};
@@ -138,7 +139,7 @@ class GraphOfRun {
   const RunConfig& config_;
   const math::ParameterLayout& layout_;
   std::size_t ps_;
-  std::size_t variable_ = 0;                     // the next one of the layout
+  std::size_t variable_ = 0;                     // the next variable of the layout
   std::vector<std::vector<std::string>> on_ps_;  // names of variables, by ps
   std::vector<data::GraphNode> nodes_;
 };
@@ -149,6 +150,7 @@ std::vector<data::HyperParameter> hyper_parameters(const RunConfig& config) {
   std::vector<data::HyperParameter> parameters;
   const nlohmann::json settings = data::parse_json(to_json(config));
   for (const auto& [name, value] : settings.items()) {
+    // A checksum is of no use in a table of hyperparameters.
     if (name == "data_checksum") {
       continue;
     }

@@ -1,5 +1,5 @@
-// What TensorBoard is told of a run before it has begun: its settings, and the model as a graph of
-// which task computes what and which ps holds what.
+// The description of a run for TensorBoard before it begins: its settings, and the model as a graph
+// of the tasks that compute it and the ps that hold it.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace disttf::roles {
 
-// The published settings, but for the checksum of the data. The same columns for every run, so that
-// runs can be compared.
+// Returns the published settings, except the checksum of the data. Every run has the same columns,
+// so that runs can be compared.
 [[nodiscard]] std::vector<data::HyperParameter> hyper_parameters(const RunConfig& config);
 
-// A box for each layer, with its variables, each on the ps that hold it: one that lies on several
-// is drawn in parts, "hid/hid_w/part_1". The layers are the trainers', and so is the gradient; of
-// each ps there is an update of what it holds. `ps`: how many there are.
+// Returns a box for each layer, with its variables, each on the ps that hold it; a variable on
+// several ps is drawn in parts, "hid/hid_w/part_1". The layers and the gradient are the trainers',
+// and each ps has an update of what it holds. `ps`: the number of ps.
 [[nodiscard]] std::vector<data::GraphNode> run_graph(const RunConfig& config,
                                                      const math::ParameterLayout& layout,
                                                      std::size_t ps);

@@ -28,27 +28,27 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Between two looks at where training is.
+// The interval at which training progress is read.
 constexpr milliseconds kMonitorLook{250};
-// Looks between two frontiers.
+// How many of these intervals pass between two critical paths.
 constexpr int kLooksOfFrontier = 4;
-// For the reader of a pipe that is full.
+// The time that a reader of a full pipe gets.
 constexpr milliseconds kReaderHas{200};
-// Records that wait to be written; beyond, the oldest are lost.
+// The most records that wait to be written; beyond that the oldest are dropped.
 constexpr std::size_t kMostRecordsWaiting = 4096;
-// Frontiers in a row that must name the same task and stage before the log does; and how many pass
-// before it is named again.
+// How many critical paths in a row must name the same task and stage before it is logged; and how
+// many pass before it is logged again.
 constexpr int kNamedFor = 5;
 constexpr int kNamedAgain = 60;
 
 struct Line {
   std::string text;
-  std::string series;  // what is told again and again; empty: this is not
+  std::string series;  // the series of repeated records; empty: not one
   double time = 0;
 };
 
-// Steps between two looks, evenly spread, the first one always among them: no more than kMost, and
-// in all no more than kMostOfRun since the run began. Adding one allocates nothing.
+// Steps between two readings, evenly spread, always including the first one: at most kMost, and at
+// most kMostOfRun in the whole run. Adding one allocates nothing.
 class EarlySteps {
  public:
   struct Step {
@@ -61,6 +61,7 @@ class EarlySteps {
       return;
     }
     if (count_ == kMost) {
+      // Drops every other step, so that the rest stays evenly spread.
       for (std::size_t each = 0; each < kMost / 2; ++each) {
         steps_[each] = steps_[2 * each];
       }
@@ -72,7 +73,7 @@ class EarlySteps {
   [[nodiscard]] std::span<const Step> steps() const noexcept {
     return std::span(steps_).first(count_);
   }
-  // They have been taken.
+  // The steps have been taken.
   void clear() noexcept {
     taken_ += count_;
     count_ = 0;
@@ -158,7 +159,7 @@ class RunMonitor::Impl {
   }
 
  private:
-  // All of these with the mutex.
+  // All of these require the mutex.
 
   void set_back() {
     frontier_.set_back();
@@ -176,6 +177,7 @@ class RunMonitor::Impl {
   }
 
   void ps_told(std::size_t index, const PsMetrics& ps, double time) {
+    // The text comes from another machine, and may name any task.
     if (ps.task != net::TaskId{.job = net::Job::kPs, .index = index} ||
         index >= task_.cluster.ps.size()) {
       return;
@@ -188,12 +190,13 @@ class RunMonitor::Impl {
       traces_.told_present(ps.present);
     }
     if (ps.generation > generation_) {
+      // The first generation is the run's start and no rollback.
       if (generation_ != 0) {
-        put_event(time,
-                  {.level = EventRecord::Level::kWarning,
-                   .task = {},
-                   .what = "set_back",
-                   .text = fmt::format("The ps hold a state anew, that of step {}", ps.step)});
+        put_event(time, {.level = EventRecord::Level::kWarning,
+                         .task = {},
+                         .what = "set_back",
+                         .text = fmt::format("The ps were rolled back to the state of step {}",
+                                             ps.step)});
         set_back();
       }
       generation_ = ps.generation;
@@ -211,7 +214,7 @@ class RunMonitor::Impl {
                 {.level = present[rank] ? EventRecord::Level::kInfo : EventRecord::Level::kWarning,
                  .task = name,
                  .what = present[rank] ? "joined" : "lost",
-                 .text = name + (present[rank] ? " takes part" : " is away")});
+                 .text = name + (present[rank] ? " joined" : " is disconnected")});
     }
   }
 
@@ -247,10 +250,11 @@ class RunMonitor::Impl {
     }
   }
 
-  // Of the first steps several, so that the curves of a short run begin at its first step.
+  // Records several of the first steps, so that the curves of a short run begin at its first step.
   void put_steps(double time) {
     const std::span<const EarlySteps::Step> early = early_.steps();
     for (std::size_t each = 0; each < early.size(); ++each) {
+      // The times of these steps were not recorded, so they are spread evenly over the interval.
       const double share = static_cast<double>(each + 1) / static_cast<double>(early.size() + 1);
       if (early[each].number < step_) {
         put_step_of(early[each].number, early[each].loss,
@@ -263,6 +267,7 @@ class RunMonitor::Impl {
 
   void put_step(double time) {
     const auto now = Clock::now();
+    // A first reading, or one after a rollback, gives no rate yet.
     if (rated_at_ == Clock::time_point{} || step_ < rated_step_) {
       rated_at_ = now;
       rated_step_ = step_;
@@ -286,7 +291,7 @@ class RunMonitor::Impl {
     put({.text = step.to_line(time), .series = std::move(series), .time = time});
   }
 
-  // Once somebody has been slow for a while.
+  // Logs a task that has been slow for a while.
   void name_slowest(const std::optional<Frontier::Slowest>& slowest) {
     const std::string who = slowest ? fmt::format("{}{}{}", slowest->is_ps, slowest->index,
                                                   static_cast<int>(slowest->stage))
@@ -309,12 +314,13 @@ class RunMonitor::Impl {
       look(looks % kLooksOfFrontier == 0);
       const std::optional<TraceCollector::Result> trace = look_at_traces();
       const StepWindow window = traces_.window();
+      // Taken out, so that the mutex is not held while they are written.
       std::deque<Line> lines = std::exchange(lines_, {});
       const std::string to_log = std::exchange(to_log_, {});
       const bool is_last = is_ending_;
       lock.unlock();
       write(lines);
-      // At the end nobody listens any more.
+      // At the end no task listens any more.
       if (window != std::exchange(traced_, window) && options_.trace && !is_last) {
         options_.trace(window);
       }
@@ -331,7 +337,7 @@ class RunMonitor::Impl {
     }
   }
 
-  // With the mutex.
+  // Requires the mutex.
   std::optional<TraceCollector::Result> look_at_traces() {
     if (is_ending_) {
       return traces_.end();
@@ -344,7 +350,7 @@ class RunMonitor::Impl {
     return traces_.look(step_, Clock::now());
   }
 
-  // Without it: a file is written.
+  // Called without the mutex: it writes a file.
   void finish(const TraceCollector::Result& result) {
     TraceRecord record{.file = {}, .why_not = result.why_not};
     if (result.trace) {
@@ -383,15 +389,17 @@ class RunMonitor::Impl {
     }
   }
 
-  // Whole, or not at all: a pipe takes so many bytes at once (kMaxRecordBytes), and this one does
+  // Writes a whole record or nothing: up to kMaxRecordBytes are atomic in a pipe, and this one does
   // not block. The computing thread writes to it, too.
   void write_to_pipe(const std::string& text) {
     if (::write(fd_, text.data(), text.size()) >= 0) {
       return;
     }
     if (errno == EPIPE) {
+      // The reader has closed the pipe.
       fd_ = -1;
     } else if (errno == EAGAIN) {
+      // One more attempt: a record is dropped rather than waited for any longer.
       pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
       ::poll(&room, 1, static_cast<int>(kReaderHas.count()));
       static_cast<void>(::write(fd_, text.data(), text.size()) >= 0);
@@ -400,10 +408,10 @@ class RunMonitor::Impl {
 
   const Task& task_;
   const RunConfig config_;
-  // The thread's.
+  // Of the thread.
   const Options options_;
   int fd_;
-  StepWindow traced_;  // that all have been told to tell
+  StepWindow traced_;  // the window that all have received
   std::optional<RecordFile> file_;
 
   std::mutex mutex_;  // guards all below
@@ -413,7 +421,7 @@ class RunMonitor::Impl {
   math::RateSchedule schedule_;
   std::uint64_t step_ = 0;
   double loss_ = 0;
-  std::uint64_t shown_ = 0;  // the step of the newest record of one
+  std::uint64_t shown_ = 0;  // the step of the newest step record
   double looked_at_ = 0;     // 0: not yet
   EarlySteps early_;
   Clock::time_point rated_at_{};
@@ -423,9 +431,9 @@ class RunMonitor::Impl {
   TraceCollector traces_;
   std::uint64_t generation_ = 0;
   std::vector<bool> present_;  // by rank
-  std::string who_;            // the slowest, of the newest frontier
-  int named_ = 0;              // frontiers in a row
-  int silent_ = 0;             // frontiers until one is named again
+  std::string who_;            // the slowest task of the newest critical path
+  int named_ = 0;              // critical paths in a row
+  int silent_ = 0;             // critical paths until one is logged again
   std::string to_log_;
   std::thread thread_;
 };

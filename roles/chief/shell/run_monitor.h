@@ -1,9 +1,9 @@
-// What is known of a run, as records (roles/monitor/core/record.h): of the chief itself, and what
-// all tasks tell it over the ps. They go to the launch that started this chief, if one did, and to
-// a file below --train_dir. Also says in the log who has been slow for some time, and writes the
-// timelines that are asked for.
+// The telemetry of a run, as records (roles/monitor/core/record.h): of the chief itself, and what
+// all tasks report over the ps. The records go to the launch that started this chief, if one did,
+// and to a file below --train_dir. It also logs which task has been slow for some time, and writes
+// requested timelines.
 //
-// Whoever tells it something never waits for a reader or a disk: a thread of its own writes.
+// Callers never wait for a reader or a disk: a separate thread writes.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +25,36 @@ namespace disttf::roles {
 class RunMonitor {
  public:
   struct Options {
-    int progress_fd = -1;                  // where `launch` reads; -1: nowhere
+    int progress_fd = -1;                  // where `launch` reads; -1: none
     std::filesystem::path train_dir = {};  // empty: no file
-    // Gets each record, too; on the monitor's thread. Empty: nobody.
+    // Receives each record, too, on the monitor's thread; may be empty.
     std::function<void(const std::string& line)> also = {};
-    // How many steps somebody wants a timeline of; 0: nobody does. Empty: nobody ever will.
+    // Returns how many steps a timeline was requested for; 0: none. Empty: there are no requests.
     std::function<std::uint32_t()> take_trace_request = {};
-    // All tasks are to be told to tell these steps; of none: no more. Both on the monitor's thread.
+    // Sends all tasks this window of steps to trace; an empty window ends that. Both are called on
+    // the monitor's thread.
     std::function<void(const StepWindow&)> trace = {};
   };
 
   // `task` must outlive it. Starts the thread.
   RunMonitor(const Task& task, const RunConfig& config, const Options& options);
-  ~RunMonitor();  // what has been told is written first, for at most a second
+  ~RunMonitor();  // writes pending records first, for at most a second
   RunMonitor(const RunMonitor&) = delete;
   RunMonitor& operator=(const RunMonitor&) = delete;
 
-  // All of these from any thread.
+  // All of these are callable from any thread.
 
   // Training begins, or goes on, at that step.
   void begins(const RunRecord& run);
-  // `step` has been made; `loss`: of the chief's batch. As often as there are steps.
+  // `step` has been made; `loss`: of the chief's batch. May be called in every step.
   void made(std::uint64_t step, double loss) noexcept;
   void evaluated(std::uint64_t step, const math::Evaluation& validation,
                  const math::Evaluation& test, bool is_last);
-  // Records that somebody else has made.
+  // Adds records made elsewhere.
   void add(const std::vector<std::string>& lines);
   void saved(const CheckpointRecord& checkpoint);
   void ended(const ResultRecord& result);
-  // What ps `index` has answered: its own text, then those of trainers.
+  // The answer of ps `index`: its own metrics, then those of trainers.
   void told(std::size_t index, const std::vector<std::string>& texts);
 
  private:

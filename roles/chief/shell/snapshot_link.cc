@@ -29,7 +29,7 @@ HostContact contact_of(const net::OpenedChannel& opened) {
   return {.kind = is_turned_away ? Kind::kTurnedAway : Kind::kUnreachable};
 }
 
-// The coordinator decides; but who will not is not to take memory for it.
+// The coordinator decides; but no memory is agreed on with a host that will not serve.
 bool may_serve(const HostContact& contact) { return contact.standing != net::Standing::kBackup; }
 
 }  // namespace
@@ -73,13 +73,13 @@ std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request
                                                          .generation = request.generation}
                                              .to_header(),
                                          {}, deadline);
-  if (!error) {  // a ps that has much to do may take its time to leave them in memory
+  if (!error) {  // a busy ps may take some time to leave them in memory
     error = channel_->receive_header(reply, deadline_for(body_bytes, request.deadline));
   }
   net::CutReply cut;
   if (!error && (cut.from_header(reply) || reply.body_size != body_bytes)) {
     channel_->close();
-    return net::WireError::kUnexpected;  // kAck: it does not have it
+    return net::WireError::kUnexpected;  // kAck: the ps does not have it
   }
   return error;
 }
@@ -134,12 +134,12 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
     error = receive_text(reply.body_size, deadline_for(0, deadline), text);
   } else if (!error) {
     channel_->close();
-    error = net::WireError::kUnexpected;  // kAck: it does not have the cut any more
+    error = net::WireError::kUnexpected;  // kAck: the ps no longer has the snapshot
   }
   if (error) {
     return ShardNotWritten{
         .is_lost = true,
-        .sentence = name_ + " did not say that it had written its range: " + error.message()};
+        .sentence = name_ + " did not confirm that it has written its range: " + error.message()};
   }
   if (!is_written) {
     return ShardNotWritten{.sentence =
@@ -148,12 +148,13 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
   try {
     return shard_file_from_json(text);
   } catch (const std::invalid_argument& wrong) {
-    return ShardNotWritten{.sentence = name_ + " says nonsense: " + wrong.what()};
+    return ShardNotWritten{.sentence = name_ + " sent an invalid reply: " + wrong.what()};
   }
 }
 
 std::error_code SnapshotLink::receive_text(std::uint64_t size, net::Deadline deadline,
                                            std::string& text) {
+  // The size comes from the ps, so the memory for it is bounded.
   if (size > net::kMaxControlBodyBytes) {
     channel_->close();
     return net::WireError::kBodyTooLarge;

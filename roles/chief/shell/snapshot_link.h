@@ -1,8 +1,8 @@
-// The chief's channel to one ps for its part of a snapshot, which ps and frames call a cut, and for
-// those of the next ones: a ps closes it when it has not been asked for anything for a while. Where
-// the two share a machine the ps leaves the values in memory.
+// The chief's channel to one ps for its shard of a snapshot (a cut, in the frames), and of the
+// following ones: a ps closes it after a while without a request. If both share a machine, the ps
+// leaves the values in memory.
 //
-// Not thread-safe: the thread that saves owns it.
+// Not thread-safe: the saving thread owns it.
 #pragma once
 
 #include <cstddef>
@@ -24,27 +24,27 @@
 
 namespace disttf::roles {
 
-// Errors are the channel's; net::WireError::kUnexpected: the ps does not have the snapshot. After
-// any of them the link is closed.
+// Errors are those of the channel; net::WireError::kUnexpected: the ps does not have the snapshot.
+// After any error the link is closed.
 class SnapshotLink {
  public:
-  // All must outlive the link. `state_bytes`: of what is to be fetched; 0: nothing is.
+  // All must outlive the link. `state_bytes`: of what is to be fetched; 0: nothing.
   SnapshotLink(const Task& task, std::size_t ps_index, std::size_t state_bytes,
                const net::Interrupt& interrupt);
 
-  // To this host of the ps's range, anew. Throws Failure where it is this process's own limits that
-  // keep it from connecting.
+  // Connects again, to this host of the ps's range. Throws Failure if this process's own limits
+  // prevent that.
   [[nodiscard]] HostContact connect(const SnapshotRequest& request, std::uint8_t replica);
-  // The step that the snapshot is of, or is made of now.
+  // Finds the step of the snapshot, or of the one that is taken now.
   [[nodiscard]] std::error_code find(const SnapshotRequest& request, std::uint64_t& step);
-  // The same with its values. `places`: the ps's range of the parameters, which begins at float
-  // `range_begin`, then that of each of the optimizer's tensors.
+  // The same, with its values. `places`: destinations for the ps's range of the parameters, which
+  // begins at float `range_begin`, then for that of each of the optimizer's tensors.
   [[nodiscard]] std::error_code fetch(const SnapshotRequest& request, std::size_t range_begin,
                                       std::span<const std::span<float>> places,
                                       std::uint64_t& step);
-  // Has the ps begin to write it. The ps must have found it.
+  // Tells the ps to begin writing it. REQUIRES: the ps has found it.
   [[nodiscard]] std::error_code start_writing(const SnapshotRequest& request, const SaveId& id);
-  // Waits until it has.
+  // Waits until it has written it.
   [[nodiscard]] std::variant<ShardFile, ShardNotWritten> await_written(net::Deadline deadline);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -61,7 +61,8 @@ class SnapshotLink {
   const net::TaskId ps_;
   const std::string name_;  // "ps 1 (10.0.0.7:2222)"
   const std::size_t state_bytes_;
-  std::unique_ptr<net::GradientMemory> memory_;  // for channel_ to agree on another; may be null
+  // For agreeing on shared memory with channel_; may be null.
+  std::unique_ptr<net::GradientMemory> memory_;
   std::unique_ptr<net::Channel> channel_;
 };
 

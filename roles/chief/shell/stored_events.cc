@@ -38,6 +38,7 @@ std::chrono::milliseconds StoredEvents::wait_at(std::chrono::milliseconds age) n
 std::error_code StoredEvents::append(std::string_view event) {
   const std::string record = data::event_record(event);
   const std::scoped_lock lock(mutex_);
+  // Events must not fill the memory while the store is unavailable.
   if (record.size() > most_waiting_ - waiting_.size() - taken_) {
     return std::make_error_code(std::errc::no_buffer_space);
   }
@@ -59,6 +60,7 @@ void StoredEvents::work() {
     const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - began);
     changed_.wait_until(lock, now + wait_at(age), [this] { return is_finished_; });
     const bool is_last = is_finished_;
+    // A block that could not be written is tried again as it is, under the same name.
     if (block_.empty()) block_.swap(waiting_);
     taken_ = block_.size();
     bool is_written = true;
@@ -71,8 +73,8 @@ void StoredEvents::work() {
     const bool is_more = is_written && !waiting_.empty();
     if (!is_last || is_more) continue;
     if (!is_written) {
-      log_warning("--log_dir: what was last written for TensorBoard is not in " +
-                  directory_.string() + ", as the store did not take it");
+      log_warning("--log_dir: the last events for TensorBoard were not written to " +
+                  directory_.string() + ": the store did not accept them");
     }
     return;
   }
@@ -99,11 +101,12 @@ bool StoredEvents::write_block() {
   } catch (const std::exception& error) {
     if (!std::exchange(has_failed_, true)) {
       log_warning("--log_dir: " + directory_.string() +
-                  " cannot be written now, and waits: " + error.what());
+                  " cannot be written now; will retry: " + error.what());
     }
     return false;
   }
   has_failed_ = false;
+  // The newest name suffices: the next one must only sort after it.
   names_.assign(1, std::exchange(name_, {}));
   block_.clear();
   return true;

@@ -30,10 +30,11 @@ struct End {
 using Job = std::variant<std::monostate, Begin, StepSummary, HistogramSummary,
                          std::unique_ptr<EvaluationSummary>, ProjectorSummary, End>;
 
-// One thread puts in, another takes out. Of steps a second's worth and more, at --summary_every 1.
+// A queue with one producer and one consumer. It holds the steps of a second and more at
+// --summary_every 1.
 class JobQueue {
  public:
-  // False: it is full, and `job` is as it was.
+  // Returns false if it is full; `job` is unchanged then.
   bool put(Job&& job) {
     const std::size_t end = end_.load(std::memory_order_relaxed);
     if (end - begin_.load(std::memory_order_acquire) == jobs_.size()) {
@@ -55,11 +56,11 @@ class JobQueue {
 
  private:
   std::array<Job, 1024> jobs_;
-  std::atomic<std::size_t> begin_ = 0;  // of those that were put in, the first not taken out
+  std::atomic<std::size_t> begin_ = 0;  // counts up; the first job not taken out
   std::atomic<std::size_t> end_ = 0;
 };
 
-// Copies of the weights that wait to be made histograms of: more would be memory without a bound.
+// The most copies of weights that wait to become histograms: more would use unbounded memory.
 constexpr int kMostWaitingCopies = 2;
 
 double wall_time() {
@@ -102,6 +103,7 @@ class Summaries::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void goes_on_from(std::uint64_t step, std::uint64_t first) {
+    // Events of later steps are invalid only if the state is older.
     if (has_begun_ && step >= step_) {
       return;
     }
@@ -143,6 +145,7 @@ class Summaries::Impl {
     evaluation->is_last = is_last;
     evaluation->validation = validation;
     evaluation->test = test;
+    // At most one set of histograms for each step and tag.
     const bool has_histograms = histogram_step_ == step;
     evaluation->has_weights = !has_histograms;
     if (is_last || waiting_.load(std::memory_order_acquire) < kMostWaitingCopies) {
@@ -158,6 +161,7 @@ class Summaries::Impl {
     } else {
       ++dropped_;
     }
+    // Before put(), since the other thread subtracts as soon as it takes the job.
     waiting_.fetch_add(1, std::memory_order_relaxed);
     if (!put(std::move(evaluation))) {
       waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -165,6 +169,7 @@ class Summaries::Impl {
   }
 
   bool put(Job&& job) {
+    // Nothing may be written before the beginning that it belongs to.
     tell_beginning();
     const bool is_put = is_told_ && queue_.put(std::move(job));
     dropped_ += is_put ? 0 : 1;
@@ -173,7 +178,7 @@ class Summaries::Impl {
   }
 
  private:
-  // Of the steps from the last one to `step`, whether one is a multiple.
+  // Returns whether one of the steps from the last one to `step` is a multiple.
   [[nodiscard]] bool is_due(std::uint64_t every, std::uint64_t step) const noexcept {
     return step / every != step_ / every;
   }
@@ -207,7 +212,8 @@ class Summaries::Impl {
     return config_.optimizer.learning_rate * math::rate_factor(config_.rate_schedule(), before);
   }
 
-  // The one copy that there is room for goes to the other thread, and comes back when it is done.
+  // There is memory for one copy. It goes to the other thread, and comes back when it has been
+  // used.
   void put_histograms(const MadeStep& made) {
     if (!is_spare_here_.load(std::memory_order_acquire)) {
       ++dropped_;
@@ -216,11 +222,12 @@ class Summaries::Impl {
     spare_.time = {.wall_time = wall_time(), .step = made.step};
     std::copy(made.parameters.begin(), made.parameters.end(), spare_.parameters.data());
     std::copy(made.gradient.begin(), made.gradient.end(), spare_.gradient.data());
+    // Before put(), since the other thread may return the copy at once.
     is_spare_here_.store(false, std::memory_order_relaxed);
     Job job(std::move(spare_));
     if (put(std::move(job))) {
       histogram_step_ = made.step;
-    } else {  // it is where it was
+    } else {  // put() left it unchanged
       spare_ = std::move(std::get<HistogramSummary>(job));
       is_spare_here_.store(true, std::memory_order_relaxed);
     }
@@ -244,6 +251,7 @@ class Summaries::Impl {
   void work() {
     Job job;
     while (true) {
+      // Read before the queue: a wake-up between the two is then noticed by wait().
       const std::uint32_t heard = bell_.load(std::memory_order_acquire);
       const bool stops = stopping_.load(std::memory_order_acquire);
       while (queue_.take(job)) {
@@ -280,25 +288,25 @@ class Summaries::Impl {
   // Constant.
   const SummaryOptions& options_;
   const RunConfig& config_;
-  // The computing thread's.
+  // Of the computing thread.
   bool has_begun_ = false;
-  bool is_told_ = true;      // the other thread is, of the last beginning
-  std::uint64_t first_ = 0;  // the first step that is written since then
-  std::uint64_t step_ = 0;   // of the state that the next one is made of
+  bool is_told_ = true;      // the other thread has received the last beginning
+  std::uint64_t first_ = 0;  // the first step written since then
+  std::uint64_t step_ = 0;   // of the state that the next step starts from
   bool is_first_step_ = true;
   bool has_gradient_ = false;
-  std::optional<std::uint64_t> histogram_step_;  // the last one that has histograms
-  std::uint64_t rate_step_ = 0;                  // up to here images were counted, at this time
+  std::optional<std::uint64_t> histogram_step_;  // the newest step that has histograms
+  std::uint64_t rate_step_ = 0;  // the step up to which images were counted, at rate_time_
   std::chrono::steady_clock::time_point rate_time_;
   std::uint64_t dropped_ = 0;
-  // The other thread's.
+  // Of the other thread.
   SummaryWriter writer_;
-  // Of both.
+  // Of both threads.
   JobQueue queue_;
-  HistogramSummary spare_;  // whose turn it is the next one says
+  HistogramSummary spare_;  // is_spare_here_ says which thread owns it
   std::atomic<bool> is_spare_here_ = true;
   std::atomic<int> waiting_ = 0;         // evaluations
-  std::atomic<std::uint32_t> bell_ = 0;  // a number that changes when there is something to do
+  std::atomic<std::uint32_t> bell_ = 0;  // changes when there is something to do
   std::atomic<bool> stopping_ = false;
 
   std::thread thread_;

@@ -7,11 +7,11 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kLeastSide = 28;  // of a filter, in pixels of the picture
-// Of the picture; of filters that are larger than that there are fewer.
+// In the picture; of larger filters fewer are drawn.
 constexpr std::size_t kMostNumbers = std::size_t{1} << 22U;
 constexpr float kGrey = 127.5F;
 
-// The first variable of the first layer that has any, [height, width, channels, units].
+// The first variable of the first layer that has variables, [height, width, channels, units].
 struct Filters {
   const math::Variable* variable = nullptr;
   math::Shape shape;  // of one
@@ -19,7 +19,7 @@ struct Filters {
 };
 
 // A dense layer's variable is [inputs, units], a convolution's [side, side, channels, units]: in
-// both a unit's weights lie in the order of the pixels.
+// both, a unit's weights are in the order of the pixels.
 std::optional<Filters> first_filters(const math::ModelSpec& spec,
                                      const math::ParameterLayout& layout) {
   for (const math::PlacedLayer& placed : math::make_layers(spec)) {
@@ -36,14 +36,14 @@ std::optional<Filters> first_filters(const math::ModelSpec& spec,
     }
     const std::size_t count = variable.shape.back();
     if (shape.size() * count != variable.size) {
-      return std::nullopt;  // it is batch norm's, say
+      return std::nullopt;  // such as batch norm's
     }
     return Filters{.variable = &variable, .shape = shape, .count = count};
   }
   return std::nullopt;
 }
 
-// Draws one filter, each of its weights as scale x scale pixels, with its corner there.
+// Draws one filter at (top, left), each weight as scale x scale pixels.
 void draw(const Filters& filters, std::span<const float> weights, std::size_t unit,
           std::size_t scale, std::size_t top, std::size_t left, Picture& picture) {
   const math::Shape& shape = filters.shape;
@@ -58,7 +58,7 @@ void draw(const Filters& filters, std::span<const float> weights, std::size_t un
     for (std::size_t x = 0; x < shape.width * scale; ++x) {
       for (std::size_t channel = 0; channel < shape.channels; ++channel) {
         const float value = weight(y / scale, x / scale, channel);
-        const float share = value / greatest;  // not a number where both are 0, or infinite
+        const float share = value / greatest;  // NaN if both are 0 or infinite
         const float part = std::isfinite(share) ? share : 0;
         const std::size_t at = ((top + y) * picture.width + left + x) * picture.channels + channel;
         picture.pixels[at] = static_cast<std::uint8_t>(std::lround(kGrey + kGrey * part));

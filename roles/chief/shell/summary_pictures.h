@@ -28,10 +28,10 @@ struct Picture {
 
 inline constexpr std::size_t kMostFilters = 64;
 
-// What the first layer that has weights looks for in an image, of each of its first kMostFilters
-// units or channels what it multiplies the pixels by: side by side, with a line between two, and
-// each from -greatest, black, over 0, which is grey, to its greatest weight, white. Small ones are
-// drawn larger. None where examples are not images that a PNG can hold, grey or of three colours.
+// Returns a picture of the first layer that has weights: for each of its first kMostFilters units
+// or channels the weights of the pixels, side by side, separated by lines. Each filter ranges from
+// black (minus its greatest weight) over grey (0) to white (its greatest weight). Small filters are
+// enlarged. Returns nullopt if examples are not images with one or three channels.
 [[nodiscard]] std::optional<Picture> picture_of_weights(const math::ModelSpec& spec,
                                                         const math::ParameterLayout& layout,
                                                         std::span<const float> parameters);

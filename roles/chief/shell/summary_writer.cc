@@ -28,7 +28,7 @@ bool can_be_shown(const data::Dataset& dataset) {
          (dataset.shape.channels == 1 || dataset.shape.channels == 3);
 }
 
-// What an evaluation finds on one set; the tags of the test set begin with "test_".
+// Adds the results on one set; the tags of the test set begin with "test_".
 void add_found(const std::string& prefix, const math::Evaluation& found,
                data::SummaryEvent& event) {
   event.add_scalar(prefix + "loss", found.loss);
@@ -89,6 +89,7 @@ std::error_code EventStream::try_to(const std::string* event) {
   } catch (const std::system_error& error) {
     return error.code();
   }
+  // Owed events first, in order; the new event is dropped if one of them cannot be written.
   while (!owed_.empty()) {
     if (const std::error_code error = append(owed_.front())) {
       return error;
@@ -117,7 +118,7 @@ SummaryWriter::SummaryWriter(const std::filesystem::path& directory, const RunCo
       chief_(directory / kChief),
       eval_(directory / kEval) {}
 
-SummaryWriter::~SummaryWriter() {  // both at once
+SummaryWriter::~SummaryWriter() {  // both at the same time
   chief_.finish();
   eval_.finish();
 }
@@ -125,6 +126,7 @@ SummaryWriter::~SummaryWriter() {  // both at once
 void SummaryWriter::begin(const data::EventTime& time) {
   chief_.owe(data::session_start_event(time));
   eval_.owe(data::session_start_event(time));
+  // The graph and the settings once per process; START after each rollback.
   if (!has_begun_) {
     has_begun_ = true;
     chief_.owe(data::graph_event(time, data::graph_def(run_graph(config_, layout_, ps_))));
@@ -177,12 +179,12 @@ std::string SummaryWriter::class_name(std::size_t index) const {
                                              : std::to_string(index);
 }
 
-// An example whose outputs are not all numbers is judged to be of no class.
+// An example with non-finite outputs has no predicted class.
 std::string SummaryWriter::answer(std::size_t judged) const {
   return judged < dataset_.classes ? class_name(judged) : "none";
 }
 
-// A picture has no room for words: which label and which answer each has, a table says.
+// A picture has no room for text, so a table lists the label and the answer of each.
 void SummaryWriter::add_wrong_images(const EvaluationSummary& evaluation,
                                      data::SummaryEvent& event) const {
   const data::ImageShape& shape = dataset_.shape;
@@ -231,6 +233,7 @@ void SummaryWriter::write(const EvaluationSummary& evaluation) {
 void SummaryWriter::write(const ProjectorSummary& projector) {
   const std::size_t points = projector.width == 0 ? 0 : projector.points.size() / projector.width;
   std::vector<std::string> names;
+  // The labels below refer to these strings, which must not move.
   names.reserve(2 * points);
   std::vector<data::ProjectorLabel> labels;
   for (std::size_t row = 0; row < points; ++row) {

@@ -1,16 +1,15 @@
-// What the chief tells TensorBoard, as the files of two directories, each of which TensorBoard
-// calls a run: `chief` has what steps are made of, `eval` what evaluations find and the table of
-// settings.
+// The chief's output for TensorBoard: the files of two directories, each of which TensorBoard calls
+// a run. `chief` has data about steps, `eval` the evaluations and the table of settings.
 //
 // Both loaders of TensorBoard are to show the same, after any kill and any resumed run:
-// - each process begins new files, and each of these says from which step on it holds (START): the
-//   loader in Python drops what was there of it, but not for the first START that it meets;
-// - the loader in Rust does not know START, and drops of a tag what is not before a new value: so
-//   the first step has its scalars whatever --summary_every is;
-// - a tag has one value a step.
+//- Each process begins new files, and each file says from which step on it is valid (START). The
+//  loader in Python then drops what it had of later steps, except at the first START.
+//- The loader in Rust ignores START. For each tag it drops the values at and after a new value's
+//  step; so the first step has its scalars whatever --summary_every is.
+//- A tag has one value for each step.
 //
-// Not thread-safe; the thread of Summaries' own. What the disk refuses is told in the log once in a
-// row, and left out.
+// Not thread-safe: owned by the thread of Summaries. A disk error is logged once in a row, and its
+// event is dropped.
 #pragma once
 
 #include <array>
@@ -35,19 +34,20 @@
 
 namespace disttf::roles {
 
-// A directory's file of this process, or its files where the directory is in a store, and what is
-// still to be written first.
+// This process's file in a directory, or its files if the directory is in a store, and the events
+// that are to be written first.
 class EventStream {
  public:
   explicit EventStream(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  // Stands in the file before any event that is added later, even if the disk is full for a while.
+  // Writes this event before any that is added later, even if the disk is full for a while.
   void owe(std::string event) { owed_.push_back(std::move(event)); }
-  // Adds an event, or says in the log why there is none.
+  // Adds an event, or logs why it could not.
   void add(const std::string& event);
-  // Writes what it owes.
+  // Writes the events passed to owe().
   void settle();
-  // Nothing is added any more: what waits for a store goes there now. Does not wait for it.
+  // Nothing is added any more: has events that wait for a store written now, without waiting for
+  // that.
   void finish();
 
  private:
@@ -56,28 +56,28 @@ class EventStream {
   void tell(const std::error_code& error);
 
   std::filesystem::path directory_;
-  // From the first event on, one of them.
+  // One of them is set from the first event on.
   std::optional<data::EventFile> file_;
   std::optional<StoredEvents> stored_;
   std::deque<std::string> owed_;
   bool has_failed_ = false;
 };
 
-// What an evaluation has found, as one event.
+// Returns the results of an evaluation as one event.
 [[nodiscard]] std::string evaluation_event(const data::EventTime& time,
                                            const math::Evaluation& validation,
                                            const math::Evaluation& test);
 
-// Of one step, on the chief.
+// Of one step on the chief.
 struct StepSummary {
   data::EventTime time;
   float loss = 0;  // of the chief's batch
   float learning_rate = 0;
-  double images_per_second = 0;  // of all trainers, since the last such step; 0: not known
+  double images_per_second = 0;  // of all trainers, since the last such step; 0: unknown
   std::optional<double> staleness{};
 };
 
-// Either may be empty: then it has none.
+// Either may be empty; its histograms are then left out.
 struct HistogramSummary {
   data::EventTime time;
   math::AlignedVector parameters;
@@ -94,7 +94,7 @@ struct EvaluationSummary {
   math::AlignedVector gradient;    // may be empty
 };
 
-// At the end.
+// Written at the end.
 struct ProjectorSummary {
   std::size_t width = 0;
   std::vector<float> points;          // [points, width], of the first examples of the test set
@@ -105,25 +105,25 @@ inline constexpr std::size_t kMostWrongImages = 25;
 
 class SummaryWriter {
  public:
-  // `config`, `layout` and `dataset` must outlive it. `ps`: how many there are.
+  // `config`, `layout` and `dataset` must outlive it. `ps`: the number of ps.
   SummaryWriter(const std::filesystem::path& directory, const RunConfig& config,
                 const math::ParameterLayout& layout, const data::Dataset& dataset, std::size_t ps);
-  ~SummaryWriter();  // in a store, too, is then what it takes
+  ~SummaryWriter();  // finishes both directories; a store then has everything that it accepts
   SummaryWriter(const SummaryWriter&) = delete;
   SummaryWriter& operator=(const SummaryWriter&) = delete;
 
-  // What is written from now on is of `time.step` and later ones, and what was written of these
-  // before, by whatever process, holds no more.
+  // Events from now on are of `time.step` or later. Earlier events of these steps, by any process,
+  // become invalid.
   void begin(const data::EventTime& time);
   void write(const StepSummary& step);
   void write(const HistogramSummary& histograms);
   void write(const EvaluationSummary& evaluation);
   void write(const ProjectorSummary& projector);
-  // The run is over: with its result, or for a reason that starting it again does not mend.
+  // The run is over: with its result, or for a reason that a restart does not fix.
   void end(double wall_time, bool is_success);
 
  private:
-  // One for each variable, under `prefix`.
+  // Adds one for each variable, under `prefix`.
   void add_histograms(std::string_view prefix, std::span<const float> vector,
                       data::SummaryEvent& event) const;
   void add_wrong_images(const EvaluationSummary& evaluation, data::SummaryEvent& event) const;
