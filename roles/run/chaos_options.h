@@ -1,4 +1,4 @@
-// What --chaos and --chaos_frames say: SEED,RATE.
+// The value of --chaos and --chaos_frames: SEED,RATE.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@ namespace disttf::roles {
 
 struct ChaosOptions {
   std::uint64_t seed = 0;
-  std::uint32_t per_1000 = 0;  // faults expected in 1000 steps, or frames; 0: none
+  std::uint32_t per_1000 = 0;  // expected faults in 1000 steps or frames; 0: none
 };
 
-// More would be more than one in each.
+// A higher rate would mean more than one fault in each.
 inline constexpr std::uint32_t kMaxChaosRate = 1000;
 
 }  // namespace disttf::roles

@@ -1,4 +1,5 @@
-// The training state of a ps's range at one step boundary, kept while training goes on.
+// A snapshot shard: the training state of a ps's range at one step boundary, kept while training
+// goes on.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +8,16 @@
 
 namespace disttf::roles {
 
-// Which one it is.
+// Identifies a snapshot shard.
 struct CutName {
-  std::uint64_t sequence = 0;  // of the push that asked for it
+  std::uint64_t sequence = 0;  // of the push that requested it
   std::uint64_t step = 0;
 };
 
 struct Cut {
-  std::uint64_t sequence = 0;  // of the push that asked for it
+  std::uint64_t sequence = 0;  // of the push that requested it
   std::uint64_t step = 0;
-  // [1 + optimizer tensors, range.size()]: the parameters, then each tensor of the optimizer's.
+  // [1 + optimizer tensors, range.size()]: the parameters, then each of the optimizer's tensors.
   math::AlignedVector values;
 };
 

@@ -1,23 +1,22 @@
-// What belongs to the state of a run that may end before its last step (--target_accuracy,
-// --patience), as its step does: whoever leads the run next judges as this chief would have. Why it
-// ends is roles/chief/core/early_stop.h.
+// The part of a run's state that early stopping needs (--target_accuracy, --patience): with it the
+// next chief decides as this one would have. For the decision see roles/chief/core/early_stop.h.
 #pragma once
 
 #include <cstdint>
 
 namespace disttf::roles {
 
-// With --patience: of the evaluations on the way, the one with the least validation loss. The chief
-// tells it the ps and writes it into checkpoints.
+// With --patience: the intermediate evaluation with the lowest validation loss. The chief sends it
+// to the ps and writes it into checkpoints.
 //
-// Which one of two is the newer one is the step: a later one is the best only since it is better.
-// One that is newer than the state a run has been set back to does no harm where every gradient
-// counts: the run comes to the same evaluations again, and stops where it did.
+// Of two, the one with the higher step is the newer: a later evaluation is recorded only if it is
+// better. One that is newer than the state that a run was rolled back to does no harm if every
+// gradient counts: the run reaches the same evaluations again, and stops where it did.
 struct BestEvaluation {
-  std::uint64_t step = 0;  // whose parameters were evaluated; 0: there is none yet
+  std::uint64_t step = 0;  // of the evaluated parameters; 0: none yet
   double loss = 0;         // validation cross-entropy
 
-  // Of two that were heard of, the newer one.
+  // Keeps the newer one of two.
   void learn(const BestEvaluation& other) noexcept {
     if (other.step > step) {
       *this = other;
@@ -26,10 +25,10 @@ struct BestEvaluation {
   friend bool operator==(const BestEvaluation&, const BestEvaluation&) = default;
 };
 
-// As a checkpoint has it.
+// As saved in a checkpoint.
 struct EarlyEnd {
   BestEvaluation best;
-  std::uint64_t step = 0;  // whose parameters are the run's result; 0: of none yet
+  std::uint64_t step = 0;  // of the parameters that are the run's result; 0: none yet
   friend bool operator==(const EarlyEnd&, const EarlyEnd&) = default;
 };
 

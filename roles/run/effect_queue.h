@@ -1,5 +1,4 @@
-// What a core wants done, in order: whoever called it takes the effects after each call, and so
-// does a test.
+// The effects of a core, in order: its caller, or a test, takes them after each call.
 #pragma once
 
 #include <utility>
@@ -8,7 +7,7 @@
 
 namespace disttf::roles {
 
-// `Kinds`: plain records, each an order to the shell. Keeps its memory, so that a step allocates
+// `Kinds`: plain records, each a request to the shell. Keeps its memory, so that a step allocates
 // nothing.
 template <typename... Kinds>
 class EffectQueue {
@@ -20,8 +19,8 @@ class EffectQueue {
     effects_.emplace_back(std::move(effect));
   }
 
-  // Hands each to `carry_out` and forgets it: also where that throws. `carry_out` may call the
-  // core; what the core then wants is handed out after what it wanted before.
+  // Passes each effect to `carry_out` and removes it, even if that throws. `carry_out` may call the
+  // core; effects that this adds are handed out after those before.
   template <typename CarryOut>
   void drain(CarryOut carry_out) {
     while (!effects_.empty()) {
@@ -35,12 +34,12 @@ class EffectQueue {
     }
   }
   [[nodiscard]] const std::vector<Effect>& effects() const noexcept { return effects_; }
-  // Nothing of it is wanted any more.
+  // Drops all effects.
   void clear() noexcept { effects_.clear(); }
 
  private:
   std::vector<Effect> effects_;
-  std::vector<Effect> spare_;  // empty: memory for the next
+  std::vector<Effect> spare_;  // empty: memory for reuse
 };
 
 }  // namespace disttf::roles

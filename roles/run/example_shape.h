@@ -1,4 +1,4 @@
-// Whether a saved model takes the examples of a run. Pure; callable from any thread.
+// Whether a saved model fits the examples of a run. Pure; callable from any thread.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace disttf::roles {
 
-// Why a model that `saved_json` (to_json's, from a checkpoint) describes cannot be trained on the
-// examples of `config`: they have another shape, even where they have as many numbers. nullopt: it
-// can, or its shape is not known.
+// Returns why a model that `saved_json` describes (to_json's, from a checkpoint) cannot be trained
+// on the examples of `config`: their shape differs, even if the number of values is the same.
+// nullopt: it can, or its shape is unknown.
 [[nodiscard]] std::optional<std::string> other_examples(const RunConfig& config,
                                                         std::string_view saved_json);
 

@@ -1,12 +1,12 @@
-// How long the tasks of a run that is over are waited for.
+// How long the tasks of a finished run are waited for.
 #pragma once
 
 #include <chrono>
 
 namespace disttf::roles {
 
-// Those that leave are gone within 2 s. Workers evaluate the result as the chief has done, which
-// took `evaluation`, and do it once he has gone. A multiple of both, for a busy machine.
+// Tasks leave within 2 s. Workers evaluate the result as the chief has done, in `evaluation`, after
+// the chief has left. A multiple of both, for a busy machine.
 [[nodiscard]] constexpr std::chrono::seconds finish_grace(std::chrono::nanoseconds evaluation) {
   constexpr std::chrono::seconds kToLeave{10};
   constexpr int kEvaluations = 3;

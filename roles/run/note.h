@@ -1,4 +1,4 @@
-// A line of the log, as a core puts it into its effects; roles/process/log.h writes it.
+// A log line, as a core puts it into its effects; roles/process/log.h writes it.
 #pragma once
 
 #include <cstdint>

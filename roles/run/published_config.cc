@@ -1,5 +1,5 @@
-// A RunConfig as the JSON that the chief publishes, and two of them held against each other. All of
-// it goes through the table of settings, so none can be forgotten in one of the three.
+// A RunConfig as the JSON that the chief publishes, and the comparison of two of them. Everything
+// goes through the table of settings, so that no setting can be missing in one of the three.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A layer as a model file has it: its type, its name if it has one, its fields.
+// A layer as in a model file: its type, its name if it has one, its fields.
 Json json_of(const math::LayerSpec& layer) {
   Json out = {{"type", layer.type}};
   if (!layer.name.empty()) {
@@ -34,7 +34,7 @@ Json json_of(const math::LayerSpec& layer) {
   return out;
 }
 
-// A value for a sentence: cut to a length that a person reads, control characters escaped.
+// Formats a value for a sentence: shortened for readability, control characters escaped.
 std::string shown(const Json& value) {
   constexpr std::size_t kMaxShown = 80;
   const auto is_object = [](const Json& part) { return part.is_object(); };
@@ -43,7 +43,7 @@ std::string shown(const Json& value) {
   }
   const auto is_structured = [](const Json& part) { return part.is_structured(); };
   if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
-    return "a nested value";  // writing it recurses: as deep as the peer that sent it likes
+    return "a nested value";  // formatting it recurses as deep as the peer that sent it chooses
   }
   std::string text = data::json_text(value, {.only_ascii = true});
   if (text.size() > kMaxShown) {
@@ -52,7 +52,7 @@ std::string shown(const Json& value) {
   return text;
 }
 
-// A float as the shortest decimal that reads back as the same one.
+// Returns a float as the shortest decimal that reads back as the same float.
 double short_number(float value) {
   const std::string text = shortest_text(value);
   double parsed = 0;
@@ -60,7 +60,7 @@ double short_number(float value) {
   return parsed;
 }
 
-// Each kind of value as JSON.
+// Converts each kind of value to JSON.
 struct ToJson {
   const RunConfig& run;
 
@@ -88,7 +88,8 @@ struct ToJson {
   Json operator()(const Word& value) const { return value.place.in(run); }
 };
 
-// Each kind of value from JSON that a peer sent: its type alone; validate() looks at the bounds.
+// Reads each kind of value from JSON that a peer sent. Checks only the type; validate() checks the
+// bounds.
 class FromJson {
  public:
   FromJson(RunConfig& run, std::string_view name, const Json& from)
@@ -105,6 +106,7 @@ class FromJson {
     constexpr double kLargest = std::numeric_limits<float>::max();
     // The largest float's shortest decimal lies a little above it.
     constexpr double kTolerance = 1.0 + double{std::numeric_limits<float>::epsilon()} / 4;
+    // NaN is not a JSON number, and an overflow to infinity must not become a setting.
     if (!from_.is_number() || std::abs(from_.get<double>()) > kLargest * kTolerance) {
       refuse("a number of 32 bits");
     }
@@ -179,10 +181,12 @@ class FromJson {
     const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
     return text.size() <= kMaxWordBytes && std::ranges::all_of(text, is_plain);
   }
-  // Its values' types alone: math::validate() knows the types of layers and their fields.
+  // Checks only the types of the values: math::validate() knows the types of layers and their
+  // fields.
   [[nodiscard]] math::LayerSpec layer(const Json& from) const {
     constexpr std::size_t kMostFields = 16;
     math::LayerSpec out;
+    // Bounded before it is read, since a peer sends it.
     const bool has_type = from.is_object() && from.size() <= kMostFields && from.contains("type");
     bool is_good = has_type;
     for (auto each = from.begin(); is_good && each != from.end(); ++each) {
@@ -256,7 +260,7 @@ Json json_of(const ExampleFacts& facts) {
   return out;
 }
 
-// Of what a file says of examples; each part may be missing.
+// Reads what a file says about examples; each part may be missing.
 class FactsReader {
  public:
   explicit FactsReader(const Json& from) : from_(from) {}
@@ -307,6 +311,7 @@ class FactsReader {
   }
   [[nodiscard]] static float finite(const char* key, const Json& value) {
     const double number = value.is_number() ? value.get<double>() : HUGE_VAL;
+    // Written as a negation, so that NaN fails, too.
     if (!(std::abs(number) <= std::numeric_limits<float>::max())) {
       refuse(key, value, "a number of 32 bits");
     }
@@ -338,7 +343,7 @@ ExampleFacts facts_from(const Json& from) {
   return facts;
 }
 
-// None: it is of another release.
+// Returns nullopt if it is of another release.
 std::optional<RunConfig> saved_config(std::string_view saved_json) {
   try {
     return run_config_from_json(saved_json);
@@ -352,19 +357,21 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
 
 std::uint64_t configuration_id(std::string_view json) noexcept {
+  // FNV-1a: the same on every machine and in every release.
   constexpr std::uint64_t kOffset = 0xcbf29ce484222325;
   constexpr std::uint64_t kPrime = 0x100000001b3;
   std::uint64_t hash = kOffset;
   for (const char each : json) {
     hash = (hash ^ static_cast<unsigned char>(each)) * kPrime;
   }
+  // 0 means "unknown" on the wire.
   return hash == 0 ? 1 : hash;
 }
 
 std::string to_saved_json(const RunConfig& config) {
   nlohmann::ordered_json out = published(config);
   out["examples"] = json_of(config.examples);
-  // Names are a user's bytes, which need not be text.
+  // Names are bytes from a user, which need not be valid text.
   return data::json_text(out);
 }
 
@@ -376,6 +383,7 @@ RunConfig run_config_from_json(std::string_view text) {
   RunConfig config;
   for (const Setting& setting : settings()) {
     const auto found = parsed.find(setting.name);
+    // A setting that is newer than the configuration has its default.
     if (found == parsed.end() && setting.may_be_missing) {
       continue;
     }
@@ -419,6 +427,7 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
   for (const Setting& setting : settings()) {
     const Json own = json_of(setting, config);
     const Json other = json_of(setting, saved);
+    // Settings that do not change the weights may differ without a warning.
     if (setting.changes_weights && own != other) {
       return "--" + std::string(setting.name) + " is " + shown(own) +
              ", the checkpoint's run had " + shown(other) +
@@ -443,6 +452,7 @@ std::string changes(const RunConfig& before, const RunConfig& now) {
 
 bool evaluates_alike(const RunConfig& config, std::string_view saved_json) {
   const std::optional<RunConfig> saved = saved_config(saved_json);
+  // Losses with another number of shifts are not comparable.
   return saved && config.test_shifts == saved->test_shifts;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kTopK = "topk:";
 
-// What makes a model large: "--hidden_units 100,50", or "--model cnn" and the like.
+// Names what makes a model large: "--hidden_units 100,50", or "--model cnn" and the like.
 std::string size_text(const math::ModelSpec& model) {
   if (!model.layers.empty() || model.kind != math::ModelKind::kMlp) {
     return "--model " + math::describe(model) + " on images of " + math::to_string(model.input);
@@ -24,12 +24,13 @@ std::string size_text(const math::ModelSpec& model) {
   return "--hidden_units " + units_text;
 }
 
-// A trainer's memory for one row, and its label.
+// Returns a trainer's memory for one row and its label.
 std::size_t row_bytes(const math::ModelSpec& model) {
   return math::activation_floats(model) * sizeof(float) + 1;
 }
 
-// Each field alone may be as large as it is; together they may not. REQUIRES: each is in its range.
+// Each field is valid by itself, but their combination may need too much memory. REQUIRES: each is
+// in its range.
 void check_memory(const RunConfig& config) {
   const math::ModelSpec& model = config.model;
   const std::size_t most_rows = kMaxActivationBytes / row_bytes(model);
@@ -48,7 +49,7 @@ void check_memory(const RunConfig& config) {
   }
 }
 
-// What is rounded to a block's exponent, or kept back, may be a variance, which then is 0 for long.
+// Block floats and top-k would round a variance to 0, or hold it back, for a long time.
 void check_running_statistics(const RunConfig& config) {
   const math::ParameterLayout layout = math::layout_of(config.model);
   if (layout.running({0, layout.size()}).empty()) {
@@ -64,7 +65,7 @@ void check_running_statistics(const RunConfig& config) {
   }
 }
 
-// It is judged by evaluations on the way, between which no step may be made without the chief.
+// Early stopping needs intermediate evaluations, and no step may be made during one.
 void check_early_end(const RunConfig& config) {
   if (!config.stops_early()) {
     return;
@@ -77,7 +78,7 @@ void check_early_end(const RunConfig& config) {
     refuse_setting(name, value, "allowed where labels are numbers; --patience is");
   }
   if (config.eval_every == 0) {
-    refuse_setting(name, value, "allowed without --eval_every, which says when it is looked at");
+    refuse_setting(name, value, "allowed without --eval_every, which sets when it is evaluated");
   }
   if (config.elastic()) {
     refuse_setting(name, value,
@@ -86,7 +87,7 @@ void check_early_end(const RunConfig& config) {
   }
 }
 
-// Shifted by as much as it is wide, an image is black.
+// An image shifted by its own width is black.
 void check_test_shifts(const RunConfig& config) {
   if (config.test_shifts == 0) {
     return;
@@ -114,7 +115,7 @@ void validate(const RunConfig& config) {
   for (const Setting& setting : settings()) {
     check_bounds(setting, config);
   }
-  // Each value alone is in its bounds; what follows is about several of them together.
+  // Each value is in its bounds; the following checks are about combinations.
   if (config.ps_replicas == 2 && config.elastic()) {
     refuse_setting("ps_replicas", "2",
                    "allowed with --min_workers, --max_workers or --micro_batches");
@@ -166,13 +167,14 @@ void validate(const RunConfig& config) {
   if (config.elastic() && config.top_k != 0) {
     refuse_setting(
         "compress", compress_name(config.top_k),
-        "allowed with --min_workers, --max_workers or --micro_batches: whoever computes a "
-        "micro-batch must come to the same gradient");
+        "allowed with --min_workers, --max_workers or --micro_batches: every trainer must "
+        "compute the same gradient of a micro-batch");
   }
   if (config.min_workers > trainers) {
     refuse_setting("min_workers", std::to_string(config.min_workers),
                    "from 1 to the number of trainers, " + std::to_string(trainers));
   }
+  // A clipped gradient must be accepted.
   if (config.max_gradient_norm != 0 && config.max_gradient_norm < config.clip_norm) {
     refuse_setting("max_gradient_norm", shortest_text(config.max_gradient_norm),
                    "0 or at least --clip_norm, " + shortest_text(config.clip_norm));
@@ -236,6 +238,7 @@ std::optional<float> compress_from_name(std::string_view name) noexcept {
   name.remove_prefix(std::string_view(kTopK).size());
   float share = 0;
   const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), share);
+  // `!(share > 0)` also rejects NaN.
   if (error != std::errc() || stopped != name.data() + name.size() || !(share > 0) || share >= 1) {
     return std::nullopt;
   }

@@ -50,7 +50,7 @@ std::string_view range_text(Fraction::Range range) {
   return "a number of at least 0 and below 1";
 }
 
-// A bound that exists for the machine's sake alone is not worth telling before it is met.
+// A bound that exists only for the machine's sake is mentioned only when it is exceeded.
 std::string allowed_text(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   if (most == kMaxCount) {
     return value > most ? "a whole number from 0 to 2^53" : "at least " + std::to_string(least);
@@ -187,7 +187,7 @@ struct CheckBounds {
       refuse_setting(name, shortest_text(number), range_text(value.range));
     }
   }
-  // Nothing else fits into the member, or what else does is math::validate()'s.
+  // The member cannot hold anything else, or math::validate() checks it.
   void operator()(const Switch& /*value*/) const {}
   void operator()(const Choice& /*value*/) const {}
   void operator()(const Model& /*value*/) const {}

@@ -1,14 +1,15 @@
-// A setting of a run, as one row of the table in settings.cc: what it is called, which values it
-// takes, where its value lies in a RunConfig, and what a person is told of it.
+// A setting of a run, as one row of the table in settings.cc: its name, its allowed values, the
+// member of RunConfig that holds it, and its description for users.
 //
-// Whatever knows settings by name goes through the rows: the command line and the configuration
-// file (main/setting_flags.h), the published JSON, contradictions and differences
-// (to_json() and its neighbours in run_config.h), the bounds of each value (validate()), --help and
-// docs/flags.md. So a setting is added with a row and the member it fills, and then where it acts.
+// Code that handles settings by name uses the rows: the command line and the configuration file
+// (main/setting_flags.h), the published JSON, contradictions and differences (to_json() and the
+// functions after it in run_config.h), the bounds of each value (validate()), --help and
+// docs/flags.md. So adding a setting takes a row and the member that it fills, and then the code
+// that uses it.
 //
-// A run's settings are those that all its tasks share: the chief's are published, and no task may
-// have been given others. What each task may choose for itself (its threads, its log, where its
-// files are) is no row.
+// The settings of a run are those that all its tasks share: the chief publishes its own, and no
+// task may have been given others. What each task chooses for itself (its threads, its log, its
+// files) is not a row.
 //
 // Constant data and pure functions; callable from any thread.
 #pragma once
@@ -27,13 +28,13 @@
 
 namespace disttf::roles {
 
-// Where a value lies in a RunConfig, from one lambda that serves readers and writers:
+// Accesses a member of a RunConfig, by one lambda for reading and writing:
 //   Place<float>([](auto& run) -> auto& { return run.optimizer.momentum; })
 template <typename T>
 class Place {
  public:
-  // The lambda captures nothing. (It is called, not converted: clang 14 cannot convert one whose
-  // result is deduced.)
+  // The lambda captures nothing. (It is called and not converted: clang 14 cannot convert one with
+  // a deduced result.)
   template <typename Lambda>
   requires std::is_invocable_r_v<T&, Lambda, RunConfig&>
   constexpr explicit(false) Place(Lambda /*place*/) noexcept
@@ -55,7 +56,7 @@ struct WholeNumber {
   Place<std::uint64_t> place;
   std::uint64_t least = 0;
   std::uint64_t most = kMaxCount;
-  // The configuration may hold 0 below `least`: not asked for. Nobody can write that.
+  // The configuration may hold 0 below `least`: not set. Users cannot write that.
   bool zero_is_unset = false;
 };
 
@@ -85,8 +86,8 @@ struct Switch {
 // One of some names: an enumeration whose values count from 0. In JSON the name.
 class Choice {
  public:
-  // names[i] is that of the enumerator i. `automatic`, where there is one: what is written for
-  // "each task finds it out"; it is no value.
+  // names[i] is the name of enumerator i. `automatic`, if set, is the word for "each task finds it
+  // out"; it is not a value.
   template <typename Lambda>
   constexpr Choice(Lambda /*place*/, std::span<const std::string_view> names,
                    std::string_view automatic = {}) noexcept
@@ -99,7 +100,7 @@ class Choice {
         automatic_(automatic) {}
 
   [[nodiscard]] std::string_view name(const RunConfig& run) const { return names_[get_(run)]; }
-  // False: there is no such name.
+  // Returns false if there is no such name.
   [[nodiscard]] bool set(RunConfig& run, std::string_view name) const;
   [[nodiscard]] std::span<const std::string_view> names() const noexcept { return names_; }
   [[nodiscard]] std::string_view automatic() const noexcept { return automatic_; }
@@ -111,8 +112,8 @@ class Choice {
   std::string_view automatic_;
 };
 
-// A model: a name, or a list of layers, which a person writes into a model file
-// (main/model_file.h). In JSON the name, or a list of objects.
+// A model: a name, or a list of layers, which users write into a model file (main/model_file.h). In
+// JSON the name, or a list of objects.
 struct Model {
   Place<math::ModelSpec> place;
 };
@@ -130,7 +131,7 @@ struct Compression {
   Place<float> place;
 };
 
-// A name or a checksum, which ends up in sentences and logs. In JSON a string.
+// A name or a checksum, which is shown in sentences and logs. In JSON a string.
 struct Word {
   Place<std::string> place;
 };
@@ -140,46 +141,46 @@ using SettingValue = std::variant<WholeNumber, OptionalNumber, Fraction, Switch,
 
 // ---- A row ----
 
-// The part of --help, and the table of docs/flags.md, that a setting stands in.
+// The section of --help and docs/flags.md that lists a setting.
 enum class SettingGroup : std::uint8_t { kTraining, kAugmentation, kElastic, kOutput };
 
 struct Setting {
   std::string_view name;  // the flag without its dashes, and the key in JSON
   SettingValue value;
-  // What it does, for --help and docs/flags.md: `quoted` words and [links](x.md) are for the
-  // latter. Empty: no flag; the tasks find it out.
+  // The description for --help and docs/flags.md; `quoted` words and [links](x.md) are for the
+  // latter. Empty: no flag; the tasks find the value out.
   std::string about{};
-  std::string_view argument = "N";  // what --help calls the value
-  // What goes where the flag is left out, if that is not the value of a RunConfig{}: "no bound".
+  std::string_view argument = "N";  // the placeholder of the value in --help
+  // What applies without the flag, if that is not the value in RunConfig{}: "no bound".
   std::string unset{};
   SettingGroup group = SettingGroup::kTraining;
-  // False: a run that goes on with another value ends with the same weights.
+  // False: a run continued with another value ends with the same weights.
   bool changes_weights = true;
-  std::string_view other_name{};  // of the flag
-  // A configuration that lacks it, of a checkpoint from before there was this row, has the value of
-  // a RunConfig{}.
+  std::string_view other_name{};  // alternative name of the flag
+  // A configuration without it, from a checkpoint that is older than this row, has the value in
+  // RunConfig{}.
   bool may_be_missing = false;
 
   [[nodiscard]] bool is_flag() const noexcept { return !about.empty(); }
 };
 
-// All of them, in the order of the published JSON and of --help.
+// All settings, in the order of the published JSON and of --help.
 [[nodiscard]] std::span<const Setting> settings();
 
-// The value as it is written behind the flag: "100", "adam", "128,64", "true"; "" for none.
+// Returns the value as written after the flag: "100", "adam", "128,64", "true"; "" for none.
 [[nodiscard]] std::string text_of(const Setting& setting, const RunConfig& run);
 
-// The reverse. False, and `run` as it was: the text is no such value, or beyond its bounds.
+// The reverse. Returns false, and leaves `run` unchanged, if the text is not a valid value.
 [[nodiscard]] bool set_from_text(const Setting& setting, std::string_view text, RunConfig& run);
 
-// Throws std::invalid_argument naming the flag, the value and what is allowed: the value is beyond
-// its own bounds, whatever the others are.
+// Throws std::invalid_argument with the flag, the value and what is allowed, if the value is out of
+// its own bounds.
 void check_bounds(const Setting& setting, const RunConfig& run);
 
-// The shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
+// Returns the shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
 [[nodiscard]] std::string shortest_text(float value);
 
-// "--batch_size: 0 is not from 1 to 1048576". Always throws std::invalid_argument.
+// Throws std::invalid_argument: "--batch_size: 0 is not from 1 to 1048576".
 [[noreturn]] void refuse_setting(std::string_view name, const std::string& value,
                                  std::string_view allowed);
 

@@ -1,5 +1,5 @@
 // The table of the settings of a run. To add one: its member in RunConfig (run_config.h), whose
-// initialiser is its default, and a row here, which may_be_missing; then where it acts.
+// initializer is the default, and a row here with may_be_missing; then the code that uses it.
 #include <map>
 
 #include "math/kernels.h"
@@ -26,7 +26,7 @@ std::string names_text(std::span<const std::string_view> names) {
 
 // "0.01 for adam, 0.1 for momentum and adagrad, 0.5 for sgd; a tenth of it for ..."
 std::string learning_rates_text() {
-  std::map<float, std::string> optimizers;  // by their rate
+  std::map<float, std::string> optimizers;  // by rate
   for (const std::string_view name : math::optimizer_names()) {
     std::string& those = optimizers[math::default_learning_rate(*math::optimizer_from_name(name))];
     those += (those.empty() ? "" : " and ") + std::string(name);
@@ -41,7 +41,7 @@ std::string learning_rates_text() {
 std::vector<Setting> make_settings() {
   // clang-format off
   return {
-      // What the tasks find out: no flags.
+      // Values that the tasks find out: no flags.
       {.name = "dataset",
        .value = Word{[](auto& run) -> auto& { return run.dataset; }}},
       {.name = "data_checksum",
@@ -59,7 +59,7 @@ std::vector<Setting> make_settings() {
                            .most_entries = math::kMaxHiddenLayers},
        .about = "of `--model mlp`: units of each hidden layer, `128,128`",
        .argument = "N,..."},
-      // Of an image; math::validate() has their bounds, and those of the next.
+      // Of an image; math::validate() has their bounds, and those of the next ones.
       {.name = "height",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.model.input.height; }}},
       {.name = "width",
@@ -110,29 +110,29 @@ std::vector<Setting> make_settings() {
       {.name = "clip_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.clip_norm; },
                          .range = Range::kZeroOrMore},
-       .about = "the [longest](training.md#the-optimizer) that the gradient of a batch may be: a "
-                "longer one is scaled to it; 0: any",
+       .about = "the largest [norm](training.md#the-optimizer) of the gradient of a batch: a "
+                "larger gradient is scaled to it; 0: no limit",
        .argument = "NORM"},
       {.name = "bad_gradients",
        .value = Choice{[](auto& run) -> auto& { return run.bad_gradients; }, kBadGradientsNames},
-       .about = "what a ps does with a [bad gradient](training.md#rejected-gradients), one with values that are no "
-                "numbers or longer than `--max_gradient_norm`: `refuse`: no step is made of it, and who pushed "
-                "it ends with 1; `count`: it is used, and counted",
+       .about = "what a ps does with a [gradient](training.md#rejected-gradients) that has "
+                "non-finite values or a norm above `--max_gradient_norm`: `refuse`: it is not "
+                "used, and its trainer ends with 1; `count`: it is used, and counted",
        .argument = "NAME",
        .changes_weights = false,
        .may_be_missing = true},
       {.name = "max_gradient_norm",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.max_gradient_norm; },
                          .range = Range::kZeroOrMore},
-       .about = "the longest [gradient](training.md#rejected-gradients) that a ps takes, of the range that it "
-                "has: a longer one is bad; 0: any",
+       .about = "the largest norm of a [gradient](training.md#rejected-gradients) that a ps "
+                "accepts, over its range; 0: no limit",
        .argument = "NORM",
        .changes_weights = false,
        .may_be_missing = true},
       {.name = "loss",
        .value = Choice{[](auto& run) -> auto& { return run.model.loss; }, math::loss_names()},
-       .about = "what is [made small](training.md#the-loss): " + names_text(math::loss_names()) +
-                "; of labels that are numbers (`--label_type number`) the last one",
+       .about = "the function that training [minimizes](training.md#the-loss): " + names_text(math::loss_names()) +
+                "; for numeric labels (`--label_type number`) the last one",
        .argument = "NAME"},
       {.name = "label_smoothing",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.model.label_smoothing; },
@@ -161,7 +161,7 @@ std::vector<Setting> make_settings() {
       {.name = "train_steps",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.train_steps; },
                             .least = 1},
-       .about = "global steps: updates of the parameters, whoever they come from"},
+       .about = "global steps: updates of the parameters, by all trainers together"},
       {.name = "sync_replicas",
        .value = Switch{[](auto& run) -> auto& { return run.sync_replicas; }},
        .about = "a step takes a gradient from every trainer; `=false`: each is applied as it comes",
@@ -180,21 +180,21 @@ std::vector<Setting> make_settings() {
       {.name = "micro_batches",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.micro_batches; },
                             .least = 1, .most = kMaxTrainers, .zero_is_unset = true},
-       .about = "batches of `--batch_size` images that make a step, whoever computes them (their "
+       .about = "batches of `--batch_size` images that make a step, on whichever trainers (their "
                 "gradients fit into 64 GiB)",
        .unset = "one for each trainer that the cluster may have",
        .group = SettingGroup::kElastic},
       {.name = "min_workers",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.min_workers; },
                             .least = 1, .most = kMaxTrainers, .zero_is_unset = true},
-       .about = "the run goes on while so many of the workers are there",
+       .about = "the run goes on while at least this many workers are connected",
        .unset = "1",
        .group = SettingGroup::kElastic},
       {.name = "ps_replicas",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.ps_replicas; },
                             .least = 1, .most = kMaxPsReplicas},
-       .about = "ps that hold each range, 1 or 2: with 2 no update is lost with a ps, nor is the run set "
-                "back",
+       .about = "ps that hold each range, 1 or 2: with 2 the loss of a ps neither loses an "
+                "update nor rolls the run back",
        .changes_weights = false},
       {.name = "wire_dtype",
        .value = Choice{[](auto& run) -> auto& { return run.wire_dtype; }, kWireDtypeNames},
@@ -215,7 +215,7 @@ std::vector<Setting> make_settings() {
       {.name = "augment_rotate",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.augmentation.rotate; },
                             .most = math::kMostDegrees},
-       .about = "turned by at most so many degrees, either way",
+       .about = "rotated by at most this many degrees, either way",
        .argument = "DEGREES",
        .group = SettingGroup::kAugmentation},
       {.name = "augment_scale",
@@ -264,13 +264,15 @@ std::vector<Setting> make_settings() {
       {.name = "target_accuracy",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.target_accuracy; },
                          .range = Range::kZeroToBelowOne},
-       .about = "the run [ends](training.md#early-stopping), for all tasks, when an evaluation on the "
-                "way, `--eval_every`, finds this accuracy on the validation set; 0: at `--train_steps` only",
+       .about = "the run [ends](training.md#early-stopping), for all tasks, when an intermediate "
+                "evaluation, `--eval_every`, finds this accuracy on the validation set; 0: at "
+                "`--train_steps` only",
        .argument = "SHARE"},
       {.name = "patience",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.patience; }},
        .about = "the run [ends](training.md#early-stopping), for all tasks, when the loss on the "
-                "validation set has not got better in N evaluations on the way; 0: at `--train_steps` only"},
+                "validation set has not improved in N intermediate evaluations; 0: at "
+                "`--train_steps` only"},
   };
 // clang-format on
 }

@@ -7,9 +7,9 @@
 namespace disttf::roles {
 
 struct SummaryOptions {
-  std::filesystem::path directory;    // its folders `chief` and `eval` get the files; empty: none
-  std::uint64_t every = 100;          // global steps between scalars; 0: none
-  std::uint64_t histogram_every = 0;  // between histograms; 0: at evaluations alone
+  std::filesystem::path directory;  // its folders `chief` and `eval` receive the files; empty: none
+  std::uint64_t every = 100;        // global steps between scalars; 0: none
+  std::uint64_t histogram_every = 0;  // between histograms; 0: at evaluations only
 };
 
 }  // namespace disttf::roles

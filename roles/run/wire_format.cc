@@ -24,6 +24,7 @@ WireFormat wire_format_of(const RunConfig& config) {
   WireFormat wire{.dtype = config.wire_dtype, .isa = config.isa};
   if (config.top_k != 0) {
     const auto size = static_cast<double>(math::layout_of(config.model).size());
+    // Rounded up, so that at least one component is sent.
     wire.components = static_cast<std::size_t>(std::ceil(double{config.top_k} * size));
   }
   return wire;
@@ -104,6 +105,7 @@ std::size_t longest_gradient(const WireFormat& wire, std::size_t floats) noexcep
 
 bool is_gradient_size(const WireFormat& wire, std::size_t floats, std::uint64_t bytes) noexcept {
   const std::size_t longest = longest_gradient(wire, floats);
+  // A sparse gradient may have fewer components than allowed, but only whole ones.
   return wire.components != 0 ? bytes <= longest && bytes % net::sparse_bytes(1, wire.rounds()) == 0
                               : bytes == longest;
 }
