@@ -52,7 +52,7 @@ bool opens(const std::string& file) {
 bool connects(const std::string& where) {
   const std::optional<sockaddr_in> address = ipv4_address(where);
   const data::FileDescriptor socket_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{.tv_sec = 3, .tv_usec = 0};  // where nobody answers
+  const timeval patience{.tv_sec = 3, .tv_usec = 0};  // if no one answers
   return address && socket_of.is_open() &&
          setsockopt(socket_of.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ==
              0 &&
@@ -60,7 +60,7 @@ bool connects(const std::string& where) {
                  sizeof(*address)) == 0;
 }
 
-// Returns only where it is refused.
+// Returns only if it is refused.
 bool becomes(const std::string& program) {
   std::string name = program;
   std::array<char*, 2> arguments = {name.data(), nullptr};

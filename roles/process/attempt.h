@@ -1,5 +1,5 @@
-// What a hole in a task would be used for, done on purpose (--debug_attempts): so that a test sees
-// the kernel refuse it to a task that runs, and not only to a function.
+// Does on purpose what an attacker would use a vulnerability of a task for (--debug_attempts), so
+// that tests see the kernel refuse it to a running task and not only to a function.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct Attempt {
   std::string what;  // a file to read, ADDRESS:PORT of IPv4, or a program
 };
 
-// "open:/etc/shadow", "connect:127.0.0.1:80" or "exec:/bin/true". Throws std::invalid_argument,
-// whose text says what is allowed.
+// Parses "open:/etc/shadow", "connect:127.0.0.1:80" or "exec:/bin/true". Throws
+// std::invalid_argument with a text that says what is allowed.
 [[nodiscard]] Attempt read_attempt(std::string_view text);
 
-// What came of it: "open /etc/shadow: Permission denied", or with ": done" behind it. Of a program
-// that may be run there is no return: the process is that program then.
+// Returns the outcome: "open /etc/shadow: Permission denied", or with ": done" after it. Does not
+// return if a program could be executed: the process is that program then.
 [[nodiscard]] std::string try_out(const Attempt& attempt);
 
 }  // namespace disttf::roles

@@ -13,7 +13,7 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::uint64_t kBytesPerMib = std::uint64_t{1} << 20U;
-// What is known of a machine is not exact, and a process takes as much as this anyway.
+// The figures of a machine are not exact, and a process takes as much as this anyway.
 constexpr std::uint64_t kAlwaysThere = 16 * kBytesPerMib;
 
 // "MemAvailable:    8123456 kB"
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> available_to_machine(const std::filesystem::path& r
   return std::nullopt;
 }
 
-// Of ulimit -v; the first number of statm counts the pages that are taken.
+// What ulimit -v leaves; the first number of statm is the number of pages in use.
 std::optional<std::uint64_t> left_of_address_space(const std::filesystem::path& root) {
   rlimit limit{};
   std::uint64_t pages = 0;
@@ -54,7 +54,7 @@ void require_memory(std::uint64_t bytes, const std::string& who, const std::stri
   if (bytes < kAlwaysThere) return;
   const std::optional<std::uint64_t> available = available_memory_bytes();
   if (available && bytes > *available) {
-    throw Failure(kError, who + " has not the memory for " + what + ": it takes " +
+    throw Failure(kError, who + " does not have the memory for " + what + ": it takes " +
                               std::to_string((bytes + kBytesPerMib - 1) / kBytesPerMib) +
                               " MiB, and " + std::to_string(*available / kBytesPerMib) +
                               " MiB are available");

@@ -1,5 +1,5 @@
-// How much memory this process can still get, so that it refuses what does not fit before it takes
-// any of it: the kernel ends a process, perhaps another one, that touches more than there is.
+// How much memory this process can still get. What does not fit is refused before any of it is
+// taken: if a process touches more than there is, the kernel kills a process, perhaps another one.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace disttf::roles {
 
-// The least of what the machine has available (MemAvailable), what the limits of the process's
-// control groups leave, and what its limit on address space (ulimit -v) leaves. nullopt: none of
-// them is known. `root`: where proc and sys are.
+// Returns the lowest of: what the machine has available (MemAvailable), what the limits of the
+// process's control groups leave, and what its limit on address space (ulimit -v) leaves. nullopt
+// if none is known. `root`: where proc and sys are.
 [[nodiscard]] std::optional<std::uint64_t> available_memory_bytes(
     const std::filesystem::path& root = "/");
 
-// Throws Failure (kError) where fewer than `bytes` are available, unless these are few (16 MiB):
-// "`who` has not the memory for `what`: it takes 2295 MiB, and 1800 MiB are available".
+// Throws Failure (kError) if fewer than `bytes` are available, unless these are few (16 MiB):
+// "`who` does not have the memory for `what`: it takes 2295 MiB, and 1800 MiB are available".
 void require_memory(std::uint64_t bytes, const std::string& who, const std::string& what);
 
 }  // namespace disttf::roles

@@ -1,4 +1,4 @@
-// The one timer of a shell whose core wants to be called at its deadline().
+// The single timer of a shell whose core has a deadline().
 #pragma once
 
 #include <asio/steady_timer.hpp>
@@ -8,8 +8,8 @@
 
 namespace disttf::roles {
 
-// Calls `on_time` at `deadline`, from the timer's loop, in place of what the timer was set to
-// before; steady_clock's max: never.
+// Calls `on_time` at `deadline`, on the timer's loop, replacing the timer's earlier setting;
+// steady_clock's max: never.
 template <typename OnTime>
 void call_at(asio::steady_timer& timer, std::chrono::steady_clock::time_point deadline,
              OnTime on_time) {
@@ -19,7 +19,7 @@ void call_at(asio::steady_timer& timer, std::chrono::steady_clock::time_point de
   }
   timer.expires_at(deadline);
   timer.async_wait([on_time = std::move(on_time)](const std::error_code& error) {
-    if (!error) {  // else there is another deadline, or none
+    if (!error) {  // else the timer was reset or cancelled
       on_time();
     }
   });

@@ -30,8 +30,8 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #endif
 
-// Sanitizers make calls of their own, which no list has; the leak detector stops the process by one
-// of its own threads.
+// Sanitizers make calls of their own that no list has; the leak detector stops the process by
+// ptrace from one of its own threads.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kIsTraced = true;
 constexpr bool kHasLists = false;
@@ -60,7 +60,7 @@ Block operator+(Block first, const Block& then) {
 }
 
 Block load(std::uint32_t offset) { return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)}; }
-// The low half: the machines are little-endian, and what is compared has 32 bits.
+// The low half: these machines are little-endian, and the compared values have 32 bits.
 Block load_argument(std::size_t number) {
   return load(
       static_cast<std::uint32_t>(offsetof(seccomp_data, args) + number * sizeof(std::uint64_t)));
@@ -70,16 +70,16 @@ Block load_high_argument(std::size_t number) {
                                          number * sizeof(std::uint64_t) + sizeof(std::uint32_t)));
 }
 
-// `then`, where what is loaded compares so; else the next step.
+// Runs `then` if the loaded value compares so; otherwise goes on with the next step.
 Block when(std::uint16_t comparison, std::uint32_t value, const Block& then) {
-  assert(then.size() <= 255);  // the farthest jump
+  assert(then.size() <= 255);  // the longest jump
   return Block{BPF_JUMP(static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), value, 0,
                         static_cast<std::uint8_t>(then.size()))} +
          then;
 }
 Block when_equal(std::uint32_t value, const Block& then) { return when(BPF_JEQ, value, then); }
 
-// Allows the call where that argument is one of the values.
+// Allows the call if that argument is one of the values.
 Block allow_values(std::size_t argument, std::span<const std::uint32_t> values,
                    std::uint32_t error = EPERM) {
   Block made = load_argument(argument);
@@ -89,12 +89,12 @@ Block allow_values(std::size_t argument, std::span<const std::uint32_t> values,
 Block allow_value(std::size_t argument, std::uint32_t value) {
   return allow_values(argument, std::array{value});
 }
-// Allows it where that argument has none of the bits.
+// Allows the call if that argument has none of the bits.
 Block allow_without(std::size_t argument, std::uint32_t bits, std::uint32_t error = EPERM) {
   return load_argument(argument) + when(BPF_JSET, bits, refuse(error)) + allow();
 }
 
-// ---- What some calls may be made with ----
+// ---- Arguments of some calls ----
 
 constexpr std::uint32_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                          CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
@@ -106,7 +106,7 @@ Block streams_of(std::span<const std::uint32_t> types) {
   return std::move(made) + refuse(EPERM);
 }
 
-// Of the internet: the protocol is the one that the type has anyway.
+// Internet sockets: only the protocol that the type implies.
 Block of_the_internet() {
   return load_argument(1) + Block{BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kTypeOfSocket)} +
          when_equal(SOCK_STREAM, allow_values(2, std::array<std::uint32_t, 2>{0, IPPROTO_TCP},
@@ -135,7 +135,7 @@ Block rule_of_prctl() {
          allow_values(0, kOptions);
 }
 
-// Terminals, and descriptors that do not block.
+// Terminals, and non-blocking descriptors.
 Block rule_of_ioctl() {
   return allow_values(1, std::array<std::uint32_t, 9>{FIONBIO, FIONREAD, FIOCLEX, TCGETS, TCSETS,
                                                       TCSETSW, TCSETSF, TIOCGWINSZ, TIOCGPGRP});
@@ -145,14 +145,14 @@ Block allow_null(std::size_t argument) {
   return load_high_argument(argument) + when_equal(0, allow_value(argument, 0)) + refuse(EPERM);
 }
 
-// A task starts threads, and no processes.
+// A task starts threads, but no processes.
 Block rule_of_clone(bool starts_processes) {
   if (starts_processes) return allow_without(0, kNewNamespaces);
   return load_argument(0) + when(BPF_JSET, CLONE_THREAD, allow_without(0, kNewNamespaces)) +
          refuse(EPERM);
 }
 
-// What becomes of a call of the list.
+// Returns the rule of a call of the list.
 Block rule_of(int call, ProcessKind kind) {
   const bool is_launcher = kind == ProcessKind::kLauncher;
   const auto self = static_cast<std::uint32_t>(getpid());
@@ -165,7 +165,8 @@ Block rule_of(int call, ProcessKind kind) {
       return allow_without(3, MSG_FASTOPEN);
     case SYS_socket:
       return rule_of_socket(is_launcher || kind == ProcessKind::kCommand);
-    case SYS_clone3:  // its flags lie in memory, where no filter sees them; libraries use clone()
+    // Its flags lie in memory, which a filter cannot read; libraries use clone() instead.
+    case SYS_clone3:
       return refuse(ENOSYS);
     case SYS_clone:
       return rule_of_clone(is_launcher);
@@ -173,6 +174,7 @@ Block rule_of(int call, ProcessKind kind) {
       return rule_of_prctl();
     case SYS_ioctl:
       return rule_of_ioctl();
+    // Pid 0 is the process itself.
     case SYS_prlimit64:
     case SYS_sched_setaffinity:
       return allow_value(0, 0);
@@ -182,6 +184,7 @@ Block rule_of(int call, ProcessKind kind) {
     case SYS_kill:
     case SYS_tgkill:
       return is_launcher ? allow() : allow_value(0, self);
+    // Only modes that files and directories of disttf have, so no setuid bit.
     case SYS_fchmod:
       return allow_values(1, std::array<std::uint32_t, 2>{0644, 0755});
     case SYS_utimensat:
@@ -196,10 +199,10 @@ Block rule_of(int call, ProcessKind kind) {
 Block beginning() {
   Block made = load(offsetof(seccomp_data, arch)) +
                Block{BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0)} +
-               refuse(EPERM);  // calls of another machine have other numbers
+               refuse(EPERM);  // calls of another architecture have other numbers
   made = std::move(made) + load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-  constexpr std::uint32_t kX32 = 0x40000000;  // the same calls once more, numbered from here on
+  constexpr std::uint32_t kX32 = 0x40000000;  // the same calls again, numbered from here on
   made = std::move(made) + when(BPF_JGE, kX32, refuse(ENOSYS));
 #endif
   return made;
@@ -213,6 +216,7 @@ Block allow_listed(ProcessKind kind) {
              when_equal(static_cast<std::uint32_t>(call.number), rule_of(call.number, kind));
     }
   }
+  // ENOSYS for newer calls, so that libraries fall back to older ones.
   return std::move(made) + when(BPF_JGT, kNewest, refuse(ENOSYS)) + refuse(EPERM);
 }
 
@@ -257,7 +261,7 @@ Block allow_all_but_some(ProcessKind kind) {
   if (!kIsTraced) made = std::move(made) + forbid(kTracing);
   return std::move(made) + forbid(kForbidden) + when_equal(SYS_clone3, refuse(ENOSYS)) +
          when_equal(SYS_clone, allow_without(0, kNewNamespaces)) +
-         // words put into a terminal as if somebody had typed them
+         // Characters pushed into a terminal as if a user had typed them.
          when_equal(SYS_ioctl, load_argument(1) + when_equal(TIOCSTI, refuse(EPERM)) + allow()) +
          when_equal(SYS_socket, std::move(families) + refuse(EAFNOSUPPORT)) + allow();
 }

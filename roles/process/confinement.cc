@@ -12,7 +12,7 @@
 namespace disttf::roles {
 namespace {
 
-// The leak detector stops the process by one of its own threads when that ends.
+// The leak detector attaches to the process from one of its own threads at the end.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kIsTraced = true;
 #else
@@ -26,7 +26,7 @@ bool filter_calls(ProcessKind kind) noexcept {
                              .filter = steps.data()};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
   } catch (const std::exception&) {
-    return false;  // no memory
+    return false;  // out of memory
   }
 }
 
@@ -34,6 +34,7 @@ bool filter_calls(ProcessKind kind) noexcept {
 
 Confinement confine(ProcessKind kind) noexcept {
   Confinement made;
+  // Without this the kernel accepts filters of privileged processes only.
   made.no_new_privileges = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   made.filters_calls = made.no_new_privileges && filter_calls(kind);
   return made;

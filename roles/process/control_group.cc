@@ -12,10 +12,10 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Where there is no limit v1 says a page less than 2^63 bytes; nobody has half.
+// Without a limit v1 reports one page less than 2^63 bytes; no machine has half of that.
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62U;
 
-// Empty where it cannot be read.
+// Empty if it cannot be read.
 std::string content_of(const Path& path) {
   const std::ifstream file(path);
   std::ostringstream text;
@@ -23,8 +23,8 @@ std::string content_of(const Path& path) {
   return text.str();
 }
 
-// The number that the text begins with, up to a blank or the end of a line, which are taken too;
-// nothing of "max", of "-1" and of what does not fit.
+// Takes the number that the text begins with, up to a blank or the end of a line, which it takes as
+// well; nullopt for "max", "-1" and numbers that do not fit.
 std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> number_in(const Path& path) {
   return take_number(text);
 }
 
-// The number behind a word that begins a line.
+// Returns the number after a word at the beginning of a line.
 std::optional<std::uint64_t> number_after(std::string_view text, std::string_view word) noexcept {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -79,7 +79,7 @@ void keep_least(std::optional<Value>& least, Value value) {
 
 }  // namespace
 
-// A line of /proc/self/cgroup is "4:cpu,cpuacct:/a/b", of v2 "0::/a/b".
+// A line of /proc/self/cgroup is "4:cpu,cpuacct:/a/b"; in v2 "0::/a/b".
 void ControlGroup::for_each_group(std::string_view resource, const Act& act) const {
   const Path mounted = root_ / "sys/fs/cgroup";
   const std::string content = content_of(root_ / "proc/self/cgroup");
@@ -96,11 +96,12 @@ void ControlGroup::for_each_group(std::string_view resource, const Act& act) con
     }
     const Path tree = is_v2 ? mounted : mounted / resource;
     Path below = Path(line).relative_path();
-    // Of a path of the host's some part may be there all the same, and be another group.
+    // If the path is that of the host, a part of it may exist here and be another group.
     std::error_code ignored;
     if (!std::filesystem::is_directory(tree / below, ignored)) {
       below.clear();
     }
+    // The limits of all enclosing groups apply, too.
     for (; !below.empty(); below = below.parent_path()) {
       act(tree / below, is_v2);
     }
@@ -122,6 +123,7 @@ std::optional<double> ControlGroup::processors() const {
       quota = number_in(group / "cpu.cfs_quota_us");
       period = number_in(group / "cpu.cfs_period_us");
     }
+    // A quota of 0 or a missing period is no limit.
     if (quota.value_or(0) != 0 && period.value_or(0) != 0) {
       keep_least(least, static_cast<double>(*quota) / static_cast<double>(*period));
     }
@@ -151,6 +153,7 @@ std::optional<std::uint64_t> ControlGroup::memory_left_bytes() const {
     const std::uint64_t pages = number_after(content_of(group / "memory.stat"),
                                              is_v2 ? "inactive_file " : "total_inactive_file ")
                                     .value_or(0);
+    // The kernel reclaims inactive pages of files, so they count as free.
     const std::uint64_t kept = used.value_or(0) - std::min(pages, used.value_or(0));
     keep_least(least, *limit - std::min(kept, *limit));
   });

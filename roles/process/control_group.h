@@ -1,12 +1,11 @@
-// The limits that Linux's control groups set to this process: what `docker run --cpus`, the limits
-// of a pod or those of a Slurm job come to. Of both versions: v1 has a tree of groups for each
-// resource, v2 (since Linux 4.5) one for all. Files and their formats: the kernel's
-// Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
+// The limits of Linux's control groups for this process: those of `docker run --cpus`, of a pod or
+// of a Slurm job. Supports both versions: v1 has a tree of groups for each resource, v2 (since
+// Linux 4.5) one for all. Files and formats: the kernel's Documentation/admin-guide/cgroup-v1/ and
+// cgroup-v2.rst.
 //
-// What a group may have is what the groups above it leave, too: the least counts. In a container
-// its own group is often shown as the root, while its path is the host's. Trees are looked for
-// where they mostly are, /sys/fs/cgroup and /sys/fs/cgroup/RESOURCE: elsewhere there is no
-// limit.
+// A group is also limited by the groups above it: the lowest limit counts. In a container its own
+// group is often shown as the root, while its path is that of the host. Trees are expected at their
+// usual mount points, /sys/fs/cgroup and /sys/fs/cgroup/RESOURCE; otherwise no limit is found.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +17,23 @@
 
 namespace disttf::roles {
 
-// Reads anew each time it is asked. Callable from any thread.
+// Reads the files on each call. Callable from any thread.
 class ControlGroup {
  public:
   // `root`: where proc and sys are.
   explicit ControlGroup(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  // These are nothing where there is no limit, or none that can be read. May throw std::bad_alloc.
+  // These return nullopt if there is no limit, or none that can be read. May throw std::bad_alloc.
   //
-  // How many processors' time it may have, e.g. 1.5; above 0.
+  // Processor time as a number of processors, e.g. 1.5; above 0.
   [[nodiscard]] std::optional<double> processors() const;
   [[nodiscard]] std::optional<std::uint64_t> memory_bytes() const;
-  // How much of that is left: the limit without what its processes use, but for pages of files that
-  // the kernel gives up for them.
+  // The part of that limit that is left: without the memory in use, but including pages of files
+  // that the kernel can drop.
   [[nodiscard]] std::optional<std::uint64_t> memory_left_bytes() const;
 
  private:
-  // For each group of the tree that has `resource` ("cpu"), from its own to the root's.
+  // Calls `act` for each group of the tree that has `resource` ("cpu"), from its own to the root's.
   // `is_v2`: whose files have other names.
   using Act = std::function<void(const std::filesystem::path& group, bool is_v2)>;
   void for_each_group(std::string_view resource, const Act& act) const;

@@ -1,7 +1,7 @@
-// Reaching a host of a range, with --ps_replicas 2, inside an event loop: what the chief's failover
-// controller and the range's other host have in common.
+// Connects to a host of a range, with --ps_replicas 2, inside an event loop; used by the chief's
+// failover controller and by the range's other host.
 //
-// On the thread that runs the io_context.
+// Runs on the io_context's thread.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -15,8 +15,8 @@
 
 namespace disttf::roles {
 
-// One attempt, bounded. `lookup` is the caller's for this host. `context`, `task` and `lookup` must
-// outlive the call.
+// Makes one attempt, limited in time. `lookup` is the caller's for this host. `context`, `task` and
+// `lookup` must outlive the call.
 asio::awaitable<net::Dialed> dial_host(asio::io_context& context, const Task& task,
                                        std::size_t range, std::uint8_t replica,
                                        net::ChannelPurpose purpose, net::NameLookup& lookup,

@@ -6,11 +6,11 @@
 
 namespace disttf::roles {
 
-// kDone, at once or when a signal has come: one that came before counts. `stop` is the one that has
-// watched for signals during the run.
+// Returns kDone, at once or after a signal, depending on `on_finish`; an earlier signal counts.
+// `stop` is the one that watched for signals during the run.
 [[nodiscard]] int finish(OnFinish on_finish, const StopSignal& stop);
 
-// What the log says of a task that stays.
+// Logs that the task stays.
 void log_idle();
 
 }  // namespace disttf::roles

@@ -28,10 +28,10 @@
 namespace disttf::roles {
 namespace {
 
-// Of log lines that nobody reads: thousands. Twice as much would help no reader, half of it would
-// be filled by a second of a fast run that logs every step.
+// For log lines without a reader: thousands of them. Twice as much would help no reader, and half
+// of it would be filled by a second of a fast run that logs every step.
 constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10U;
-// At the end, for a reader of the log that pauses.
+// The time at the end for a reader of the log that pauses.
 constexpr std::chrono::seconds kLogFarewell{2};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -50,8 +50,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// One JSON object a line. The message goes through the JSON library: it may hold anything that a
-// peer or the environment sent.
+// One JSON object a line. The message passes through the JSON library, since it may contain
+// anything that a peer or the environment has sent.
 class JsonFormatter final : public spdlog::formatter {
  public:
   explicit JsonFormatter(std::string task)
@@ -67,7 +67,7 @@ class JsonFormatter final : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"task", task_},
         {"message", std::string(message.payload.data(), message.payload.size())}};
-    // An escape of a character in a string of JSON is the same character to who reads it.
+    // An escaped character in a JSON string means the same to a reader.
     const std::string text = shown_text(data::json_text(line)) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
@@ -81,8 +81,8 @@ class JsonFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter time_;
 };
 
-// Text, with what a message has from outside escaped where nothing else did that: no file name,
-// peer or variable writes a line of its own into the log, or commands the terminal.
+// Text, with characters from outside escaped unless they already are: no file name, peer or
+// variable can add a line to the log or control the terminal.
 class TextFormatter final : public spdlog::formatter {
  public:
   explicit TextFormatter(const char* pattern) : pattern_(pattern), form_(pattern) {}
@@ -127,8 +127,7 @@ std::shared_ptr<PatientOutput> open_standard_error(const LogOptions& options) {
   return std::make_shared<PatientOutput>(
       STDERR_FILENO, kMostKeptBytes, [formatter, task = options.task](std::uint64_t lines) {
         return formatted(*formatter, LogLevel::kWarning, task,
-                         std::to_string(lines) +
-                             " lines of the log were left out here: nobody read them in time");
+                         std::to_string(lines) + " log lines dropped: the reader was too slow");
       });
 }
 
@@ -243,7 +242,7 @@ PatientOutput& standard_error() { return *streams().error; }
 
 namespace {
 
-// Why standard output lacks something that was written to it; no error: it lacks nothing.
+// Returns why standard output lacks something that was written to it; no error if it lacks nothing.
 std::error_code output_failure() {
   const bool is_flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int flush_error = errno;
@@ -253,8 +252,8 @@ std::error_code output_failure() {
   if (!is_flushed) {
     return {flush_error == 0 ? EIO : flush_error, std::generic_category()};
   }
-  // A network file system may report only now that a write has failed. Descriptors that cannot be
-  // duplicated are of no concern here.
+  // A network file system may report a failed write only now. A descriptor that cannot be
+  // duplicated does not matter here.
   const int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
   return copy >= 0 && close(copy) != 0 && errno != EINTR
              ? std::error_code(errno, std::generic_category())
@@ -269,6 +268,7 @@ int finish_output(int exit_code) {
     sigset_t set;
     sigemptyset(&set);
     for (const int number : {SIGINT, SIGTERM}) {
+      // A user must be able to end the wait for a reader.
       std::signal(number, end_by_signal);
       sigaddset(&set, number);
     }

@@ -22,7 +22,7 @@ namespace {
 std::optional<double> limit_of_group() noexcept {
   try {
     return ControlGroup().processors();
-  } catch (const std::exception&) {  // std::bad_alloc: as if there were none
+  } catch (const std::exception&) {  // as if there were no limit
     return std::nullopt;
   }
 }
@@ -38,7 +38,7 @@ std::size_t threads_of(const Task& task) {
 }
 
 std::size_t allowed_processors() noexcept {
-  cpu_set_t allowed;  // has no place for more
+  cpu_set_t allowed;  // has room for 1024
   return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
              ? static_cast<std::size_t>(CPU_COUNT(&allowed))
              : std::max(1U, std::thread::hardware_concurrency());
@@ -67,6 +67,7 @@ TasksHere tasks_here(const Task& task) {
 }
 
 bool have_processors_each(const Task& task) {
+  // If only a part of the cluster is known, more trainers may share this machine.
   return !task.cluster.sparse && !task.cluster.open &&
          tasks_here(task).trainers * threads_of(task) <= allowed_processors();
 }

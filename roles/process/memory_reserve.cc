@@ -10,15 +10,15 @@
 namespace disttf::roles {
 namespace {
 
-// Address space that is given back to the system, since malloc has no other source that serves all
-// threads: one that began when there was no room for a heap of its own (64 MiB) gets each of its
-// requests from mmap(). In parts, so that large requests of other threads find little: the heap
-// grows by 132 KiB, or where something is in its way by 1 MiB, which takes four.
+// Address space that is returned to the system, because malloc has no other source that serves all
+// threads: a thread that started when there was no room for its own heap (64 MiB) gets each request
+// from mmap(). It is split into parts, so that large requests of other threads find little: the
+// heap grows by 132 KiB, or, if something is in its way, by 1 MiB, which takes four parts.
 constexpr std::size_t kPart = std::size_t{256} << 10U;
 std::array<void*, kMemoryReserve / kPart> parts{};  // constant once there are threads
-std::atomic<std::size_t> parts_left{0};             // those before it are still set aside
+std::atomic<std::size_t> parts_left{0};             // the parts before this one are still set aside
 
-// Gives the next part back, once. False: there is none left.
+// Returns the next part to the system. Returns false if none is left.
 [[maybe_unused]] bool give_back_part() noexcept {
   std::size_t left = parts_left.load();
   while (left > 0) {
@@ -35,7 +35,7 @@ std::atomic<std::size_t> parts_left{0};             // those before it are still
 void keep_memory_reserve() {
   std::size_t count = 0;
   for (void*& part : parts) {
-    // As if to be written, though nobody does: only that counts for `ulimit -d`, and --memory.
+    // Mapped writable though never written: only that counts for `ulimit -d` and --memory.
     part = mmap(nullptr, kPart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (part == MAP_FAILED) break;
     ++count;
@@ -63,7 +63,7 @@ void* operator new(std::size_t size) {
   }
 }
 
-// The library's would do; compilers want them beside each other.
+// The library's operators would do; compilers expect them next to each other.
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 

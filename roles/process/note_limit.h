@@ -1,8 +1,8 @@
-// How often peers may make a task say the same thing. A member of the run that connects again and
-// again, or sends what is refused, would otherwise fill the disk that the log is written to.
+// Limits how often peers can make a task log the same message. Otherwise a member of the run that
+// connects again and again, or sends invalid frames, would fill the disk of the log.
 //
-// Of one peer and kind of sentence the first kBurst are written, then one a second, with how many
-// were left out before it. Not thread-safe.
+// For each peer and kind of message the first kBurst are written, then one a second, with the
+// number of suppressed ones before it. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,19 @@ class NoteLimit {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // Sentences of one peer and kind that are written at once: more than an undisturbed run, or one
-  // whose tasks are killed again and again, says within a minute.
+  // Messages of one peer and kind that are written at once: more than an undisturbed run, or one
+  // whose tasks are killed again and again, logs within a minute.
   static constexpr std::uint64_t kBurst = 30;
   static constexpr std::chrono::seconds kInterval{1};
-  // Peers and kinds that are told apart. With more of them the oldest counts are forgotten.
+  // Peers and kinds that are distinguished. If there are more, the counts are reset.
   static constexpr std::size_t kMostKinds = 4096;
 
-  // The sentence as it is to be written, or nothing when it is one too many.
+  // Returns the message as it is to be written, or nullopt if it is suppressed.
   [[nodiscard]] std::optional<std::string> admit(std::string_view sentence, Time now);
 
-  // What sentences have in common that are of one peer and kind: the sentence up to a colon and a
+  // Returns what messages of one peer and kind have in common: the message up to a colon and a
   // blank, without what is in parentheses and without all numbers but the first. "refused worker 1"
-  // of "refused worker 1 (10.0.0.7:2222): malformed frame".
+  // for "refused worker 1 (10.0.0.7:2222): malformed frame".
   [[nodiscard]] static std::string kind_of(std::string_view sentence);
 
  private:

@@ -19,10 +19,10 @@
 namespace disttf::roles {
 namespace {
 
-// A pipe that has room takes so many bytes in one piece (PIPE_BUF), so that lines of several
+// A pipe with room accepts this many bytes atomically (PIPE_BUF), so that lines of several
 // processes do not mix.
 constexpr std::size_t kOutputPiece = 4096;
-// Between two looks whether there is room: a pipe of 64 KiB that is read as fast carries 13 MB/s.
+// The interval of polling for room: a pipe of 64 KiB read that often carries 13 MB/s.
 constexpr std::chrono::milliseconds kLookAgain{5};
 
 constexpr std::string_view kRowUp = "\x1b[A";
@@ -34,7 +34,7 @@ std::size_t terminal_columns(int fd) noexcept {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
 }
 
-// The thread gets none of the process's signals.
+// Blocks signals in the thread, so that others of the process take them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -50,7 +50,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Where no thread can be had, how often it is tried to write at the end.
+// If no thread can be started, the interval of attempts to write at the end.
 constexpr std::chrono::milliseconds kTryAgain{200};
 
 }  // namespace
@@ -64,6 +64,7 @@ PatientOutput::PatientOutput(int fd, std::size_t most_bytes, LeftOut left_out)
   } else if (S_ISSOCK(status.st_mode)) {
     way_ = Way::kSocket;
   } else if (S_ISFIFO(status.st_mode) || isatty(fd) == 1) {
+    // Opened again, so that O_NONBLOCK does not affect other processes with this descriptor.
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     second_ =
         data::FileDescriptor(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -94,13 +95,14 @@ ssize_t PatientOutput::put(std::string_view text) const {
   return count;
 }
 
-// REQUIRES: the mutex is held. Nothing is kept, and writing is not the thread's.
+// Returns whether nothing is buffered and writing is not left to the thread. REQUIRES: the mutex is
+// held.
 bool PatientOutput::is_idle() const {
   return begun_.empty() && next_.empty() && way_ != Way::kByThread;
 }
 
-// A terminal that has become narrower has wrapped the line: then it has several rows, and the
-// cursor is in the last one.
+// A terminal that has become narrower has wrapped the line into several rows, and the cursor is in
+// the last one.
 std::string PatientOutput::erase_live() {
   const std::size_t drawn = std::exchange(drawn_, 0);
   if (drawn == 0) {
@@ -128,7 +130,7 @@ std::string PatientOutput::draw_live() {
 void PatientOutput::begin(std::string text) {
   begun_ = std::move(text);
   put_kept();
-  start_thread();  // for what is left of it, if anything
+  start_thread();  // for the rest of it, if any
 }
 
 void PatientOutput::set_live_line(std::string line) {
@@ -151,13 +153,15 @@ void PatientOutput::write(std::string_view line) {
   }
   std::string text = erase_live().append(line);
   if (is_idle()) {
+    // The live line is part of the same write, so that both appear at once.
     const std::size_t size = text.append(draw_live()).size();
     begun_ = std::move(text);
     put_kept();
     if (begun_.size() < size) {
-      start_thread();  // for what is left of it, if anything
+      start_thread();  // for the rest of it, if any
       return;
     }
+    // Nothing could be written: buffer the line, without the live line behind it.
     text = std::exchange(begun_, {});
     text.resize(size - std::exchange(drawn_, 0));
   }
@@ -181,7 +185,7 @@ bool PatientOutput::drain(net::Deadline deadline) {
   const auto is_done = [this] { return begun_.empty() && next_.empty(); };
   std::unique_lock lock(mutex_);
   while (!is_done()) {
-    start_thread();  // there may not have been the memory for it
+    start_thread();  // memory for it may have been short before
     const auto now = net::Clock::now();
     if (now >= deadline) {
       return false;
@@ -192,6 +196,7 @@ bool PatientOutput::drain(net::Deadline deadline) {
 }
 
 void PatientOutput::trim() {
+  // The oldest lines go first. The newest stays even if it alone is too long.
   while (next_bytes_ > most_bytes_ && next_.size() > 1) {
     next_bytes_ -= next_.front().size();
     next_.pop_front();
@@ -199,7 +204,7 @@ void PatientOutput::trim() {
   }
 }
 
-// False: there is none. REQUIRES: what was begun is written, and there is room.
+// Returns false if there is none. REQUIRES: the line before is written, and there is room.
 bool PatientOutput::take_next() {
   if (omitted_ > 0) {
     begun_ = left_out_(std::exchange(omitted_, 0));
@@ -211,12 +216,13 @@ bool PatientOutput::take_next() {
   return !begun_.empty();
 }
 
-// False: no more can be written now.
+// Returns false if nothing more can be written now.
 bool PatientOutput::account(ssize_t count) {
   if (count >= 0) {
     begun_.erase(0, static_cast<std::size_t>(count));
     return count > 0;
   }
+  // A short pause of the reader, no error.
   if (errno == EAGAIN) {
     return false;
   }
@@ -240,7 +246,7 @@ void PatientOutput::put_kept() {
   }
 }
 
-// Without a thread, for want of memory or descriptors, the lines wait for the next one.
+// Without a thread, for lack of memory or descriptors, the lines wait for the next one.
 void PatientOutput::start_thread() {
   if (begun_.empty() && next_.empty()) {
     return;
@@ -258,7 +264,7 @@ void PatientOutput::start_thread() {
   }
 }
 
-// Want of memory for a line ends nothing: there may be some later.
+// Lack of memory for a line is not fatal: there may be some later.
 void PatientOutput::work_on() {
   while (true) {
     try {
@@ -270,7 +276,7 @@ void PatientOutput::work_on() {
   }
 }
 
-// Until the object goes.
+// Runs until the object is destroyed.
 void PatientOutput::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -286,13 +292,13 @@ void PatientOutput::work() {
     } else if (!begun_.empty() || take_next()) {
       const std::string piece = begun_.substr(0, kOutputPiece);
       lock.unlock();
-      const ssize_t count = put(piece);  // may wait after all: another process was faster
+      const ssize_t count = put(piece);  // may block after all: another process was faster
       lock.lock();
       static_cast<void>(account(count));
     }
     changed_.notify_all();
     if (!begun_.empty()) {
-      lock.unlock();  // a terminal may say that it has room, and take nothing
+      lock.unlock();  // a terminal may report room and accept nothing
       done_->wait_until(net::Clock::now() + kLookAgain);
       lock.lock();
     }

@@ -1,11 +1,11 @@
-// Lines to a descriptor whose reader may pause: `disttf ... | less`, Ctrl-S on a terminal. Whoever
-// writes never waits for the reader. What that does not take is kept, and written by a thread of
-// the object's own once it goes on; beyond a bound the oldest lines that are kept are left out, and
-// their number is said in their place.
+// A buffered, lossy sink for lines, whose reader may pause: `disttf ... | less`, Ctrl-S on a
+// terminal. Writers never wait for the reader. What the reader does not accept is buffered, and
+// written by a separate thread once the reader goes on. Beyond a bound the oldest buffered lines
+// are dropped, and a line reports their number.
 //
-// A descriptor that was inherited shares its flags with other processes, so O_NONBLOCK is never set
-// on it: pipes and terminals are opened a second time, sockets are asked with each call. Where the
-// second opening is not allowed, or there is no /proc, all writing is left to the thread.
+// An inherited descriptor shares its flags with other processes, so O_NONBLOCK is never set on it:
+// pipes and terminals are opened a second time, and for sockets each call has a flag. If the second
+// open fails, or there is no /proc, the thread does all writing.
 //
 // Thread-safe.
 #pragma once
@@ -33,32 +33,34 @@ namespace disttf::roles {
 class PatientOutput {
  public:
   static constexpr std::size_t kKeepAll = std::numeric_limits<std::size_t>::max();
-  // What is written in place of so many lines, with its end.
+  // Returns the line, with its newline, that replaces this many lines.
   using LeftOut = std::function<std::string(std::uint64_t lines)>;
 
-  // `fd` is borrowed. At most `most_bytes` are kept, and the newest line however long it is.
+  // `fd` is borrowed. At most `most_bytes` are buffered, and the newest line however long it is.
   PatientOutput(int fd, std::size_t most_bytes, LeftOut left_out);
-  ~PatientOutput();  // what is kept is lost
+  ~PatientOutput();  // drops the buffered lines
   PatientOutput(const PatientOutput&) = delete;
   PatientOutput& operator=(const PatientOutput&) = delete;
 
-  // A whole line, with its end. Where nobody reads any more, or the disk is full, it is lost.
+  // Writes a whole line, with its newline. If there is no reader any more, or the disk is full, it
+  // is lost.
   void write(std::string_view line);
-  // On a terminal: the line below all others, which is erased before each write() and drawn again
-  // behind it, whichever thread writes. It is cut to the terminal's width. Empty: none. Not drawn
-  // while lines are kept for a reader.
+  // On a terminal: sets the line below all others, which is erased before each write() and drawn
+  // again after it, whichever thread writes. It is cut to the terminal's width. Empty: none. Not
+  // drawn while lines are buffered.
   void set_live_line(std::string line);
-  // What is kept, in bytes.
+  // Returns the buffered bytes.
   [[nodiscard]] std::size_t kept() const;
-  // Why something that was written was lost; no error: nothing was. Lines that most_bytes left out
-  // do not count.
+  // Returns why a written line was lost; no error if none was. Lines dropped because of
+  // `most_bytes` do not count.
   [[nodiscard]] std::error_code failure() const;
-  // Waits until all is written, or cannot be. False: not before the deadline.
+  // Waits until all lines are written, or cannot be. Returns false if that is not so before the
+  // deadline.
   bool drain(net::Deadline deadline);
 
  private:
   enum class Way : std::uint8_t {
-    kAsItIs,        // a file: its disk is not a reader
+    kAsItIs,        // a file: its disk does not pause like a reader
     kSecondOpened,  // with O_NONBLOCK
     kSocket,
     kByThread,
@@ -78,26 +80,26 @@ class PatientOutput {
   void await_room() const;
 
   // Constant.
-  const int fd_;  // the borrowed one
+  const int fd_;  // borrowed
   const std::size_t most_bytes_;
   const LeftOut left_out_;
   data::FileDescriptor second_;  // kSecondOpened
   Way way_ = Way::kAsItIs;
   std::unique_ptr<net::Interrupt> done_;  // once the thread runs
 
-  mutable std::mutex mutex_;  // guards all below; nobody waits for the reader while he has it
+  mutable std::mutex mutex_;  // guards all below; never held while waiting for the reader
   std::condition_variable changed_;
-  std::string live_;              // the live line, as it was set
-  std::size_t drawn_ = 0;         // columns of it that are on the terminal; 0: it is not there
-  std::string begun_;             // what is left of the line that is being written
-  std::uint64_t omitted_ = 0;     // lines, before the next one
+  std::string live_;              // the live line as set
+  std::size_t drawn_ = 0;         // columns of it on the terminal; 0: not drawn
+  std::string begun_;             // the rest of the line being written
+  std::uint64_t omitted_ = 0;     // dropped lines before the next one
   std::deque<std::string> next_;  // whole lines
   std::size_t next_bytes_ = 0;    // of all of them
-  bool is_lost_ = false;          // nobody reads any more
-  int why_lost_ = 0;              // errno, where is_lost_
-  int error_ = 0;                 // errno of the first write that has lost something
+  bool is_lost_ = false;          // there is no reader any more
+  int why_lost_ = 0;              // errno, if is_lost_
+  int error_ = 0;                 // errno of the first write that lost something
   bool is_ending_ = false;
-  std::thread thread_;  // from the first line on that is kept
+  std::thread thread_;  // started with the first buffered line
 };
 
 }  // namespace disttf::roles

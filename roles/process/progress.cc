@@ -10,7 +10,7 @@
 namespace disttf::roles {
 namespace {
 
-// Takes a number and the character behind it off the front of `text`.
+// Takes a number and the terminator after it off the front of `text`.
 template <typename T>
 bool take_number(std::string_view& text, char terminator, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -31,6 +31,7 @@ void ProgressWriter::write(const Progress& progress) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();
+  // The last record is always written.
   if (now < next_ && progress.step < progress.train_steps) {
     return;
   }
@@ -49,7 +50,7 @@ void ProgressWriter::write_evaluation() {
   }
 }
 
-// The pipe does not block and a record is written whole or not at all (below PIPE_BUF).
+// The pipe does not block, and a record is written as a whole or not at all (below PIPE_BUF).
 void ProgressWriter::write_record(std::string_view record) {
   if (::write(fd_, record.data(), record.size()) < 0 && errno == EPIPE) {
     fd_ = -1;
@@ -86,6 +87,7 @@ std::string progress_line(const Progress& progress, const Progress& first,
 }
 
 std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {
+  // A rollback restarts the measurement.
   if (!first_ || progress.step < last_->step) {
     first_ = progress;
     first_at_ = now;
@@ -96,6 +98,7 @@ std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {
 }
 
 std::string ProgressMeter::on_chief_away() {
+  // The time without a chief must not count toward the rate.
   first_.reset();
   if (!last_ || last_->step >= last_->train_steps) {
     return {};

@@ -1,7 +1,8 @@
-// How far a run is: the chief writes it to a pipe, `launch` reads it and draws one line of it.
+// The progress of a run: the chief writes it to a pipe, and `launch` reads it and draws one line of
+// it.
 //
-//   record: "step train_steps loss images\n", e.g. "1200 2000 0.0812 240000\n"; images: trained on
-//   by all trainers since the start. Or kEvaluationBegins.
+//  record: "step train_steps loss images\n", e.g. "1200 2000 0.0812 240000\n"; images: trained on
+//  by all trainers since the start. Or kEvaluationBegins.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 namespace disttf::roles {
 
-// The record before the result is evaluated.
+// The record before the evaluation of the result.
 inline constexpr std::string_view kEvaluationBegins = "evaluation";
 
 struct Progress {
@@ -22,13 +23,13 @@ struct Progress {
   std::uint64_t images = 0;
 };
 
-// Writes at most ten records a second, so that the computing thread does not notice. Owns no
-// descriptor; a reader that has gone away or is slow is ignored.
+// Writes at most ten records a second, so that the computing thread is not slowed down. Owns no
+// descriptor; ignores a reader that has gone or is slow.
 class ProgressWriter {
  public:
   explicit ProgressWriter(int fd) noexcept;
   void write(const Progress& progress);
-  // The result is evaluated from now on. Written whatever came shortly before.
+  // The evaluation of the result begins. Always written.
   void write_evaluation();
 
  private:
@@ -38,23 +39,23 @@ class ProgressWriter {
   std::chrono::steady_clock::time_point next_{};
 };
 
-// `record`: without its line end. nullopt: not a record.
+// `record`: without its newline. Returns nullopt if it is not a record.
 [[nodiscard]] std::optional<Progress> parse_progress(std::string_view record);
 
-// "step 1200/2000  loss 0.0812  321000 images/s  0:03 left"; the rate and what follows once there
-// is one. `elapsed`: since the first record.
+// "step 1200/2000 loss 0.0812 321000 images/s 0:03 left"; rate and remaining time appear once they
+// are known. `elapsed`: since the first record.
 [[nodiscard]] std::string progress_line(const Progress& progress, const Progress& first,
                                         std::chrono::duration<double> elapsed);
 
-// The live line over a whole run, in which the chief may die and come back. Each call returns what
-// to draw from now on; empty: nothing. Knows no clock.
+// The live line of a whole run, in which the chief may die and come back. Each call returns what to
+// draw from now on; empty: nothing. Has no clock.
 class ProgressMeter {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   [[nodiscard]] std::string on_record(const Progress& progress, TimePoint now);
-  // There will be no record until another process is the chief. The line keeps the step that was
-  // reached; rate and time left are measured anew afterwards, without the gap.
+  // There will be no record until another process is the chief. The line keeps the step; rate and
+  // remaining time are measured again afterwards, without the gap.
   [[nodiscard]] std::string on_chief_away();
 
  private:

@@ -1,5 +1,4 @@
-// Channels to a ps: how one is opened for the state that it holds, and how long a transfer may
-// take.
+// Channels to a ps: opening one for the state that it holds, and the time limit of a transfer.
 //
 // Callable from any thread.
 #pragma once
@@ -14,11 +13,11 @@
 
 namespace disttf::roles {
 
-// For so many bytes over the slowest link that is good enough: 1 Mbit/s.
+// For `bytes` bytes over the slowest acceptable link: 1 Mbit/s.
 [[nodiscard]] net::Deadline transfer_deadline(const Task& task, std::size_t bytes);
 
-// To a host of the range: the chief's, who saves it, and of whoever watches a run. Throws Failure
-// where it is this process's own limits that keep it from connecting.
+// To a host of the range; for the chief, which saves the state, and for evaluators and services.
+// Throws Failure if this process's own limits prevent the connection.
 [[nodiscard]] net::OpenedChannel open_state_channel(const Task& task, std::size_t range,
                                                     std::uint8_t replica,
                                                     const net::Interrupt& interrupt,

@@ -13,8 +13,8 @@
 namespace disttf::roles {
 namespace {
 
-// The kernel's numbers, of its include/uapi/linux/landlock.h: that of the machine this is built on
-// may be older than the kernel that it runs on, or not there.
+// The kernel's constants, from its include/uapi/linux/landlock.h: the header of the build machine
+// may be older than the kernel at run time, or missing.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
@@ -32,7 +32,8 @@ constexpr std::uint64_t kMakeFolder = 1U << 7U;
 constexpr std::uint64_t kMakeFile = 1U << 8U;
 constexpr std::uint64_t kMove = 1U << 13U;      // from one folder to another; version 2
 constexpr std::uint64_t kTruncate = 1U << 14U;  // version 3
-// Of these bits all are given up but for what a path is given; running files is one of them.
+// All of these rights are given up, except those that a path is granted; executing files is one of
+// them.
 constexpr std::uint64_t kAllOfFiles = (1U << 14U) - 1;
 constexpr std::uint64_t kBind = 1U << 0U;
 constexpr std::uint64_t kConnect = 1U << 1U;
@@ -43,7 +44,7 @@ constexpr int kHasTruncation = 3;
 constexpr int kHasPorts = 4;
 constexpr int kHasScopes = 6;
 
-// Kernels take a shorter one than they know, and a longer one whose end is zero.
+// Kernels accept a shorter struct than theirs, and a longer one that ends in zeros.
 struct Ruleset {
   std::uint64_t files = 0;
   std::uint64_t ports = 0;
@@ -58,7 +59,7 @@ struct PortRule {
   std::uint64_t port = 0;
 };
 
-// One that is being made. Once a step has failed the rest is left out, and it restricts nobody.
+// A sandbox being made. Once a step has failed the rest is skipped, and it restricts nothing.
 class Domain {
  public:
   Domain(int version, const Reach& reach) noexcept {
@@ -91,13 +92,13 @@ class Domain {
     const data::FileDescriptor at(open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status {};
     if (!at.is_open() || fstat(at.number(), &status) != 0) {
-      return;  // who opens it is told why
+      return;  // opening it later reports the reason
     }
     constexpr std::uint64_t kOfAFile = kReadFile | kWriteFile | kTruncate;
     const PathRule rule{.allowed = rights & ruleset_.files &
                                    (S_ISDIR(status.st_mode) ? ~std::uint64_t{0} : kOfAFile),
                         .parent = at.number()};
-    // EBADFD: a pipe or a socket, of which no kernel makes a rule, nor needs one.
+    // EBADFD: a pipe or a socket, for which kernels neither accept nor need a rule.
     const bool is_added = add(kBeneathAPath, &rule) || errno == EBADFD;
     is_whole_ = is_whole_ && is_added;
   }
@@ -122,6 +123,7 @@ ReachInForce keep_within(const Reach& reach) noexcept {
   ReachInForce made;
   const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   made.version = version > 0 ? static_cast<int>(version) : 0;
+  // Below version 2 a sandbox would forbid every move of a file, which saving needs.
   if (made.version < kHasMoves) {
     return made;
   }
@@ -140,6 +142,7 @@ ReachInForce keep_within(const Reach& reach) noexcept {
 
 ReachInForce try_keep_within() {
   ReachInForce made;
+  // On a thread of its own, since a sandbox cannot be left again.
   std::thread([&made] {
     made = keep_within({});
     made.is_in_force =

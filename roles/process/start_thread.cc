@@ -11,10 +11,10 @@
 namespace disttf::roles {
 namespace {
 
-// A ninth of the weight of a thread at 0.
+// A ninth of the weight of a thread with nice value 0.
 constexpr int kBackgroundNice = 10;
 
-// How long the system is asked for a thread, and the first pause between two tries.
+// How long starting a thread is retried, and the first pause between two attempts.
 constexpr std::chrono::milliseconds kThreadPatience{2000};
 constexpr std::chrono::milliseconds kFirstPause{10};
 
@@ -40,7 +40,7 @@ std::thread start_thread(std::function<void()> body) {
 
 std::thread start_background_thread(std::function<void()> body) {
   return start_thread([body = std::move(body)] {
-    // On Linux a thread has a nice value of its own. One that cannot be had changes nothing.
+    // On Linux each thread has its own nice value. A failure to set it changes nothing.
     const int nice = std::max(getpriority(PRIO_PROCESS, 0), kBackgroundNice);
     static_cast<void>(setpriority(PRIO_PROCESS, 0, nice));
     body();

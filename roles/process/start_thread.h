@@ -1,4 +1,4 @@
-// A thread of a task's own, or a sentence that says why there is none.
+// A thread of a task, or a sentence that says why it could not be started.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace disttf::roles {
 
-// A limit on threads that others use up for a moment must not end a task: where the system grants
-// no thread, it is asked again for up to 2 s. Then throws std::system_error.
+// Starts a thread. A limit on threads that other processes use up for a moment must not end a task,
+// so it retries for up to 2 s. Then throws std::system_error.
 [[nodiscard]] std::thread start_thread(std::function<void()> body);
-// The same for a thread that nobody waits for: where there are fewer processors than threads that
-// would run, it gets a ninth of another's time.
+// The same for a thread that no other thread waits for: with more runnable threads than processors,
+// it gets a ninth of another thread's time.
 [[nodiscard]] std::thread start_background_thread(std::function<void()> body);
-// The same as the first for a thread without which the task is nothing: what `body` throws ends the
-// task, through `stop`, which must outlive the thread.
+// The same as the first, for a thread that the task cannot do without: an exception of `body` ends
+// the task, through `stop`, which must outlive the thread.
 [[nodiscard]] std::thread start_thread(StopSignal& stop, std::function<void()> body);
 
 }  // namespace disttf::roles

@@ -18,8 +18,8 @@
 namespace disttf::roles {
 namespace {
 
-// Until who could not be told of a signal is told again. Nobody sees a tenth of a second, and a
-// process that lacks memory is not kept busy.
+// The pause before on_signal_ is called again after it threw. A tenth of a second is not
+// noticeable, and does not keep a process busy that lacks memory.
 constexpr int kTellAgainMs = 100;
 
 sigset_t watched_signals() {
@@ -29,7 +29,7 @@ sigset_t watched_signals() {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGUSR2);
-  if (!is_ignored(SIGHUP)) {  // one that is ignored and blocked would be taken all the same
+  if (!is_ignored(SIGHUP)) {  // a signal that is ignored and blocked would still be received
     sigaddset(&set, SIGHUP);
   }
   return set;
@@ -49,7 +49,7 @@ StopSignal::StopSignal(std::function<void(int)> on_signal) : on_signal_(std::mov
 
 StopSignal::~StopSignal() {
   done_.interrupt();
-  // The signals stay blocked: a second Ctrl-C must not kill a process that is on its way out.
+  // The signals stay blocked: a second Ctrl-C must not kill a process that is about to end.
   thread_.join();
 }
 
@@ -60,7 +60,7 @@ void StopSignal::watch(int signal_fd) {
   while (true) {
     const int ready = poll(waits.data(), waits.size(), is_told ? -1 : kTellAgainMs);
     if (ready < 0) {
-      continue;  // EINTR; anything else cannot happen with two descriptors of our own
+      continue;  // EINTR; other errors cannot happen with these two descriptors
     }
     if (ready == 0) {
       is_told = tell();
@@ -78,6 +78,7 @@ void StopSignal::watch(int signal_fd) {
     } else if (info.ssi_signo == SIGUSR2) {
       const bool says = info.ssi_code == SI_QUEUE && info.ssi_int > 0;
       asks_to_trace_ = says ? static_cast<std::uint32_t>(info.ssi_int) : kUsualTrace;
+      // Only the first signal counts: a second one must not change the exit code.
     } else if (number() == 0) {
       number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
       interrupt_.interrupt();
@@ -99,6 +100,7 @@ bool StopSignal::tell() {
 }
 
 void StopSignal::stop_with(const Failure& failure) {
+  // The first failure counts: later ones are its consequences.
   if (!fails_.exchange(true)) {
     failure_.emplace(failure);
     has_failed_.store(true, std::memory_order_release);
@@ -130,11 +132,13 @@ bool is_ignored(int number) noexcept {
 }
 
 void end_by_signal(int number) {
+  // The default action of a signal does not end process 1 of a container.
   if (getpid() != 1) {
     std::signal(number, SIG_DFL);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, number);
+    // Pending until it is unblocked below, as a handler's own signal is blocked.
     raise(number);
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }

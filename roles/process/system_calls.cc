@@ -16,7 +16,7 @@ constexpr std::uint8_t kTrainer = bit(ProcessKind::kTrainer);
 constexpr std::uint8_t kEvaluator = bit(ProcessKind::kEvaluator);
 constexpr std::uint8_t kServe = bit(ProcessKind::kServe);
 constexpr std::uint8_t kCommand = bit(ProcessKind::kCommand);
-// Its tasks inherit its filter, so it has all that they have.
+// Its tasks inherit its filter, so it has all of their calls.
 constexpr std::uint8_t kLauncher = bit(ProcessKind::kLauncher);
 
 constexpr std::uint8_t kTasks = kPs | kTrainer | kEvaluator | kLauncher;
@@ -28,7 +28,7 @@ constexpr std::uint8_t kAll = kServers | kCommand;
   SystemCall { SYS_##name, #name, __VA_ARGS__ }
 
 constexpr std::array kCalls = {
-    // What a training step makes, and, of that, first what is looked at by its arguments.
+    // The calls of a training step; first those whose arguments are checked.
     CALL(sendto, kAll, "data that is sent"),
     CALL(sendmsg, kAll, "data that is sent, and memory that is handed over"),
     CALL(recvfrom, kAll, "data that comes"),
@@ -65,7 +65,7 @@ constexpr std::array kCalls = {
     CALL(memfd_create, kServers | kCommand, "memory that tasks share"),
     CALL(fallocate, kServers | kCommand, "memory that tasks share"),
     CALL(membarrier, kAll, "a fence over all threads, in other versions of the library"),
-    // Threads, signals, and what a process is.
+    // Threads, signals, and process identity.
     CALL(clone, kAll, "a thread"),
     CALL(clone3, kAll, "a thread; the library takes clone() instead"),
     CALL(set_robust_list, kAll, "a thread"),
@@ -110,7 +110,7 @@ constexpr std::array kCalls = {
     CALL(landlock_create_ruleset, kServers | kCommand, "what a task reaches"),
     CALL(landlock_add_rule, kServers | kCommand, "what a task reaches"),
     CALL(landlock_restrict_self, kServers | kCommand, "what a task reaches"),
-    // Files. Which ones, Landlock decides (reach.h).
+    // Files. Landlock decides which ones (reach.h).
     CALL(openat, kAll),
     CALL(close, kAll),
     CALL(newfstatat, kAll),
@@ -164,7 +164,7 @@ constexpr std::array kCalls = {
     CALL(shutdown, kAll, "the end of what is sent"),
     CALL(sendmmsg, kAll, "both questions for the addresses of a name"),
     CALL(recvmmsg, kAll, "answers to several questions at once"),
-    // Processes, of what starts tasks alone.
+    // Processes, only for programs that start tasks.
     CALL(execve, kLauncher),
     CALL(execveat, kLauncher, "execve() of a file without a name"),
     CALL(wait4, kLauncher),
@@ -173,7 +173,7 @@ constexpr std::array kCalls = {
     CALL(kill, kTrainer | kLauncher, "the end of a task; a chief stops itself for its page"),
     CALL(rt_sigqueueinfo, kLauncher, "a timeline that a person asks for"),
 #if defined(__x86_64__)
-    // What other processors have under other names alone.
+    // Calls that other processors have only under other names.
     CALL(arch_prctl, kAll, "leave to use the tiles of AMX; the start of a thread's storage"),
     CALL(access, kAll, "whether a file of the system is there"),
     CALL(open, kAll, "openat() of other libraries"),

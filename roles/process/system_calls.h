@@ -1,9 +1,9 @@
-// Which system calls each kind of process of this file makes: the one table of them. The filter of
-// calls (call_filter.h) refuses the rest.
+// The table of the system calls that each kind of process makes. The filter of calls
+// (call_filter.h) refuses the rest.
 //
-// tests/process/system_calls_test.cc runs processes of each kind and holds the table against every
-// call that they make: a call that is missing here fails the test, and so does a call that none of
-// the runs make and that has no reason here.
+// tests/process/system_calls_test.cc runs processes of each kind and compares the table with every
+// call that they make. A call that is missing here fails the test, and so does a call without a
+// reason here that none of the runs makes.
 //
 // Constant data.
 #pragma once
@@ -15,15 +15,15 @@
 
 namespace disttf::roles {
 
-// What kind of process one is, by what it does with the system.
+// The kind of a process, by how it uses the system.
 enum class ProcessKind : std::uint8_t {
   kPs,
   kTrainer,  // a worker, a chief, and the driver of servers
   kEvaluator,
   kServe,
-  kCommand,   // one that a person waits for: predict, export, show, status, doctor
-  kLauncher,  // starts tasks, which are this same file: launch, server
-  kPrograms,  // starts programs of others: launch -- COMMAND. It has no list
+  kCommand,   // one that a user waits for: predict, export, show, status, doctor
+  kLauncher,  // starts tasks, which run this same file: launch, server
+  kPrograms,  // starts other programs: launch -- COMMAND. It has no list
 };
 inline constexpr std::size_t kListedKinds = 6;  // those before kPrograms
 
@@ -33,7 +33,7 @@ struct SystemCall {
   int number = 0;
   std::string_view name;
   std::uint8_t kinds = 0;  // a bit for each kind, 1 << kind
-  // What it is for, where not every process of these kinds makes it. Empty: each does.
+  // The use of a call that not every process of these kinds makes. Empty: each does.
   std::string_view reason = {};
 
   [[nodiscard]] constexpr bool is_of(ProcessKind kind) const noexcept {
@@ -41,7 +41,7 @@ struct SystemCall {
   }
 };
 
-// Those of the processor that this is built for; the most frequent ones first.
+// The calls of the processor that this is built for; the most frequent ones first.
 [[nodiscard]] std::span<const SystemCall> system_calls() noexcept;
 
 }  // namespace disttf::roles

@@ -29,6 +29,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
   options.credentials = task.credentials.get();
   net::Cluster servers = task.cluster;
   servers.chief.clear();
+  // A driver identifies servers by their cluster without a chief (net::driven()).
   const net::Cluster run = net::driven(servers);
   if (is_server) {
     options.vacant = net::hash_of(run);

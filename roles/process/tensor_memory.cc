@@ -10,12 +10,12 @@
 namespace disttf::roles {
 namespace {
 
-// Elastic: a trainer that takes over what others were to compute has room for that too, if it takes
-// no more than the first.
+// Elastic: a trainer that takes over micro-batches of others has room for these, too, up to this
+// size.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
-// The least that can be offered.
+// The smallest memory that can be offered.
 constexpr net::GradientMemory::Shape kNoGradients{.bytes = net::kLineBytes};
 
 bool may_leave_cuts(const Task& task, std::size_t bytes) {
@@ -30,8 +30,8 @@ std::size_t update_bytes(const UpdateShape& shape, std::size_t floats) {
   return net::padded_update_head_bytes(shape.trainers) + floats * sizeof(float);
 }
 
-// Copying a state takes what three updates of a backup do, with adam, and saves it all of these.
-// A failover has them to make.
+// Copying a state costs as much as three updates of a backup with adam, and saves it all eight of
+// these updates. A failover has to apply them.
 constexpr std::size_t kUpdatesPerState = 8;
 
 net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
@@ -40,8 +40,8 @@ net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
     return {.bytes = 0, .count = 0};
   }
   const std::size_t on_their_way = shape.is_sync ? 2 : std::min<std::size_t>(shape.trainers, 4);
-  // With as many as there are headers for, the primary need not wait for a backup that has not come
-  // to look.
+  // With as many slots as there are headers, the primary need not wait for a backup that has not
+  // polled yet.
   for (const std::size_t more : {net::kHeadersInSlot, on_their_way}) {
     const net::BodySlots::Shape with_states{.bytes = bytes,
                                             .count = more + kUpdatesPerState - 1,
@@ -53,7 +53,7 @@ net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
   return {.bytes = bytes, .count = on_their_way * bytes > kSmallBytes ? 1U : on_their_way};
 }
 
-// Of a ps's memory: each trainer's, and behind them the primary's.
+// Of a ps's memory: one for each trainer, and the primary's behind them.
 std::size_t slots_of_ps(std::size_t trainers) { return trainers + 1; }
 
 }  // namespace
@@ -123,8 +123,8 @@ std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
       {.bytes = gradient_bytes(config), .count = gradients_in_memory(config), .channels = ps});
 }
 
-// Its range as often as it may need it (Shard::arena_size()): four times, or once, and once for
-// each trainer besides.
+// The range as often as Shard::arena_size() may need it: four times; or once, and once more for
+// each trainer.
 std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
   const std::size_t parts = std::max<std::size_t>(4, 1 + trainers);
   return net::ParameterMemory::largest(parts * net::whole_pages(floats * sizeof(float)),
