@@ -15,11 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The file begins with its own checksum: SHA-256 of the file as it is with 64 zeros in this place.
+// The file begins with its own checksum: the SHA-256 of the file with 64 zeros in this place.
 constexpr std::string_view kSelfKey = "{\n \"index_sha256\": \"";
 constexpr std::size_t kHexDigits = 64;
 constexpr int kIndent = 1;
-// The configuration is a flat object with lists; twice the depth that this takes.
+// The configuration is a flat object with lists; this is twice the depth that it has.
 constexpr std::size_t kDeepest = 8;
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxVariables = 4096;
@@ -40,7 +40,7 @@ bool is_hash(std::string_view text) {
          });
 }
 
-// Names end up in sentences, in tables and, of files, in paths.
+// Names are shown in sentences and tables, and those of files become paths.
 std::string name_from(const Json& json) {
   auto name = json.get<std::string>();
   const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != '/' && c != ':'; };
@@ -70,7 +70,7 @@ std::vector<std::string> optimizer_from(const Json& json) {
   return names;
 }
 
-// A file without what lies in it.
+// Describes a file without its content.
 Json file_to_json(const ShardFile& file) {
   return {{"name", file.name},
           {"range", {file.range.begin, file.range.end}},
@@ -98,6 +98,7 @@ math::ParameterLayout layout_from(const Json& json) {
     std::size_t size = 1;
     for (const Json& length : variable.at("shape")) {
       shape.push_back(count_from(length));
+      // A division, since the product could overflow.
       require(shape.back() >= 1 && shape.back() <= kMaxParameters / size,
               "a variable is empty or larger than any can be");
       size *= shape.back();
@@ -116,7 +117,7 @@ Json layout_to_json(const math::ParameterLayout& layout) {
   return json;
 }
 
-// Only what is not as in any other run is there.
+// Both keys are present only if they differ from the default.
 EarlyEnd early_end_from(const Json& json) {
   EarlyEnd end{.best = {}, .step = json.value("ended", false) ? count_from(json.at("step")) : 0};
   if (const auto found = json.find("best_evaluation"); found != json.end()) {
@@ -150,6 +151,7 @@ CheckpointIndex index_from(const Json& json) {
     end = file.range.end;
     file.optimizer = index.optimizer;
     std::uint64_t tensor_bytes = 0;
+    // The sizes bound the memory that a reader allocates.
     for (const Piece& piece : pieces_of(index.layout, index.optimizer, file.range)) {
       file.sha256.push_back(hash_from(json.at("sha256").at(piece.name)));
       tensor_bytes += piece.range.size() * sizeof(float);
@@ -227,7 +229,7 @@ std::string encode_index(const CheckpointIndex& index) {
   }
   Json own = {{"format", kCheckpointFormat}, {"step", index.step}, {"optimizer", index.optimizer}};
   if (config.contains("seed")) own["seed"] = config["seed"];
-  own["configuration"] = std::move(config);  // (a list would copy what it is given)
+  own["configuration"] = std::move(config);  // a list would copy it
   own["variables"] = layout_to_json(index.layout);
   own["files"] = std::move(files);
   own["sha256"] = std::move(hashes);
@@ -235,13 +237,14 @@ std::string encode_index(const CheckpointIndex& index) {
     own["best_evaluation"] = {{"step", best.step}, {"loss", best.loss}};
   }
   if (index.accuracy) own["accuracy"] = *index.accuracy;
-  // (The one before it may be written when the end has come.)
+  // (The previous evaluation of the end may be written after the run has ended.)
   if (index.step != 0 && index.early_end.step == index.step) own["ended"] = true;
   Json rest = {{"metadata", {{"total_size", total_bytes}}}};
   rest["weight_map"] = std::move(weight_map);
   rest["disttf"] = std::move(own);
   std::string text = std::string(kSelfKey) + std::string(kHexDigits, '0') + "\"," +
                      data::json_text(rest, {.indent = kIndent}).substr(1) + "\n";
+  // The checksum covers the whole file, including itself as zeros.
   text.replace(kSelfKey.size(), kHexDigits, self_hash(text));
   return text;
 }
@@ -262,6 +265,7 @@ CheckpointIndex parse_index(std::string_view text, const std::filesystem::path& 
     require(whole.is_object(), "it is no JSON object");
     const Json& json = whole.at("disttf");
     const std::uint64_t format = count_from(json.at("format"));
+    // Not reported as damaged: readers would skip it and lose the run's progress.
     if (format != kCheckpointFormat) {
       throw Failure(kUsage, path.string() + " has format " + std::to_string(format) +
                                 ", this version of disttf reads " +

@@ -18,9 +18,10 @@ namespace {
 
 constexpr std::string_view kNameBegin = "checkpoint-";
 constexpr std::string_view kPartialMark = ".partial-";
-constexpr std::size_t kStepDigits = 8;  // or more: so that names sort as numbers do
+constexpr std::size_t kStepDigits = 8;  // at least, so that names sort like numbers
 constexpr std::size_t kAttemptDigits = 16;
-// Read and hashed at a time: large enough to hide the calls, small enough for the cache.
+// Bytes read and hashed at a time: large enough to hide the cost of calls, small enough for the
+// cache.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18U;
 
 std::string padded(std::uint64_t value, std::size_t digits, int base) {
@@ -37,8 +38,8 @@ std::uint64_t number_in(std::string_view text, int base = 10) {
   return value;
 }
 
-// Reads `bytes` bytes from `offset` on, in chunks that `use` gets one after the other: into
-// `destination` where it is not null. Throws DamagedCheckpoint where the file ends too early.
+// Reads `bytes` bytes from `offset` on, and calls `use` with each chunk. Reads into `destination`
+// unless that is null. Throws DamagedCheckpoint if the file ends too early.
 void read_chunks(const data::OpenFile& file, const std::filesystem::path& path,
                  std::uint64_t offset, std::uint64_t bytes, std::byte* destination,
                  const std::function<void(std::span<const std::byte>)>& use) {
@@ -47,7 +48,7 @@ void read_chunks(const data::OpenFile& file, const std::filesystem::path& path,
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kChunkBytes));
     std::byte* to = destination == nullptr ? scratch.data() : destination;
     const std::size_t count = file.read(offset, {to, wanted});
-    if (count == 0) throw DamagedCheckpoint(path.string() + " breaks off");
+    if (count == 0) throw DamagedCheckpoint(path.string() + " is truncated");
     use({to, count});
     offset += count;
     bytes -= count;
@@ -66,7 +67,7 @@ std::string hash_problem(const std::string& what, const std::string& expected,
   return what + " is damaged: its SHA-256 is " + found + ", expected " + expected;
 }
 
-// The header of a file whose size is right: checked, and what the index says lies in it.
+// Returns the header of a file whose size is right, checked against the index.
 data::SafetensorsHeader read_header(const data::OpenFile& opened, const std::filesystem::path& path,
                                     const ShardFile& file, std::span<const Piece> pieces) {
   std::string detail;
@@ -92,6 +93,7 @@ data::SafetensorsHeader read_header(const data::OpenFile& opened, const std::fil
   const auto is_same = [](const data::SafetensorsEntry& entry, const Piece& piece) {
     return entry.name == piece.name && entry.shape == piece.shape;
   };
+  // The header has the offsets and the index the checksums, so both must list the same tensors.
   if (!std::ranges::equal(header.tensors, pieces, is_same)) {
     throw DamagedCheckpoint(path.string() + " holds other tensors than the index says");
   }
@@ -115,7 +117,7 @@ std::optional<CheckpointName> checkpoint_name_from(std::string_view text) {
   const std::size_t dash = rest.find('-');
   CheckpointName name{.step = number_in(rest)};
   if (dash != std::string_view::npos) name.edition = number_in(rest.substr(dash + 1));
-  // Written again and compared: nothing else than what we write is a name.
+  // Formatted again and compared: only names that disttf writes are accepted.
   if (to_string(name) != text || name.step > kMaxCount) return std::nullopt;
   return name;
 }
@@ -168,6 +170,7 @@ std::vector<std::string> CheckpointReader::check_files() const {
     const auto path = path_ / file.name;
     std::error_code error;
     const std::uint64_t size = files_.size_of(path, error);
+    // An unavailable store is not a damaged checkpoint: the caller may wait for it.
     if (is_away(error)) {
       throw std::system_error(error, "cannot read " + path.string());
     }
@@ -221,7 +224,7 @@ std::vector<std::string> CheckpointReader::verify() const {
 }
 
 TrainingState CheckpointReader::read() const {
-  // First, because it bounds the memory by what really lies on the disk.
+  // First, because it bounds the memory by what is on the disk.
   std::vector<std::string> problems = check_files();
   if (!problems.empty()) throw DamagedCheckpoint(problems.front());
   TrainingState state{.step = index_.step,
@@ -230,6 +233,7 @@ TrainingState CheckpointReader::read() const {
                       .early_end = index_.early_end};
   for (const std::string& name : index_.optimizer) {
     state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
+    // Files contain no padding, which keeps its initial value.
     std::ranges::fill(state.optimizer.back().values.span(), math::initial_state_value(name));
   }
   for (const ShardFile& file : index_.files) {

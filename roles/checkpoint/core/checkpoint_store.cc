@@ -18,10 +18,10 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// A writer that has not touched its files for so long is not coming back. A living one is silent
-// only while the disk swallows what it has; taken for dead, it fails with a warning.
+// A writer that has not written to its files for this long is not coming back. A live one pauses
+// only while the disk is busy; if it is declared dead, it fails with a warning.
 constexpr std::chrono::minutes kAbandonedAfter{10};
-// Editions of one step are removed as soon as there is a newer one; a few lie there at most.
+// Revisions of one step are removed as soon as there is a newer one; at most a few exist.
 constexpr std::uint64_t kMaxEdition = 1000;
 
 std::string file_name(std::size_t ps, std::size_t ps_count) {
@@ -38,7 +38,7 @@ std::vector<std::string> tensor_names(const ShardView& shard) {
   return names;
 }
 
-// The shard's values of every piece.
+// Returns the shard's values of every piece.
 std::vector<data::SafetensorsTensor> tensors_of(const ShardView& shard,
                                                 std::span<const Piece> pieces) {
   std::vector<data::SafetensorsTensor> tensors;
@@ -56,10 +56,10 @@ std::vector<data::SafetensorsTensor> tensors_of(const ShardView& shard,
 
 struct Hashes {
   std::vector<std::string> tensors;
-  std::string first;  // of the first few of them, one after the other
+  std::string first;  // of the first few of them together
 };
 
-// (The first tensor of a model is mostly nearly all of its parameters: it is hashed once for both.)
+// (The first tensor of a model is usually most of its parameters: it is hashed once for both.)
 Hashes hashes_of(std::span<const data::SafetensorsTensor> tensors, std::size_t first) {
   Hashes hashes;
   data::Sha256 together;
@@ -73,7 +73,7 @@ Hashes hashes_of(std::span<const data::SafetensorsTensor> tensors, std::size_t f
   return hashes;
 }
 
-// What the ps said of their files must be one checkpoint before it may be called that.
+// Checks that the files reported by the ps are one checkpoint.
 void check_shards(std::span<const ShardFile> files, const math::ParameterLayout& layout,
                   const Path& directory) {
   const auto refuse = [&directory](const ShardFile& file, const std::string& why) {
@@ -103,7 +103,7 @@ void check_shards(std::span<const ShardFile> files, const math::ParameterLayout&
   }
 }
 
-// A ps whose --train_dir is another disk's has written its file, but not here.
+// A ps with another disk under --train_dir has written its file, but not here.
 void check_presence(data::FileSystem& disk, std::span<const ShardFile> files,
                     const Path& directory) {
   for (const ShardFile& file : files) {
@@ -116,8 +116,8 @@ void check_presence(data::FileSystem& disk, std::span<const ShardFile> files,
   }
 }
 
-// Files of writers that were killed and came back, inside a directory that is about to be a
-// checkpoint.
+// Removes files of writers that were killed and came back, from a directory that is about to become
+// a checkpoint.
 void remove_strays(data::FileSystem& disk, std::span<const ShardFile> files,
                    const Path& directory) {
   std::error_code ignored;
@@ -129,8 +129,8 @@ void remove_strays(data::FileSystem& disk, std::span<const ShardFile> files,
   }
 }
 
-// For a save. Its name goes when it is renamed, so that it need not be durable; but where there is
-// no checkpoint yet the directories above may not be, either.
+// Creates a save's directory. Its name need not be durable, since it is renamed later; but without
+// any checkpoint yet the directories above may not be durable, either.
 void create_partial(data::FileSystem& disk, const Path& partial) {
   std::error_code error;
   const std::vector<std::string> names = disk.names_in(partial.parent_path(), error);
@@ -152,7 +152,7 @@ std::vector<std::string> names_in(data::FileSystem& disk, const Path& directory)
   return names;
 }
 
-// When anything in it was last written.
+// Returns when anything in it was last written.
 std::filesystem::file_time_type last_write(data::FileSystem& disk, const Path& directory) {
   auto latest = disk.last_write(directory);
   for (const std::string& name : names_in(disk, directory)) {
@@ -161,7 +161,7 @@ std::filesystem::file_time_type last_write(data::FileSystem& disk, const Path& d
   return latest;
 }
 
-// Why a checkpoint with `saved` is of another model than `wanted`, if it is.
+// Returns why a checkpoint with `saved` is of another model than `wanted`, if it is.
 std::optional<std::string> difference(const math::ParameterLayout& saved,
                                       const math::ParameterLayout& wanted) {
   const auto theirs = saved.variables();
@@ -180,7 +180,7 @@ std::optional<std::string> difference(const math::ParameterLayout& saved,
   return std::nullopt;
 }
 
-// Housekeeping, so nothing here is an error. What time it is there costs the disk a file.
+// Housekeeping, so no error is reported. Asking for the file system's time costs the disk a file.
 void try_to_remove_abandoned(data::FileSystem& disk, const Path& directory,
                              std::uint64_t step) noexcept {
   try {
@@ -191,7 +191,7 @@ void try_to_remove_abandoned(data::FileSystem& disk, const Path& directory,
       remove_abandoned(disk, directory, step, disk.now(directory));
     }
   } catch (const std::exception&) {
-    return;  // somebody else removes them as well
+    return;  // another save will try again
   }
 }
 
@@ -201,9 +201,11 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
                                   const Path& directory, std::uint64_t step) {
   CheckpointName name{.step = step};
   for (const CheckpointName& each : checkpoints_in(disk, directory)) {
+    // An existing checkpoint of the step is never overwritten.
     if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
   }
   std::error_code error;
+  // Another writer may take the same revision at the same time: try the next one.
   for (; name.edition <= kMaxEdition; ++name.edition) {
     error = disk.rename(partial, directory / to_string(name));
     if (!error) {
@@ -220,6 +222,7 @@ void remove_checkpoint(data::FileSystem& disk, const Path& directory, const Chec
                        std::uint64_t attempt) {
   const Path away =
       directory / partial_name({.step = name.step, .attempt = attempt + name.edition});
+  // Once renamed, it is no checkpoint any more, even if the removal is interrupted.
   if (!disk.rename(directory / to_string(name), away)) data::remove_all(disk, away);
 }
 
@@ -252,6 +255,7 @@ SavedCheckpoint CheckpointStore::save(std::uint64_t attempt, const TrainingState
     saved.weights_sha256 = std::move(weights_sha256);
     return saved;
   } catch (...) {
+    // What was written is useless without an index.
     discard_shards(id);
     throw;
   }
@@ -268,8 +272,8 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
                                        Until until, std::string* weights_sha256) const {
   assert(shard.range.end <= layout.size());
   assert(shard.parameters.size() == shard.range.size());
-  // What fills the disk is to go before more comes. Every ps looks: if one of them has a disk of
-  // its own by mistake, nobody else removes what it has written there in vain.
+  // Abandoned files are removed before more is written. Every ps does that: if one of them has a
+  // disk of its own by mistake, no other task removes what it has written there.
   if (id.step > 0) try_to_remove_abandoned(*files_, path_, id.step - 1);
   const Path directory = path_ / partial_name(id);
   create_partial(*files_, directory);
@@ -291,7 +295,7 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
   Hashes hashes = hashes_of(tensors, weights_sha256 != nullptr ? layout.variables().size() : 0);
   file.sha256 = std::move(hashes.tensors);
   if (weights_sha256 != nullptr) *weights_sha256 = std::move(hashes.first);
-  // Where the same process commits it, it syncs the directory then.
+  // If the same process commits it, the directory is synced then.
   const auto write = until == Until::kItsNameIsDurable ? data::write_durably : data::write_synced;
   write(*files_, directory / file.name, data::safetensors_parts(header, tensors));
   return file;
@@ -312,6 +316,7 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
                     .files = {files.begin(), files.end()},
                     .early_end = early_end});
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
+  // The index last: a directory with an index has all files of the checkpoint.
   data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
@@ -327,20 +332,20 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
     if (keep != 0) whole_[saved.name] = std::move(sizes);
     remove_old(name, id.attempt, keep);
   } catch (const std::exception&) {
-    // The checkpoint is there. The next one removes what this one could not.
+    // The checkpoint is saved. The next save removes what this one could not.
   }
   try_to_remove_abandoned(*files_, path_, id.step);
   return saved;
 }
 
-// Removes older editions of `saved`, and older checkpoints once `keep` whole ones are there.
-// Newer ones stay: if they are whole, this run does not know them, and if not, they are somebody's
-// to look at.
+// Removes older revisions of `saved`, and older checkpoints once there are `keep` complete ones.
+// Newer checkpoints stay: if they are complete, they are of another run, and if not, a user should
+// look at them.
 void CheckpointStore::remove_old(const CheckpointName& saved, std::uint64_t attempt,
                                  std::size_t keep) {
   std::size_t kept = 1;
   const std::vector<CheckpointName> names = checkpoints_in(*files_, path_);
-  std::erase_if(whole_, [&names](const auto& known) {  // somebody else has removed it
+  std::erase_if(whole_, [&names](const auto& known) {  // another process has removed it
     const auto name = checkpoint_name_from(known.first);
     return !name || std::ranges::find(names, *name) == names.end();
   });
@@ -355,7 +360,7 @@ void CheckpointStore::remove_old(const CheckpointName& saved, std::uint64_t atte
   }
 }
 
-// Whether its files are there, and of their sizes: their contents are read by who needs them.
+// Returns whether its files exist with the right sizes. Readers check the contents.
 bool CheckpointStore::looks_whole(const CheckpointName& name) {
   const std::string text = to_string(name);
   const Path directory = path_ / text;
@@ -365,7 +370,7 @@ bool CheckpointStore::looks_whole(const CheckpointName& name) {
       return files_->size_of(directory / file.first, error) == file.second && !error;
     });
     if (is_as_known) return true;
-    whole_.erase(known);  // it may have been replaced by another whole one
+    whole_.erase(known);  // it may have been replaced by another complete one
   }
   try {
     const CheckpointReader reader(*files_, directory);
@@ -396,6 +401,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
   for (const CheckpointName& name : checkpoints_in(*files_, path_)) {
     try {
       const CheckpointReader reader(*files_, path_ / to_string(name));
+      // Compared before the state is read, which may be large.
       if (const auto why = difference(reader.index().layout, layout)) {
         throw Failure(kUsage, reader.path().string() + " is of another model: " + *why +
                                   "; give the flags of its run, or another directory");
@@ -403,10 +409,11 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
       return LoadedCheckpoint{
           .path = reader.path(), .state = reader.read(), .config_json = reader.index().config_json};
     } catch (const DamagedCheckpoint& damaged) {
-      warn(std::string(damaged.what()) + "; this checkpoint is left out");
+      warn(std::string(damaged.what()) + "; skipping this checkpoint");
     } catch (const std::system_error& error) {
+      // An unavailable store must not make the run start from an older checkpoint.
       if (is_away(error.code())) throw;
-      warn(std::string(error.what()) + "; this checkpoint is left out");
+      warn(std::string(error.what()) + "; skipping this checkpoint");
     }
   }
   return std::nullopt;
@@ -415,7 +422,8 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
 std::optional<std::string> fit_optimizer(TrainingState& state, const math::OptimizerSpec& spec) {
   math::Optimizer optimizer(spec, 0, math::Isa::kGeneric);
   const auto wanted = optimizer.state();
-  // Averages are nobody's but their own: they begin and end without the optimizer.
+  // Averages are independent of the optimizer: their presence does not decide whether the state
+  // fits.
   const bool has_average =
       !state.optimizer.empty() && state.optimizer.back().name == math::kAverageName;
   if (has_average && !optimizer.averages()) {
@@ -428,6 +436,7 @@ std::optional<std::string> fit_optimizer(TrainingState& state, const math::Optim
   if (std::ranges::equal(state.optimizer, std::span(wanted).first(wanted.size() - lacks_average),
                          is_same)) {
     if (lacks_average) {
+      // A new average starts from the restored parameters.
       math::AlignedVector average(state.parameters.size());
       std::copy_n(state.parameters.data(), state.parameters.size(), average.data());
       state.optimizer.push_back(
@@ -438,7 +447,7 @@ std::optional<std::string> fit_optimizer(TrainingState& state, const math::Optim
   state.optimizer.clear();
   return "the checkpoint has the state of another optimizer than " +
          std::string(math::optimizer_name(spec.kind)) +
-         ": the parameters are restored, the optimizer begins anew";
+         ": the parameters are restored, the optimizer starts from zero";
 }
 
 }  // namespace disttf::roles

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A lock has a few hundred bytes. Of a longer file nothing is known but that it is there.
+// A lock has a few hundred bytes. A longer file is only known to exist.
 constexpr std::size_t kMostLockBytes = 64 * 1024;
 
 bool is_of_loopback(const net::Address& address) {
@@ -84,6 +84,7 @@ std::string run_of_cluster(const net::Cluster& cluster, std::string_view machine
 }
 
 LockVerdict judge(const RunLockOwner& owner, const RunLockOwner& self, std::optional<bool> lives) {
+  // A restarted chief must not wait for its own predecessor.
   if (owner.run == self.run) {
     return LockVerdict::kTake;
   }
@@ -94,7 +95,7 @@ LockVerdict judge(const RunLockOwner& owner, const RunLockOwner& self, std::opti
   if (!*lives) {
     return LockVerdict::kTake;
   }
-  // In a copy of the directory the lock of the original lies, which nobody renews there.
+  // A copy of the directory contains the lock of the original, which is never renewed there.
   return owner.directory == self.directory ? LockVerdict::kRefuse : LockVerdict::kWatch;
 }
 
@@ -149,7 +150,7 @@ void RunLockFile::write_at(const std::filesystem::path& path, const RunLockOwner
   const std::string text = to_json(owner);
   const auto file = files_->create(path);
   file->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  file->sync();  // and others may read it
+  file->sync();  // so that others may read it
   file->take_name();
 }
 
@@ -157,11 +158,12 @@ bool RunLockFile::create(const RunLockOwner& owner) const {
   data::create_directories(*files_, directory_);
   const std::filesystem::path early = path_.string() + "-" + owner.process;
   write_at(early, owner);
+  // A link fails if the name exists, so that only one process creates the lock.
   const std::error_code error = files_->link(early, path_);
   files_->remove(early);
   if (error && error != std::errc::file_exists) {
     if (read()) return false;
-    write_at(path_, owner);  // a file system without links
+    write_at(path_, owner);  // a file system without hard links
   }
   return !error || error != std::errc::file_exists;
 }
@@ -230,7 +232,7 @@ void RunLockFile::remove_own(const RunLockOwner& self) const noexcept {
       static_cast<void>(files_->remove(path_));
     }
   } catch (const std::exception&) {
-    return;  // it expires
+    return;  // the lock expires
   }
 }
 

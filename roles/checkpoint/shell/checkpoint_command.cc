@@ -22,7 +22,7 @@ namespace {
 using Path = std::filesystem::path;
 
 bool is_one_checkpoint(const Path& directory) {
-  // "DIR/" has no last name.
+  // "DIR/" has an empty last name.
   const Path named = directory.has_filename() ? directory : directory.parent_path();
   return checkpoint_name_from(named.filename().string()).has_value() ||
          Storage().exists(directory / kIndexName);
@@ -88,7 +88,7 @@ struct Statistics {
   double norm = 0;  // the root of the sum of squares
 };
 
-// Values that are no numbers make mean and norm none either; min and max are of the others.
+// Non-finite values make mean and norm non-finite, too; min and max ignore NaN.
 Statistics statistics_of(std::span<const float> values) {
   Statistics result{.min = INFINITY, .max = -INFINITY};
   double sum = 0;
@@ -131,6 +131,7 @@ void print_tensors(const CheckpointIndex& index, const TrainingState& state) {
 
 int show(const Path& directory) {
   Storage disk;
+  // Newest first, up to the first one that can be read.
   for (const Path& path : checkpoints_at(directory)) {
     try {
       const CheckpointReader reader(disk, path);

@@ -1,5 +1,5 @@
-// `disttf checkpoint`: what lies in a directory of checkpoints, whether it is whole, what is in it.
-// Results go to standard output, nothing is changed.
+// `disttf checkpoint`: lists the checkpoints of a directory, verifies them, or shows their content.
+// Results go to standard output; nothing is changed.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@ enum class CheckpointAction : std::uint8_t { kList, kVerify, kShow };
 
 struct CheckpointCommand {
   CheckpointAction action = CheckpointAction::kList;
-  // Of a run, with any number of checkpoints, or one checkpoint.
+  // A directory with any number of checkpoints, or one checkpoint.
   std::filesystem::path directory;
 };
 
-// `directory` itself where it is a checkpoint; else those that lie in it, newest first. Throws
-// Failure(kUsage) where it is no directory.
+// Returns `directory` itself if it is a checkpoint, else the checkpoints in it, newest first.
+// Throws Failure(kUsage) if it is not a directory.
 [[nodiscard]] std::vector<std::filesystem::path> checkpoints_at(
     const std::filesystem::path& directory);
 
-// kDone, or of verify kBadData when any checkpoint is damaged. Throws Failure when the directory
-// does not exist (kUsage), when there is nothing to verify, or nothing whole to show (kBadData).
+// Returns kDone, or for verify kBadData if any checkpoint is damaged. Throws Failure if the
+// directory does not exist (kUsage), or if there is nothing to verify or nothing complete to show
+// (kBadData).
 [[nodiscard]] int run_checkpoint_command(const CheckpointCommand& command);
 
 }  // namespace disttf::roles

@@ -22,19 +22,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Between two looks at a lock whose owner may be dead.
+// The interval at which a lock is checked whose owner may be dead.
 constexpr milliseconds kLookAtDisk{500};
 constexpr milliseconds kLookInStore{3000};
 
-// The 22nd field of /proc/PID/stat; nullopt: there is no such process, it is hidden, or it has
-// ended and was not reaped yet, which in a container may be for good.
+// Returns the 22nd field of /proc/PID/stat; nullopt if there is no such process, it is hidden, or
+// it has ended but was not reaped, which in a container may last forever.
 std::optional<std::uint64_t> start_time_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
   if (!std::getline(file, text)) {
     return std::nullopt;
   }
-  // Behind the name of the program, which may hold anything, the third field begins.
+  // The third field begins after the program's name, which may contain anything.
   std::istringstream fields(text.substr(std::min<std::size_t>(text.rfind(')') + 1, text.size())));
   char state = 0;
   if (!(fields >> state) || state == 'Z' || state == 'X') {
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> start_time_of(const std::string& pid) {
   return fields >> started ? std::optional(started) : std::nullopt;
 }
 
-// Within it a pid and a start time name one process. Empty: it is not known.
+// A pid and a start time identify a process within this machine and namespace. Empty: unknown.
 std::string machine_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -76,7 +76,7 @@ std::optional<bool> process_lives(std::int64_t pid, std::uint64_t started) {
   if (const auto found = start_time_of(std::to_string(pid))) {
     return *found == started;
   }
-  // Where /proc hides the processes of other users, process 1 is hidden, too.
+  // If /proc hides the processes of other users, process 1 is hidden, too.
   return start_time_of("1") ? std::optional(false) : std::nullopt;
 }
 
@@ -98,7 +98,7 @@ RunLockOwner own_lock(const std::filesystem::path& directory, const net::Cluster
   return self;
 }
 
-// A lock of another process, while it is watched.
+// A lock of another process while it is watched.
 struct HeldRunLock::Seen {
   std::string text;
   net::Deadline expires;
@@ -114,6 +114,7 @@ HeldRunLock::HeldRunLock(const std::filesystem::path& directory, const net::Clus
   try {
     thread_ = start_background_thread([this] { keep(); });
   } catch (...) {
+    // The lock must not outlive a chief that could not start.
     file_.remove_own(self_);
     throw;
   }
@@ -141,7 +142,7 @@ void HeldRunLock::take() {
   }
 }
 
-// False: to be looked at again.
+// Returns false if the lock is to be checked again.
 bool HeldRunLock::try_to_take(Seen& seen) {
   const std::optional<std::string> text = file_.read();
   if (!text) {
@@ -172,6 +173,7 @@ bool HeldRunLock::try_to_take(Seen& seen) {
                       std::chrono::ceil<std::chrono::seconds>(left).count()));
     }
   }
+  // The owner has renewed it, so it is alive.
   if (seen.text != *text) {
     throw Failure(kUsage, in_use_sentence(directory_, owner));
   }
@@ -195,12 +197,12 @@ void HeldRunLock::keep() {
     } catch (const Failure& failure) {
       stop_.stop_with(failure);
       return;
-    } catch (const std::exception&) {  // checkpoints report what is wrong with the disk
+    } catch (const std::exception&) {  // saving checkpoints reports disk errors
     }
   }
 }
 
-// Throws Failure where another run has the lock.
+// Throws Failure if another run has the lock.
 void HeldRunLock::renew() {
   const std::optional<std::string> text = file_.read();
   switch (renewal_.verdict(text, self_, net::Clock::now())) {

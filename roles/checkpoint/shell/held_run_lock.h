@@ -1,5 +1,5 @@
-// The lock of a --train_dir (roles/checkpoint/core/run_lock.h), as the chief holds it: taken when
-// the object is made, renewed by a thread of its own, given back when the object goes.
+// The lock of a --train_dir (roles/checkpoint/core/run_lock.h) as the chief holds it: taken by the
+// constructor, renewed by a thread, released by the destructor.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@
 
 namespace disttf::roles {
 
-// Whether the process with this pid and start time lives; nullopt: this process cannot see it.
+// Returns whether the process with this pid and start time is alive; nullopt if this process cannot
+// see that.
 [[nodiscard]] std::optional<bool> process_lives(std::int64_t pid, std::uint64_t started);
-// This process, as the chief of `cluster` that saves in `directory`.
+// Returns this process's lock, as the chief of `cluster` that saves in `directory`.
 [[nodiscard]] RunLockOwner own_lock(const std::filesystem::path& directory,
                                     const net::Cluster& cluster);
 
 class HeldRunLock {
  public:
-  // Takes the lock; where its owner may be dead, waits up to kLockExpiry for it to be renewed.
-  // Throws Failure(kUsage) where another run has it, and what `stop` ends with. A disk that fails
-  // costs a warning: the lock is tried for again with each renewal. `stop` ends the task where
-  // another run has taken the lock later; it must outlive the object.
+  // Takes the lock; if its owner may be dead, waits up to kLockExpiry for it to be renewed. Throws
+  // Failure(kUsage) if another run has it, or what `stop` throws. A disk error is only logged, and
+  // each renewal tries to take the lock again. If another run takes the lock later, the task ends,
+  // through `stop`, which must outlive the object.
   HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
               StopSignal& stop);
   ~HeldRunLock();
@@ -47,7 +48,7 @@ class HeldRunLock {
   StopSignal& stop_;
   Storage disk_;
   RunLockFile file_;
-  RunLockOwner self_;    // the renewing thread's, once it runs
+  RunLockOwner self_;    // of the renewing thread, once it runs
   LockRenewal renewal_;  // of the same thread
   net::Interrupt done_;
   std::thread thread_;

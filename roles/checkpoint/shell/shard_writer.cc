@@ -7,7 +7,7 @@
 namespace disttf::roles {
 namespace {
 
-// So short that a std::string holds it in itself.
+// Short enough for a std::string without an allocation.
 constexpr const char* kNoMemoryToWrite = "out of memory";
 
 }  // namespace
@@ -20,8 +20,8 @@ ShardWriter::~ShardWriter() {
 
 std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
   if (store_.path().empty()) {
-    return "it was started without --train_dir, which with --sharded_checkpoint every ps needs: "
-           "the directory of the chief's";
+    return "it was started without --train_dir; with --sharded_checkpoint every ps needs "
+           "that of the chief";
   }
   if (busy_) {
     return "it is still writing its range of step " + std::to_string(step_);
@@ -36,13 +36,13 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
       Result result(kNoMemoryToWrite);
       try {
         result = write(order);
-      } catch (const std::bad_alloc&) {  // which it says
+      } catch (const std::bad_alloc&) {  // the result says so
       }
-      order.cut.reset();  // the memory is not needed while `done` is on its way
+      order.cut.reset();  // the memory is not needed while `done` is in progress
       busy_ = false;
       try {
         done(std::move(result));
-      } catch (const std::exception&) {  // whoever waits looks for the result himself
+      } catch (const std::exception&) {  // the caller looks for the result itself
       }
     });
   } catch (const std::system_error& error) {
@@ -52,7 +52,7 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
   return std::nullopt;
 }
 
-// Throws std::bad_alloc alone: there may be no memory for a sentence either.
+// Throws only std::bad_alloc: there may be no memory for a sentence.
 ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
   try {
     const std::size_t size = order.range.size();

@@ -1,6 +1,6 @@
-// Writes a ps's range of a checkpoint into its --train_dir, on a thread of its own, so that neither
-// the disk nor the checksums hold up the thread that trains. A cut never changes once it is made,
-// so the two share it without a lock.
+// Writes a ps's range of a checkpoint into its --train_dir, on a separate thread, so that neither
+// the disk nor the checksums delay the thread that trains. A snapshot shard does not change after
+// it was made, so the two threads share it without a lock.
 #pragma once
 
 #include <atomic>
@@ -23,33 +23,33 @@
 
 namespace disttf::roles {
 
-// What is to be written, as file `shard` of `shards`.
+// What to write, as file `shard` of `shards`.
 struct ShardOrder {
   SaveId id;
   std::size_t shard = 0;
   std::size_t shards = 1;
   std::shared_ptr<const Cut> cut;
-  math::Range range;                   // that the cut is of
-  std::vector<std::string> optimizer;  // names of its tensors behind the parameters
+  math::Range range;                   // of the snapshot shard
+  std::vector<std::string> optimizer;  // names of its tensors after the parameters
   math::ParameterLayout layout;
 };
 
-// Used by one thread, but for what it says of `Done`.
+// Used by one thread, except for what `Done` says.
 class ShardWriter {
  public:
-  // The file, on the disk; or a sentence that says why there is none.
+  // The file on the disk, or a sentence that says why there is none.
   using Result = std::variant<ShardFile, std::string>;
-  // Called once, on the writing thread. Where it throws, for lack of memory, it is not called
-  // again: whoever waits must be able to find the result without a word from it.
+  // Called once, on the writing thread. If it throws, for lack of memory, it is not called again,
+  // so a waiting caller must be able to find the result without this call.
   using Done = std::function<void(Result)>;
 
-  // `train_dir` may be empty: then nothing can be written.
+  // `train_dir` may be empty: nothing can be written then.
   explicit ShardWriter(std::filesystem::path train_dir) : store_(disk_, std::move(train_dir)) {}
-  ~ShardWriter();  // waits for the file that is being written: a write cannot be broken off
+  ~ShardWriter();  // waits for the file being written: a write cannot be interrupted
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
-  // Begins to write. If it cannot, it says why, and `done` is not called. One at a time.
+  // Begins to write. If it cannot, it returns why, and `done` is not called. One write at a time.
   [[nodiscard]] std::optional<std::string> start(ShardOrder order, Done done);
   // Whether a file is being written.
   [[nodiscard]] bool is_busy() const noexcept { return busy_; }
@@ -59,7 +59,7 @@ class ShardWriter {
 
   Storage disk_;
   const CheckpointStore store_;
-  std::uint64_t step_ = 0;          // of the file that was begun last
+  std::uint64_t step_ = 0;          // of the last file that was begun
   std::atomic<bool> busy_ = false;  // set by the caller's thread, cleared by the writing one
   std::thread thread_;
 };
