@@ -5,7 +5,7 @@
 namespace disttf::roles {
 namespace {
 
-// A second's steps of the smallest models. Farther ahead would be long to wait for.
+// The steps of about a second with the smallest models. Further ahead would mean a long wait.
 constexpr std::uint64_t kMostAhead = 4096;
 
 }  // namespace
@@ -14,6 +14,7 @@ void CutPlan::saw(std::uint64_t step) noexcept { newest_ = std::max(newest_, ste
 
 std::uint64_t CutPlan::begin() noexcept {
   const State was = state();
+  // Back off quickly when ps were faster than expected, and approach slowly.
   if (was == State::kTorn) {
     ahead_ = std::min(2 * ahead_, kMostAhead);
   } else if (was == State::kWhole) {
@@ -46,11 +47,12 @@ CutPlan::State CutPlan::state() const noexcept {
 
 void CutPlan::lost() noexcept {
   drop_parts();
-  newest_ = 0;  // a ps that was set back is at an earlier step
+  newest_ = 0;  // a ps that was rolled back is at an earlier step
 }
 
 void CutPlan::drop_parts() noexcept {
   for (std::optional<Part>& part : parts_) {
+    // A shard of the result stays valid, and its ps is not asked again.
     if (part && !part->is_last) {
       part.reset();
     }

@@ -19,11 +19,11 @@
 namespace disttf::roles {
 namespace {
 
-// How soon it is noticed that the other thread wants a cut.
+// How soon a request of the other thread is noticed.
 constexpr std::chrono::milliseconds kTick{50};
-// Between two questions for a configuration that nobody has published yet.
+// The interval of requests for a configuration that is not published yet.
 constexpr std::chrono::milliseconds kAskAgain{250};
-// No step comes so late: only the result is an answer.
+// A step that no run reaches, so only the result is an answer.
 constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -52,6 +52,7 @@ CutCollector::~CutCollector() {
 
 void CutCollector::ask() {
   const std::scoped_lock lock(mutex_);
+  // A snapshot that was not taken yet answers this request.
   is_wanted_ = !cut_;
 }
 
@@ -152,9 +153,9 @@ void CutCollector::work() {
   }
 }
 
-// From any ps: where a range has two hosts, that of its own range may be gone.
+// Asks any ps: if a range has two hosts, its own ps may be lost.
 bool CutCollector::find_config() {
-  std::string why;  // of the first one
+  std::string why;  // of the first ps
   for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
     WatchLink& link = links_[ps];
     std::string json;
@@ -169,6 +170,7 @@ bool CutCollector::find_config() {
     }
     link.close();
     if (error) {
+      // The first error names the ps that a user should look at.
       why = why.empty() ? link.name() + " cannot be reached: " + error.message() : why;
     } else if (!json.empty()) {
       take_config(json);
@@ -209,13 +211,13 @@ bool CutCollector::reach_all() {
     if (error) {
       return lose(ps, error.message());
     }
-    // It holds no state yet: the run that it will be in may be another one.
+    // This ps holds no state yet: the run that it will join may be another one.
     if (json.empty() && link.welcome().state != net::ShardState::kFinished) {
       return lose(ps, "it holds nothing of a run");
     }
     if (!json.empty() && json != config_json_) {
-      const std::string why = "another chief has begun the run anew with another configuration";
-      log_warning(why + "; it is read again");
+      const std::string why = "another chief has restarted the run with another configuration";
+      log_warning(why + "; reading it again");
       begin_anew(why);
       return false;
     }
@@ -227,7 +229,7 @@ bool CutCollector::reach_all() {
   return watch_all(kToTheEnd);
 }
 
-// Those that have given their part of the result away have nothing more to say.
+// Ps that have sent their shard of the result are not asked again.
 bool CutCollector::watch_all(std::uint64_t step) {
   for (std::size_t ps = 0; ps < links_.size(); ++ps) {
     if (has_last_[ps]) {
@@ -240,7 +242,7 @@ bool CutCollector::watch_all(std::uint64_t step) {
   return true;
 }
 
-// A cut that was wanted is wanted still. Always false.
+// A requested snapshot stays requested. Always returns false.
 bool CutCollector::lose(std::size_t ps, const std::string& why) {
   std::string sentence = links_[ps].name() + " cannot be reached: " + why;
   if (when_gone_ == WhenGone::kGiveUp && why_gone_ != sentence) {
@@ -262,7 +264,7 @@ void CutCollector::leave_all() {
   }
 }
 
-// The run that comes next there may be another one.
+// The next run there may be another one.
 void CutCollector::begin_anew(const std::string& why) {
   tell_gone(why);
   leave_all();
@@ -271,11 +273,11 @@ void CutCollector::begin_anew(const std::string& why) {
   has_last_.assign(links_.size(), false);
 }
 
-// Until a ps is lost, or nothing more is to come. True: all ps have said something meanwhile, so
-// that the next loss is a new one.
+// Runs until a ps is lost, or nothing more is to arrive. Returns true if all ps have sent something
+// meanwhile, so that the next loss counts as a new one.
 bool CutCollector::listen() {
   bool have_spoken = false;
-  std::vector<pollfd> fds(links_.size() + 1);  // the last one is the interrupt's
+  std::vector<pollfd> fds(links_.size() + 1);  // the last one is the interrupt
   for (;;) {
     if (waits_for_end_ && wants_cut()) {
       waits_for_end_ = false;
@@ -292,9 +294,9 @@ bool CutCollector::listen() {
     }
     const auto now = net::Clock::now();
     for (std::size_t ps = 0; ps < links_.size(); ++ps) {
-      // Who has been frozen finds what came meanwhile, and nobody silent.
+      // After a suspension of this process, arrived frames are read before a ps counts as lost.
       const bool is_silent = !has_last_[ps] && now - heard_[ps] > task_.timeouts.silence;
-      if (fds[ps].revents != 0 ? !receive(ps) : is_silent && !lose(ps, "it is silent")) {
+      if (fds[ps].revents != 0 ? !receive(ps) : is_silent && !lose(ps, "no heartbeat")) {
         return have_spoken;
       }
     }
@@ -308,7 +310,7 @@ bool CutCollector::listen() {
       return true;
     }
     if (!waits_for_end_ && state == CutPlan::State::kWhole) {
-      waits_for_end_ = true;  // each was asked for that when it had answered
+      waits_for_end_ = true;  // each ps was asked for the result when it had answered
       deliver(/*is_result=*/false);
     } else if (!waits_for_end_ && state == CutPlan::State::kTorn && !watch_all(plan_.begin())) {
       return have_spoken;
@@ -353,13 +355,14 @@ bool CutCollector::receive(std::size_t ps) {
   return !failed || lose(ps, failed.message());
 }
 
-// One that nobody has taken is forgotten for a newer one.
+// A snapshot that was not taken is replaced by a newer one.
 void CutCollector::deliver(bool is_result) {
   TrainedModel cut;
   cut.config = config_;
   cut.step = plan_.step();
   cut.is_result = is_result;
   const std::size_t size = parameters_.size();
+  // Handed over without a copy; the next snapshot gets new memory.
   cut.parameters = std::exchange(parameters_, math::AlignedVector(is_result ? 0 : size));
   if (is_result) {
     cut.weights_sha256 = weights_hash(math::layout_of(config_.model), cut.parameters.span());

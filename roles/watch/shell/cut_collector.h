@@ -1,9 +1,9 @@
-// Brings a task beside a run what the ps hold, one cut after the other, while it computes: of the
-// step that is next when it wants one, and at last the result. A thread of its own listens to the
-// ps, so that the result is taken the moment that a ps gives it away, which ends then; nobody waits
-// for this task.
+// Fetches the state of the ps for a task beside a run, one snapshot after the other, while that
+// task computes: of the next step when it wants one, and finally the result. A separate thread
+// listens to the ps, so that the result is received before the ps end; the run does not wait for
+// this task.
 //
-// At most one cut lies here, and one is under way.
+// At most one snapshot is held, and one is in progress.
 #pragma once
 
 #include <condition_variable>
@@ -27,10 +27,10 @@
 
 namespace disttf::roles {
 
-// What becomes of it where the ps are not there (any more), or refuse it.
+// What to do if the ps are not (or no longer) there, or refuse this task.
 enum class WhenGone : std::uint8_t {
-  kGiveUp,  // it throws, after the limits that the task has
-  kGoOn     // it tries again, without an end; before the first cut it throws what no time mends
+  kGiveUp,  // throw, after the task's timeouts
+  kGoOn     // retry forever; before the first snapshot, throw permanent errors
 };
 
 class CutCollector {
@@ -41,26 +41,26 @@ class CutCollector {
   CutCollector(const CutCollector&) = delete;
   CutCollector& operator=(const CutCollector&) = delete;
 
-  // What is thrown, through `stop` where nobody waits here: a signal's Failure; kLostPeers where
-  // the ps are not there for --start_timeout, or not any more for --peer_timeout; what a ps refuses
-  // with.
+  // Throws, through `stop` if no call is waiting: a signal's Failure; kLostPeers if the ps are
+  // missing for --start_timeout, or lost for --peer_timeout; a ps's refusal.
 
-  // Waits for the next one. nullopt: the run is over, and its result is not to be had any more.
+  // Waits for the next snapshot. nullopt: the run is over, and its result is no longer available.
   [[nodiscard]] std::optional<TrainedModel> await_cut();
-  // Until then, or the result is here.
+  // Waits until that time, or for the result.
   void wait_until(net::Deadline time);
 
-  // The same for who does not wait: the next one is to come.
+  // Requests the next snapshot without waiting for it.
   void ask();
-  // What has come: one that was asked for, or the result. It has no hash yet where it is no result.
+  // Returns what has arrived: a requested snapshot, or the result. It has no hash unless it is the
+  // result.
   [[nodiscard]] std::optional<TrainedModel> take();
-  // Nothing more comes but what take() may still have.
+  // Returns whether nothing more arrives than what take() may still have.
   [[nodiscard]] bool is_over();
-  // Why not all ps are there; empty: they are.
+  // Returns why some ps are missing; empty: none are.
   [[nodiscard]] std::string why_gone();
 
  private:
-  // All of these on the thread.
+  // All of these run on the thread.
   void work();
   bool find_config();
   void take_config(const std::string& json);
@@ -84,26 +84,26 @@ class CutCollector {
   const Task& task_;
   StopSignal& stop_;
   const WhenGone when_gone_;
-  // The thread's.
-  net::Interrupt ends_;           // this object does
+  // Of the thread.
+  net::Interrupt ends_;           // interrupted by the destructor
   std::vector<WatchLink> links_;  // by ps
-  std::string config_json_;       // empty: not known yet
+  std::string config_json_;       // empty: unknown
   RunConfig config_;
   CutPlan plan_;
-  math::AlignedVector parameters_;    // of the cut under way
+  math::AlignedVector parameters_;    // of the snapshot in progress
   std::vector<net::Deadline> heard_;  // by ps, when
-  std::vector<bool> has_spoken_;      // by ps: something has come since it was reached
-  std::vector<bool> has_last_;        // by ps: its part of the result is here
-  bool waits_for_end_ = true;         // that is what all ps are asked for
-  net::Deadline gone_since_;          // they are not all there
+  std::vector<bool> has_spoken_;      // by ps: a frame has arrived since it was connected
+  std::vector<bool> has_last_;        // by ps: its shard of the result is here
+  bool waits_for_end_ = true;         // all ps are asked for the result
+  net::Deadline gone_since_;          // since when some ps have been missing
   bool has_delivered_ = false;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool is_wanted_ = false;
-  bool is_over_ = false;   // nothing more comes
-  bool is_there_ = false;  // all ps are
-  std::string why_gone_;   // were they not, the last time
+  bool is_over_ = false;   // nothing more arrives
+  bool is_there_ = false;  // all ps are connected
+  std::string why_gone_;   // the reason, the last time that a ps was missing
   std::optional<TrainedModel> cut_;
   std::thread thread_;
 };

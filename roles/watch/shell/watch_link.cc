@@ -22,6 +22,7 @@ WatchLink::WatchLink(const Task& task, std::size_t ps_index, const net::Interrup
 
 std::error_code WatchLink::connect_to(std::uint8_t replica) {
   auto opened = open_state_channel(task_, index_, replica, interrupt_, transfer_deadline(task_, 0));
+  // kLostPeers: that ps or that run has failed; another process may take its place.
   if (opened.error == net::WireError::kRefused && opened.refusal.exit_code != kLostPeers) {
     throw Failure(opened.refusal.exit_code, opened.refusal.sentence);
   }
@@ -53,6 +54,7 @@ std::error_code WatchLink::get_config(std::string& json) {
   if (error || net::is_bodiless<net::Ack>(header)) {
     return error;
   }
+  // The size comes from the peer, so it is bounded.
   if (net::Config{}.from_header(header) || header.body_size > net::kMaxControlBodyBytes) {
     return unexpected(header);
   }

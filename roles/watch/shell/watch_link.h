@@ -1,7 +1,7 @@
-// The channel to one ps of a task that watches a run: it asks for the run's configuration, and to
-// be sent the parameters of a step to come.
+// The channel of a task that watches a run to one ps: it requests the run's configuration, and the
+// parameters of a later step.
 //
-// Errors are the channel's; after any of them the link is closed. Not thread-safe.
+// Errors are those of the channel; after any error the link is closed. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +27,17 @@ class WatchLink {
   // Both must outlive the link.
   WatchLink(const Task& task, std::size_t ps_index, const net::Interrupt& interrupt);
 
-  // To the host that serves the range: where two have it, `is_replicated`, the one that is the
-  // primary. Throws Failure where it is refused, or this process's own limits keep it from
-  // connecting.
+  // Connects to the host that serves the range: with two hosts, `is_replicated`, to the primary.
+  // Throws Failure if it is refused, or if this process's own limits prevent the connection.
   [[nodiscard]] std::error_code connect(bool is_replicated);
-  // Empty: there is none yet.
+  // `json` empty: there is none yet.
   [[nodiscard]] std::error_code get_config(std::string& json);
-  // The parameters of `step`, or the first ones after it, or the result of the run are to be sent,
-  // instead of those that were asked for before.
+  // Requests the parameters of `step`, or the first later ones, or the result of the run, instead
+  // of the previous request.
   [[nodiscard]] std::error_code watch(std::uint64_t step);
-  // Takes one frame, which has begun to come. `part`: of the range, whose values are then in
-  // `place`; nullopt: the ps only says that it lives, or, `has_nothing`, that the run is over and
-  // it has nothing of its result.
+  // Receives one frame that has begun to arrive. `part`: of the range, with its values in `place`;
+  // nullopt for a heartbeat, or, with `has_nothing`, if the run is over and the ps has nothing of
+  // its result.
   [[nodiscard]] std::error_code receive(math::Range range, std::span<float> place,
                                         std::optional<CutPlan::Part>& part, bool& has_nothing);
 
