@@ -20,7 +20,7 @@ BestCheckpoint::BestCheckpoint(data::FileSystem& files, std::filesystem::path tr
     : files_(&files), train_dir_(std::move(train_dir)), path_(train_dir_ / kBestDirectory) {}
 
 void BestCheckpoint::clear() {
-  std::error_code ignored;  // there is no such directory yet
+  std::error_code ignored;  // the directory does not exist yet
   for (const std::string& name : files_->names_in(path_, ignored)) {
     if (partial_name_from(name)) {
       data::remove_all(*files_, path_ / name);
@@ -60,6 +60,7 @@ std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& 
 std::error_code BestCheckpoint::take(const std::filesystem::path& from,
                                      const std::filesystem::path& to) {
   const std::error_code error = files_->link(from, to);
+  // A full disk is an error: a copy would not fit either.
   if (!error || error == std::errc::no_such_file_or_directory ||
       error == std::errc::no_space_on_device) {
     return error;
@@ -79,7 +80,7 @@ void BestCheckpoint::copy(const std::filesystem::path& from, const std::filesyst
   for (std::uint64_t at = 0; at < source->size_bytes();) {
     const std::size_t count = source->read(at, bytes);
     if (count == 0) {
-      break;  // it has become shorter: its checksums tell
+      break;  // the file has become shorter: its checksums show that
     }
     target->write({reinterpret_cast<const std::uint8_t*>(bytes.data()), count});
     at += count;
@@ -89,9 +90,11 @@ void BestCheckpoint::copy(const std::filesystem::path& from, const std::filesyst
 }
 
 std::filesystem::path BestCheckpoint::keep() {
+  // Synced first: a published checkpoint must survive a power cut.
   files_->sync_directory(held_);
   const CheckpointName name = publish_checkpoint(*files_, held_, path_, id_.step);
   held_.clear();
+  // Last: until the new checkpoint is published, the older one must stay.
   keep_only(name);
   return path_ / to_string(name);
 }

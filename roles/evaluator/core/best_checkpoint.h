@@ -1,11 +1,11 @@
-// The best checkpoint of a run, in a directory of its own below --train_dir, where the run that
-// saves and prunes does not look: `DIR/best/checkpoint-00000500`. Its files are other names of the
-// same files, so it takes no room of its own while the run keeps that checkpoint as well, and stays
-// whole when the run removes it; where a file system knows no such names they are copies.
+// The best checkpoint of a run, in a directory of its own below --train_dir, which the run does not
+// read when it saves and removes: `DIR/best/checkpoint-00000500`. Its files are hard links. So they
+// take no space while the run keeps that checkpoint as well, and stay complete when the run removes
+// it. If the file system has no hard links, they are copies.
 //
-// Before a checkpoint is judged it is held, under a name that no reader looks at: what was found to
-// be the best is then not gone. What is kept is always whole: after a power cut, or a process that
-// was killed, it is the one before or the new one, and perhaps both.
+// A checkpoint is held while it is judged, under a name that readers ignore, so that the best one
+// cannot disappear meanwhile. A kept checkpoint is always complete: after a power cut or a kill the
+// directory has the previous one, the new one, or both.
 //
 // Not thread-safe: one process at a time.
 #pragma once
@@ -28,22 +28,24 @@ class BestCheckpoint {
   // `files` must outlive it.
   BestCheckpoint(data::FileSystem& files, std::filesystem::path train_dir);
 
-  // Those that write throw std::system_error with a sentence that names a path.
+  // Functions that write throw std::system_error with a sentence that names a path.
 
-  // What a process before this one has left half done goes.
+  // Removes what an earlier process has left incomplete.
   void clear();
-  // More than one, where it was killed between keeping one and removing the other. Newest first.
+  // Returns the kept checkpoints, newest first. More than one, if a process was killed between
+  // keeping one and removing the other.
   [[nodiscard]] std::vector<CheckpointName> kept() const;
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  // Of the --train_dir; where it is held. nullopt: it is gone. `attempt`: another number each time.
+  // Holds a checkpoint of --train_dir. Returns where it is held; nullopt if it has gone. `attempt`:
+  // a different number each time.
   [[nodiscard]] std::optional<std::filesystem::path> hold(const CheckpointName& name,
                                                           std::uint64_t attempt);
-  // The one that is held is the best from now on.
+  // Keeps the held one as the best.
   std::filesystem::path keep();
-  // It is not.
+  // Drops the held one.
   void drop() noexcept;
-  // Of those that are kept, this one is.
+  // Removes all kept ones but this one.
   void keep_only(const CheckpointName& name);
 
  private:
@@ -54,8 +56,8 @@ class BestCheckpoint {
   data::FileSystem* files_;
   std::filesystem::path train_dir_;
   std::filesystem::path path_;  // DIR/best
-  std::filesystem::path held_;  // empty: none is
-  SaveId id_;                   // of that
+  std::filesystem::path held_;  // empty: none is held
+  SaveId id_;                   // of the held one
 };
 
 }  // namespace disttf::roles

@@ -1,5 +1,6 @@
-// --keep_best: by what one checkpoint of a run is better than another. All are of the validation
-// set: what is chosen by the test set says nothing any more of how it does on new examples.
+// --keep_best: the metric by which one checkpoint of a run is better than another. All metrics are
+// of the validation set: a choice by the test set would make its result meaningless for new
+// examples.
 //
 // Values and pure functions; callable from any thread.
 #pragma once
@@ -20,12 +21,12 @@ inline constexpr std::array<std::string_view, 4> kBestMetricNames = {
 [[nodiscard]] std::string_view best_metric_name(BestMetric metric) noexcept;
 [[nodiscard]] std::optional<BestMetric> best_metric_from_name(std::string_view name) noexcept;
 
-// Why there is no such figure of that evaluation, if there is none.
+// Returns why the evaluation has no such metric, if it has none.
 [[nodiscard]] std::optional<std::string> lacks_metric(BestMetric metric,
                                                       const math::Evaluation& found);
-// REQUIRES: it does not lack it.
+// REQUIRES: the evaluation has the metric.
 [[nodiscard]] double value_of(BestMetric metric, const math::Evaluation& found) noexcept;
-// Strictly; what is no number is better than nothing, and nothing is worse than it.
+// Strictly better; NaN is worse than any number.
 [[nodiscard]] bool is_better(BestMetric metric, double value, double than) noexcept;
 
 }  // namespace disttf::roles

@@ -26,14 +26,14 @@ namespace {
 using Path = std::filesystem::path;
 using std::chrono::steady_clock;
 
-// Between two looks at a directory.
+// The interval of reading a directory.
 constexpr std::chrono::milliseconds kLookAtFiles{200};
-// At a store, where each look is a request that somebody pays for.
+// The interval for a store, where each request is paid for.
 constexpr std::chrono::milliseconds kLookAtStore{5000};
 
 std::string at_step(std::uint64_t step) { return "step " + std::to_string(step); }
 
-// The checkpoints of a --train_dir, the newest that is whole first.
+// The checkpoints of a --train_dir, the newest complete one first.
 class DirectoryEvaluator {
  public:
   DirectoryEvaluator(const EvaluatorOptions& options, const StopSignal& stop)
@@ -55,7 +55,7 @@ class DirectoryEvaluator {
   }
 
  private:
-  // What earlier processes have kept is judged anew: it may have been by another figure.
+  // Checkpoints kept by earlier processes are judged again: the metric may have been another one.
   void find_best() {
     best_.clear();
     std::optional<CheckpointName> best;
@@ -70,7 +70,7 @@ class DirectoryEvaluator {
       } catch (const DamagedCheckpoint& damaged) {
         log_warning(damaged.what());
       } catch (const std::system_error& error) {
-        log_warning(error.what());  // half of it was removed
+        log_warning(error.what());  // a part of it was removed
       }
     }
     if (best) {
@@ -79,7 +79,7 @@ class DirectoryEvaluator {
     }
   }
 
-  // Whether there is nothing more to come.
+  // Returns whether nothing more is to come.
   bool look() {
     stop_.throw_if_stopped();
     std::vector<CheckpointName> names;
@@ -88,13 +88,13 @@ class DirectoryEvaluator {
       has_warned_ = false;
       has_read_ = true;
     } catch (const std::system_error& error) {
-      // Once it could be read, one that cannot be was moved or made anew: after a restart, which
-      // watch_for_life() asks for, the sandbox covers the new one.
+      // A directory that could be read before, and cannot now, was moved or created again. After a
+      // restart, which watch_for_life() causes, the sandbox covers the new one.
       if (!is_away(error.code()) && !has_read_) {
         throw;
       }
       if (!std::exchange(has_warned_, true)) {
-        log_warning(std::string(error.what()) + "; it is looked at again and again");
+        log_warning(std::string(error.what()) + "; will keep retrying");
       }
     }
     if (names.empty() || names.front() == seen_) {
@@ -105,8 +105,9 @@ class DirectoryEvaluator {
     return is_due && evaluate_newest(names);
   }
 
-  // The first of those that have not been seen yet that can be read.
+  // Evaluates the first readable one of those not seen yet.
   bool evaluate_newest(const std::vector<CheckpointName>& names) {
+    // Checkpoints that arrive while this one is evaluated are seen next time.
     const std::optional<CheckpointName> before = std::exchange(seen_, names.front());
     has_seen_any_ = true;
     for (const CheckpointName& name : names) {
@@ -121,7 +122,7 @@ class DirectoryEvaluator {
     return false;
   }
 
-  // nullopt: it is damaged, or gone since.
+  // Returns nullopt if it is damaged, or has gone since.
   std::optional<TrainedModel> read(const CheckpointName& name) {
     const Path path = directory_ / to_string(name);
     try {
@@ -141,7 +142,7 @@ class DirectoryEvaluator {
 
   static void log_unless_gone(const Path& path, const char* why) {
     if (Storage().exists(path)) {
-      log_warning(std::string(why) + "; this checkpoint is left out");
+      log_warning(std::string(why) + "; skipping this checkpoint");
     }
   }
 
@@ -173,14 +174,14 @@ class DirectoryEvaluator {
     }
   }
 
-  // A run of more steps than the one that has saved it goes on from there.
+  // A run with more steps than the one that saved it goes on from there.
   [[nodiscard]] bool ends_with(std::uint64_t step, bool is_result) const {
     const TrainerOptions& own = options_.trainer;
     return is_result &&
            (!own.explicit_flags.contains("train_steps") || step >= own.config.train_steps);
   }
 
-  // By its index alone; it is read when its time has come.
+  // Checks only the index; the checkpoint is read when it is due.
   bool is_result(const CheckpointName& name) {
     if (name == peeked_) {
       return is_result_;
@@ -191,13 +192,13 @@ class DirectoryEvaluator {
       const CheckpointReader reader(disk_, directory_ / to_string(name));
       is_result_ = ends_with(reader.index().step, is_result_of_run(reader.index()));
     } catch (const std::exception&) {
-      is_result_ = false;  // whoever reads it says why
+      is_result_ = false;  // reading it reports the reason
     }
     return is_result_;
   }
 
-  // A run writes into its directory all the time: records, if no checkpoints. The longer it lasts
-  // the more seldom are records.
+  // A run writes into its directory all the time: if not checkpoints, then records. The longer it
+  // lasts, the rarer records are.
   void watch_for_life() {
     const auto now = steady_clock::now();
     const auto newest = newest_write();
@@ -222,14 +223,15 @@ class DirectoryEvaluator {
     }
   }
 
-  // When the newest entry of the directory was written; min(): it has none. The result of the call
-  // before where the store is away, which says nothing of the run. The default value of a
-  // file_time_type is no early time: in libstdc++ it is the year 2174.
+  // Returns when the newest entry of the directory was written; min() if it is empty. If the store
+  // is unavailable, which says nothing about the run, it returns the previous result. The default
+  // value of file_time_type is no early time: in libstdc++ it is the year 2174.
   [[nodiscard]] std::filesystem::file_time_type newest_write() {
     auto newest = std::filesystem::file_time_type::min();
     for (const Path& place : {directory_, directory_ / "records"}) {
       try {
         for (const StoreEntry& each : disk_.entries(place).value_or(std::vector<StoreEntry>())) {
+          // The evaluator's own files say nothing about the run.
           const bool is_own = each.name == kBestDirectory || each.name == kEvaluatorEvents ||
                               each.name.ends_with("-evaluator.jsonl");
           if (!is_own) {
@@ -250,28 +252,29 @@ class DirectoryEvaluator {
   Scoring scoring_;
   BestCheckpoint best_;
   std::optional<double> best_value_;
-  std::optional<CheckpointName> seen_;  // the newest that was looked at
+  std::optional<CheckpointName> seen_;  // the newest one seen
   bool has_seen_any_ = false;
-  bool has_warned_ = false;  // that the store is away
+  bool has_warned_ = false;  // that the store is unavailable
   bool has_read_ = false;    // the directory could be read
   std::optional<CheckpointName> peeked_;
-  bool is_result_ = false;  // that one
+  bool is_result_ = false;  // of peeked_
   steady_clock::time_point next_{};
   std::filesystem::file_time_type newest_write_ = std::filesystem::file_time_type::min();
   steady_clock::time_point last_change_ = steady_clock::now();
   steady_clock::duration longest_silence_{0};
 };
 
-// What the ps hold.
+// Evaluates the state of the ps.
 void evaluate_cuts(const EvaluatorOptions& options, StopSignal& stop) {
   Scoring scoring(options, stop);
   CutCollector collector(options.trainer.task, stop);
   log_info("Evaluates what the ps hold");
   for (;;) {
+    // Counted from the request, so that the interval includes the time for scoring.
     const auto next = net::Clock::now() + options.every;
     const std::optional<TrainedModel> cut = collector.await_cut();
     if (!cut) {
-      log_warning("the run is over, and its last parameters went with a ps");
+      log_warning("the run is over; its final parameters were lost with a parameter server");
       return;
     }
     scoring.tell(*cut, scoring.score(*cut), cut->is_result);

@@ -1,8 +1,7 @@
-// The evaluator: a task beside a run that says how good its model is, and that the run neither
-// waits for nor knows of. It looks at one state after the other, each of one step: the checkpoints
-// in
-// --train_dir, or without one what the ps hold. States that come while it computes are left out,
-// but for the last one, which it always scores; then it ends by itself.
+// The evaluator: a task beside a run that reports how good its model is. The run neither waits for
+// it nor knows of it. It evaluates one state after the other, each of one step: the checkpoints in
+// --train_dir, or without one the state of the ps. States that arrive while it computes are
+// skipped, except for the last one, which is always evaluated; then it exits.
 #pragma once
 
 #include <chrono>
@@ -14,12 +13,12 @@
 namespace disttf::roles {
 
 struct EvaluatorOptions {
-  TrainerOptions trainer;                    // without a cluster: from --train_dir alone
-  std::chrono::seconds every{10};            // between the beginnings of two evaluations, at least
-  std::optional<BestMetric> keep_best = {};  // nullopt: none is marked
+  TrainerOptions trainer;                    // without a cluster: only --train_dir
+  std::chrono::seconds every{10};            // minimum time between the starts of two evaluations
+  std::optional<BestMetric> keep_best = {};  // nullopt: no checkpoint is marked
 };
 
-// Throws Failure: kLostPeers where the run is not there (any more).
+// Throws Failure: kLostPeers if the run is not (or no longer) there.
 int run_evaluator(const EvaluatorOptions& options);
 
 }  // namespace disttf::roles

@@ -45,7 +45,7 @@ void Scoring::prepare(const RunConfig& config) {
   }
   const DataOptions& options = options_.trainer.data;
   const bool is_chosen = options.own || options.dataset != nullptr;
-  if (!dataset_ || (!is_chosen && dataset_->name != config.dataset)) {  // another run's
+  if (!dataset_ || (!is_chosen && dataset_->name != config.dataset)) {  // of another run
     open_data(config);
   }
   check_data(config, *dataset_, options_.trainer.data, "the run trains on");
@@ -54,8 +54,9 @@ void Scoring::prepare(const RunConfig& config) {
     model_.emplace(config.model, config.batch_size, arithmetic.isa, arithmetic.dtype,
                    threads_of(options_.trainer.task));
   } catch (const std::bad_alloc&) {
-    throw Failure(kError, fmt::format("the evaluator has not the memory for batches of {} images",
-                                      config.batch_size));
+    throw Failure(kError,
+                  fmt::format("the evaluator does not have the memory for batches of {} images",
+                              config.batch_size));
   }
   prepared_ = std::move(json);
 }
@@ -102,7 +103,7 @@ void Scoring::tell(const TrainedModel& model, const SetEvaluations& found, bool 
                                                                           : std::string()});
 }
 
-// A pipe takes a line whole, or not at all; an evaluation is not worth waiting for a reader.
+// A pipe accepts a line as a whole or not at all; an evaluation is not worth waiting for a reader.
 void Scoring::tell_records(std::uint64_t step, const SetEvaluations& found, bool is_last) {
   const double time = record_time();
   const std::string line = EvaluationRecord{.step = step,
@@ -125,6 +126,7 @@ void Scoring::tell_tensorboard(std::uint64_t step, const SetEvaluations& found) 
     return;
   }
   const data::EventTime time{.wall_time = record_time(), .step = step};
+  // After a rollback the events of later steps become invalid.
   if (!told_ || step <= *told_) {
     events_->owe(data::session_start_event(time));
   }

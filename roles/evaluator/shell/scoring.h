@@ -1,5 +1,5 @@
-// How good a model of the run is, and everybody who is told: standard output, the file of
-// --metrics_file, records of the run, TensorBoard's files, the metrics.
+// Evaluates a model of the run, and reports the result: to standard output, the file of
+// --metrics_file, the run's records, TensorBoard's files and the metrics.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace disttf::roles {
 
-// Below --log_dir: what TensorBoard calls a run. `eval` is what the chief finds.
+// Below --log_dir: what TensorBoard calls a run. `eval` has the chief's evaluations.
 inline constexpr const char* kEvaluatorEvents = "evaluator";
 
 class Scoring {
@@ -29,11 +29,11 @@ class Scoring {
   // Both must outlive it.
   Scoring(const EvaluatorOptions& options, const StopSignal& stop);
 
-  // Of the validation and of the test set. Opens the run's data the first time. Throws Failure: as
-  // open_dataset() and check_data() do, and kUsage where there is no such figure as --keep_best
+  // Evaluates the validation and the test set. Opens the run's data the first time. Throws Failure
+  // like open_dataset() and check_data(), and kUsage if there is no such metric as --keep_best
   // names.
   [[nodiscard]] SetEvaluations score(const TrainedModel& model);
-  // `is_last`: the run has ended with this model. Throws Failure where it has come to nothing.
+  // `is_last`: the run has ended with this model. Throws Failure if training has diverged.
   void tell(const TrainedModel& model, const SetEvaluations& found, bool is_last);
 
  private:
@@ -46,12 +46,12 @@ class Scoring {
   const StopSignal& stop_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::optional<data::Dataset> dataset_;
-  std::string prepared_;  // for this configuration, as JSON
+  std::string prepared_;  // the configuration of model_, as JSON
   std::optional<math::Model> model_;
   MetricsFile metrics_;
-  std::optional<RecordFile> records_;  // where there is a --train_dir
-  std::optional<EventStream> events_;  // where there is a --log_dir
-  std::optional<std::uint64_t> told_;  // step, the last one
+  std::optional<RecordFile> records_;  // if there is a --train_dir
+  std::optional<EventStream> events_;  // if there is a --log_dir
+  std::optional<std::uint64_t> told_;  // the last step reported
 };
 
 }  // namespace disttf::roles
