@@ -8,7 +8,7 @@
 namespace disttf::sim {
 namespace {
 
-// Components of a range that pushes can have: in whole pages there are as many.
+// The number of components that pushes can have in a range: each whole page has as many.
 constexpr std::size_t kComponents = math::kShardAlignmentFloats;
 
 std::span<const float> floats_of(std::span<const std::byte> body) {
@@ -239,8 +239,8 @@ void Checks::host_made_step(const std::string& who, std::size_t range, const Sta
   }
 }
 
-// After the last step a ps may also hold the result: one that was lost then is set to what the
-// chief has in hand.
+// After the last step a ps may also hold the result: a ps that was lost then is restored from the
+// chief's parameters.
 bool Checks::is_state(std::uint64_t step, std::size_t begin, std::span<const float> parameters) {
   const auto is = [&](std::span<const float> expected) {
     return std::memcmp(expected.data() + begin, parameters.data(), parameters.size_bytes()) == 0;
@@ -257,7 +257,7 @@ void Checks::snapshot_collected(const std::string& who, std::uint64_t step,
   }
 }
 
-// Averages on the way are nobody's but the ps'.
+// Intermediate averages are not checked: only the ps have them.
 void Checks::cut_scored(const std::string& who, std::uint64_t step,
                         const std::vector<net::Generation>& generations, bool is_result,
                         std::span<const float> parameters) {

@@ -1,5 +1,5 @@
-// What the checkers hold against a run whose primary had gone on alone and was lost: everything
-// that was answered, unless nobody is left who knows.
+// Checks what the checkers report for a run whose primary had continued alone and was lost: every
+// acknowledged push is required unless no live process knows of it.
 #include "tests/sim/checks.h"
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ namespace disttf::sim {
 namespace {
 
 // Processes.
-constexpr std::uint64_t kPrimary = 1;  // goes on alone
-constexpr std::uint64_t kBackup = 2;   // has not heard of it
-constexpr std::uint64_t kWorker = 3;   // is answered
-constexpr std::uint64_t kChief = 10;   // lets it go on
+constexpr std::uint64_t kPrimary = 1;  // continues alone
+constexpr std::uint64_t kBackup = 2;   // has not received that view
+constexpr std::uint64_t kWorker = 3;   // receives the answers
+constexpr std::uint64_t kChief = 10;   // lets the primary continue alone
 constexpr std::uint64_t kNextChief = 11;
 constexpr std::initializer_list<std::uint64_t> kWhoKnow = {kPrimary, kWorker, kChief};
 
@@ -27,7 +27,7 @@ constexpr StateName kState{.lineage = 100, .generation = 1};
 constexpr net::View kPair{.number = {.chief = kChief, .count = 2}, .primary = 0, .paired = true};
 constexpr net::View kAlone{.number = {.chief = kChief, .count = 3}, .primary = 0};
 
-// Range 0 of two: a push is answered by the pair, and then another one by the primary alone.
+// Range 0 of two. The pair answers a push, and then the primary alone answers another one.
 class Story {
  public:
   explicit Story(bool sync = false) : is_sync_(sync) {
@@ -60,7 +60,8 @@ class Story {
       checks_->witnesses().has_gone(process);
     }
   }
-  // The next chief has heard of the pair, and the backup serves the range, with so many pushes.
+  // The next chief has received the pair's view, and the backup serves the range with `step`
+  // pushes.
   void go_on_without_them(net::ViewNumber view = {.chief = kNextChief, .count = 3},
                           std::uint64_t step = 1) {
     hear(kNextChief, kPair.number);
@@ -72,7 +73,7 @@ class Story {
     }
     result_ = step;
   }
-  // What is held against it at the end.
+  // Returns the violation that the checkers report at the end.
   [[nodiscard]] std::string violation() {
     if (!is_sync_) {
       checks_->result("worker 0", /*is_chief=*/true, result_, {kState, {}}, parameters_of(result_));
@@ -81,7 +82,7 @@ class Story {
   }
 
  private:
-  // Push number `step`, with parameters of that step.
+  // Answers push number `step` with the parameters of that step.
   void answer(const net::View& view, std::uint64_t step,
               std::initializer_list<std::uint64_t> who_see_it) {
     const PushName push{.incarnation = kWorker, .sequence = step};
@@ -94,7 +95,7 @@ class Story {
       checks_->witnesses().has_seen(process, 0, kState, step);
     }
   }
-  // Asynchronous training with sgd of rate 1: each push is a component.
+  // Asynchronous training with SGD and rate 1: each push is a component.
   [[nodiscard]] std::vector<float> parameters_of(std::uint64_t step) const {
     std::vector<float> parameters(size_);
     for (std::uint64_t each = 1; each <= step; ++each) {
@@ -106,7 +107,7 @@ class Story {
   const bool is_sync_;
   World world_{1, false};
   std::size_t size_ = 0;
-  std::uint64_t result_ = 0;  // the pushes in it
+  std::uint64_t result_ = 0;  // the number of pushes in it
   std::optional<Checks> checks_;
 };
 
@@ -134,7 +135,7 @@ TEST(LostAnswers, CountWhereOneProcessIsLeftThatKnows) {
   }
 }
 
-// Too late.
+// The loss comes too late: the next primary already serves the range.
 TEST(LostAnswers, CountWhereWhoKnewIsLostAfterwards) {
   Story story;
   story.lose({kPrimary, kChief});
@@ -144,7 +145,7 @@ TEST(LostAnswers, CountWhereWhoKnewIsLostAfterwards) {
   EXPECT_NE(story.violation(), "");
 }
 
-// Or who was told by one that does, in a view of its own.
+// A process also counts as informed if a chief that knew made the view that it received.
 TEST(LostAnswers, CountWhereSomebodyHasHeardOfWhatAnotherChiefMadeOfThem) {
   constexpr std::uint64_t kBetween = 12;
   for (const bool has_heard : {false, true}) {
@@ -160,7 +161,7 @@ TEST(LostAnswers, CountWhereSomebodyHasHeardOfWhatAnotherChiefMadeOfThem) {
   }
 }
 
-// A host that was frozen hears of a view that was before them: nobody has chosen it since.
+// A host that was frozen receives an older view late. No chief has chosen that view since.
 TEST(LostAnswers, CountWhereAnOlderViewIsHeardOfLate) {
   Story story;
   story.lose(kWhoKnow);

@@ -195,7 +195,7 @@ Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
   bool is_stopped = false;
   try {
     co_await run(fiber);
-  } catch (const Failure&) {  // a signal, after the result: nobody is waited for any more
+  } catch (const Failure&) {  // a signal after the result: the chief stops waiting
     is_stopped = true;
   }
   if (is_stopped) {
@@ -204,9 +204,10 @@ Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
   }
 }
 
-// False: another chief has set the ps to a state from which there are steps to be made still.
+// Returns false if another chief has set the ps to a state from which steps remain.
 Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
-  Values unused(size_);  // the result is not to be lost for a state that may be an earlier one
+  // Separate memory: the ps may send an earlier state, which must not overwrite the result.
+  Values unused(size_);
   leave_group();
   session_.begin_await_others(begin_now());
   const roles::StepResult reply = co_await run_step(fiber, unused);

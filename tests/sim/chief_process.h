@@ -1,5 +1,5 @@
-// The simulated chief: a worker that starts the run, keeps snapshots, makes views, and ends it;
-// with the real cores, and a shell that does what roles/chief/shell does, in virtual time.
+// The simulated chief: a worker that starts the run, saves snapshots, makes views, and ends the
+// run. It has the real cores, and does what roles/chief/shell does in virtual time.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace disttf::sim {
 
 class ChiefProcess final : public WorkerProcess {
  public:
-  // `disk`: nullptr, there is no --train_dir.
+  // `disk`: nullptr if there is no --train_dir.
   ChiefProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
                const Pace& pace, const roles::CheckpointOptions& checkpoint, SimulatedDisk* disk,
                roles::Task task, std::size_t node, std::size_t size, OnEnd on_end);
@@ -39,14 +39,14 @@ class ChiefProcess final : public WorkerProcess {
   Routine<bool> ends_here(Fiber& fiber) override;
 
  private:
-  // The channel over which a host of a range is told views.
+  // The channel that carries views to a host of a range.
   struct Host {
     Channel channel;
-    bool is_dialed = false;  // an attempt is to be made
+    bool is_dialed = false;  // an attempt is due
     bool is_welcomed = false;
   };
   using Written = std::variant<roles::ShardFile, roles::ShardNotWritten>;
-  // As roles/chief/shell/failover_thread.cc does it.
+  // As in roles/chief/shell/failover_thread.cc.
   Routine<void> keep_views_time(Fiber& fiber);
   Routine<void> serve(Fiber& fiber, roles::HostNumber number);
   Routine<void> listen(Fiber& fiber, roles::HostNumber number);
@@ -54,7 +54,7 @@ class ChiefProcess final : public WorkerProcess {
   void hear_refusal(roles::HostNumber number, const Frame& frame);
   void act_on_views();
 
-  // As roles/chief/shell/checkpointer.cc does it.
+  // As in roles/chief/shell/checkpointer.cc.
   void start_snapshots();
   void start_snapshot(const roles::SnapshotRequest& request);
   Routine<void> await_idle(Fiber& fiber, Time deadline);
@@ -66,7 +66,7 @@ class ChiefProcess final : public WorkerProcess {
                                           roles::SnapshotOrder order);
   [[nodiscard]] roles::SnapshotOrder store(roles::SnapshotOrder order);
   [[nodiscard]] Duration disk_time();
-  // ... and snapshot_link.cc.
+  // As in roles/chief/shell/snapshot_link.cc.
   void close_snapshot_channels();
   Routine<std::optional<Frame>> await_frame(Fiber& fiber, Channel& channel, Time deadline);
   Routine<roles::HostContact> connect_to(Fiber& fiber, roles::ConnectToHost order, Time deadline);
@@ -77,7 +77,7 @@ class ChiefProcess final : public WorkerProcess {
                                                          const roles::SnapshotRequest& request);
   Routine<Written> await_written(Fiber& fiber, roles::AwaitWritten order);
 
-  // As roles/chief/shell/chief.cc does it.
+  // As in roles/chief/shell/chief.cc.
   Routine<void> take_action(Fiber& fiber);
   Routine<bool> await_others(Fiber& fiber);
   Routine<bool> peek(Fiber& fiber);
@@ -90,11 +90,11 @@ class ChiefProcess final : public WorkerProcess {
   std::optional<roles::CheckpointStore> checkpoints_;  // on the disk, if there is one
   roles::RunLeader leader_;
   roles::EarlyStop early_stop_;
-  roles::EarlyEnd early_end_;  // as checkpoints are to have it
+  roles::EarlyEnd early_end_;  // as checkpoints store it
   roles::Task task_of_views_;  // with this chief's incarnation
   std::optional<roles::FailoverController> views_;
-  std::uint64_t views_begun_ = 0;             // counts them
-  bool is_settled_ = false;                   // whoever replaces this chief has come later
+  std::uint64_t views_begun_ = 0;             // the number of times that views were begun
+  bool is_settled_ = false;                   // any process that replaces this chief started later
   std::vector<std::unique_ptr<Host>> hosts_;  // by number
   std::vector<Fiber*> serving_;               // by number
   Fiber* views_time_ = nullptr;
@@ -104,11 +104,11 @@ class ChiefProcess final : public WorkerProcess {
   std::vector<std::string> tensor_names_;                    // of the optimizer's state
   std::vector<std::unique_ptr<Channel>> snapshot_channels_;  // by ps
   std::optional<roles::SnapshotRequest> snapshot_;           // under way or about to be
-  roles::TrainingState collected_;                           // so far
+  roles::TrainingState collected_;                           // collected so far
   std::shared_ptr<const roles::TrainingState> newest_;
-  bool last_done_ = false;  // there was nothing more to try
+  bool last_done_ = false;  // nothing more can be tried
   Fiber* saver_ = nullptr;
-  Fiber* idle_waiter_ = nullptr;  // until no snapshot is under way
+  Fiber* idle_waiter_ = nullptr;  // waits until no snapshot is under way
   std::uint64_t disk_uses_ = 0;
 };
 

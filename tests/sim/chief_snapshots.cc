@@ -1,5 +1,5 @@
-// The simulated chief as roles/chief/shell/checkpointer.cc and snapshot_link.cc: carries out what
-// the SnapshotCoordinator wants done.
+// The parts of the simulated chief that follow roles/chief/shell/checkpointer.cc and
+// snapshot_link.cc: they execute the requests of the SnapshotCoordinator.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -22,7 +22,7 @@ using std::chrono::microseconds;
 
 namespace {
 
-// Between two attempts to read from a store that is away.
+// Between two attempts to read from a store that is unavailable.
 constexpr std::chrono::seconds kStorePause{1};
 
 std::uint16_t flags_of(const SnapshotRequest& request) {
@@ -60,8 +60,7 @@ void ChiefProcess::start_snapshots() {
   saver_ = &spawn([this](Fiber& fiber) { return keep_snapshots(fiber); });
 }
 
-// ---------------------------------------------------------------------- the computing thread's
-// part
+// ----------------------------------------------------- the computing thread's part
 
 bool ChiefProcess::wants_cut(std::uint64_t step) {
   return schedule_->wants(step, snapshot_.has_value(), now());
@@ -126,7 +125,7 @@ Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
   co_return std::move(*state);
 }
 
-// A store that is away may come back.
+// Retries, since a store that is unavailable may return.
 Routine<std::optional<SavedState>> ChiefProcess::saved_state(Fiber& fiber) {
   const Time deadline = now() + task_.timeouts.peer;
   while (true) {
@@ -146,8 +145,7 @@ Routine<std::optional<SavedState>> ChiefProcess::saved_state(Fiber& fiber) {
   }
 }
 
-// --------------------------------------------------------------------------- the other thread's
-// part
+// ----------------------------------------------------- the other thread's part
 
 Routine<void> ChiefProcess::keep_snapshots(Fiber& fiber) {
   while (true) {
@@ -203,7 +201,7 @@ Routine<SnapshotOrder> ChiefProcess::carry_out(Fiber& fiber, SnapshotRequest req
     co_await wait(fiber, pause->until);
     co_return coordinator_->paused();
   }
-  if (disk_ != nullptr) {  // a disk takes its time
+  if (disk_ != nullptr) {  // models the duration of disk operations
     co_await sleep(fiber, disk_time());
   }
   std::optional<KilledAtDisk> killed;
@@ -258,8 +256,7 @@ SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
   return coordinator_->discarded(now());
 }
 
-// ------------------------------------------------------------------------------ a ps's state
-// channel
+// ----------------------------------------------------- a ps's state channel
 
 Routine<std::optional<Frame>> ChiefProcess::await_frame(Fiber& fiber, Channel& channel,
                                                         Time deadline) {
@@ -356,7 +353,7 @@ std::optional<std::string> ChiefProcess::tell_to_write(const roles::TellToWrite&
                                                        const SnapshotRequest& request) {
   const Channel& channel = *snapshot_channels_[order.ps];
   if (!channel.is_open) {
-    return "ps " + std::to_string(order.ps) + " could not be told to write";
+    return "ps " + std::to_string(order.ps) + " could not be asked to write";
   }
   network_.send(
       channel.id, *this,

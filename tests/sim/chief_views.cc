@@ -1,4 +1,5 @@
-// The simulated chief as roles/chief/shell/failover_thread.cc: makes views.
+// The part of the simulated chief that follows roles/chief/shell/failover_thread.cc: it makes
+// views.
 #include <chrono>
 #include <utility>
 
@@ -63,7 +64,7 @@ void ChiefProcess::act_on_views() {
     was_replaced_ = true;
     wake(*living_);
   }
-  wake(*views_time_);  // the deadline may be another one
+  wake(*views_time_);  // the deadline may have changed
 }
 
 Routine<void> ChiefProcess::keep_views_time(Fiber& fiber) {
@@ -76,7 +77,7 @@ Routine<void> ChiefProcess::keep_views_time(Fiber& fiber) {
   }
 }
 
-// One attempt after the other, and what comes over the channel if it is opened.
+// Dials the host again and again. While the channel is open, handles its frames.
 Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
   Host& host = *hosts_[number];
   const net::TaskId ps =

@@ -1,5 +1,5 @@
-// The simulated cluster: its processes, whoever starts them again, and the faults. One class, and
-// so one file: nearly each fault asks which processes there are, and what was done to them before.
+// The simulated cluster: its processes, their supervisor, and the faults. It is one class in one
+// file, since nearly every fault depends on the running processes and on earlier faults.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -24,14 +24,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Faults happen until then; from then on everything must come to its end in so much time.
+// Faults happen in the first phase. In the second, every process must end.
 constexpr seconds kSafetyPhase{400};
 constexpr seconds kLivenessPhase{800};
-// As much time without a word as no timeout is below.
+// No timeout is shorter than this.
 constexpr seconds kShortest{8};
-// By which a clock may be ahead, or behind.
+// The most by which a clock may be ahead or behind.
 constexpr seconds kMostClockError{200};
-// After which a ps that says nothing is taken for dead by all: the timeout and a margin.
+// All processes declare a ps dead that has sent nothing for this long: the heartbeat timeout and a
+// margin.
 constexpr seconds kSilence{12};
 
 class SimulatedCluster final : public Actor, public Directory, public LaunchedTasks {
@@ -70,7 +71,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     outcome_.happened.assign(scenario_.faults.size(), false);
     for (std::size_t node = 0; node < current_.size(); ++node) {
-      // A launch has started all before anybody can ask it for anything.
+      // A launch starts all tasks before it accepts requests.
       const std::uint64_t delay = launcher_ ? 0 : world_.below(50, Draw::kRestart, node, 0);
       world_.schedule(world_.now() + milliseconds(delay), *this, kStart, node);
     }
@@ -137,7 +138,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     if (signal == SIGKILL) {
       kill(*process, /*silently=*/false);
-    } else if (!process->is_frozen()) {  // else it does not come to it
+    } else if (!process->is_frozen()) {  // a frozen process does not handle the signal
       terminated_ = true;
       process->terminate();
     }
@@ -190,13 +191,13 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     return node == scenario_.ps + scenario_.trainers;
   }
 
-  // With which trainers are started.
+  // The configuration with which trainers are started.
   [[nodiscard]] const roles::RunConfig& config_now() const {
     return is_other_ ? *scenario_.other_config : scenario_.config;
   }
 
-  // The flags of a trainer do not fit the run. A chief's are set right before it is started again;
-  // a worker is given the chief's.
+  // Returns whether the process ended since its flags do not match the run. The chief's flags are
+  // corrected before its restart; a worker gets the chief's flags.
   bool ends_for_flags(const Process& process, int code) {
     if (code != roles::kUsage || !has_begun_anew_) {
       return false;
@@ -214,7 +215,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     world_.mark(Mark::kBegunAnew);
     has_begun_anew_ = true;
     is_other_ = !is_other_;
-    // One ps in a third of them, else none. The node behind the ps is the chief's.
+    // In a third of the cases one ps survives, otherwise none. The node after the ps is the
+    // chief's.
     const std::size_t chief = scenario_.ps;
     const std::size_t left = fault.detail % 3 == 0 ? fault.detail / 3 % scenario_.ps : chief + 1;
     for (std::size_t node = 0; node <= chief; ++node) {
@@ -239,8 +241,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     if (current_[node] != nullptr && current_[node]->is_alive()) {
       return;
     }
-    // (Where it is over nobody takes its place any more: nor is anybody told what it does when it
-    // runs again.)
+    // Also when the run is over: no process replaces it then, and none reports the end to it when
+    // it runs again.
     replace_older(node);
     if (run_is_over_ || away_.contains(node)) {
       return;
@@ -306,9 +308,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // Whoever starts a task again may do so on another machine, whose clock is another one.
-  // Of a trainer: another process of its task, dead or alive, has a higher incarnation. (A ps that
-  // was silent goes by the run's generations.)
+  // A task may be restarted on another machine, whose clock differs. Returns, for a trainer,
+  // whether another process of its task, dead or alive, has a higher incarnation. (For a ps that
+  // was frozen, the run's generations decide.)
   [[nodiscard]] bool is_outdated(const Process& process) const {
     return process.node() < scenario_.ps || std::ranges::any_of(all_, [&process](const auto& each) {
              return each->node() == process.node() && each->incarnation() > process.incarnation();
@@ -323,7 +325,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   void start_later(std::size_t node, Duration more = Duration::zero()) {
     if (launcher_) {
-      return;  // which does that
+      return;  // the launcher starts it
     }
     const std::uint64_t delay =
         10 + world_.below(scenario_.slowest_restart_ms, Draw::kRestart, node, 1 + starts_[node]);
@@ -394,8 +396,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // Its end is nobody else's. It scores the result where it was there in time, nobody was lost, and
-  // no question of its was long on its way; else it ends with a code that says so.
+  // The exit code of an evaluator affects no other process. The evaluator must have the result if
+  // it joined in time, no process was lost and no frame was slow. Otherwise a code that reports the
+  // failure is allowed.
   void judge_evaluator(const ScoringProcess& process, int code, const std::string& sentence) {
     const bool is_over = run_is_over_ && process.was_there_before(over_at_);
     const bool is_fast = scenario_.network.slow_one_in == 0;
@@ -413,7 +416,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
            std::ranges::none_of(all_, [](const auto& process) { return process->is_alive(); });
   }
 
-  // A gradient of that step is about to be delivered.
+  // The first gradient of that step is about to be delivered.
   void reach_step(std::uint64_t step) {
     if (step < next_step_) {
       return;
@@ -427,7 +430,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // `node`, `other`: whom it concerns.
+  // `node`, `other`: the nodes that the fault concerns.
   void happen(std::size_t number, std::size_t node, std::size_t other) {
     const Fault& fault = scenario_.faults[number];
     Process* const process = current_[node];
@@ -448,8 +451,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // A run with a --train_dir that has printed its result has saved it, unless the disk was broken
-  // or ps were away for so long that the chief has given up.
+  // Once a run with a --train_dir has printed its result, the result must be saved, unless the disk
+  // failed or the ps were unreachable for so long that the chief stopped trying.
   void check_last_save() {
     const std::optional<std::uint64_t> result = checks_.result_step();
     bool is_excused = terminated_ || excuse_ >= kShortest || (launcher_ && launcher_->has_failed());
@@ -464,7 +467,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // What happens soon after it, as `node` was struck.
+  // Schedules the faults that soon follow this one, which has struck `node`.
   void schedule_followers(const Fault& fault, std::size_t node) {
     for (std::size_t each = 0; fault.id != 0 && each < scenario_.faults.size(); ++each) {
       const Fault& next = scenario_.faults[each];
@@ -525,7 +528,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         }
         world_.mark(Mark::kFreeze);
         if (fault.kind == Fault::Kind::kReplace && !launcher_) {
-          // A ps is given up after a silence that all have noticed, as an orchestrator does.
+          // As an orchestrator does: a ps is replaced only after a heartbeat timeout at all others.
           const Duration until_lost = node < scenario_.ps ? kSilence : Duration::zero();
           excuse_ += fault.duration + until_lost;
           process->freeze(world_.now() + fault.duration + 2 * until_lost);
@@ -572,7 +575,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
   bool strike_disk(const Fault& fault) {
-    const std::size_t operation = fault.detail / 16 % 40;  // a save makes about twenty
+    const std::size_t operation = fault.detail / 16 % 40;  // a save makes about twenty operations
     switch (fault.kind) {
       case Fault::Kind::kKillAtDisk:
         disk_.kill_at(operation, fault.detail % 2 == 0);
@@ -592,20 +595,20 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // Its --train_dir is moved or unmounted, or the store gives no answer, and it comes back.
+  // The --train_dir is moved or unmounted, or the store does not answer; later it returns.
   bool take_disk_away(const Fault& fault) {
     const bool is_unmounted = fault.kind == Fault::Kind::kUnmount;
     if (!(is_unmounted ? disk_.unmount() : disk_.go_away())) {
       return false;
     }
-    if (!is_unmounted) {  // a chief that has to begin from it waits for it
+    if (!is_unmounted) {  // a chief that has to start from the store waits for it
       excuse_ += fault.duration;
     }
     world_.schedule(world_.now() + fault.duration, *this, is_unmounted ? kMount : kStoreIsBack);
     return true;
   }
 
-  // What a person asks a launch for.
+  // Sends the launch a user's request.
   void ask_launcher(std::uint64_t what, std::size_t node) {
     if (what == 0) {
       launcher_->restart(node);
@@ -616,7 +619,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
-  // Elastic: a worker that is lost need not come back, where enough are left.
+  // Elastic: a lost worker need not return if enough trainers are left.
   bool stays_away(std::size_t node, const Fault& fault) {
     const std::size_t least = std::max<std::size_t>(scenario_.config.min_workers, 1);
     if (launcher_ || !scenario_.config.elastic() || node <= scenario_.ps || is_evaluator(node) ||
@@ -659,16 +662,16 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   std::vector<std::uint64_t> starts_;
   std::vector<std::uint64_t> delivered_;  // by kind of frame
   std::optional<SimulatedLauncher> launcher_;
-  std::uint64_t next_step_ = 0;  // of which no gradient has been seen
+  std::uint64_t next_step_ = 0;  // the first step without a delivered gradient
   std::vector<Process*> to_rest_;
-  std::set<std::size_t> away_;  // nodes that nobody starts again
+  std::set<std::size_t> away_;  // nodes that are not restarted
   Outcome outcome_;
-  bool run_is_over_ = false;  // a task has ended with 0
-  Time over_at_{};            // then
+  bool run_is_over_ = false;  // a task has exited with 0
+  Time over_at_{};            // when that happened
   bool terminated_ = false;
   bool has_begun_anew_ = false;
-  bool is_other_ = false;  // the chief's configuration
-  Duration excuse_{};      // for which somebody may have been missed
+  bool is_other_ = false;  // the chief has the other configuration
+  Duration excuse_{};      // time in which a process may have been missing
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ Routine<void> DirectoryEvaluatorProcess::live(Fiber& fiber) {
       last_change_ = now();
     }
     const bool is_new = !names.empty() && names.front() != seen_;
-    // (The result is scored at once.)
+    // The result is scored at once.
     if (is_new && (now() >= next_ || !is_written_())) {
       co_await score_newest(fiber, std::move(names));
     } else if (!is_new && now() - last_change_ > task_.timeouts.peer) {

@@ -1,5 +1,5 @@
-// A simulated evaluator of a --train_dir: reads checkpoints while the run writes and removes them,
-// as DirectoryEvaluator in roles/evaluator/shell/evaluator.cc does, in virtual time.
+// A simulated evaluator of a --train_dir. It reads checkpoints while the run writes and removes
+// them, as DirectoryEvaluator in roles/evaluator/shell/evaluator.cc does, in virtual time.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace disttf::sim {
 
 class DirectoryEvaluatorProcess final : public ScoringProcess {
  public:
-  // `every`: between two checkpoints that it scores. `is_written`: whether the run still writes
-  // into the directory; records, if no checkpoints.
+  // `every`: the time between two checkpoints that it scores. `is_written`: whether the run still
+  // writes records, if not checkpoints, into the directory.
   DirectoryEvaluatorProcess(World& world, Network& network, Checks& checks, SimulatedDisk& disk,
                             const roles::RunConfig& config, Duration every,
                             std::function<bool()> is_written, roles::Task task, std::size_t node,
@@ -30,11 +30,12 @@ class DirectoryEvaluatorProcess final : public ScoringProcess {
 
  private:
   Routine<void> live(Fiber& fiber);
-  // Scores the newest checkpoint that it can read and has not seen yet.
+  // Scores the newest checkpoint that it can read and has not yet tried.
   Routine<void> score_newest(Fiber& fiber, std::vector<roles::CheckpointName> names);
-  // nullopt: it is damaged, or gone since. It takes its time, in which the run goes on.
+  // Returns nullopt if the checkpoint is damaged or was removed. Reading takes time, in which the
+  // run continues.
   Routine<std::optional<roles::TrainingState>> read(Fiber& fiber, roles::CheckpointName name);
-  // Those in the directory; none while the store is away.
+  // Returns the checkpoints in the directory; none while the store is unavailable.
   [[nodiscard]] std::vector<roles::CheckpointName> look();
   [[nodiscard]] Duration disk_time();
 
@@ -43,7 +44,7 @@ class DirectoryEvaluatorProcess final : public ScoringProcess {
   const roles::RunConfig config_;
   const Duration every_;
   const std::function<bool()> is_written_;
-  std::optional<roles::CheckpointName> seen_;  // the newest that it has looked at
+  std::optional<roles::CheckpointName> seen_;  // the newest that it has tried
   Time next_{};
   Time last_change_{};
   std::uint64_t disk_uses_ = 0;

@@ -17,10 +17,10 @@ using data::test::PowerCut;
 using std::chrono::seconds;
 
 constexpr const char* kTrainDir = "/train";
-// Of the file system's clock when virtual time begins.
+// The file system's date when virtual time begins.
 constexpr seconds kDate{1'700'000'000};
 
-// Of what it has in a range of it.
+// Returns the checksum of that range of the part.
 std::uint64_t sum_of_part(const roles::ShardView& view, const math::Range& range) {
   const std::size_t begin = range.begin - view.range.begin;
   std::uint64_t sum = sum_of(std::as_bytes(view.parameters.subspan(begin, range.size())));
@@ -66,7 +66,7 @@ void SimulatedDisk::use(const std::function<void()>& what) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  if (!files_.has_power()) {  // whatever the store made of that: nobody has lived to see it
+  if (!files_.has_power()) {  // without power the process is dead, so its exception does not matter
     const bool silently = std::exchange(kill_, std::nullopt).value_or(false);
     if (silently) {
       lose_power();
@@ -105,8 +105,7 @@ void SimulatedDisk::shard_was_reported(const roles::SaveId& id, const std::strin
     const auto found = names.find(name);
     return nodes[parent].is_directory && found != names.end() ? found->second : 0;
   };
-  // (The directory of a save has a name that need not last: it gets another one when the save is
-  // committed.)
+  // The name of a save's directory need not be durable: it is renamed when the save is committed.
   const std::size_t root = child(0, nodes[0].names, std::string(kTrainDir).substr(1));
   const std::size_t save = child(root, nodes[root].names, roles::partial_name(id));
   const std::size_t shard = child(save, nodes[save].durable_names, file);
@@ -199,7 +198,7 @@ void SimulatedDisk::lose_power() {
   world_.mark(Mark::kPowerCut);
   const std::uint64_t cut = ++cuts_;
   std::uint64_t choices = 0;
-  // In some cuts all of what was not synced is lost, or nothing is.
+  // Some power cuts lose all or nothing of what was not synced.
   const std::uint64_t bias = world_.below(4, Draw::kDisk, cut, choices++);
   files_.power_on([&](std::size_t ways) -> std::size_t {
     const std::uint64_t drawn = world_.below(ways, Draw::kDisk, cut, choices++);
@@ -253,7 +252,7 @@ bool SimulatedDisk::rot(std::uint64_t which) {
           roles::CheckpointReader(files_, store_.path() / roles::to_string(name)).read());
       whole.push_back(name);
     } catch (const std::exception&) {
-      continue;  // it is damaged already
+      continue;  // damaged already
     }
   }
   if (whole.size() < 2) {
@@ -266,7 +265,7 @@ bool SimulatedDisk::rot(std::uint64_t which) {
   std::vector<std::string> names = files_.names_in(directory, error);
   std::ranges::sort(names);
   files_.rot(directory / names.at(which / whole.size() % names.size()));
-  // One that could not be made durable is whole, too, but was not reported as saved.
+  // A checkpoint that could not be made durable is intact, too, but was not reported as saved.
   std::uint64_t left = 0;
   for (const roles::CheckpointName& name : whole) {
     if (name != victim && name.step <= saved_) {

@@ -56,8 +56,9 @@ Routine<void> EvaluatorProcess::live(Fiber& fiber) {
     }
     co_await sleep(fiber, kEvaluatorPause);
   }
-  exit(roles::kDone, has_result_ ? "has scored the result"
-                                 : "the run is over, and its last parameters went with a ps");
+  exit(roles::kDone,
+       has_result_ ? "has scored the result"
+                   : "the run is over; its final parameters were lost with a parameter server");
 }
 
 Routine<bool> EvaluatorProcess::reach_all(Fiber& fiber) {
@@ -78,7 +79,7 @@ Routine<bool> EvaluatorProcess::reach_all(Fiber& fiber) {
   co_return true;
 }
 
-// The primary of a range that has two hosts.
+// Connects to the primary of the range, which may be either of its two hosts.
 Routine<bool> EvaluatorProcess::reach(Fiber& fiber, std::size_t index) {
   Link& link = *links_[index];
   for (std::uint8_t replica = 0; replica < (has_replicas_ ? 2 : 1); ++replica) {
@@ -176,7 +177,7 @@ bool EvaluatorProcess::take_part(std::size_t index, const Frame& frame) {
   const math::Range range = checks_.range(index);
   net::CutReply cut;
   if (cut.from_header(frame.header)) {
-    return false;  // it is refused: its ps ends
+    return false;  // REFUSED: the ps ends
   }
   if (cut.range_begin != range.begin || frame.body.size() != range.size() * sizeof(float)) {
     world_.violate(name() + " was sent another range than that of ps " + std::to_string(index));

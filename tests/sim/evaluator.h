@@ -1,5 +1,5 @@
-// A simulated evaluator: the real plan of its cuts, and what roles/watch/shell/cut_collector.cc
-// does around it, in virtual time. Of a run without a --train_dir that it would read.
+// A simulated evaluator of a run whose --train_dir it does not read. It has the real plan of its
+// snapshot shards, and does what roles/watch/shell/cut_collector.cc does in virtual time.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,25 @@
 
 namespace disttf::sim {
 
-// An evaluator of either kind: what is asked of it when it has ended.
+// An evaluator of either kind: what the cluster asks it when it has ended.
 class ScoringProcess : public FiberProcess {
  public:
   using FiberProcess::FiberProcess;
   [[nodiscard]] bool has_result() const noexcept { return has_result_; }
-  // It had found the run a second before that, by the world's clock.
+  // Returns whether it had found the run a second earlier, by the world's clock.
   [[nodiscard]] bool was_there_before(Time end) const noexcept {
     return known_since_ < end - std::chrono::seconds(1);
   }
 
  protected:
-  Time known_since_ = Time::max();  // all ps know of it, or it looks at the directory
+  // When all ps have recorded it, or it began to read the directory.
+  Time known_since_ = Time::max();
   bool has_result_ = false;
 };
 
 class EvaluatorProcess final : public ScoringProcess {
  public:
-  // `every`: between two cuts that it wants.
+  // `every`: the time between two snapshots that it requests.
   EvaluatorProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
                    Duration every, roles::Task task, std::size_t node, std::size_t size,
                    OnEnd on_end);
@@ -55,10 +56,10 @@ class EvaluatorProcess final : public ScoringProcess {
   Routine<void> listen(Fiber& fiber);
   void watch_all(std::uint64_t step);
   void watch(Link& link, std::uint64_t step);
-  // False: it was lost, or has nothing to give; then all begins anew, or is over.
+  // Returns false if the ps was lost or has nothing to send. Then it starts again, or is done.
   bool receive(std::size_t index);
   bool take_part(std::size_t index, const Frame& frame);
-  // False: there is nothing more to come.
+  // Returns false if nothing more will arrive.
   bool judge();
   void lose();
 
@@ -70,7 +71,7 @@ class EvaluatorProcess final : public ScoringProcess {
   std::vector<std::unique_ptr<Link>> links_;
   Values parameters_;
   std::vector<net::Generation> generations_;  // of the parts, by range
-  bool waits_for_end_ = true;                 // no cut is wanted now
+  bool waits_for_end_ = true;                 // it requests no snapshot now
   Time next_{};
   Time gone_since_{};
   bool is_over_ = false;

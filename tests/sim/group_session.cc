@@ -1,4 +1,4 @@
-// How a simulated trainer pushes where there are others on its host.
+// How a simulated trainer pushes if other trainers share its host.
 #include <algorithm>
 #include <cstring>
 #include <system_error>
@@ -18,7 +18,7 @@ Routine<void> TrainerProcess::choose_way(Fiber& fiber, FrameHeader push) {
   way_is_by_leader_ = false;
   const HostGroup::Name name{push.generation, push.step};
   pushed_ = name;
-  std::uint64_t summed = 0;  // (g++ 12 does both where ?: has a co_await on either side)
+  std::uint64_t summed = 0;  // g++ 12 evaluates both operands if ?: has a co_await in each
   if (way_.leads()) {
     summed = co_await gather(fiber, name);
   } else {
@@ -85,7 +85,7 @@ Routine<std::uint64_t> TrainerProcess::offer(Fiber& fiber, HostGroup::Name name)
   co_return verdict.value_or(0);
 }
 
-// The answer to a push that had no body.
+// Handles the answer to a push that had no body.
 Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index) {
   const Frame frame = take(links_[index].channel);
   const auto plan = session_.header(index, frame.header, now());
@@ -134,8 +134,8 @@ bool TrainerProcess::has_lost_leader() const noexcept {
          (!group_->has(way_.member(), *this) || now() >= heard_ + task_.timeouts.silence);
 }
 
-// The ps have been told that the gradient is in a sum, which nobody may push any more: they are
-// asked anew, over other connections.
+// The ps have recorded that this gradient is part of a sum, which no trainer pushes any more. This
+// trainer repeats its push over new connections.
 void TrainerProcess::push_without_leader() {
   if (!has_lost_leader()) {
     heard_ = group_ && group_->has_frozen_leader() ? heard_ : now();

@@ -17,7 +17,7 @@ bool HostGroup::gather() {
   return were_here;
 }
 
-// Who has offered a later gradient than that will not offer it any more.
+// A member that has offered a later gradient will not offer this one any more.
 HostGroup::Standing HostGroup::standing(const Name& name) const {
   Standing standing = Standing::kAll;
   for (const Seat& seat : seats_) {
@@ -67,7 +67,7 @@ void HostGroup::offer(std::size_t member, const Name& name,
   wake_(*leader_);
 }
 
-// What is said of a later gradient means that this one is not waited for.
+// A decision about a later gradient means that this one is not waited for.
 std::optional<std::uint64_t> HostGroup::verdict(std::size_t member, const Name& name) const {
   const auto& told = seats_[member].told;
   if (!told || told->first < name) {

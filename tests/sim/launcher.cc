@@ -14,7 +14,7 @@ using roles::RestartPolicy;
 
 enum LaunchEvent : std::uint32_t { kTime = 1, kSignal };
 
-// A signal, and the word that a process has ended, are on their way for so long.
+// The latency of a signal, and of the notice that a process has ended.
 constexpr std::chrono::microseconds kSoon{50};
 
 }  // namespace
@@ -52,7 +52,7 @@ void SimulatedLauncher::ended(std::size_t node, const roles::Ending& ending) {
   act();
 }
 
-// A launch gives up when its budget is spent, and not before.
+// Checks that a launch fails exactly when its restart budget is spent.
 void SimulatedLauncher::check() {
   if (has_failed() && failures_ != options_.restarts.max_restarts + 1) {
     world_.violate("the launch gives up after " + std::to_string(failures_) + " failures, with " +
@@ -101,7 +101,8 @@ void SimulatedLauncher::act() {
       launcher.world_.schedule(launcher.now() + kSoon, launcher, kSignal, order.task,
                                static_cast<std::uint64_t>(order.signal));
     }
-    void operator()(const roles::MoveTask& /*order*/) const {}  // addresses are nodes
+    // Nothing to do: addresses are nodes.
+    void operator()(const roles::MoveTask& /*order*/) const {}
     void operator()(const roles::TaskChanged& /*order*/) const {}
     void operator()(const roles::SayLine& line) const {
       launcher.world_.log("launch: " + line.text);

@@ -1,5 +1,5 @@
-// Who starts the tasks of a simulated cluster again, as roles/launch/shell/launcher.cc does it: the
-// real core of a launch, in virtual time.
+// Restarts the tasks of a simulated cluster as roles/launch/shell/launcher.cc does, with the real
+// core of a launch, in virtual time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class LaunchedTasks {
   LaunchedTasks& operator=(const LaunchedTasks&) = delete;
   virtual ~LaunchedTasks() = default;
   virtual void start_task(std::size_t node) = 0;
-  // Some time after it was sent.
+  // The signal arrives some time later.
   virtual void signal_task(std::size_t node, int signal) = 0;
 };
 
@@ -34,18 +34,18 @@ class SimulatedLauncher final : public Actor {
   };
   SimulatedLauncher(World& world, LaunchedTasks& tasks, const Options& options);
 
-  // --- what happens
+  // --- events
   void started(std::size_t node);
   void ended(std::size_t node, const roles::Ending& ending);
 
-  // --- what a person asks for. No effect where it may not be asked now.
+  // --- a user's requests; each is ignored where it is not allowed
   void restart(std::size_t node);
   void replace(std::size_t node);
   void restart_all();
 
-  // Nothing is started again any more: the run has its result, or has failed.
+  // Returns whether nothing is restarted any more, since the run has its result or has failed.
   [[nodiscard]] bool has_decided() const { return !supervisor_.may_start(); }
-  // ... and nobody lives.
+  // Returns whether, in addition, all tasks have ended.
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
   [[nodiscard]] bool has_failed() const {
     return supervisor_.policy().exit_code().value_or(roles::kDone) != roles::kDone;
@@ -63,8 +63,8 @@ class SimulatedLauncher final : public Actor {
   LaunchedTasks& tasks_;
   const Options options_;
   roles::Supervisor supervisor_;
-  Time armed_{};                // an event comes then
-  std::uint64_t failures_ = 0;  // that were to be mended
+  Time armed_{};                // the time of the next scheduled event
+  std::uint64_t failures_ = 0;  // failures that called for a restart
   bool all_end_ = false;        // for restart_all()
   bool has_ended_ = false;
 };

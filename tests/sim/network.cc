@@ -11,7 +11,7 @@ namespace {
 
 enum Happening : std::uint32_t { kDeliver = 100, kLearn, kTaken, kTurnedAway };
 
-// Of latencies, for what no frame is.
+// Numbers the latencies of the handshake, which has no frames.
 constexpr std::uint64_t kOfHandshake = std::uint64_t{1} << 40U;
 
 std::size_t other(std::size_t end) { return 1 - end; }
@@ -19,7 +19,7 @@ std::size_t other(std::size_t end) { return 1 - end; }
 }  // namespace
 
 std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept {
-  constexpr std::size_t kLanes = 8;  // of one alone each word would wait for the one before
+  constexpr std::size_t kLanes = 8;  // several, so that additions do not wait for each other
   constexpr std::size_t kBlock = kLanes * sizeof(std::uint64_t);
   std::array<std::uint64_t, kLanes> lanes = {1, 2, 3, 4, 5, 6, 7, 8};
   std::size_t at = 0;
@@ -77,7 +77,7 @@ ConnectionId Network::dial(Process& from, std::size_t to_node, const net::Hello&
   return id;
 }
 
-// Those that are no more are forgotten once they are half of all.
+// Drops closed connections when the list is full.
 void Network::remember(std::size_t node, ConnectionId id) {
   of_node_.resize(std::max(of_node_.size(), node + 1));
   std::vector<ConnectionId>& all = of_node_[node];
@@ -108,7 +108,7 @@ void Network::send(ConnectionId id, const Process& from, Frame frame) {
   frame.header.body_size = std::max(frame.body.size(), frame.in_place.bytes.size());
   for (const std::size_t end : {kDialer, kListener}) {
     if (through.ends[end] == &from) {
-      if (through.broken) {  // its system is told so
+      if (through.broken) {  // the system notifies the sender
         world_.schedule(world_.now() + latency(id, ++through.sent[end]), *this, kLearn, id, end);
         return;
       }
@@ -130,7 +130,7 @@ void Network::fly(ConnectionId id, std::size_t end, Flying flying) {
   world_.schedule(arrives, *this, kDeliver, id, end);
 }
 
-// Most take about the mean; some much longer.
+// Most latencies are about the mean, some much longer.
 Duration Network::latency(ConnectionId id, std::uint64_t number) const {
   const std::uint64_t bits = world_.draw(Draw::kLatency, id, number);
   const std::uint64_t mean_ns = options_.mean_latency_us * 1000;
@@ -171,10 +171,10 @@ void Network::close(ConnectionId id, const Process& from, bool finish) {
         !through.half_read) {
       through.flying[end].clear();
     }
-    if ((bits >> 32U) % 2 == 0) {  // the other end hears of the end before it looks into memory
+    if ((bits >> 32U) % 2 == 0) {  // the other end notices the close before it reads the memory
       std::erase_if(through.flying[end], [](const Flying& each) { return each.frame.is_left; });
     }
-    // What has left is the system's: a copy.
+    // The operating system has a copy of what was sent.
     for (Flying& each : through.flying[end]) {
       if (std::exchange(each.frame.sum, 0) != 0) {
         const auto copy = std::make_shared<Bytes>(each.frame.body.begin(), each.frame.body.end());
@@ -259,7 +259,7 @@ void Network::on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) {
   }
 }
 
-// The end's system knows that the connection is no more.
+// The operating system of that end notices that the connection is closed.
 void Network::learn(ConnectionId id, std::size_t end) {
   Process* const process = std::exchange(at(id).ends[end], nullptr);
   if (process != nullptr) {
@@ -286,11 +286,13 @@ void Network::deliver(ConnectionId id, std::size_t end) {
   hand_over(id, end);
 }
 
-// What the handshake begins with, or HELLO, the first frame of all; or the dialer was gone sooner.
+// Delivers the first message of the handshake or, if there is none, HELLO. The dialer may have
+// closed before.
 void Network::deliver_first(ConnectionId id, std::size_t end) {
   Connection& through = at(id);
   std::vector<Flying>& flying = through.flying[end];
-  if (through.handshake == Handshake::kAnswered) {  // the dialer has gone, as be_taken() will see
+  // The dialer has closed; be_taken() handles that.
+  if (through.handshake == Handshake::kAnswered) {
     return;
   }
   Process* const listener = directory_.process_at(through.nodes[kListener]);
@@ -310,7 +312,7 @@ void Network::deliver_first(ConnectionId id, std::size_t end) {
     shake_hands(id, *listener);
     return;
   }
-  if (secrets_ != nullptr && through.answered_by != listener) {  // that one is gone
+  if (secrets_ != nullptr && through.answered_by != listener) {  // that process is gone
     flying.clear();
     through.broken = true;
     world_.schedule(world_.now() + latency(id, 0), *this, kLearn, id, kDialer);
@@ -322,7 +324,7 @@ void Network::deliver_first(ConnectionId id, std::size_t end) {
   listener->accept(id, through.hello);
 }
 
-// What is answered is no frame: a fault that cuts the connection has come to it, too.
+// The listener's answer is no frame, so a fault that cuts the connection may strike it, too.
 void Network::shake_hands(ConnectionId id, Process& listener) {
   Connection& through = at(id);
   through.handshake = Handshake::kAnswered;
@@ -333,11 +335,11 @@ void Network::shake_hands(ConnectionId id, Process& listener) {
   world_.schedule(arrives, *this, takes ? kTaken : kTurnedAway, id, kDialer);
 }
 
-// The dialer may say HELLO.
+// The listener has accepted the secret: the dialer may send HELLO.
 void Network::be_taken(ConnectionId id) {
   Connection& through = at(id);
   std::vector<Flying>& flying = through.flying[kDialer];
-  if (through.broken || through.ends[kDialer] == nullptr) {  // it has gone meanwhile
+  if (through.broken || through.ends[kDialer] == nullptr) {  // it has closed meanwhile
     flying.clear();
     through.broken = true;
     return;
@@ -351,7 +353,8 @@ void Network::be_taken(ConnectionId id) {
   world_.schedule(arrives, *this, kDeliver, id, kDialer);
 }
 
-// What net::Secrets makes of it: no answer that could be another one later, or none yet.
+// The listener has no such secret. As net::Secrets does, this refuses the dialer for good unless
+// the secret may be changing.
 void Network::be_turned_away(ConnectionId id) {
   Connection& through = at(id);
   Process* const dialer = through.ends[kDialer];
@@ -388,9 +391,9 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
     }
   }
   if (through.flying[end].empty() || through.ends[other(end)] != to) {
-    return;  // the same
+    return;  // likewise
   }
-  if (to->is_frozen()) {  // frozen by the fault that has waited for this frame
+  if (to->is_frozen()) {  // frozen by the fault that waited for this frame
     to->defer(*this, kDeliver, id, end);
     return;
   }
@@ -433,7 +436,7 @@ void Network::hand_over(ConnectionId id, std::size_t end) {
         through.half_read = false;
         return;
       }
-      // Now and then so much later that something else may have been decided meanwhile.
+      // Sometimes the body arrives so much later that the state may have changed meanwhile.
       const Duration pause = (bits >> 8U) % 16 == 0
                                  ? std::chrono::milliseconds((bits >> 12U) % 4096)
                                  : latency(id, bits >> 20U);

@@ -1,6 +1,7 @@
-// What connects the simulated processes: ordered connections that break, as TCP's do. Frames are
-// delayed, held up per direction, lost with their connection, cut inside a body; an end may learn
-// late that the other one is gone. Where a run has a secret, each begins with a handshake by it.
+// Connects the simulated processes by ordered connections that can fail as TCP's do. Frames are
+// delayed, held up per direction, lost with their connection, or cut inside a body. An end may
+// learn late that the other one is gone. If the run has a secret, each connection begins with a
+// handshake by it.
 #pragma once
 
 #include <array>
@@ -26,26 +27,28 @@ namespace disttf::sim {
 using roles::ConnectionId;
 using Bytes = std::vector<std::byte>;
 
-// What crosses a connection. The body is not copied: `owner` keeps it as it is. Or it does not
-// cross, as it lies in memory of the sender's that the other end reads: `in_place`.
+// A frame on a connection. The body is not copied: `owner` keeps it alive. `in_place` is a body
+// that lies in the sender's memory, which the other end reads.
 struct Frame {
   net::FrameHeader header;
   std::span<const std::byte> body = {};
   std::shared_ptr<const void> owner = {};
-  std::uint64_t sum = 0;  // of a borrowed body when it was sent; 0: not taken
+  std::uint64_t sum = 0;  // checksum of a borrowed body when it was sent; 0: none
   net::BodyInPlace in_place = {};
-  // A gradient of parameters that were overwritten meanwhile, or parameters that it has gone into.
+  // Made from parameters that were overwritten meanwhile: a gradient of them, or parameters that
+  // such a gradient was applied to.
   bool is_torn = false;
-  // It lies in memory, header and all (LeftUpdates); what crosses is that somebody looks there.
+  // The whole frame lies in memory (LeftUpdates); only a notification crosses the connection.
   bool is_left = false;
 };
 
-// Memory in which a primary leaves updates for its backup, over one connection. It is there for the
-// backup when the primary is not.
+// Memory of one connection in which a primary leaves updates for its backup. It outlives the
+// primary.
 struct LeftUpdates {
-  std::deque<Frame> frames;  // that have not been taken
-  bool is_taken = true;      // the backup takes what is left; once it does not, it never does again
-  // The frame by whose acknowledgement all that crossed has been read, as net::BodySlots' is.
+  std::deque<Frame> frames;  // not taken yet
+  bool is_taken = true;  // the backup takes updates from memory; once it stops, it never resumes
+  // The request whose acknowledgement shows that all frames sent so far were read, as in
+  // net::BodySlots.
   std::optional<std::uint64_t> unread = std::numeric_limits<std::uint64_t>::max();
 };
 [[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;
@@ -53,59 +56,62 @@ struct LeftUpdates {
 
 class Process;
 
-// Who is there: processes by node. Nodes are the ps in their order, then the trainers by rank,
-// then the evaluator.
+// The running processes, by node. Nodes are the ps in their order, then the trainers by rank, then
+// the evaluator.
 class Directory {
  public:
   Directory() = default;
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
   virtual ~Directory() = default;
-  // nullptr: nobody, now.
+  // Returns nullptr if no process runs there now.
   [[nodiscard]] virtual Process* process_at(std::size_t node) = 0;
-  // The frame with this header is about to reach that process: the time for a fault that waits for
-  // it. False: it is not to be delivered now.
+  // The frame with this header is about to reach `to`, so a fault that waits for it strikes now.
+  // Returns false if the frame must not be delivered now.
   virtual bool about_to_deliver(const net::FrameHeader& frame, Process& from, Process& to) = 0;
 };
 
 class Network final : public Actor {
  public:
-  // How fast it is.
+  // Latencies and probabilities.
   struct Options {
     std::uint64_t mean_latency_us = 100;
-    std::uint64_t slow_one_in = 256;  // frames take fifty times as long; 0: none
-    std::uint64_t split_one_in = 4;   // bodies come later than their header
-    std::uint64_t reset_one_in = 4;   // closes destroy what was still on its way
+    std::uint64_t slow_one_in = 256;  // one frame in so many takes fifty times as long; 0: none
+    std::uint64_t split_one_in = 4;   // one body in so many arrives later than its header
+    std::uint64_t reset_one_in = 4;   // one close in so many destroys the frames in flight
   };
-  // `secrets`: nullptr, the run has none.
+  // `secrets`: nullptr if the run has none.
   Network(World& world, Directory& directory, const Options& options, SecretFiles* secrets)
       : world_(world), directory_(directory), options_(options), secrets_(secrets) {}
 
-  // Opens a connection; HELLO is on its way. The dialer hears WELCOME, REFUSED, or that it closed.
+  // Opens a connection and sends HELLO. The dialer receives WELCOME or REFUSED, or is notified that
+  // the connection is closed.
   [[nodiscard]] ConnectionId dial(Process& from, std::size_t to_node, const net::Hello& hello);
-  // No effect on one that this process has closed, or has been told is closed.
+  // No effect if this process has closed the connection or was notified that it is closed.
   void send(ConnectionId id, const Process& from, const net::FrameHeader& header, Bytes body = {});
   void send(ConnectionId id, const Process& from, Frame frame);
-  // `finish`: what was sent before still arrives.
+  // `finish`: frames sent before still arrive.
   void close(ConnectionId id, const Process& from, bool finish);
   [[nodiscard]] bool is_open(ConnectionId id, const Process& from) const;
-  // Somebody was there to take it.
+  // Returns whether a process has accepted the connection.
   [[nodiscard]] bool was_accepted(ConnectionId id) const { return connections_[id]->accepted; }
 
-  // Of that connection, from a primary to its backup.
+  // The memory of that connection from a primary to its backup.
   [[nodiscard]] LeftUpdates& left_updates(ConnectionId id) { return left_[id]; }
   [[nodiscard]] bool has_left_updates(ConnectionId id) const { return left_.contains(id); }
 
-  // The process is no more. `silently`: its machine is: nobody is told.
+  // The process is dead. `silently`: its machine is, too, so the other ends are not notified.
   void forget(const Process& process, bool silently);
 
-  // Faults. How often the one it names was there to be hurt: connections of that node.
+  // --- faults
+
+  // Returns the open connections between two nodes.
   [[nodiscard]] std::vector<ConnectionId> open_between(std::size_t node, std::size_t other) const;
-  // Neither direction carries anything any more. Each end learns of it after so long.
+  // Neither direction carries anything from now on. Each end is notified after that time.
   void break_now(ConnectionId id, Duration dialer_learns, Duration listener_learns);
-  // The next body to the listener is cut.
+  // Cuts the next body to the listener.
   void cut_next_body(ConnectionId id) { at(id).cuts = true; }
-  // What goes from one node to the other, connections to come included, waits until then.
+  // Delays everything from one node to the other, also over later connections, until then.
   void clog(std::size_t from, std::size_t to, Time until);
 
   void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) override;
@@ -115,14 +121,16 @@ class Network final : public Actor {
   static constexpr std::size_t kListener = 1;
   struct Flying {
     Frame frame;
-    bool closes = false;  // no frame: the end of all
+    bool closes = false;  // no frame, but the end of the connection
   };
-  // By the secret: of who dials, what it offers; of who is dialled, whether it has that.
+  // State of the handshake by the secret: begun (the dialer offers a secret), answered (the
+  // listener has checked it), done.
   enum class Handshake : std::uint8_t { kBegun, kAnswered, kDone };
   struct Connection {
     std::array<std::size_t, 2> nodes{};
-    std::array<Process*, 2> ends{};  // nullptr: not there yet, or closed here, or told of the end
-    std::array<std::vector<Flying>, 2> flying;  // by the end that sent them: a few
+    // nullptr: not connected yet, closed by that end, or notified of the end.
+    std::array<Process*, 2> ends{};
+    std::array<std::vector<Flying>, 2> flying;  // by the sending end
     std::array<Time, 2> last{};
     std::array<std::uint64_t, 2> sent{};
     net::Hello hello;
@@ -132,7 +140,7 @@ class Network final : public Actor {
     bool accepted = false;
     bool broken = false;
     bool cuts = false;
-    bool half_read = false;  // the listener has had the header of the frame in front
+    bool half_read = false;  // the listener has received the header of the first frame
   };
 
   [[nodiscard]] Connection& at(ConnectionId id) { return *connections_[id]; }
@@ -153,7 +161,7 @@ class Network final : public Actor {
   const Options options_;
   SecretFiles* const secrets_;
   std::vector<std::unique_ptr<Connection>> connections_{1};  // by id; 0 is none
-  // By node: those at whose end it may still be, in their order.
+  // By node: the connections that it may still be an end of, oldest first.
   std::vector<std::vector<ConnectionId>> of_node_;
   std::map<std::pair<std::size_t, std::size_t>, Time> clogs_;
   std::map<ConnectionId, LeftUpdates> left_;

@@ -1,5 +1,5 @@
-// The oracle of each configuration that a chief of the run may publish, and which of them a state
-// is of: a generation belongs to the chief that has made it, and so to one configuration.
+// The oracle of each configuration that a chief of the run may publish. A generation belongs to the
+// chief that made it, and so to one configuration.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@ namespace disttf::sim {
 
 class Oracles {
  public:
-  // The first one that is added counts where nothing else is known. Configurations are told apart
-  // by their seeds.
+  // The first configuration is the default. Their seeds distinguish them.
   void add(const roles::RunConfig& config, std::size_t size) {
     seeds_.push_back(config.seed);
     oracles_.push_back(std::make_unique<Oracle>(config, size));
@@ -30,12 +29,12 @@ class Oracles {
       }
     }
   }
-  // From now on `->` is the oracle of that state.
+  // Selects the oracle of that state for `->`.
   void about(net::Generation generation) {
     const auto found = of_.find(generation);
     current_ = found == of_.end() ? 0 : found->second;
   }
-  // Whether `holds` is true while `->` is one of them.
+  // Returns whether `holds` is true with any of the oracles selected for `->`.
   template <typename Holds>
   [[nodiscard]] bool any(Holds holds) {
     for (current_ = 0; current_ < oracles_.size(); ++current_) {
@@ -49,7 +48,7 @@ class Oracles {
 
   explicit operator bool() const noexcept { return !oracles_.empty(); }
   Oracle* operator->() const { return oracles_[current_].get(); }
-  // A chief may come with another configuration than the first.
+  // Returns whether a chief may publish another configuration than the first.
   [[nodiscard]] bool are_several() const noexcept { return oracles_.size() > 1; }
 
  private:

@@ -1,16 +1,17 @@
-// A chief that comes back with another configuration, when all ps of the run were lost with it, or
+// A chief that returns with another configuration after it was lost together with all ps of the
+// run, or some.
 // only some.
 //
-// Who has another configuration than the run ends with code 2, and is started again: a chief with
-// the flags of before, a worker with those of the chief. So a run ends with one of the two, and
-// each state of it must be that configuration's.
+// A process whose configuration differs from the run's exits with code 2 and is restarted: a chief
+// with its earlier flags, a worker with the chief's. So a run ends with one of the two
+// configurations, and each of its states must belong to that one.
 #pragma once
 
 #include "tests/sim/scenario.h"
 
 namespace disttf::sim {
 
-// In some strict runs; nothing in the others.
+// Affects some fully synchronous runs and no others.
 void draw_other_configuration(Scenario& scenario);
 
 }  // namespace disttf::sim

@@ -20,7 +20,7 @@ Time Process::now() const noexcept {
 
 void Process::schedule(Time at, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
   Time then = at;
-  if (clock_ != 1'000'000) {  // the first time at which its clock says so
+  if (clock_ != 1'000'000) {  // the first time at which its own clock shows `at`
     const Duration passed = at - kBeginning;
     then = kBeginning + (passed * 1'000'000 + Duration(clock_ - 1)) / clock_;
   }
@@ -167,7 +167,7 @@ void FiberProcess::happen(std::uint32_t what, std::uint64_t a, std::uint64_t /*b
   }
   if (now() >= fiber.until) {
     resume(fiber);
-  } else if (fiber.armed == Time{} && fiber.until != Time::max()) {  // it began to wait anew
+  } else if (fiber.armed == Time{} && fiber.until != Time::max()) {  // it has begun another wait
     fiber.armed = fiber.until;
     schedule(fiber.until, kTimer, fiber.index);
   }
@@ -226,7 +226,8 @@ void FiberProcess::on_header(ConnectionId id, const Frame& frame) {
   if (!channel.reader->is_deaf) {
     resume(*channel.reader);
   }
-  // What is not read at once waits in this process's system: a copy, as its sender may go on.
+  // What is not read at once waits in this process's operating system as a copy, since the sender
+  // may continue.
   for (std::size_t each = channel.next; each < channel.inbox.size(); ++each) {
     Frame& waiting = channel.inbox[each];
     if (std::exchange(waiting.sum, 0) != 0) {

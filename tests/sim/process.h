@@ -1,4 +1,4 @@
-// A simulated process: it lives, may be frozen, and ends with a code or without one.
+// A simulated process: it runs, may be frozen, and ends with an exit code or by a signal.
 #pragma once
 
 #include <coroutine>
@@ -19,17 +19,17 @@
 
 namespace disttf::sim {
 
-// What a shell says of a process that signal 9 has ended.
+// The exit code that a shell reports for a process killed by signal 9.
 inline constexpr int kKilled = 137;
 
-// Of a process that begins now, on a machine whose clock is ahead by so much. `stream`, `index`:
-// which process.
+// The incarnation of a process that begins now, on a machine whose clock is ahead by `ahead`.
+// `stream` and `index` identify the process.
 [[nodiscard]] std::uint64_t incarnation_of(const World& world, Duration ahead, std::uint64_t stream,
                                            std::uint64_t index);
 
 class Process : public Actor {
  public:
-  // `on_end`: it has ended by itself, or perished.
+  // `on_end`: called when the process has exited or was killed inside an operation.
   using OnEnd = std::function<void(Process&, int code, const std::string& sentence)>;
   Process(World& world, Network& network, roles::Task task, std::size_t node, OnEnd on_end)
       : world_(world),
@@ -40,45 +40,47 @@ class Process : public Actor {
         title_(name_),
         on_end_(std::move(on_end)) {}
 
-  // Its clock runs so many millionths as fast as the world's. Before it starts.
+  // Sets how many microseconds of its clock pass in a second of the world's. REQUIRES: it has not
+  // started.
   void set_clock(std::int64_t millionths) { clock_ = millionths; }
-  // It is the n-th process of its task. Before it starts.
+  // It is the n-th process of its task. REQUIRES: it has not started.
   void set_number(std::size_t number) {
     title_ = number == 1 ? name_ : name_ + " (" + std::to_string(number) + ")";
   }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // In the log: which process of that name.
+  // The name for the log, which distinguishes processes of one task.
   [[nodiscard]] const std::string& title() const noexcept { return title_; }
   [[nodiscard]] std::size_t node() const noexcept { return node_; }
   [[nodiscard]] const roles::Task& task() const noexcept { return task_; }
   [[nodiscard]] bool is_alive() const noexcept { return alive_; }
-  // It accepts connections: its port is open.
+  // Returns whether its port is open.
   [[nodiscard]] virtual bool listens() const noexcept { return alive_; }
 
-  // --- what is done to it
+  // --- what the cluster does to it
   virtual void start() = 0;
   virtual void terminate() = 0;  // SIGTERM
   void kill(bool silently);
-  // Until then by the world's clock.
+  // Freezes it until then, by the world's clock.
   void freeze(Time until);
-  // It has ended: what it held goes now.
+  // Releases the resources of a process that has ended.
   void lay_to_rest() { bury(); }
   [[nodiscard]] bool is_frozen() const noexcept { return frozen_; }
-  // That the ps know, or the last one.
+  // Returns the incarnation that the ps have recorded, or the last one.
   [[nodiscard]] virtual std::uint64_t incarnation() const noexcept { return task_.incarnation; }
-  // Another process of its task has begun, though it may not know.
+  // A newer process of its task has begun, which this one may not have noticed.
   void replaced() noexcept { is_replaced_ = true; }
   [[nodiscard]] bool is_replaced() const noexcept { return is_replaced_; }
-  // What it knows of its machine's file, which it reads again where that has changed.
+  // Returns the keyring, after reading the machine's secret file again if it has changed.
   [[nodiscard]] net::Keyring& keyring(SecretFiles& files);
-  // An event that it would have seen, had it run.
+  // Postpones an event that arrived while the process was frozen.
   void defer(Actor& actor, std::uint32_t what, std::uint64_t a, std::uint64_t b) {
     deferred_.push_back({&actor, what, a, b});
   }
 
-  // --- what the network says
+  // --- events of the network
   virtual void accept(ConnectionId id, const net::Hello& hello);
-  // For whoever has dialled the whole frame; else the header, and then the body, perhaps not whole.
+  // Delivers a whole frame to the dialer. The listener gets the header here, and the body, which
+  // may be incomplete, in on_body().
   virtual void on_header(ConnectionId id, const Frame& frame) = 0;
   virtual void on_body(ConnectionId id, const Frame& frame, std::size_t bytes);
   virtual void on_closed(ConnectionId id) = 0;
@@ -86,17 +88,17 @@ class Process : public Actor {
   void on_event(std::uint32_t what, std::uint64_t a, std::uint64_t b) final;
 
  protected:
-  static constexpr std::uint32_t kContinue = 0;  // events of derived classes are above
+  static constexpr std::uint32_t kContinue = 0;  // derived classes use higher events
   virtual void happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) = 0;
-  // What it held is gone; called outside of its own code.
+  // Releases what it holds. Not called from its own code.
   virtual void bury() = 0;
 
-  // By its own clock.
+  // Returns the time by its own clock.
   [[nodiscard]] Time now() const noexcept;
-  // An event of its own, then.
+  // Schedules an event of this process at that time of its clock.
   void schedule(Time at, std::uint32_t what, std::uint64_t a = 0, std::uint64_t b = 0);
   void exit(int code, const std::string& sentence);
-  // It is killed in the middle of what it does. `silently`: with its machine.
+  // It is killed inside an operation. `silently`: together with its machine.
   void perish(bool silently);
   void note(const std::string& line) const {
     if (world_.logs()) {
@@ -127,10 +129,10 @@ class Process : public Actor {
   Time frozen_until_{};
   std::vector<Deferred> deferred_;
   std::optional<net::Keyring> keyring_;
-  std::size_t secrets_read_ = 0;  // after so many changes
+  std::size_t secrets_read_ = 0;  // the number of changes that it has read
 };
 
-// One that does things in sequence: each fiber is a thread, as it were.
+// A process whose fibers each work in sequence, as threads do.
 class FiberProcess : public Process {
  public:
   using Process::Process;
@@ -139,11 +141,11 @@ class FiberProcess : public Process {
     std::size_t index = 0;
     Routine<void> root;
     std::coroutine_handle<> waiting = {};
-    Time until{};          // of the wait
-    Time armed{};          // an event comes then
-    bool is_deaf = false;  // it waits for the time alone
+    Time until{};          // when the wait ends
+    Time armed{};          // when its event is scheduled
+    bool is_deaf = false;  // it waits for the time only
   };
-  // Its end of a connection that it has dialled.
+  // This process's end of a connection that it has dialed.
   struct Channel {
     ConnectionId id = 0;
     Fiber* reader = nullptr;
@@ -158,7 +160,7 @@ class FiberProcess : public Process {
   void on_closed(ConnectionId id) override;
 
  protected:
-  // What co_await does: until something comes, or the time has.
+  // Awaits the next frame or event, or that time.
   struct Wait {
     FiberProcess& process;
     Fiber& fiber;
@@ -185,13 +187,13 @@ class FiberProcess : public Process {
  private:
   static constexpr std::uint32_t kTimer = 1;
   void resume(Fiber& fiber);
-  // nullptr: it is none of them, or not any more.
+  // Returns nullptr if the connection belongs to no channel, or no longer does.
   [[nodiscard]] Channel* channel_of(ConnectionId id) const noexcept;
   void forget(ConnectionId id) noexcept;
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<std::function<Routine<void>(Fiber&)>> makers_;  // hold what the coroutines capture
-  // Those that are open; their ids in one piece, as each frame is for one of them.
+  std::vector<std::function<Routine<void>(Fiber&)>> makers_;  // hold the coroutines' captures
+  // Open channels. Their ids lie in one array, since every frame is looked up in it.
   std::vector<std::pair<ConnectionId, Channel*>> channels_;
 };
 

@@ -1,4 +1,4 @@
-// What a simulated ps does with the effects of its core, and what is checked of each.
+// Applies the effects of a simulated ps's core, and checks each.
 #include <algorithm>
 #include <limits>
 
@@ -26,7 +26,7 @@ void PsProcess::do_effects() {
   }
 }
 
-// What the checkers want to know.
+// Reports the replica's changes to the checkers.
 void PsProcess::look(std::size_t replica) {
   const RangeReplica& core = core_->range(replica);
   Hosted& range = hosted_[replica];
@@ -42,7 +42,7 @@ void PsProcess::look(std::size_t replica) {
     range.standing = standing;
     ++range.standings;
   }
-  // A host that holds nothing forgets the views of a chief that was lost before its run began.
+  // A host without a state forgets the views of a chief that was lost before its run began.
   const bool forgets = checks_.may_differ() && !holds && core.view().number == net::ViewNumber{};
   if (core.view().number < range.view && !forgets) {
     world_.violate(name() + " went back from view " + std::to_string(range.view.count) +
@@ -84,7 +84,7 @@ void PsProcess::look(std::size_t replica) {
                              shard->parameters(), standing == net::Standing::kBackup || was_behind);
     }
     if (standing != net::Standing::kBackup) {
-      // (Who was a copy meanwhile may have lost a step that nobody was told of.)
+      // A host that was a backup meanwhile may have lost a step that was never reported.
       checks_.host_is_at(name(), core.state().index(), task_.incarnation * 256 + range.standings,
                          range.generation, range.step);
     }
@@ -92,7 +92,7 @@ void PsProcess::look(std::size_t replica) {
   range.held = holds;
 }
 
-// Whoever waits for a step, or for the end, does so for one of the state that is.
+// A request that waits for a step or for the end must be of the current generation.
 void PsProcess::check_nobody_waits(const RangeReplica& range) {
   for (const roles::TrainerRecord& record : range.trainers().records()) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
@@ -107,7 +107,7 @@ void PsProcess::check_nobody_waits(const RangeReplica& range) {
   }
 }
 
-// A gradient is answered with what it went into, or is fenced.
+// A gradient must be answered with parameters that contain it, or with FENCED.
 void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
   const auto found = served_.find(to);
   if (found == served_.end()) {
@@ -121,8 +121,8 @@ void PsProcess::check_answer(const FrameHeader& answer, ConnectionId to) {
   }
 }
 
-// Async: a trainer is answered only when it is no further ahead of any other that is here than
-// --max_staleness says.
+// Async: a trainer that is answered may be ahead of every other present trainer by --max_staleness
+// at most.
 void PsProcess::check_staleness(const RangeReplica& range, const FrameHeader& answer,
                                 const net::FrameHeader& push) {
   const roles::Shard& shard = *range.state().shard();
@@ -134,7 +134,7 @@ void PsProcess::check_staleness(const RangeReplica& range, const FrameHeader& an
   for (std::size_t rank = 0; rank < range.trainers().records().size(); ++rank) {
     const std::uint64_t clock = shard.counts_from(rank);
     const roles::TrainerRecord& other = range.trainers().records()[rank];
-    // (A process that has just connected holds no trainer back while its predecessor leaves.)
+    // A process that has just connected does not count while its predecessor leaves.
     const bool takes_part = other.present() && (other.answered || other.waiting);
     if (takes_part && push.sequence > clock + *bound) {
       world_.violate(name() + " answers push " + std::to_string(push.sequence) +
@@ -195,8 +195,8 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
     frame.owner = std::move(effect.owner);
     frame.sum = sum_of(frame.body);
   } else if (!effect.borrowed.empty() || !effect.body.empty()) {
-    // Elastic: the others go on without a trainer that is slow to take this, which may then be
-    // torn: its gradients would come too late to count. Only here, a system has it all at once.
+    // Elastic: the ps does not wait for a trainer that receives slowly, whose parameters may then
+    // be torn: its gradients would be too late to count. The simulation sends a copy instead.
     const auto bytes = std::make_shared<Bytes>(std::move(effect.body));
     bytes->insert(bytes->end(), effect.borrowed.begin(), effect.borrowed.end());
     if (effect.header.kind == FrameKind::kUpdate &&

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// The chief's channel. An evaluator's has frames like others.
+// Returns whether it is the chief's state channel. An evaluator's has frames like others.
 bool asks_for_cuts(const net::Hello& hello) {
   return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
 }
@@ -47,7 +47,8 @@ void PsProcess::start() {
   schedule(now() + roles::kWatchInterval, kWatch);
 }
 
-// One in three has a state: the backup puts it off, and those behind it.
+// One update in three contains the optimizer's state. The backup defers it and the updates after
+// it.
 std::span<float> PsProcess::place_of_update(std::size_t replica) {
   Hosted& range = hosted_[replica];
   roles::Shard& shard = *core_->range(replica).state().shard();
@@ -98,7 +99,7 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   served.heard = now();
 }
 
-// What lies in memory is read before what has crossed.
+// Reads what lies in memory before what has crossed the connection.
 void PsProcess::on_header(ConnectionId id, const Frame& frame) {
   while (is_alive() && is_primarys(id) && !network_.left_updates(id).frames.empty()) {
     LeftUpdates& left = network_.left_updates(id);
@@ -127,7 +128,7 @@ void PsProcess::hear(ConnectionId id, const Frame& frame) {
     served.push = frame.header;
   }
   if (frame.header.kind == FrameKind::kAck &&
-      network_.has_left_updates(id)) {  // of the other host's, to its primary
+      network_.has_left_updates(id)) {  // on the other host's connection to its primary
     std::optional<std::uint64_t>& unread = network_.left_updates(id).unread;
     if (unread && *unread <= frame.header.request_id) {
       unread.reset();
@@ -137,11 +138,11 @@ void PsProcess::hear(ConnectionId id, const Frame& frame) {
     Hosted& range = hosted_[served.hello.replica];
     range.is_torn = true;
   }
-  // A ps copies a cut while it has nothing else to do: here a float of it between two frames.
+  // A ps copies a snapshot shard while it is idle: here one float between two frames.
   core_->range(served.hello.replica).state().copy_cut(1);
   const std::span<const std::byte> in_place = frame.in_place.bytes;
   served.plan = core_->header(id, frame.header, now(), frame.in_place);
-  if (!in_place.empty() && served.plan.is_body()) {  // all of it is there
+  if (!in_place.empty() && served.plan.is_body()) {  // the whole body is there
     read(id, served, {.header = frame.header, .body = in_place}, in_place.size());
     return;
   }
@@ -189,7 +190,8 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
   }
 }
 
-// Trainers name a generation once all ps hold it: one that does not was replaced, and ends.
+// Trainers name a generation only once all ps hold it. A ps that does not hold it was replaced, and
+// must end.
 void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
                                    net::Generation generation) {
   if (range.standing() != net::Standing::kBackup && range.holds_state() && !range.is_finishing() &&
@@ -214,7 +216,7 @@ void PsProcess::on_body(ConnectionId id, const Frame& frame, std::size_t bytes) 
   }
 }
 
-// `bytes`: of the body, that come before the connection breaks; or all of it.
+// `bytes`: how many bytes of the body arrive before the connection breaks, or all.
 void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes) {
   const bool is_whole = bytes == frame.body.size();
   std::span<const std::byte> rest = frame.body.first(bytes);
@@ -241,7 +243,7 @@ void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::s
       }
     }
     if (!is_whole && rest.empty()) {
-      return;  // the last byte is not there yet
+      return;  // the last byte has not arrived yet
     }
     served.plan = core_->body(id, now());
     const BodyPlan::Next next = served.plan.next;
@@ -256,7 +258,7 @@ void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::s
   }
 }
 
-// The connection's coroutine would end here.
+// In the product the connection's coroutine ends here.
 void PsProcess::end_connection(ConnectionId id) {
   network_.close(id, *this, /*finish=*/true);
   on_closed(id);
@@ -285,7 +287,7 @@ void PsProcess::on_closed(ConnectionId id) {
   }
 }
 
-// One that was dialled here has no HELLO.
+// A connection that was dialed here has no HELLO.
 bool PsProcess::is_primarys(ConnectionId id) {
   const auto found = served_.find(id);
   return found != served_.end() && found->second.hello.purpose == net::ChannelPurpose::kReplica &&
@@ -353,7 +355,7 @@ void PsProcess::forgive(Duration missed) {
   }
 }
 
-// On any but a step channel, or an evaluator's, whom nobody misses.
+// Step channels and evaluators' channels have no heartbeat timeout.
 void PsProcess::close_silent_channels() {
   if (now() < next_silent_) {
     return;

@@ -1,5 +1,5 @@
-// A simulated ps: the real core, and what its shell does, without sockets; and what the checkers
-// look at.
+// A simulated ps: the real core, with what its shell does but without sockets, and the state that
+// the checkers compare.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace disttf::sim {
 
 class PsProcess final : public Process {
  public:
-  // `disk`: nullptr, there is no --train_dir.
+  // `disk`: nullptr if there is no --train_dir.
   PsProcess(World& world, Network& network, Checks& checks, SimulatedDisk* disk, roles::Task task,
             std::size_t node, OnEnd on_end);
 
@@ -43,28 +43,28 @@ class PsProcess final : public Process {
   enum Event : std::uint32_t {
     kWatch = 10,
     kClosedHere,   // of a connection that this ps has closed itself
-    kReach,        // of a range: time to reach the other host
+    kReach,        // of a range: time to dial the other host
     kDialTimeout,  // of a range, and of which connection
     kDrained,
-    kShardWritten,  // to --train_dir
+    kShardWritten,  // to the --train_dir
   };
-  // Of a range of the core's.
+  // One of the core's ranges.
   struct Hosted {
-    // Reaches the other host, where it is to.
+    // The connection that it has dialed to the other host.
     ConnectionId dialled = 0;
     std::uint64_t attempts = 0;
-    // As last seen.
+    // As last observed.
     net::Standing standing = net::Standing::kOnly;
-    std::uint64_t standings = 0;  // changes of it
+    std::uint64_t standings = 0;  // changes of `standing`
     std::uint64_t step = 0;
     net::Generation generation = 0;
     bool held = false;
     net::ViewNumber view = {};
-    // What it holds was made of a gradient that is: the trainer was replaced by another process. So
-    // must this one have been; and whoever is told what it holds.
+    // Its state contains a torn gradient. So the trainer, this process, and every process that
+    // receives the state must have been replaced.
     bool is_torn = false;
-    bool is_behind = false;  // as last seen: a copy that has put updates off
-    // Where the next update is told, and how many have been.
+    bool is_behind = false;  // as last observed: a copy that has deferred updates
+    // Where the next update is written, and how many there have been.
     std::vector<float> place;
     std::uint64_t updates = 0;
   };
@@ -82,11 +82,12 @@ class PsProcess final : public Process {
   void end_connection(ConnectionId id);
   void hear(ConnectionId id, const Frame& frame);
   void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
-  // It leads to the primary of a range that this ps backs.
+  // Returns whether the connection is from the primary of a range that this ps backs up.
   [[nodiscard]] bool is_primarys(ConnectionId id);
-  // Leaves the update in memory, or says that it crosses. Returns whether the backup has it.
+  // Leaves the update in memory, or announces it on the connection. Returns whether the backup has
+  // it.
   bool leave(ConnectionId to, Frame& update);
-  // Of what the primary has left, from where it gives nothing any more.
+  // Takes the updates that the primary has left, after which it leaves no more.
   void take_rest(ConnectionId primary);
   void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
                           net::Generation generation);
@@ -99,7 +100,7 @@ class PsProcess final : public Process {
   void forgive(Duration missed);
   void close_silent_channels();
 
-  // Of a range.
+  // Effects of a range.
   void apply(std::size_t replica, roles::SendFrame& effect);
   void apply(std::size_t replica, const roles::ReachOut& effect);
   void apply(std::size_t replica, const roles::DrainConnections& effect);
@@ -107,15 +108,15 @@ class PsProcess final : public Process {
   void apply(std::size_t replica, const roles::FinishConnection& effect);
   void apply(std::size_t /*replica*/, const roles::RefuseConnection& effect) { apply(effect); }
   void apply(std::size_t /*replica*/, const roles::Note& effect) { apply(effect); }
-  // Of the process.
+  // Effects of the process.
   void apply(const roles::CloseConnection& effect);
   void apply(const roles::RefuseConnection& effect);
   void apply(const roles::Note& effect);
   void apply(const roles::ClosePort& effect);
   void apply(const roles::AwaitDrained& effect);
   void apply(const roles::StayIdle& effect);
-  static void apply(const roles::AnswerMetrics& /*effect*/) {}  // nobody asks here
-  static void apply(const roles::SendTrace& /*effect*/) {}      // or for a trace
+  static void apply(const roles::AnswerMetrics& /*effect*/) {}  // no process requests metrics here
+  static void apply(const roles::SendTrace& /*effect*/) {}      // nor a trace
   void apply(const roles::EndProcess& effect);
 
   Checks& checks_;
@@ -124,11 +125,11 @@ class PsProcess final : public Process {
   std::array<Hosted, 2> hosted_;         // by replica
   roles::ConnectionMap<Served> served_;
   net::FreezeWatch awake_{kBeginning};
-  Time next_silent_{};   // no channel has been silent for too long before
-  bool is_open_ = true;  // its port
+  Time next_silent_{};   // no channel times out before then
+  bool is_open_ = true;  // whether its port is open
 };
 
-// Those that are alive, a line each.
+// Returns a line for each process that is alive.
 [[nodiscard]] std::string states_of(const std::vector<std::unique_ptr<Process>>& processes);
 
 }  // namespace disttf::sim

@@ -1,5 +1,6 @@
-// Coroutines for what is simulated in sequence, as a thread would do it: a Routine is awaited by
-// another one; the outermost is started by its process, and is gone with it wherever it waits.
+// Coroutines for simulated code that runs in sequence, as a thread does. A Routine is awaited by
+// another one. A process starts the outermost Routine and destroys it at its end, wherever it
+// waits.
 #pragma once
 
 #include <coroutine>
@@ -69,10 +70,10 @@ class [[nodiscard]] Routine {
     }
   }
 
-  // Of the outermost.
+  // Returns the handle of the outermost Routine.
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept { return handle_; }
   [[nodiscard]] bool has_ended() const noexcept { return !handle_ || handle_.done(); }
-  // REQUIRES: it has ended.
+  // Rethrows the exception that ended it, if any. REQUIRES: it has ended.
   void rethrow() const {
     if (handle_ && handle_.promise().exception) {
       std::rethrow_exception(handle_.promise().exception);

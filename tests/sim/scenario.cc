@@ -13,7 +13,7 @@ using net::FrameKind;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Draws one number after the other for one seed.
+// Draws a sequence of numbers from one seed.
 class Dice {
  public:
   Dice(std::uint64_t seed, Draw what) : world_(seed, false), what_(what) {}
@@ -29,10 +29,10 @@ class Dice {
   std::uint64_t index_ = 0;
 };
 
-// As many classes as a cache line has floats: a vector without padding, which no file keeps.
+// As many classes as a cache line has floats, so that the vector has no padding, which files omit.
 constexpr std::size_t kClasses = 16;
 
-// Inputs of a softmax model whose vector is so long, a multiple of kClasses.
+// Sets a softmax model with so many parameters, a multiple of kClasses.
 void set_size(Scenario& scenario, std::size_t floats) {
   scenario.config.model.kind = math::ModelKind::kSoftmax;
   scenario.config.model.classes = kClasses;
@@ -41,8 +41,8 @@ void set_size(Scenario& scenario, std::size_t floats) {
   scenario.size = math::layout_of(scenario.config.model).size();
 }
 
-// Of a vector of the same size the end are running statistics: those of batch norm behind a dense
-// layer, with scale and shift. Where it is long enough.
+// If the vector is long enough, its end becomes running statistics: those of batch norm after a
+// dense layer, with scale and shift. The vector's size stays.
 void keep_running_statistics(Scenario& scenario) {
   constexpr std::size_t kOthers = 5 * kClasses;  // and the dense layer's bias
   if (scenario.size < kOthers + kClasses) {
@@ -53,7 +53,7 @@ void keep_running_statistics(Scenario& scenario) {
   config.model.layers = {
       {.type = "dense", .name = {}, .fields = {{"units", static_cast<double>(kClasses)}}},
       {.type = "batch_norm", .name = {}, .fields = {{"momentum", 0.875}}}};
-  config.batch_size = 2;  // as few as there may be
+  config.batch_size = 2;  // the smallest allowed
 }
 
 Scenario plain(std::uint64_t seed) {
@@ -72,7 +72,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
   roles::RunConfig& config = scenario.config;
   config.trainers = scenario.trainers;
   config.rate_decay = dice.one_in(2) ? math::RateDecay::kLinear : math::RateDecay::kNone;
-  // Of 12 seeds: 5 strict, 2 elastic, 2 with backup workers, 3 async.
+  // Of 12 seeds 5 are fully synchronous, 2 elastic, 2 with backup workers and 3 asynchronous.
   const std::uint64_t mode = dice.below(12);
   config.optimizer.learning_rate = 0.05F;
   constexpr std::array kKinds = {math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
@@ -81,7 +81,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
   const std::size_t short_page = 32 + 16 * dice.below(20);
   const std::size_t exact_size = (scenario.ps - 1) * math::kShardAlignmentFloats + short_page;
   const bool replicas = scenario.ps > 1 && dice.one_in(2);
-  if (mode < 5) {  // strict
+  if (mode < 5) {  // fully synchronous
     config.ps_replicas = replicas ? 2 : 1;
     set_size(scenario, exact_size);
     return;
@@ -92,7 +92,7 @@ void draw_mode(Scenario& scenario, Dice& dice) {
     set_size(scenario, exact_size);
     return;
   }
-  // The looser modes: each push has a component of its own.
+  // In the other modes each push has a component of its own.
   config.rate_decay = math::RateDecay::kNone;
   config.optimizer = {.kind = math::OptimizerKind::kSgd, .learning_rate = 1.0F};
   config.ps_replicas = replicas ? 2 : 1;
@@ -118,7 +118,7 @@ Duration draw_duration(Dice& dice) {
   return milliseconds(dice.between(15000, 90000));
 }
 
-// Kinds of frames at which something may be about to go wrong, and how often they come: 0, a step.
+// Kinds of frames whose delivery may trigger a fault, and how many there are: 0 means one per step.
 struct Moment {
   FrameKind kind;
   std::uint64_t most;
@@ -148,7 +148,7 @@ void draw_faults(Scenario& scenario, Dice& dice) {
   std::array<std::uint64_t, kKinds> weights{};
   std::uint64_t all = 0;
   for (std::uint64_t& weight : weights) {
-    weight = dice.one_in(2) ? dice.between(1, 8) : 0;  // whole kinds are left out
+    weight = dice.one_in(2) ? dice.between(1, 8) : 0;  // some kinds are left out
     all += weight;
   }
   if (all == 0) {
@@ -191,9 +191,9 @@ void draw_faults(Scenario& scenario, Dice& dice) {
 // Above the ids of groups.
 constexpr std::uint64_t kEarlyEnds = 100;
 
-// Faults that belong together: a first one, mostly when a frame is about to be delivered that comes
-// seldom, and soon after it others, to the node itself (or the process in its place), to the ps
-// that hosts the same range, to the chief, or to any. Independent faults seldom meet so.
+// Draws groups of related faults. The first one mostly strikes as a frame of a rare kind is about
+// to be delivered. Soon others follow: at the same node (or the process that replaces it), the ps
+// that hosts the same range, the chief, or any node. Independent faults seldom coincide like that.
 void draw_groups(Scenario& scenario, Dice& dice) {
   using Kind = Fault::Kind;
   constexpr std::array kFirst = {Kind::kKill,  Kind::kKill,    Kind::kVanish,  Kind::kFreeze,
@@ -242,7 +242,8 @@ void draw_groups(Scenario& scenario, Dice& dice) {
   }
 }
 
-// Elastic: trainers are lost that have just been dealt the work of another one that was lost.
+// Elastic: trainers are lost that have just been assigned the micro-batches of another lost
+// trainer.
 void draw_faults_of_dealing(Scenario& scenario) {
   Dice dice(scenario.seed, Draw::kDealing);
   if (!scenario.config.elastic() || !dice.one_in(2)) {
@@ -258,7 +259,7 @@ void draw_faults_of_dealing(Scenario& scenario) {
   }
 }
 
-// Some runs end before their last step, and somebody is lost just then.
+// Some runs stop early, and a process is lost at that moment.
 void draw_early_end(Scenario& scenario) {
   Dice dice(scenario.seed, Draw::kEarlyEnd);
   roles::RunConfig& config = scenario.config;
@@ -278,7 +279,7 @@ void draw_early_end(Scenario& scenario) {
     fault.to_sender = dice.one_in(2);
     fault.id = kEarlyEnds + count;
     scenario.faults.push_back(fault);
-    if (dice.one_in(2)) {  // who knows of the end is lost together with it
+    if (dice.one_in(2)) {  // the process that has recorded the end is lost as well
       Fault also;
       also.kind = dice.one_in(2) ? Fault::Kind::kVanish : Fault::Kind::kKill;
       also.follows = fault.id;
@@ -290,8 +291,8 @@ void draw_early_end(Scenario& scenario) {
   }
 }
 
-// An evaluator beside the run, and what is done to it. (A launch, which is simulated only where it
-// starts the run's own tasks, has none.)
+// Adds an evaluator to the run, and faults that strike it. A simulated launch has none, since it
+// only starts the run's own tasks.
 void draw_evaluator(Scenario& scenario) {
   Dice dice(scenario.seed, Draw::kEvaluator);
   scenario.has_evaluator = !scenario.launch && dice.one_in(2);
@@ -321,8 +322,8 @@ void draw_evaluator(Scenario& scenario) {
   }
 }
 
-// A --train_dir that is moved or unmounted, or a store that gives no answer, and comes back; and an
-// evaluator that reads there instead of from the ps.
+// The --train_dir is moved or unmounted, or the store does not answer, and it returns later. An
+// evaluator may read checkpoints there instead of from the ps.
 void draw_directory(Scenario& scenario) {
   if (!scenario.has_disk) {
     return;
@@ -340,7 +341,7 @@ void draw_directory(Scenario& scenario) {
   }
 }
 
-// How checkpoints are saved, and what goes wrong with the disk.
+// Draws how checkpoints are saved, and faults of the disk.
 void draw_disk(Scenario& scenario, Dice& dice) {
   roles::CheckpointOptions& checkpoint = scenario.checkpoint;
   checkpoint.save_secs = std::chrono::seconds(dice.one_in(2) ? dice.between(1, 10) : 0);
@@ -348,7 +349,7 @@ void draw_disk(Scenario& scenario, Dice& dice) {
   checkpoint.sharded = dice.one_in(3);
   const std::uint64_t steps = scenario.config.train_steps;
   const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 1'000'000;
-  // A run that loses all that is in memory goes on from the disk.
+  // A run that loses everything in memory continues from the disk.
   for (std::uint64_t count = dice.one_in(2) ? dice.between(1, 3) : 0; count > 0; --count) {
     const bool and_the_chief = dice.one_in(2);
     const Duration at = microseconds(dice.below(length_us));
@@ -361,7 +362,7 @@ void draw_disk(Scenario& scenario, Dice& dice) {
   constexpr std::array kKinds = {Fault::Kind::kKillAtDisk, Fault::Kind::kKillAtDisk,
                                  Fault::Kind::kDiskFails, Fault::Kind::kRot,
                                  Fault::Kind::kClockSteps};
-  const std::uint64_t left_out = dice.below(2 * kKinds.size());  // a kind, perhaps
+  const std::uint64_t left_out = dice.below(2 * kKinds.size());  // one kind may be left out
   for (std::uint64_t count = dice.one_in(3) ? 0 : dice.between(1, 8); count > 0; --count) {
     const std::uint64_t kind = dice.below(kKinds.size());
     const Duration at = microseconds(dice.below(length_us));
@@ -372,7 +373,8 @@ void draw_disk(Scenario& scenario, Dice& dice) {
   }
 }
 
-// Some within so little time that who has been offered the old one answers when nobody has it.
+// Some changes are so quick that a process offered the old secret answers when no process has it
+// any more.
 void draw_secret(Scenario& scenario) {
   Dice dice(scenario.seed, Draw::kSecret);
   scenario.has_secret = dice.one_in(2);
@@ -420,11 +422,11 @@ Scenario scenario_of(std::uint64_t seed) {
   Scenario scenario = plain(seed);
   scenario.ps = dice.between(1, 4);
   scenario.trainers = dice.between(1, 5);
-  // Most are short: what happens at the beginning and at the end of a run happens more often then.
+  // Most runs are short, so that what happens at their beginning and end is tested more often.
   constexpr std::array<std::uint64_t, 4> kMostSteps = {4, 16, 30, 120};
   scenario.config.train_steps = dice.between(1, kMostSteps[dice.below(kMostSteps.size())]);
   draw_mode(scenario, dice);
-  if (!scenario.config.every_gradient_counts()) {  // as many as there are components
+  if (!scenario.config.every_gradient_counts()) {  // at most as many steps as there are components
     scenario.config.train_steps =
         std::min<std::uint64_t>(scenario.config.train_steps, 400 / scenario.trainers);
   }
@@ -441,7 +443,8 @@ Scenario scenario_of(std::uint64_t seed) {
   scenario.checkpoint.save_secs = std::chrono::seconds(0);
   scenario.has_disk = dice.one_in(2);
   scenario.slowest_restart_ms = dice.one_in(2) ? 60 : 4000;
-  // Each seed leaves out some of what may go wrong: else what is left seldom happens alone.
+  // Each seed leaves out some kinds of faults. Otherwise the remaining ones would seldom happen
+  // alone.
   Dice groups(seed, Draw::kGroup);
   const std::uint64_t swarm = groups.below(5);
   if (swarm != 0 && swarm != 1) {
@@ -465,7 +468,7 @@ Scenario scenario_of(std::uint64_t seed) {
   }
   draw_early_end(scenario);
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
-    const bool is_short = launch.one_in(4);  // of tries
+    const bool is_short = launch.one_in(4);  // a small restart budget
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};
   }
   draw_evaluator(scenario);
@@ -498,8 +501,8 @@ Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps
   scenario.pace.compute_us = 20000;
   scenario.checkpoint.save_steps = 10;
   scenario.checkpoint.save_secs = std::chrono::seconds(0);
-  // One body a step, about, comes in two parts. More, and some would keep all waiting in every
-  // step, who then say nothing but that they are there: by the million.
+  // About one body a step arrives in two parts. With more, some body would delay every step for
+  // everyone, and millions of events would be heartbeats.
   scenario.network.split_one_in = trainers * ps;
   Dice faults(seed, Draw::kFault);
   draw_faults(scenario, faults);

@@ -1,5 +1,5 @@
-// What is simulated: a cluster, a run, and a list of faults. All of it is drawn from the seed; the
-// list can be shortened, and what is left is the same.
+// A simulated cluster, its run and a list of faults, all drawn from the seed. The list can be
+// shortened; the rest of the scenario is unaffected.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +20,31 @@ namespace disttf::sim {
 
 struct Fault {
   enum class Kind : std::uint8_t {
-    kKill,     // of a process, by signal
-    kVanish,   // of its machine: nobody is told
+    kKill,     // a process is killed by a signal
+    kVanish,   // its machine is lost: no other process is notified
     kTerm,     // SIGTERM
     kFreeze,   // for `duration`
-    kReplace,  // frozen, and another process takes its place at once; it wakes up after `duration`
-    kBreak,    // of a connection between two nodes; one end may learn `duration` later
-    kClog,     // nothing from one node to another for `duration`
-    kIsolate,  // nothing from or to a node
-    kCutBody,  // of a connection: inside the next body
-    // Of the disk that is --train_dir:
-    kKillAtDisk,  // whoever makes the nth operation from now on, or loses its machine there
-    kDiskFails,   // at the nth operation from now on, and some more
-    kRot,         // a bit of one checkpoint, if there is another
-    kClockSteps,  // its clock, by up to hours
-    // Of the chief and all ps, or all but one: from then on the chief has the other configuration.
+    kReplace,  // frozen for `duration`, and another process replaces it at once
+    kBreak,    // a connection between two nodes breaks; one end may notice `duration` later
+    kClog,     // nothing passes from one node to another for `duration`
+    kIsolate,  // nothing passes from or to a node
+    kCutBody,  // a connection breaks inside the next body
+    // Faults of the disk with the --train_dir:
+    kKillAtDisk,  // kills the process that makes the nth operation from now on, or its machine
+    kDiskFails,   // the nth operation from now on fails, and some more
+    kRot,         // flips a bit of one checkpoint, if there is another
+    kClockSteps,  // its clock jumps by up to hours
+    // Kills the chief and all ps, or all but one. The chief has the other configuration from then
+    // on.
     kBeginAnew,
     kUnmount,    // for `duration` an empty directory lies in its place
-    kStoreAway,  // for `duration` every operation fails, reading too
+    kStoreAway,  // for `duration` every operation fails, reads included
     kCount,
   };
   Kind kind = Kind::kKill;
-  // When the nth frame of that kind is about to be delivered, to whoever (`to_sender`: it has come
-  // from) is concerned; or when a gradient of that step is for the first time; or else at a time.
+  // When the fault happens: as the nth frame of kind `on` is about to be delivered (it strikes the
+  // receiver, or with `to_sender` the sender); or as the first gradient of `step` is; otherwise at
+  // the time `at`.
   std::optional<net::FrameKind> on = {};
   std::optional<std::uint64_t> step = {};
   std::uint64_t nth = 0;
@@ -52,25 +54,26 @@ struct Fault {
   std::size_t other = 0;
   Duration duration{};
   std::uint64_t detail = 0;
-  // Failures come in groups: where `follows` is not 0, this one happens `at` after the fault with
-  // that `id`, to a node that is chosen by which node that one has struck.
+  // Faults can form groups: if `follows` is not 0, this one happens `at` after the fault with that
+  // `id`, and the node which that one struck determines the node of this one.
   enum class Whom : std::uint8_t {
     kNamed,      // `node`
-    kSame,       // whichever process is there then
-    kOtherHost,  // the ps after it, which with replicas hosts its range, too
+    kSame,       // the process that runs there then
+    kOtherHost,  // the next ps, which with replicas also hosts its range
     kChief,
   };
   std::uint64_t id = 0;
   std::uint64_t follows = 0;
   Whom whom = Whom::kNamed;
-  // A transcript's: what the log says, and that `node` counts though it waits for a frame.
+  // For transcripts: the text in the log, and whether `node` counts although the fault waits for a
+  // frame.
   std::string words = {};
   bool is_named = false;
 };
 [[nodiscard]] std::string to_string(const Fault& fault, std::size_t ps);
 
-// Of the run's secret, in three steps; each is made in the files of all nodes within a time, and
-// the next begins when that is over.
+// A change of the run's secret, in three steps. Each step reaches the files of all nodes within
+// `each_within`; then the next step begins.
 struct SecretChange {
   Duration at{};
   Duration each_within{};
@@ -80,43 +83,43 @@ struct Scenario {
   std::uint64_t seed = 1;
   std::size_t ps = 1;
   std::size_t trainers = 2;
-  bool has_evaluator = false;        // beside them; its node is behind the trainers'
+  bool has_evaluator = false;        // its node is the one after the trainers
   bool evaluates_directory = false;  // it reads the --train_dir, not from the ps
-  Duration evaluated_every{0};       // at most
+  Duration evaluated_every{0};       // the time between two evaluations, at most
   std::size_t size = 0;              // floats of the parameter vector
   roles::RunConfig config;
-  // What Fault::Kind::kBeginAnew changes to, and back. It has another seed.
+  // The configuration that Fault::Kind::kBeginAnew changes to, and back. Its seed differs.
   std::optional<roles::RunConfig> other_config;
   Pace pace;
-  // So many ranks after the other are on one host, and push one sum to the ps that have a bit in
-  // the mask where they are a host group.
+  // So many consecutive ranks share a host. As a host group they push one sum to the ps that have a
+  // bit in the mask.
   std::size_t trainers_per_host = 1;
   std::uint64_t summed_ranges = 0;
   Network::Options network;
   roles::CheckpointOptions checkpoint;
   bool has_disk = false;                    // there is a --train_dir
-  std::uint64_t slowest_restart_ms = 1000;  // an orchestrator's
-  bool clocks_differ = false;               // tasks' run at 0.9 to 1.1 of the world's
-  // A launch starts tasks again; else an orchestrator does.
+  std::uint64_t slowest_restart_ms = 1000;  // of an orchestrator
+  bool clocks_differ = false;               // tasks' clocks run at 0.9 to 1.1 of the world's speed
+  // If set, a launch restarts tasks; otherwise an orchestrator does.
   std::optional<roles::RestartOptions> launch;
   bool has_secret = false;
-  std::vector<SecretChange> secret_changes;  // none begins before the one before has ended
+  std::vector<SecretChange> secret_changes;  // none begins before the previous one has ended
   std::vector<Fault> faults;
 };
-// Another one for each seed.
+// Draws the scenario of a seed.
 [[nodiscard]] Scenario scenario_of(std::uint64_t seed);
-// For one that is made by hand: without a size and without faults, and with everything on time.
-// Once modes and sizes are set, complete() makes it fit them.
+// A scenario to be completed by hand: it has no size and no faults, and no frame is late. After
+// modes and sizes are set, complete() derives the rest.
 [[nodiscard]] Scenario plain_scenario(std::uint64_t seed);
 void complete(Scenario& scenario);
-// A large one: so many trainers and ps, strict sync.
+// A large cluster with fully synchronous training.
 [[nodiscard]] Scenario large_scenario(std::uint64_t seed, std::size_t trainers, std::size_t ps,
                                       std::uint64_t steps);
 // "2 ps, 3 trainers, sync, adam, 40 steps, replicas"
 [[nodiscard]] std::string to_string(const Scenario& scenario);
 
 struct Outcome {
-  std::string violation;  // empty: all promises were kept
+  std::string violation;  // empty: no invariant was violated
   std::uint64_t hash = 0;
   std::uint64_t events = 0;
   std::uint64_t faults = 0;         // that happened
@@ -126,11 +129,12 @@ struct Outcome {
   Duration simulated{};
   std::array<std::uint64_t, kMarks> marks{};
 };
-// `trace`: all that happens is printed. `log`, unless nullptr: gets what tasks say, line by line.
+// `trace`: prints all events. `log`: if not nullptr, gets the log lines of all tasks.
 [[nodiscard]] Outcome simulate(const Scenario& scenario, bool trace = false,
                                std::vector<std::string>* log = nullptr);
 
-// As few of its faults as still break a promise. REQUIRES: it does break one.
+// Returns the scenario with as few of its faults as still violate an invariant. REQUIRES:
+// `scenario` violates one.
 [[nodiscard]] Scenario shrunk(const Scenario& scenario);
 
 }  // namespace disttf::sim

@@ -1,4 +1,4 @@
-// What is said of a scenario, and a smaller one that still breaks something.
+// Describes scenarios as text, and shrinks one that violates an invariant.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,7 +15,7 @@ std::string node_name(std::size_t node, std::size_t ps) {
   return node < ps ? "ps " + std::to_string(node) : "trainer " + std::to_string(node - ps);
 }
 
-// Whom a fault that follows another one strikes.
+// The node that a following fault strikes.
 std::string whom_text(const Fault& fault, std::size_t ps) {
   switch (fault.whom) {
     case Fault::Whom::kSame:

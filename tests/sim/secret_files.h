@@ -1,6 +1,7 @@
-// The secret of a simulated run: a file on each node's machine, changed while the run goes on in
-// the three steps of docs/security.md. The keyring, and whom a peer takes, are the real ones
-// (net/transport/keyring.h); the cipher is left out, as nobody here can listen.
+// The secret of a simulated run: a file on each node's machine, changed during the run in the three
+// steps of docs/security.md. The keyring and the decision which peers are accepted are the real
+// ones (net/transport/keyring.h). There is no cipher, since nothing listens on simulated
+// connections.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,11 @@
 
 namespace disttf::sim {
 
-// Of one change, each in the files of all nodes before the next.
+// The steps of a change. Each is made in the files of all nodes before the next.
 enum class SecretStep : unsigned char {
-  kAccept,  // the new one below the old one
-  kOffer,   // the new one above the old one
-  kForget,  // the new one alone
+  kAccept,  // the new secret below the old one
+  kOffer,   // the new secret above the old one
+  kForget,  // only the new secret
 };
 inline constexpr std::size_t kSecretSteps = 3;
 
@@ -22,15 +23,15 @@ class SecretFiles {
  public:
   explicit SecretFiles(std::size_t nodes) : steps_(nodes) {}
 
-  // The next step, in the file of that node.
+  // Makes the next step in the file of that node.
   void change(std::size_t node) { ++steps_[node]; }
-  // How often it has been changed.
+  // Returns how often the file was changed.
   [[nodiscard]] std::size_t changes(std::size_t node) const { return steps_[node]; }
-  // What it says now.
+  // Returns the file's contents.
   [[nodiscard]] std::vector<net::Secret> read(std::size_t node);
 
  private:
-  // Made once: each costs three HMACs.
+  // Cached: each secret costs three HMACs.
   [[nodiscard]] net::Secret secret(std::size_t number);
 
   std::vector<std::size_t> steps_;  // by node

@@ -18,7 +18,7 @@ using roles::RequestBody;
 
 namespace {
 
-// A session that goes on so often at one time would never let any pass.
+// A session that waits so often at the same time is in an endless loop.
 constexpr std::uint64_t kMostRounds = 100'000;
 
 }  // namespace
@@ -237,7 +237,7 @@ void TrainerProcess::receive(std::size_t index) {
       if (frame.header.kind == FrameKind::kConfig &&
           !std::ranges::equal(frame.body, std::as_bytes(std::span(config_json_)))) {
         if (checks_.may_differ()) {
-          break;  // run() finds out, or what comes of a pull
+          break;  // run() notices it, or a later pull does
         }
         world_.violate(name() + " was sent another configuration than the chief's");
       }
@@ -246,7 +246,7 @@ void TrainerProcess::receive(std::size_t index) {
   session_.body(index, now());
 }
 
-// ------------------------------------------------------------------ what the session wants done
+// --------------------------------------------------------------------- the session's effects
 
 Routine<void> TrainerProcess::perform(Fiber& fiber) {
   std::vector<roles::TrainerOutbox::Effect> effects;

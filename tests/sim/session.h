@@ -1,5 +1,5 @@
-// The shell of a simulated trainer's computing thread: drives RunSession as
-// roles/trainer/shell/ps_client.cc does, with simulated connections in the place of sockets.
+// The shell of a simulated trainer's computing thread. It drives RunSession as
+// roles/trainer/shell/ps_client.cc does, with simulated connections in place of sockets.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@
 
 namespace disttf::sim {
 
-// The run is over, and this trainer has come too late to have a part in its end.
+// Thrown if the run is over and this trainer came too late to take part in its end.
 struct RunOver {};
 
-// What the ps are set to.
+// The state that the ps are restored to.
 struct SavedState {
   std::uint64_t step = 0;
-  std::vector<Values> tensors;  // the parameters; none more: the optimizer begins anew
+  std::vector<Values> tensors;  // the parameters only: the optimizer's state starts from zero
   roles::EarlyEnd early_end = {};
 };
 
@@ -38,8 +38,8 @@ class TrainerProcess : public FiberProcess {
 
   [[nodiscard]] std::uint64_t incarnation() const noexcept override { return incarnation_; }
 
-  // There are other trainers on its host, who may push one sum: to the ps that have a bit in
-  // `ranges`. Before it starts.
+  // The trainer shares its host with others, and may push one sum with them to the ps that have a
+  // bit in `ranges`. REQUIRES: it has not started.
   void set_host(SimulatedHost& host, std::uint64_t ranges) noexcept {
     host_ = &host;
     summed_ranges_ = ranges;
@@ -48,37 +48,37 @@ class TrainerProcess : public FiberProcess {
  protected:
   // Drives the operation that was begun until it has ended. Throws Failure, RunOver.
   Routine<void> run(Fiber& fiber);
-  // The same of one that brings parameters, to `into`.
+  // As run(), for an operation that returns parameters, into `into`.
   Routine<roles::StepResult> run_step(Fiber& fiber, Values& into);
-  // Does what the session wants done.
+  // Applies the session's effects.
   Routine<void> perform(Fiber& fiber);
-  // It is now; the time since the last operation was the trainer's own.
+  // Returns the time. The time since the last operation was the trainer's own.
   [[nodiscard]] Time begin_now() noexcept;
 
-  // Something else is done than to push gradients of one state after the other: the others of the
-  // host do not count on it.
+  // Leaves the host group, since the trainer is about to do something other than push the gradients
+  // of successive steps.
   void leave_group();
   void bury() override;
 
-  // Chief: what the ps are to be set to, as they hold no state, or not the same.
+  // Chief: returns the state to restore to the ps, which hold none or different ones.
   virtual Routine<SavedState> state_to_train(Fiber& /*fiber*/) { co_return SavedState{}; }
 
-  // A process before this one is known to a ps, by a clock that was ahead.
+  // A ps has recorded an earlier process of this task whose clock was ahead.
   void take_incarnation_above(std::uint64_t other);
-  // All that is open besides links is opened anew, in incarnation_.
+  // Opens everything but the links again, as incarnation_.
   virtual void took_incarnation() = 0;
 
-  // From now on heartbeats name it.
+  // Heartbeats name this generation from now on.
   virtual void set_generation(net::Generation generation) = 0;
 
   void throw_if_stopped() const;
-  // The run's size, as it is known from the configuration.
+  // Sizes the memory for the run, according to the configuration.
   void prepare();
-  // Of the state of each range that this trainer works on.
+  // Returns the state of that range that this trainer works on.
   [[nodiscard]] StateName state_of(std::size_t range) const;
   [[nodiscard]] std::span<const std::byte> part_of(const Values& values, std::size_t range) const;
-  // What the ps have now where they have left the parameters that the last operation brought.
-  // False: something else.
+  // Reads the parameters of the last operation again if the ps still hold them in memory. Returns
+  // false if the ps have changed them.
   [[nodiscard]] bool read_again(Values& parameters) const;
 
   Checks& checks_;
@@ -87,23 +87,22 @@ class TrainerProcess : public FiberProcess {
   roles::RunSession session_;
   Values parameters_;
   std::shared_ptr<const Values> gradient_;  // what is pushed
-  bool is_shared_ = false;                  // it lies in memory that ps read
-  bool is_torn_ = false;                    // it is of parameters that were overwritten meanwhile
-  // Such a gradient has gone into the parameters of the last operation. What comes of them is
-  // judged where it could reach whoever has a part in the run: a ps that has not been replaced, a
-  // checkpoint, a score, a result.
+  bool is_shared_ = false;                  // it lies in memory that the ps read
+  bool is_torn_ = false;  // it was computed from parameters that were overwritten meanwhile
+  // A torn gradient has gone into the parameters of the last operation. They are checked where they
+  // could affect the run: at a ps that was not replaced, in a checkpoint, a score, or a result.
   bool is_misled_ = false;
   bool comes_misled_ = false;  // the same of the operation under way
-  // Of the operation that was begun: parameters stay in the ps's memory.
+  // Of the operation that was begun: parameters may stay in the ps's memory.
   bool may_stay_ = false;
-  bool was_opened_again_ = false;       // a link, since that memory was made
+  bool was_opened_again_ = false;       // a link was opened again since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
-  bool way_is_by_leader_ = false;       // a push that has no body waits for its answer
+  bool way_is_by_leader_ = false;       // a push without a body awaits its answer
   bool told_to_stop_ = false;
-  bool was_replaced_ = false;   // that is why
-  std::uint64_t incarnation_;   // that the ps know
-  std::uint64_t heard_of_ = 0;  // a host of a range knows that chief; 0: of none
-  // Ps whose addresses have led the heartbeats of a generation to who holds nothing of it.
+  bool was_replaced_ = false;   // it stops since it was replaced
+  std::uint64_t incarnation_;   // the one that the ps have recorded
+  std::uint64_t heard_of_ = 0;  // the chief that a host of a range has reported; 0: none
+  // Ps at whose address heartbeats of that generation reached a process without a state of it.
   std::vector<std::pair<std::size_t, net::Generation>> replaced_;
 
  private:
@@ -114,7 +113,7 @@ class TrainerProcess : public FiberProcess {
   };
   Routine<void> await_some(Fiber& fiber);
   Routine<void> dial(Fiber& fiber, roles::Dial order);
-  // What roles/trainer/shell/host_sum.h does.
+  // As roles/trainer/shell/host_sum.h does.
   Routine<void> choose_way(Fiber& fiber, net::FrameHeader push);
   Routine<std::uint64_t> gather(Fiber& fiber, HostGroup::Name name);
   Routine<std::uint64_t> offer(Fiber& fiber, HostGroup::Name name);
@@ -129,22 +128,22 @@ class TrainerProcess : public FiberProcess {
 
   const std::string config_json_;
   SimulatedHost* host_ = nullptr;
-  std::shared_ptr<HostGroup> group_;  // that it leads, or has come to
-  Time heard_{};                      // of the leader
+  std::shared_ptr<HostGroup> group_;  // that it leads or has joined
+  Time heard_{};                      // when the leader last sent something
   std::uint64_t summed_ranges_ = 0;
   roles::GroupWay way_;
   HostGroup::Name pushed_;
-  std::shared_ptr<const Values> sum_;  // a leader's
+  std::shared_ptr<const Values> sum_;  // the leader's sum
   std::vector<Link> links_;
-  Values* into_ = &parameters_;  // where parameters go that come
-  // By range: where they lie, of the operation under way and of the last one that has ended.
+  Values* into_ = &parameters_;  // the destination of the parameters
+  // By range: the memory with the parameters, of the operation under way and of the last one.
   std::vector<Frame> coming_;
   std::vector<Frame> stay_;
-  std::optional<SavedState> state_;  // what the ps are being set to
+  std::optional<SavedState> state_;  // the state that is being restored to the ps
   bool has_joined_ = false;
-  std::uint64_t incarnations_ = 0;  // taken
+  std::uint64_t incarnations_ = 0;  // how many it has taken
   Time round_at_{};
-  std::uint64_t rounds_ = 0;  // of waiting, at that time
+  std::uint64_t rounds_ = 0;  // waits at that time
 };
 
 }  // namespace disttf::sim

@@ -1,8 +1,8 @@
-// disttf_simulate: runs of simulated clusters, one a seed, until so many faults have happened.
+// disttf_simulate: simulates clusters, one for each seed, until so many faults have happened.
 //
 //   disttf_simulate [--faults 100000] [--seed 1] [--jobs 2] [--until-violation]
 //   disttf_simulate --replay SEED [--trace]
-//   disttf_simulate --transcript FILE [--trace]: prints the file with what tasks say now
+//   disttf_simulate --transcript FILE [--trace]: prints the file with the log of this build
 //   disttf_simulate --large TRAINERS PS STEPS [--seed 1] [--trace]
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -29,11 +29,11 @@
 namespace disttf::sim {
 namespace {
 
-// Every so many seeds one is simulated twice: the same must happen.
+// One seed in so many is simulated twice, to check that both simulations are equal.
 constexpr std::uint64_t kTwice = 20;
-// From so many faults on each mark must have been seen.
+// After so many faults each mark must have been seen.
 constexpr std::uint64_t kEnough = 50'000;
-constexpr std::uint64_t kMostFailures = 8;  // of each job
+constexpr std::uint64_t kMostFailures = 8;  // per job
 
 struct Totals {
   std::uint64_t seeds = 0;
@@ -63,7 +63,7 @@ struct Totals {
   }
 };
 
-// `at`: which seed is being simulated, for whoever finds that this process has crashed.
+// `at`: the seed being simulated, which the parent reports if this process crashes.
 Totals search(std::uint64_t first, std::uint64_t stride, std::uint64_t faults,
               std::uint64_t most_failures, std::uint64_t& at) {
   Totals totals;
@@ -158,7 +158,7 @@ int replay_file(const std::string& path, bool trace) {
   }
 }
 
-// Each job's seeds in a process of its own.
+// Simulates each job's seeds in a process of its own.
 int search_in_parallel(std::uint64_t faults, std::uint64_t seed, std::uint64_t jobs,
                        std::uint64_t most_failures) {
   const auto begin = std::chrono::steady_clock::now();

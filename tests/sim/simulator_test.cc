@@ -1,4 +1,4 @@
-// A slice of what `make simulate` does.
+// A small part of what `make simulate` does.
 #include <gtest/gtest.h>
 
 #include "math/denormals.h"
@@ -14,7 +14,7 @@ TEST_P(SimulatorTest, KeepsItsPromisesWhateverFails) {
 #ifdef NDEBUG
   constexpr std::uint64_t kSeeds = 400;
 #else
-  constexpr std::uint64_t kSeeds = 40;  // with a sanitizer each takes ten times as long
+  constexpr std::uint64_t kSeeds = 40;  // a sanitizer makes each ten times as slow
 #endif
   const std::uint64_t first = 1 + kSeeds * static_cast<std::uint64_t>(GetParam());
   for (std::uint64_t seed = first; seed < first + kSeeds; ++seed) {
@@ -32,7 +32,8 @@ TEST(SimulatorTest, TheSameSeedIsTheSameRun) {
   }
 }
 
-// One that dies while it is awaited, of which no ps ever hears, and another one in its place.
+// An evaluator vanishes while others wait for it, of which no ps is notified; another one replaces
+// it.
 TEST(SimulatorTest, AnEvaluatorDelaysNobody) {
   math::flush_denormals();
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
@@ -41,9 +42,9 @@ TEST(SimulatorTest, AnEvaluatorDelaysNobody) {
     scenario.faults.clear();
     scenario.pace.slow_one_in = 0;
     scenario.network.slow_one_in = 0;
-    scenario.network.split_one_in = 0;  // a body may come seconds after its header
+    scenario.network.split_one_in = 0;  // a body could arrive seconds after its header
     scenario.has_evaluator = false;
-    scenario.evaluates_directory = false;  // it is about one that asks the ps
+    scenario.evaluates_directory = false;  // this test is about an evaluator that reads from the ps
     const Outcome without = simulate(scenario);
     scenario.has_evaluator = true;
     scenario.faults.push_back({.kind = Fault::Kind::kVanish,

@@ -1,6 +1,6 @@
 // What a simulated ps does over state channels, as roles/ps/shell/range_server_cuts.cc and
-// roles/checkpoint/shell/shard_writer.h do it: gives its part of a snapshot to the chief, or writes
-// it to --train_dir itself.
+// roles/checkpoint/shell/shard_writer.h do: it sends its snapshot shard to the chief, or writes it
+// to the --train_dir itself.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace disttf::sim {
 
 class StateChannels {
  public:
-  // `ps` owns it; gets an event `written` once the disk has had its time, and then calls written(),
-  // with what comes with it. `disk`: nullptr, there is none.
+  // `ps` owns this. When a write is complete, it gets an event `written` and must call written()
+  // with the event's argument. `disk`: nullptr if there is none.
   StateChannels(World& world, Network& network, Process& ps, SimulatedDisk* disk,
                 std::uint32_t written)
       : world_(world), network_(network), ps_(ps), disk_(disk), written_(written) {}
 
   void header(ConnectionId id, roles::RangeReplica& range, const net::FrameHeader& header);
   void body(ConnectionId id, roles::RangeReplica& range, std::span<const std::byte> body);
-  // `range`: whose. Throws KilledAtDisk.
+  // Completes the write of that range. Throws KilledAtDisk.
   void written(std::size_t range);
 
  private:
@@ -48,8 +48,8 @@ class StateChannels {
   Process& ps_;
   SimulatedDisk* const disk_;
   const std::uint32_t written_;
-  std::map<ConnectionId, net::FrameHeader> orders_;      // whose bodies are to come
-  std::map<std::size_t, Writing> writing_;               // by range: each has its own writer
+  std::map<ConnectionId, net::FrameHeader> orders_;  // requests whose bodies have not arrived yet
+  std::map<std::size_t, Writing> writing_;           // by range: each has its own writer
   std::map<std::size_t, std::vector<Writing>> waiting_;  // for the writer, in order
   std::uint64_t writes_ = 0;
 };

@@ -122,7 +122,7 @@ void WorkerProcess::took_incarnation() {
 
 // -------------------------------------------------------------------------------------- training
 
-// The gradient of the parameters, and the time that it takes.
+// Computes the gradient of the parameters, which takes virtual time.
 Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components) {
   const std::uint64_t bits = world_.draw(Draw::kPace, task_.incarnation, ++computed_);
   std::uint64_t us = pace_.compute_us / 2 + (bits >> 32U) % (pace_.compute_us + 1);
@@ -130,7 +130,7 @@ Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components
     us += 20'000'000;
   }
   const std::shared_ptr<Values> gradient = place_of_gradient();
-  std::ranges::fill(*gradient, kHalfComputed);  // whoever reads it now has broken a promise
+  std::ranges::fill(*gradient, kHalfComputed);  // a ps that reads these values breaks an invariant
   co_await sleep(fiber, std::chrono::microseconds(us));
   is_torn_ = !read_again(parameters_);
   const roles::Stepper::Batch& batch = stepper_.batch();
@@ -186,7 +186,7 @@ Routine<bool> WorkerProcess::ends_here(Fiber& /*fiber*/) { co_return false; }
 Routine<void> WorkerProcess::end_here(Fiber& fiber) {
   throw_if_stopped();
   Values newest(size_);
-  std::ranges::fill(*place_of_gradient(), kHalfComputed);  // it comes there
+  std::ranges::fill(*place_of_gradient(), kHalfComputed);  // the next gradient is written there
   leave_group();
   session_.begin_peek(begin_now());
   reply_ = co_await run_step(fiber, newest);
@@ -222,14 +222,15 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   reply_ = co_await run_step(fiber, parameters_);
   way_is_by_leader_ = false;
   for (std::size_t index = 0; index < components.size() && !reply_.joined; ++index) {
-    if (state_of(index) != places[index].first) {  // set to another state since: lost with its own
+    // Restored to another state since: the push was lost with its own.
+    if (state_of(index) != places[index].first) {
       continue;
     }
     const PushName push{.incarnation = incarnation_, .sequence = sequence};
     if (session_.was_dropped(index)) {
       checks_.push_dropped(index, state_of(index), components[index], push);
     } else if (!config_.sync_replicas || session_.range(index).step() > places[index].second) {
-      // (Else the run has ended before its step was made.)
+      // Otherwise the run has ended before the step was made.
       checks_.push_acknowledged(index, state_of(index), components[index], push);
     }
   }
@@ -266,7 +267,7 @@ Routine<bool> WorkerProcess::leave(Fiber& fiber) {
   } catch (const Failure&) {
     if (!session_.was_released()) {
       throw;
-    }  // when the run is over, a signal does not matter any more
+    }  // after the run is over, a signal no longer matters
   }
   const bool released = session_.was_released();
   if (stepper_.left(released)) {
@@ -340,7 +341,7 @@ Routine<void> WorkerProcess::live(Fiber& fiber) {
   if (has) {
     print_result(/*is_chief=*/false);
   }
-  exit(roles::kDone, has ? "printed the result" : "the final parameters went with a ps");
+  exit(roles::kDone, has ? "printed the result" : "final parameters lost with a parameter server");
 }
 
 }  // namespace disttf::sim

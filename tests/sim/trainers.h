@@ -1,5 +1,5 @@
-// A simulated worker: the real cores, and a shell that does what the real one does, in virtual
-// time. The chief is one, and more: tests/sim/chief_process.h.
+// A simulated worker: the real cores, with what the real shell does, in virtual time. The chief
+// extends it: tests/sim/chief_process.h.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace disttf::sim {
 
-// How fast trainers are, in virtual time.
+// The speed of trainers, in virtual time.
 struct Pace {
-  std::uint64_t compute_us = 500;  // a gradient, about
-  std::uint64_t slow_one_in = 0;   // takes twenty seconds; 0: none
-  std::uint64_t load_ms = 10;      // before a process is ready to train
-  // Of a step, that the trainer has memory for which it shares with the ps: these read gradients
-  // there, and it reads parameters in theirs. 0: all are sent.
+  std::uint64_t compute_us = 500;  // about, for a gradient
+  std::uint64_t slow_one_in = 0;   // one gradient in so many takes twenty seconds; 0: none
+  std::uint64_t load_ms = 10;      // time before a process is ready to train
+  // The number of a step's gradients for which the trainer shares memory with the ps: the ps read
+  // gradients there, and the trainer reads parameters in the ps's memory. 0: all are sent.
   std::size_t gradients_in_memory = 0;
 };
 
-// roles/trainer/shell/worker.cc, trainer.cc and background.cc, with simulated gradients.
+// As roles/trainer/shell/worker.cc, trainer.cc and background.cc, with simulated gradients.
 class WorkerProcess : public TrainerProcess {
  public:
   WorkerProcess(World& world, Network& network, Checks& checks, const roles::RunConfig& config,
@@ -31,20 +31,20 @@ class WorkerProcess : public TrainerProcess {
 
   void start() override;
   void terminate() override;
-  // Somebody of its host has said something.
+  // Another trainer of its host has changed the host group.
   void hear_of_host();
 
  protected:
   virtual Routine<void> live(Fiber& fiber);
-  // True: the run is over.
+  // Returns true if the run is over.
   Routine<bool> connect(Fiber& fiber);
   Routine<void> train(Fiber& fiber);
   void print_result(bool is_chief);
 
-  // Whether a copy of the state of that step is to be kept; then, it is.
+  // Returns whether a copy of the state of that step is wanted; the caller then requests one.
   [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
   virtual void took_cut(std::uint64_t /*sequence*/) {}
-  // Whether the parameters of the last reply are the run's result.
+  // Returns whether the parameters of the last reply are the run's result.
   [[nodiscard]] virtual Routine<bool> ends_here(Fiber& fiber);
   void set_generation(net::Generation generation) override;
   void took_incarnation() override;
@@ -63,7 +63,7 @@ class WorkerProcess : public TrainerProcess {
   };
   Routine<void> beat(Fiber& fiber, std::size_t index);
   Routine<void> compute(Fiber& fiber, Checks::Components components);
-  // Where the next gradient of a step is computed.
+  // Returns the memory in which the next gradient of a step is computed.
   [[nodiscard]] std::shared_ptr<Values> place_of_gradient();
   Routine<void> take_step(Fiber& fiber);
   Routine<void> end_here(Fiber& fiber);
@@ -76,9 +76,9 @@ class WorkerProcess : public TrainerProcess {
   std::vector<Fiber*> beating_;
   net::Generation generation_ = 0;
   std::uint64_t computed_ = 0;
-  std::vector<std::shared_ptr<Values>> memory_;  // of gradients, shared
-  std::size_t pushed_ = 0;                       // elastic: of the step
-  Values next_parameters_;  // elastic: while gradients of the others are computed
+  std::vector<std::shared_ptr<Values>> memory_;  // shared with the ps, for gradients
+  std::size_t pushed_ = 0;                       // elastic: gradients of this step
+  Values next_parameters_;  // elastic: received while further gradients are computed
   Values kept_result_;
 };
 

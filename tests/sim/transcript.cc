@@ -46,7 +46,8 @@ Duration seconds_of(const std::string& word) {
   return microseconds(std::llround(number_of(word) * 1e6));
 }
 
-// Whether the words are the pattern's, where "N" is any number; these go to `numbers`.
+// Returns whether the words match the pattern, in which "N" stands for any number. Appends these to
+// `numbers`.
 bool matches(const std::vector<std::string>& words, std::string_view pattern,
              std::vector<std::uint64_t>& numbers) {
   const std::vector<std::string> expected = words_of(std::string(pattern));
@@ -64,7 +65,7 @@ bool matches(const std::vector<std::string>& words, std::string_view pattern,
   return true;
 }
 
-// Of what a cluster may be said to be.
+// A property that a cluster can have.
 struct Trait {
   std::string_view pattern;
   void (*apply)(Scenario& scenario, std::uint64_t number);
@@ -125,7 +126,7 @@ void set_cluster(Scenario& scenario, const std::string& text) {
   }
 }
 
-// Reads one word, or several, after the other.
+// Reads words one after the other.
 class Reader {
  public:
   explicit Reader(const std::string& line) : line_(line), words_(words_of(line)) {}
@@ -180,7 +181,7 @@ void set_moment(Fault& fault, const std::string& text) {
   }
 }
 
-// Who it is that is hurt, or the other one.
+// Reads the node that a fault strikes, or its other node.
 void set_node(Fault& fault, Reader& reader, std::size_t ps, std::size_t& node) {
   if (reader.skips("sender")) {
     fault.to_sender = fault.to_sender || &node == &fault.node;

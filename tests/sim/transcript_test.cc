@@ -1,5 +1,5 @@
-// Each file of tests/transcripts, replayed: tasks must say what it says. After a change that is
-// meant, `disttf_simulate --transcript FILE` prints what is to be in it.
+// Replays each file of tests/transcripts: tasks must print the log lines in it. After an intended
+// change, `disttf_simulate --transcript FILE` prints the new contents.
 #include "tests/sim/transcript.h"
 
 #include <gtest/gtest.h>

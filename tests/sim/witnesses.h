@@ -1,7 +1,7 @@
-// Who is left that knows what a range's state once was. A primary that goes on alone, whoever it
-// has answered since, and the chief that has let it, may be lost before the other host has heard of
-// it: nothing that is in memory knows then that the copy there is an old one. This says whether it
-// came to that.
+// Tracks which live processes have recorded an earlier state of a range. A primary that continues
+// alone, all processes that it has answered since, and the chief that allowed it may die before the
+// other host is notified. Then no process in memory can tell that the other host's copy is
+// outdated. This class decides whether that happened.
 #pragma once
 
 #include <compare>
@@ -16,8 +16,8 @@
 
 namespace disttf::sim {
 
-// Which state of a range: the process in which it began, and the generation. (Where everybody is
-// lost generations begin anew.)
+// A state of a range: the process in which it began, and its generation. (After all processes are
+// lost, generations begin at 1 again.)
 struct StateName {
   std::uint64_t lineage = 0;
   net::Generation generation = 0;
@@ -28,29 +28,29 @@ class Witnesses {
  public:
   using Views = std::set<net::ViewNumber>;
 
-  // `process`: tells processes apart. It has heard of that view, and so of all that the chief knew
-  // that has made it.
+  // A process has received that view, and with it all that the chief had recorded when it made the
+  // view. `process` identifies the process.
   void hears(std::uint64_t process, std::size_t range, net::ViewNumber view);
-  // A chief tells somebody of a view that it has made, of what it had heard when it first did.
+  // A chief sends a process the view that it has made from what it had recorded then.
   void tells(std::uint64_t process, std::size_t range, net::ViewNumber view);
-  // It has held the state at that step, or was sent it.
+  // A process has held the state at that step, or was sent it.
   void has_seen(std::uint64_t process, std::size_t range, const StateName& state,
                 std::uint64_t step);
-  // It is dead. (One that is frozen, or that nobody reaches, may come back and say it.)
+  // The process is dead. (A frozen or unreachable process may still return and report the state.)
   void has_gone(std::uint64_t process);
 
-  // Whether a process is left that knows one of these views, or has seen a later step.
+  // Returns whether a live process has recorded one of these views, or has received a later step.
   [[nodiscard]] bool is_any_left(std::size_t range, const Views& views, const StateName& state,
                                  std::uint64_t step) const;
 
  private:
   struct Known {
     Views views;
-    std::map<StateName, std::uint64_t> steps;  // the newest
+    std::map<StateName, std::uint64_t> steps;  // the newest step
   };
   // By process and range.
   std::map<std::pair<std::uint64_t, std::size_t>, Known> known_;
-  // By range and view: of its maker, then; itself among them.
+  // By range and view: the views that its chief had recorded when it made it, including itself.
   std::map<std::pair<std::size_t, net::ViewNumber>, Views> made_of_;
 };
 

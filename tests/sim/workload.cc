@@ -23,7 +23,7 @@ void compute_gradient(std::span<const float> parameters, std::uint64_t step, std
   for (std::uint32_t i = 0; i < gradient.size(); ++i) {
     std::uint32_t value = begin + i * 0x9E3779B9U;
     value = (value ^ (value >> 15U)) * 0x85EBCA6BU;
-    // Of many digits: sums are rounded, so that their order is seen.
+    // Values with many digits: sums are rounded, so the order of additions matters.
     gradient[i] = static_cast<float>(static_cast<std::int32_t>(value)) * 0x1p-33F;
   }
 }
@@ -69,8 +69,8 @@ std::uint64_t Oracle::last_step() {
   return *last_step_;
 }
 
-// As people understand the flags: a target that is reached; or the newest `patience` evaluations,
-// none of which is below all before them.
+// Follows the documentation of the flags: stops when the target is reached, or when the newest
+// `patience` evaluations are all no better than the best before them.
 bool Oracle::ends_at_newest() {
   const std::uint64_t step = states_.size() - 1;
   if (!config_.stops_early() || step == 0 || step % config_.eval_every != 0) {
@@ -89,8 +89,8 @@ std::span<const float> Oracle::result() {
   return config_.optimizer.average_decay == 0 ? last : average_;
 }
 
-// As one counts in binary: what is on the stack has the sizes of the number's digits, the largest
-// below.
+// Adds as a binary counter counts: the sums on the stack have sizes that are the digits of the
+// number of gradients, with the largest at the bottom.
 void Oracle::add_up(const Values& old, std::uint64_t step) {
   std::vector<std::pair<std::size_t, Values>> stack;  // how many gradients, and their sum
   const auto join = [&stack] {
@@ -129,7 +129,8 @@ void Oracle::advance() {
     double power2 = 1;
     double base1 = double{spec.beta1};
     double base2 = double{spec.beta2};
-    for (std::uint64_t rest = step + 1; rest != 0; rest /= 2) {  // by squaring, as rounding goes
+    // By squaring, as the product does: rounding differs otherwise.
+    for (std::uint64_t rest = step + 1; rest != 0; rest /= 2) {
       power1 = rest % 2 == 1 ? power1 * base1 : power1;
       power2 = rest % 2 == 1 ? power2 * base2 : power2;
       base1 *= base1;
@@ -153,7 +154,7 @@ void Oracle::advance() {
         next[i] = old[i] - rate * g / std::sqrt(first_[i]);
         break;
       case math::OptimizerKind::kAdam:
-      case math::OptimizerKind::kAdamw:  // no weight decay is drawn
+      case math::OptimizerKind::kAdamw:  // equals Adam: weight decay is never drawn
         first_[i] = spec.beta1 * first_[i] + (1.0F - spec.beta1) * g;
         second_[i] = spec.beta2 * second_[i] + (1.0F - spec.beta2) * (g * g);
         next[i] = old[i] - rate * first_[i] / (std::sqrt(second_[i]) + spec.epsilon);

@@ -1,4 +1,4 @@
-// What the simulated trainers compute, and what must come of it.
+// What the simulated trainers compute, and the expected results.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,27 @@ namespace disttf::sim {
 
 using Values = std::vector<float>;
 
-// Any state but 0.
+// Sets any values but 0.
 void initialize(std::span<float> parameters) noexcept;
-// A gradient that depends on every bit of the parameters, so that a difference spreads. [size of
-// parameters]; the same for whoever computes it. `seed`: of the configuration.
+// Computes a gradient that depends on every bit of the parameters, so that any difference spreads.
+// [size of parameters]; all trainers compute the same. `seed`: of the configuration.
 void compute_gradient(std::span<const float> parameters, std::uint64_t step, std::size_t slot,
                       std::span<float> gradient, std::uint64_t seed = 1) noexcept;
 
-// What the parameters are worth, which depends on every bit of them, too: any loss, and any
-// accuracy.
+// Returns a loss and an accuracy, which depend on every bit of the parameters, too.
 [[nodiscard]] math::Evaluation evaluate(std::span<const float> parameters) noexcept;
 
-// The parameters after each step of a run in which every gradient counts: a sequential reference,
-// with arithmetic of its own.
+// The parameters after each step of a run in which every gradient counts: a sequential reference
+// implementation with arithmetic of its own.
 class Oracle {
  public:
   // REQUIRES: config.every_gradient_counts().
   Oracle(const roles::RunConfig& config, std::size_t size);
-  // The last one: train_steps, or where the run ends early.
+  // Returns the last step: train_steps, or where early stopping ends the run.
   [[nodiscard]] std::uint64_t last_step();
   // REQUIRES: step <= last_step().
   [[nodiscard]] std::span<const float> parameters_at(std::uint64_t step);
-  // What the run ends with: its last parameters, or the average of all.
+  // Returns the run's result: its last parameters, or the average of all.
   [[nodiscard]] std::span<const float> result();
 
  private:
@@ -49,7 +48,7 @@ class Oracle {
   std::vector<Values> states_;  // by step
   std::optional<std::uint64_t> last_step_;
   std::vector<double> losses_;  // of the evaluations
-  Values first_;                // the optimizer's
+  Values first_;                // the optimizer's tensors
   Values second_;
   Values average_;  // up to the newest of states_
   Values sum_;      // of the step's gradients

@@ -8,7 +8,7 @@
 namespace disttf::sim {
 namespace {
 
-// Cheaper than random_bits(): there is one of these an event.
+// Cheaper than random_bits(): every event needs one.
 std::uint64_t scrambled(std::uint64_t value) noexcept {
   value = (value ^ (value >> 30U)) * 0xBF58476D1CE4E5B9U;
   value = (value ^ (value >> 27U)) * 0x94D049BB133111EBU;
@@ -81,7 +81,8 @@ std::string_view name_of(Mark mark) noexcept {
   return kNames[static_cast<std::size_t>(mark)];
 }
 
-// A stream may be an incarnation: its lower bits tell processes apart as well.
+// A stream may be an incarnation. The truncated value keeps the lower bits, which identify
+// processes as well.
 std::uint64_t World::draw(Draw what, std::uint64_t stream, std::uint64_t index) const {
   return math::random_bits(seed_, static_cast<std::uint32_t>(what), stream % math::kStreamLimit,
                            index);

@@ -1,5 +1,5 @@
-// A simulated world's clock, its events, and what everybody in it counts. One thread, no wall
-// clock: two worlds of one seed and one list of faults are the same, event for event.
+// A simulated world's clock, its events, and counters of what happened. It has one thread and no
+// wall clock: two worlds with the same seed and list of faults are equal, event for event.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ using Clock = roles::Clock;
 using Time = Clock::time_point;
 using Duration = Clock::duration;
 
-// Virtual time begins here: not at 0, so that a time that was forgotten is seen.
+// Virtual time begins here, and not at 0, so that an uninitialized time is noticed.
 inline constexpr Time kBeginning{std::chrono::hours(1)};
 
-// What a number is drawn for: math::random_bits()' purpose.
+// What a number is drawn for: the purpose argument of math::random_bits().
 enum class Draw : std::uint32_t {
   kSwarm = 1001,
   kFault,
@@ -50,7 +50,7 @@ enum class Draw : std::uint32_t {
   kDirectory,
 };
 
-// What a run was seen to do. Over many seeds each must have been seen.
+// Events of interest in a run. Over many seeds each must have occurred.
 enum class Mark : std::uint8_t {
   kKill,
   kVanish,
@@ -116,7 +116,7 @@ enum class Mark : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;
 inline constexpr auto kMarks = static_cast<std::size_t>(Mark::kCount);
 
-// Whoever events happen to.
+// A receiver of events.
 class Actor {
  public:
   Actor() = default;
@@ -128,29 +128,29 @@ class Actor {
 
 class World {
  public:
-  // `trace`: prints what happens.
-  // `log`, unless nullptr: gets what tasks, and whoever hurts them, say. Must outlive the world.
+  // `trace`: prints all events. `log`: if not nullptr, gets the log lines of tasks and faults. Must
+  // outlive the world.
   World(std::uint64_t seed, bool trace, std::vector<std::string>* log = nullptr)
       : seed_(seed), trace_(trace), log_(log) {
     heap_.reserve(1024);
   }
 
   [[nodiscard]] Time now() const noexcept { return now_; }
-  // 64 bits that depend on nothing but the seed and these.
+  // Returns 64 bits that depend only on the seed and the arguments.
   [[nodiscard]] std::uint64_t draw(Draw what, std::uint64_t stream, std::uint64_t index) const;
-  // In [0, limit).
+  // Returns a number in [0, limit).
   [[nodiscard]] std::uint64_t below(std::uint64_t limit, Draw what, std::uint64_t stream,
                                     std::uint64_t index) const {
     return draw(what, stream, index) % limit;
   }
 
-  // To happen then. Events of one time happen in an order that the seed decides.
+  // Schedules an event. The seed decides the order of events at the same time.
   void schedule(Time at, Actor& actor, std::uint32_t what, std::uint64_t a = 0,
                 std::uint64_t b = 0);
-  // The next event. False: there is none.
+  // Handles the next event. Returns false if there is none.
   bool step();
 
-  // A promise was broken. The first one counts.
+  // Records a violated invariant. Only the first one is kept.
   void violate(std::string sentence);
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
 
@@ -158,14 +158,15 @@ class World {
   [[nodiscard]] const std::array<std::uint64_t, kMarks>& marks() const noexcept { return marks_; }
 
   [[nodiscard]] bool traces() const noexcept { return trace_; }
-  // A line of the trace, with the time before it.
+  // Prints a line of the trace, with the time before it.
   void trace(const std::string& line) const;
-  // The same, and one of the log.
+  // Returns whether log() has an effect. log() prints a line of the trace and appends one to the
+  // log.
   [[nodiscard]] bool logs() const noexcept { return trace_ || log_ != nullptr; }
   void log(const std::string& line) const;
 
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
-  // Of all that has happened.
+  // Returns a hash of all events.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   void stir(std::uint64_t value) noexcept {
     hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15U;
@@ -175,7 +176,7 @@ class World {
  private:
   struct Event {
     Time at;
-    std::uint64_t tie;  // of no two events the same, but by a chance of nothing
+    std::uint64_t tie;  // random: practically never equal for two events
     Actor* actor;
     std::uint32_t what;
     std::uint64_t a;

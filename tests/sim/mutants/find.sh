@@ -1,12 +1,12 @@
 #!/bin/bash
 # Usage: tests/sim/mutants/find.sh BUILD [FAULTS [NAMES]]
 #
-# Breaks the cores in one place after the other (list.txt), links the simulator against each broken
-# core, and has it look for a violation within FAULTS faults. Prints how many it took, and which
-# transcripts are then other ones. What random faults do not find a transcript must show, or a unit
-# test: a case that needs three losses in one order, or one of two checks of which each alone is
-# enough. BUILD is a folder in which disttf_simulate and roles_test have been built. NAMES: an extended
-# regular expression, of those that are tried; all, if there is none.
+# Breaks the cores in one place after another (list.txt), links the simulator against each broken core,
+# and searches for a violation within FAULTS faults. Prints how many faults it took, and which
+# transcripts changed. A transcript or a unit test must show what random faults do not find: a case
+# that needs three losses in one order, or one of two checks each of which suffices alone. BUILD is a
+# directory in which disttf_simulate and roles_test have been built. NAMES is an extended regular
+# expression that selects mutants; without it, all are tried.
 set -euo pipefail
 
 readonly build=$1 faults=${2:-200000} names=${3:-.}
@@ -15,10 +15,10 @@ work=$(mktemp -d)
 readonly work
 trap 'rm -rf "$work"' EXIT
 
-# command_for TARGET: the command that ninja would make it with.
+# command_for TARGET: prints the command with which ninja builds it.
 command_for() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
-# changed_transcripts: those that say something else of the mutant.
+# changed_transcripts: prints the transcripts whose log differs with the mutant.
 changed_transcripts() {
   local file
   for file in tests/transcripts/*.txt; do
@@ -34,15 +34,15 @@ link_mutant() {
   (cd "$build" && eval "$link") 2>"$work/warnings" || { cat "$work/warnings"; return 1; }
 }
 
-# failing_tests: the unit tests that fail of the mutant.
+# failing_tests: prints the unit tests that fail with the mutant.
 failing_tests() {
   link_mutant tests/roles/roles_test || return
   timeout 300 "$work/roles_test" --gtest_brief=1 2>&1 | grep -oE '^\[  FAILED  \] [A-Za-z0-9_/]+\.[A-Za-z0-9_/]+' | sort -u |
     sed 's/.*\] / /' | tr -d '\n' || true
 }
 
-# search: exit status 0 if the mutant breaks a promise within the faults, on a seed on which the core as
-# it is keeps all; says after how many.
+# search: exit status 0 if the mutant violates an invariant within the faults, on a seed on which the
+# unchanged core violates none. Prints how many faults it took.
 search() {
   local seed=1 seen=0 report at
   while [ "$seen" -lt "$faults" ]; do
@@ -60,7 +60,7 @@ search() {
   return 1
 }
 
-# find_mutant NAME FILE SCRIPT WORDS: exit status 0 if the simulator finds it.
+# find_mutant NAME FILE SCRIPT TEXT: exit status 0 if the simulator finds it.
 find_mutant() {
   local object source compile found changed failing
   source=$work/$(basename "$2")
