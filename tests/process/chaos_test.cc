@@ -76,7 +76,7 @@ class Chaos : public ProcessTest {
   // from, was disturbed after the run was over, and a log line says so.
   static void expect_evaluated(Process& job) {
     static const std::regex kWhyNot(
-        R"(\[evaluator:0\] .*(; the run was over already|went with a ps|did not end within))");
+        R"(\[evaluator:0\] .*(; the run was over already|lost with a parameter server|did not end within))");
     const std::string result =
         captured(job.standard_output(), "(" + data_name() + " accuracy: [0-9.]+)");
     const std::string log = job.standard_error();

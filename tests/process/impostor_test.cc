@@ -181,9 +181,9 @@ TEST_F(Impostor, PushesValuesThatAreNoNumbers) {
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     Bytes gradient = gradient_bytes();
     std::memcpy(gradient.data() + 5 * sizeof value, &value, sizeof value);
-    expect_refused(connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient),
-                   "the gradient for step 0 has values that are no numbers, 1 of " +
-                       std::to_string(size_) + ": ");
+    expect_refused(
+        connect(), frame({.kind = FrameKind::kPushPull, .generation = 1}, gradient),
+        "the gradient for step 0 has non-finite values, 1 of " + std::to_string(size_) + ": ");
   }
   expect_parameters_unchanged();
 }

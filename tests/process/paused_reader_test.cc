@@ -86,7 +86,7 @@ TEST_F(PausedReader, IsToldHowManyLinesItHasMissed) {
   }
   EXPECT_TRUE(exits(job, kExitDone));
   text += text_in(pipe_.read_end.number());
-  const std::string missed = captured(text, "([0-9]+) lines of the log were left out here");
+  const std::string missed = captured(text, "([0-9]+) log lines dropped");
   ASSERT_FALSE(missed.empty());
   // No line is torn, and the present and the dropped lines add up to all.
   const std::regex step("training step [0-9]+ done \\(global step: [0-9]+, loss: [0-9.]+\\)\n");

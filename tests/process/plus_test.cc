@@ -129,7 +129,7 @@ TEST_F(Plus, AndTrainingTasksRefuseEachOther) {
   ASSERT_TRUE(says(ps, "Started server"));
   Process& refused = plus(trained);
   EXPECT_TRUE(exits(refused, kExitUsage));
-  EXPECT_TRUE(says(refused, "ps 0 .* trains; only disttf server takes orders"));
+  EXPECT_TRUE(says(refused, "ps 0 .* trains; only disttf server takes requests to train"));
   const ClusterOnLoopback mixed{{.ps = 1, .workers = 1}};
   start_server(mixed, net::Job::kPs, 0);
   Process& worker = run_task(mixed, net::Job::kWorker, 0);

@@ -177,7 +177,7 @@ TEST_P(BucketTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
   done(store_run(120) + flags);
   server_->kill();
   Process& job = disttf(store_run(130) + flags);
-  ASSERT_TRUE(says(job, "the store could not be had.*it is tried again"));
+  ASSERT_TRUE(says(job, "the store could not be had.*trying again"));
   server_->start();
   EXPECT_TRUE(says(job, "Restoring from " + at("run/checkpoint-00000120")));
   EXPECT_TRUE(exits(job, kExitDone));

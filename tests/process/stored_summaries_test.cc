@@ -91,7 +91,8 @@ TEST_P(BucketSummaries, WaitForAStoreThatIsAway) {
   Process& job =
       disttf(training(at("run"), {"--debug_delay_ms=400"}), server_->variables_at(proxy.port()));
   for (const char* name : {"chief", "eval"}) {
-    ASSERT_TRUE(says(job, "--log_dir: " + at("run/") + name + " cannot be written now, and waits"));
+    ASSERT_TRUE(
+        says(job, "--log_dir: " + at("run/") + name + " cannot be written now; will retry"));
   }
   is_away = false;
   ASSERT_TRUE(exits(job, kExitDone));

@@ -21,7 +21,7 @@ const Words kInt8 = {"--wire_dtype=int8"};
 const Words kInt4 = {"--wire_dtype=int4"};
 const Words kTopK = {"--compress=topk:0.01"};
 const Words kSlowly = {"--debug_delay_ms=30", "--log_every=1", "--save_steps=20"};
-constexpr const char* kLastWarning = "takes along what it has not pushed yet";
+constexpr const char* kLastWarning = "that it has not pushed yet is lost";
 
 class WireDtype : public ProcessTest {
  protected:

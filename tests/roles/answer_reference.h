@@ -1,5 +1,5 @@
-// What the steps of an answer come to, computed one number at a time in double: held against what
-// the model itself says.
+// Computes the steps of an answer one number at a time in double, to compare with the model's own
+// answer.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace disttf::roles {
 
-// `example`: as the steps take it, an image with its channels last.
+// `example`: in the layout that the steps expect, an image with its channels last.
 [[nodiscard]] std::vector<double> answer_by(const AnswerSteps& steps, std::vector<double> example);
 
 }  // namespace disttf::roles

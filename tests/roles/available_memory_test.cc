@@ -1,4 +1,4 @@
-// How much memory there is for this process, by files such as the kernel shows.
+// The memory available to this process, from files with the kernel's format.
 #include "roles/process/available_memory.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,8 @@ TEST(RequireMemory, NamesWhatIsWantedAndWhatThereIs) {
   EXPECT_THAT(
       [] { require_memory(std::uint64_t{1} << 60U, "ps 0", "its range"); },
       ThrowsMessage<Failure>(AllOf(
-          HasSubstr("ps 0 has not the memory for its range: it takes 1099511627776 MiB, and "),
+          HasSubstr(
+              "ps 0 does not have the memory for its range: it takes 1099511627776 MiB, and "),
           HasSubstr(" MiB are available"))));
   EXPECT_THAT([] { require_memory(std::uint64_t{1} << 60U, "", ""); },
               Throws<Failure>(Property(&Failure::exit_code, int{kError})));

@@ -1,4 +1,4 @@
-// What a backup makes of the frames of its primary, and what it refuses.
+// How a backup handles the frames of its primary, and which it rejects.
 #include "roles/ps/core/backup_receiver.h"
 
 #include <gmock/gmock.h>
@@ -37,10 +37,10 @@ void append(Bytes& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-// A copy of a range of two floats, in a run of two trainers and four steps.
+// A copy of a range of two floats, in a run with two trainers and four steps.
 class BackupReceiverTest : public testing::Test {
  protected:
-  // Gives it a frame, a part at a time: what it makes of the last one.
+  // Passes a frame in parts. Returns the outcome of the last part.
   BackupReceiver::Outcome give(FrameHeader header, const Bytes& body) {
     header.body_size = body.size();
     BackupReceiver::Outcome outcome = header.kind == FrameKind::kFill
@@ -94,7 +94,7 @@ class BackupReceiverTest : public testing::Test {
     return body;
   }
   void fill() { ASSERT_TRUE(std::holds_alternative<Filled>(give(fill_header(), state({{1, 2}})))); }
-  // "" if it was taken.
+  // Returns "" if the frame was accepted, otherwise the refusal.
   std::string refusal(const FrameHeader& header, const Bytes& body) {
     const BackupReceiver::Outcome outcome = give(header, body);
     const auto* const refused = std::get_if<Refused>(&outcome);
@@ -152,7 +152,7 @@ TEST_F(BackupReceiverTest, AStateThatComesAnewMakesTheCopyNothingUntilItIsThere)
   EXPECT_FALSE(receiver_.complete(kGeneration));
 }
 
-// The memory is needed where another run begins.
+// Another run that begins needs the memory.
 TEST_F(BackupReceiverTest, KeepsTheShardNoLongerThanAFrame) {
   fill();
   ASSERT_EQ(refusal(update_header(2), sum({1, 1})), "");
@@ -199,7 +199,7 @@ TEST_F(BackupReceiverTest, AnUpdateInMemoryIsReadThere) {
   EXPECT_EQ(shard_->step(), 3U);
 }
 
-// It is not made before somebody needs it.
+// The update is not applied before it is needed.
 TEST_F(BackupReceiverTest, AnUpdateInMemoryMayHaveTheStateThatItIsMadeFrom) {
   fill();
   FrameHeader header = update_header(2);

@@ -1,5 +1,5 @@
-// What a primary tells the other host of its range, and what it makes of the answers. What the
-// frames mean there: backup_receiver_test.cc.
+// What a primary sends the other host of its range, and how it handles the answers.
+// backup_receiver_test.cc tests how the other host handles the frames.
 #include "roles/ps/core/backup_sender.h"
 
 #include <gtest/gtest.h>
@@ -30,13 +30,14 @@ class BackupSenderTest : public testing::Test {
     state_.finish_restore(0, 7);
     sender_.begin(/*paired=*/false);
   }
-  // The frames that have been sent since the last call, and their connections closed in between.
+  // Returns the frames that were sent since the last call. Also handles the connections that were
+  // closed in between.
   std::vector<FrameKind> sent() {
     std::vector<FrameKind> kinds;
     out_.drain([&](const auto& effect) { note(effect, kinds); });
     return kinds;
   }
-  // The other host says that it has what it was last sent.
+  // The other host acknowledges everything sent so far.
   Heard acknowledge() { return sender_.heard(net::Ack{sender_.head()}.to_header()); }
   void complete() {
     sender_.fill(kOtherHost, {});

@@ -1,4 +1,4 @@
-// The best checkpoint: it survives the pruning of the others, and the power's going at any time.
+// The best checkpoint survives the pruning of others, and a power cut at any time.
 #include "roles/evaluator/core/best_checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ class BestCheckpointTest : public CheckpointTest {
     ASSERT_TRUE(best.hold({.step = step}, ++attempts_).has_value());
     best.keep();
   }
-  // The steps of those that are kept and whole. (Half of one that was being removed may be there
-  // after a power cut.)
+  // Returns the steps of the checkpoints that are kept and intact. (A power cut may leave part of
+  // one that was being removed.)
   [[nodiscard]] static std::vector<std::uint64_t> kept(data::FileSystem& disk) {
     const BestCheckpoint best(disk, kRun);
     std::vector<std::uint64_t> steps;
@@ -69,7 +69,7 @@ TEST_F(BestCheckpointTest, ANewOneTakesItsPlace) {
   keep(disk, 1);
   keep(disk, 2);
   EXPECT_EQ(kept(disk), Steps{2});
-  keep(disk, 1);  // of a run that was set back
+  keep(disk, 1);  // of a run that was rolled back
   EXPECT_EQ(kept(disk), Steps{1});
   keep(disk, 1);
   EXPECT_EQ(kept(disk), Steps{1});
@@ -112,8 +112,8 @@ TEST_F(BestCheckpointTest, IsOnTheRealDiskAnotherNameOfTheSameFiles) {
   EXPECT_TRUE(CheckpointReader(disk_, path).verify().empty());
 }
 
-// At each operation of marking step 2 where step 1 is the best, with whatever was not synced there
-// or not.
+// The power is cut at each operation of marking step 2 while step 1 is the best, with any subset of
+// what was not synced.
 TEST_F(BestCheckpointTest, OneOfTheTwoIsWholeAfterAnyPowerCut) {
   SimulatedFileSystem before;
   save_on(before, 1);

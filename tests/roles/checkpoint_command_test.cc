@@ -18,11 +18,11 @@ class CheckpointCommandTest : public CheckpointTest {
  protected:
   CheckpointCommandTest() { set_up_log({}); }
 
-  // What it prints on standard output; its exit code goes to exit_code_.
+  // Returns the standard output and stores the exit code in exit_code_.
   std::string run(CheckpointAction action, const std::filesystem::path& directory) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    set_up_log({});  // for what the two are now
+    set_up_log({});  // logs to the captured streams
     try {
       exit_code_ = run_checkpoint_command({.action = action, .directory = directory});
     } catch (const Failure& failure) {

@@ -1,4 +1,4 @@
-// Checkpoints that are not what was written, writers that die, and disks that fail.
+// Damaged checkpoints, writers that die, and disks that fail.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ using testing::UnorderedElementsAre;
 
 class CheckpointDamageTest : public CheckpointTest {
  protected:
-  // In place: a file that is cut off and written anew is flushed to the disk by some file systems.
+  // Writes in place: some file systems flush a file to disk that is truncated and written again.
   static void write_byte(const std::filesystem::path& path, std::size_t offset, std::uint8_t byte) {
     std::fstream stream(path, std::ios::binary | std::ios::in | std::ios::out);
     stream.exceptions(std::ios::badbit | std::ios::failbit);
@@ -54,7 +54,7 @@ class CheckpointDamageTest : public CheckpointTest {
     }
   }
 
-  // A small model, for what is done to every bit.
+  // A small model, so that every bit can be changed.
   void save_two_small_ones() {
     layout_ = {};
     layout_.add("w", {3});
@@ -144,7 +144,7 @@ TEST_F(CheckpointDamageTest, NothingLeftAnywhereIsAWholeCheckpointAfterAKill) {
     }
   }
   ASSERT_GT(child, 0);
-  // Wherever in the fourth save, or a later one, it is.
+  // The writer is killed somewhere in the fourth save or a later one.
   std::array<char, 3> signs{};
   for (char& sign : signs) ASSERT_EQ(::read(pipe[0], &sign, 1), 1);
   ::kill(child, SIGKILL);
@@ -177,7 +177,7 @@ TEST_F(CheckpointDamageTest, WhatAKilledWriterLeftIsRemovedAfterSomeTime) {
   const auto partial = scratch_.path() / "checkpoint-00000008.partial-0000000000000001";
   std::filesystem::last_write_time(partial / kShard, old);
   std::filesystem::last_write_time(partial, old);
-  // Only the directory is old here: a large file is still being written in it.
+  // Only the directory is old here: a large file in it is still being written.
   std::filesystem::last_write_time(scratch_.path() / "checkpoint-00000009.partial-0000000000000002",
                                    old);
   save(2);
@@ -200,8 +200,8 @@ TEST_F(CheckpointDamageTest, StrayFilesOfAKilledPsDoNotGetIntoTheCheckpoint) {
   EXPECT_THAT(names, UnorderedElementsAre(kShard, kIndex));
 }
 
-// A disk that fills up, played by a limit on the size of files: write() fails with EFBIG in the
-// middle, as it does with ENOSPC.
+// A limit on the size of files stands for a full disk: write() fails midway with EFBIG as it would
+// with ENOSPC.
 TEST_F(CheckpointDamageTest, AFullDiskIsASentenceAndTheOldCheckpointStays) {
   save(1);
   EXPECT_TRUE(data::test::in_child([&] {

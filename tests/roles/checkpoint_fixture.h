@@ -1,4 +1,4 @@
-// A small model, states of it, and a directory for their checkpoints.
+// A small model, its states, and a directory for their checkpoints.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ class CheckpointTest : public testing::Test {
     layout_.add("sm_b", {3});      // 96 to 98, 112 in all
   }
 
-  // Other bits in every value, NaN, infinity, -0 and subnormals among them; padding as a run has
-  // it.
+  // Every value has different bits, NaN, infinity, -0 and subnormals included. The padding is as in
+  // a run.
   [[nodiscard]] TrainingState state(std::uint64_t step,
                                     const std::vector<std::string>& optimizer = {"m", "v"}) const {
     TrainingState state;
@@ -46,7 +46,7 @@ class CheckpointTest : public testing::Test {
     checkpoints_.save(++attempts_, state(step), layout_, kConfig, keep);
   }
 
-  // As `ranges.size()` ps do it.
+  // As `ranges.size()` ps write it.
   void save_shards(const TrainingState& state, const std::vector<math::Range>& ranges) {
     const SaveId id{.step = state.step, .attempt = 1};
     checkpoints_.commit_shards(id, write_shards(id, state, ranges), layout_, kConfig, 0);
@@ -73,14 +73,14 @@ class CheckpointTest : public testing::Test {
     return view;
   }
 
-  // What is found; sentences go to warnings_.
+  // Returns the newest checkpoint. Appends warnings to warnings_.
   [[nodiscard]] std::optional<LoadedCheckpoint> load() {
     warnings_.clear();
     return checkpoints_.load_newest(
         layout_, [this](const std::string& sentence) { warnings_.push_back(sentence); });
   }
 
-  // The step that is found; 0: none.
+  // Returns the step of the newest checkpoint; 0: none.
   [[nodiscard]] std::uint64_t loaded_step() {
     const auto loaded = load();
     return loaded ? loaded->state.step : 0;
@@ -107,7 +107,7 @@ class CheckpointTest : public testing::Test {
     }
   }
 
-  // Other contents of a file, which must be there.
+  // Changes the contents of a file, which must exist.
   template <typename Change>
   static void change(const std::filesystem::path& path, Change change) {
     data::test::Bytes bytes = data::test::read(path);

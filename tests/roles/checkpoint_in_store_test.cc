@@ -1,5 +1,5 @@
-// Checkpoints in a store of objects whose client is killed at any operation, before it has changed
-// anything or right after: to the store, a client that is killed is one that is heard of no more.
+// Checkpoints in an object store whose client is killed at any operation, before or after it takes
+// effect. To the store, a killed client is one that sends nothing more.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -37,7 +37,7 @@ class CheckpointInStoreTest : public CheckpointTest {
     files.push_back(in_store_.write_shard(id, 1, 2, view(all, {16, 32}), layout_));
     in_store_.commit_shards(id, files, layout_, kConfig, keep);
   }
-  // The step that is found; 0: none. What is found must be whole.
+  // Returns the step of the newest checkpoint, which must be intact; 0: none.
   std::uint64_t found() {
     const auto loaded = in_store_.load_newest(layout_, [](const auto&) {});
     if (!loaded) return 0;
@@ -45,8 +45,8 @@ class CheckpointInStoreTest : public CheckpointTest {
     return loaded->state.step;
   }
 
-  // `save` of step 3 after 1 and 2, with everything from each operation on failing: `after` it has
-  // changed something, or before. Returns how many operations there are.
+  // Runs `save` of step 3 after steps 1 and 2, once for each operation, with every operation from
+  // that one on failing, before or `after` it takes effect. Returns the number of operations.
   template <typename Save>
   std::size_t kill_everywhere(bool after, const Save& save) {
     for (std::size_t at = 1;; ++at) {
@@ -75,7 +75,7 @@ class CheckpointInStoreTest : public CheckpointTest {
       store_->before = store_->after = nullptr;
       const std::uint64_t step = found();
       EXPECT_GE(step, is_saved ? 3U : 2U) << "killed at operation " << at;
-      // Whoever comes next saves, and nothing that was left is in the way.
+      // The next process saves, and what was left does not get in its way.
       save_in_store(4, 1);
       EXPECT_EQ(found(), 4U) << "killed at operation " << at;
       expect_nothing_but_checkpoint_4(at);
@@ -87,7 +87,7 @@ class CheckpointInStoreTest : public CheckpointTest {
     std::error_code error;
     EXPECT_THAT(files_.names_in(kBucketDir, error), ElementsAre("checkpoint-00000004"))
         << "killed at operation " << at;
-    // Its two files and its name.
+    // The checkpoint's two files and its name.
     EXPECT_EQ(store_->objects.size(), 3U) << "killed at operation " << at;
   }
 
@@ -146,7 +146,7 @@ TEST_F(CheckpointInStoreTest, WhatAKilledWriterHasLeftIsRemovedByAge) {
   EXPECT_EQ(found(), 6U);
 }
 
-// To take an older one instead, or none, would throw the run away.
+// To load an older checkpoint instead, or none, would lose the run's progress.
 TEST_F(CheckpointInStoreTest, AStoreThatIsAwayWhileReadingIsNoDamage) {
   save_in_store(1);
   save_in_store(2);

@@ -86,7 +86,7 @@ TEST(CheckpointName, WhileItIsWrittenItHasAnother) {
 
 // ---- Bytes ----
 
-// docs/checkpoint_format.md shows these.
+// docs/checkpoint_format.md quotes these bytes.
 constexpr const char* kGolden = R"({
  "index_sha256": "84018ea10d9ec96dba4251151541a54bdc3aacb080f17eebe30b26ea549900e3",
  "disttf": {
@@ -176,11 +176,11 @@ TEST_F(CheckpointIndexTest, HasWhatMayEndARunEarly) {
   EXPECT_EQ(index.early_end, EarlyEnd{}) << "of a run that has none";
   index.early_end = {.best = {.step = 3, .loss = 0.1}, .step = 5};
   EXPECT_EQ(parse_index(encode_index(index), "index").early_end, index.early_end);
-  index.early_end.step = 9;  // the run has gone on from this state
+  index.early_end.step = 9;  // the run has continued from this state
   EXPECT_EQ(parse_index(encode_index(index), "index").early_end.step, 0U);
 }
 
-// ---- What somebody else made, with the right checksum ----
+// ---- written by other programs, with a correct checksum ----
 
 std::string sign(std::string text) {
   const auto at = text.find("\": \"") + 4;
@@ -188,7 +188,7 @@ std::string sign(std::string text) {
   return text.replace(at, 64, data::sha256_hex(std::as_bytes(std::span(text))));
 }
 
-// The golden index with one place changed, and its checksum made right.
+// Returns the golden index with one change and a correct checksum.
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = kGolden;
   const auto at = text.find(from);

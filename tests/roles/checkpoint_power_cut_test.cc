@@ -1,5 +1,5 @@
-// Checkpoints on a disk that fails: the power is cut at every operation of a save, with every
-// combination of what was not synced there or not; every operation fails once.
+// Checkpoints on a failing disk. The power is cut at every operation of a save, with every subset
+// of what was not synced; and every operation fails once.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr const char* kTrainDir = "/run/train";
 
-// What a test does to a store, to save `newest`.
+// What a test does with a store to save step `newest`.
 using Save = std::function<void(CheckpointStore&)>;
 
 class CheckpointPowerCutTest : public CheckpointTest {
@@ -38,7 +38,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
   void save_in(CheckpointStore& store, std::uint64_t step, std::size_t keep = 0) {
     store.save(++attempts_, state(step, {"m"}), layout_, kConfig, keep);
   }
-  // By two ps.
+  // As two ps save it.
   void save_sharded_in(CheckpointStore& store, std::uint64_t step, std::size_t keep) {
     const SaveId id{.step = step, .attempt = ++attempts_};
     const TrainingState all = state(step, {"m"});
@@ -47,14 +47,14 @@ class CheckpointPowerCutTest : public CheckpointTest {
     files.push_back(store.write_shard(id, 1, 2, view(all, {16, 32}), layout_));
     store.commit_shards(id, files, layout_, kConfig, keep);
   }
-  // A disk on which these have been saved, and on which nothing waits for a sync.
+  // Returns a disk on which these steps were saved and everything was synced.
   [[nodiscard]] DiskState saved(const std::vector<std::uint64_t>& steps) {
     SimulatedFileSystem disk;
     for (const std::uint64_t step : steps) save_on(disk, step);
     return disk.state().after_power_cut(disk.state().outcomes() - 1);
   }
 
-  // The step that is found; 0: none. What is found must be whole.
+  // Returns the step of the newest checkpoint, which must be intact; 0: none.
   [[nodiscard]] std::uint64_t found_on(data::FileSystem& disk) {
     const auto loaded = CheckpointStore(disk, kTrainDir).load_newest(layout_, [](const auto&) {});
     if (!loaded) return 0;
@@ -62,7 +62,8 @@ class CheckpointPowerCutTest : public CheckpointTest {
     return loaded->state.step;
   }
 
-  // Whatever is durable of what is there: at least `oldest` is found, and a save works.
+  // Checks, for every subset that may be durable, that at least step `oldest` is found and a save
+  // succeeds.
   void expect_after_any_power_cut(const DiskState& state, std::uint64_t oldest,
                                   std::uint64_t newest, const std::string& when) {
     const std::size_t outcomes = state.outcomes();
@@ -80,8 +81,8 @@ class CheckpointPowerCutTest : public CheckpointTest {
     seen_ += outcomes;
   }
 
-  // `save` on a disk as `before`, on which `oldest` (0: nothing) is the newest: the power is cut at
-  // each of its operations.
+  // Runs `save` on copies of the disk `before`, whose newest step is `oldest` (0: none), and cuts
+  // the power at each of its operations.
   void cut_power_everywhere(const DiskState& before, std::uint64_t oldest, std::uint64_t newest,
                             const Save& save) {
     bool is_done = false;
@@ -97,7 +98,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
       const std::string when = "cut at operation " + std::to_string(at);
       ASSERT_NO_FATAL_FAILURE(
           expect_after_any_power_cut(disk.state(), is_done ? newest : oldest, newest, when));
-      // The process was killed, and the machine goes on: the next one builds on what it has left.
+      // The process was killed but the machine continues: the next process uses what was left.
       SimulatedFileSystem killed(disk.state());
       ASSERT_GE(found_on(killed), is_done ? newest : oldest) << when;
       save_on(killed, newest + 1);
@@ -107,7 +108,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
     }
   }
 
-  // The same, with so many operations in turn that fail. The power is cut right after the save.
+  // The same with so many operations in a row that fail. The power is cut right after the save.
   void fail_everywhere(const DiskState& before, std::uint64_t oldest, std::uint64_t newest,
                        std::errc error, const Save& save, std::size_t times = 1) {
     bool is_hit = true;
@@ -127,7 +128,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
       const std::string when = "failed at operation " + std::to_string(at);
       ASSERT_NO_FATAL_FAILURE(
           expect_after_any_power_cut(disk.state(), is_saved ? newest : oldest, newest, when));
-      // The next one is saved, whatever this one has left.
+      // The next save succeeds, whatever this one has left.
       disk.stop_failing();
       save_on(disk, newest + 1);
       ASSERT_NO_FATAL_FAILURE(
@@ -135,7 +136,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
     }
   }
 
-  std::size_t seen_ = 0;  // states that a power cut left
+  std::size_t seen_ = 0;  // states after a power cut
 };
 
 TEST_F(CheckpointPowerCutTest, TheFirstSaveIsThereOnceItIsReported) {
@@ -167,7 +168,7 @@ TEST_F(CheckpointPowerCutTest, ASaveThatADiskRefusesIsNotReported) {
   for (const auto error : {std::errc::io_error, std::errc::no_space_on_device}) {
     fail_everywhere({}, 0, 1, error, save_first);
   }
-  // What the save had begun cannot be removed either.
+  // Removing the partial save fails as well.
   fail_everywhere({}, 0, 1, std::errc::io_error, save_first, 3);
   fail_everywhere(saved({1, 2}), 2, 3, std::errc::no_space_on_device,
                   [this](CheckpointStore& store) { save_in(store, 3, 1); });
@@ -175,7 +176,7 @@ TEST_F(CheckpointPowerCutTest, ASaveThatADiskRefusesIsNotReported) {
                   [this](CheckpointStore& store) { save_sharded_in(store, 2, 1); });
 }
 
-// All but a few of what a run keeps may rot.
+// All but a few of a run's checkpoints may be corrupted.
 TEST_F(CheckpointPowerCutTest, OneThatRotsIsLeftOut) {
   SimulatedFileSystem disk(saved({1, 2, 3}));
   const std::filesystem::path train_dir(kTrainDir);

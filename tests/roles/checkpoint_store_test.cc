@@ -53,7 +53,8 @@ TEST_F(CheckpointTest, AStateWithoutOptimizerTensorsHasNoneAfterwards) {
   EXPECT_TRUE(loaded->state.optimizer.empty());
 }
 
-// However the ps cut the vector: in a variable, at its end, in padding, with ranges of nothing.
+// Any division of the vector among the ps: inside a variable, at its end, in padding, with empty
+// ranges.
 TEST_F(CheckpointTest, ShardsOfAnyCutsAreTheSameState) {
   const std::vector<std::vector<math::Range>> cuts = {
       {{0, 112}},
@@ -70,7 +71,7 @@ TEST_F(CheckpointTest, ShardsOfAnyCutsAreTheSameState) {
   }
 }
 
-// What the ps of another run cut may be restored by a run with other ps, and saved again.
+// A run with another number of ps restores the state, and saves it again.
 TEST_F(CheckpointTest, ARunWithOtherPsGoesOnWithTheSameState) {
   save_shards(state(3), {{0, 32}, {32, 112}});
   auto loaded = load();
@@ -83,7 +84,7 @@ TEST_F(CheckpointTest, ARunWithOtherPsGoesOnWithTheSameState) {
   EXPECT_EQ(bits(loaded->state.parameters), bits(state(3).parameters));
 }
 
-// Adagrad's accumulator begins at 0.1, in the padding too; padding is not in the file.
+// Adagrad's accumulator starts at 0.1, also in the padding; the file contains no padding.
 TEST_F(CheckpointTest, TrainingGoesOnBitForBitWithEveryOptimizer) {
   using math::OptimizerKind;
   for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
@@ -204,7 +205,7 @@ TEST_F(CheckpointTest, KeepsAllWithZero) {
   EXPECT_EQ(scratch_.names().size(), 8U);
 }
 
-// Two are damaged and one is whole: to count the damaged ones would remove it.
+// Two are damaged and one is intact: if the damaged ones counted, pruning would remove it.
 TEST_F(CheckpointTest, DamagedOnesAreNoneOfThoseThatAreKept) {
   for (std::uint64_t step = 1; step <= 4; ++step) save(step, 0);
   std::filesystem::remove(file("checkpoint-00000003", kIndex));
@@ -218,7 +219,8 @@ TEST_F(CheckpointTest, DamagedOnesAreNoneOfThoseThatAreKept) {
                           "checkpoint-00000005", "checkpoint-00000006"));
 }
 
-// What this process has seen whole it looks at by its files' sizes alone; another one reads it.
+// For a checkpoint that this process has read intact, it compares only file sizes. Another process
+// reads it again.
 TEST_F(CheckpointTest, ReadsNoIndexASecondTime) {
   for (std::uint64_t step = 1; step <= 3; ++step) save(step, 3);
   change(file("checkpoint-00000003", kIndex), [](auto& bytes) { bytes.back() ^= 1U; });
@@ -232,7 +234,7 @@ TEST_F(CheckpointTest, ReadsNoIndexASecondTime) {
       << "the third is damaged, so that the second counts";
 }
 
-// Somebody has put another whole one in its place.
+// Another intact checkpoint has replaced it.
 TEST_F(CheckpointTest, ReadsAnIndexAgainWhereFilesAreNotAsTheyWere) {
   for (std::uint64_t step = 1; step <= 3; ++step) save(step, 3);
   std::filesystem::remove_all(scratch_.path() / "checkpoint-00000003");
@@ -253,7 +255,7 @@ TEST_F(CheckpointTest, SaysWhatItHasSaved) {
   }
 }
 
-// A run that went back behind a damaged checkpoint saves lower steps than that has.
+// A run that was rolled back behind a damaged checkpoint saves lower steps.
 TEST_F(CheckpointTest, TheOneJustWrittenStaysWhateverIsNewer) {
   save(9);
   change(file("checkpoint-00000009", kShard), [](auto& bytes) { bytes.back() ^= 1U; });
@@ -300,7 +302,7 @@ TEST_F(CheckpointTest, ShardsMustBeTheWholeModelInOrder) {
   EXPECT_EQ(loaded_step(), 3U);
 }
 
-// The ps have a train_dir of the same name on a disk of their own.
+// The ps have a --train_dir of the same name on disks of their own.
 TEST_F(CheckpointTest, ShardsThatTheChiefDoesNotSeeAreRefused) {
   const SaveId id{.step = 3, .attempt = 1};
   const auto files = write_shards(id, state(3), {{0, 32}, {32, 112}});
@@ -317,8 +319,8 @@ TEST_F(CheckpointTest, ShardsThatTheChiefDoesNotSeeAreRefused) {
   EXPECT_TRUE(scratch_.names().empty());
 }
 
-// The clock of the file system that dated the files decides, not this machine's: one that is an
-// hour ahead must not take what another machine is writing.
+// The clock of the file system that dated the files decides, and not this machine's. A machine
+// whose clock is an hour ahead must not remove what another one is writing.
 TEST_F(CheckpointTest, AWriterIsAliveByTheClockThatDatesItsFiles) {
   static_cast<void>(write_shards({.step = 3, .attempt = 1}, state(3), {{0, 32}, {32, 112}}));
   const auto partial = scratch_.path() / "checkpoint-00000003.partial-0000000000000001";

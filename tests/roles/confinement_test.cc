@@ -1,4 +1,5 @@
-// What the kernel refuses to a process that has confined itself. Each case is a process of its own.
+// What the kernel denies a process that has confined itself. Each case runs in a process of its
+// own.
 #include "roles/process/confinement.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 namespace disttf::roles {
 namespace {
 
-// What `act` returns in a process that is confined; 255: that could not be, by this kernel.
+// Returns what `act` returns in a confined process; 255 if this kernel cannot confine it.
 int confined(ProcessKind kind, const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -40,7 +41,7 @@ int confined(ProcessKind kind, const std::function<int()>& act) {
   return WEXITSTATUS(status);
 }
 
-// 0: it has worked.
+// Returns 0 if the call has succeeded.
 int error_of(long result) { return result < 0 ? errno : 0; }
 
 int run_true() {
@@ -75,7 +76,7 @@ TEST_F(ConfinementTest, AProgramThatItStartsHasNoMoreRights) {
             1);
 }
 
-// Sanitizers make calls that no list has, so these builds have the list of what is dangerous alone.
+// Sanitizers make system calls that no allow-list has, so these builds only have the deny-list.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SKIP_WITHOUT_LISTS() GTEST_SKIP() << "builds with sanitizers have no lists of calls"
 #else
@@ -104,7 +105,7 @@ TEST_F(ConfinementTest, LeavesOtherProcessesAlone) {
             EPERM);
 }
 
-// Landlock sees TCP alone.
+// Landlock restricts only TCP.
 TEST_F(ConfinementTest, SpeaksNoOtherProtocolThanTcpAndUdp) {
   SKIP_WITHOUT_LISTS();
   constexpr int kMptcp = 262;
@@ -151,7 +152,7 @@ TEST_F(ConfinementTest, ATaskSendsNothingThatConnectsByTheWay) {
   }
 }
 
-// The sockets of services of this machine have paths, and are of this type or of datagrams.
+// This machine's services have sockets with paths, of this type or datagram sockets.
 TEST_F(ConfinementTest, ATaskOpensNoStreamWithinTheMachine) {
   SKIP_WITHOUT_LISTS();
   for (const ProcessKind kind : kTaskKinds) {
@@ -168,7 +169,7 @@ TEST_F(ConfinementTest, ATaskOpensNoStreamWithinTheMachine) {
       << "`disttf status` asks a launch by one";
 }
 
-// Of which Landlock keeps signals away alone.
+// Landlock only blocks signals to them.
 TEST_F(ConfinementTest, ATaskChangesNoOtherProcess) {
   SKIP_WITHOUT_LISTS();
   const pid_t other = getpid();
@@ -209,7 +210,8 @@ TEST_F(ConfinementTest, ATaskStartsNoProcess) {
   }
 }
 
-// Landlock decides which files are opened, and not what becomes of others by their path.
+// Landlock decides which files may be opened, but not whether their metadata may be changed by
+// path.
 TEST_F(ConfinementTest, ATaskChangesNoModesOwnersAndDates) {
   SKIP_WITHOUT_LISTS();
   const data::test::ScratchDirectory scratch;
@@ -272,8 +274,8 @@ TEST_F(ConfinementTest, StartsThreadsThatAreConfinedToo) {
   EXPECT_EQ(confined(ProcessKind::kPs, in_a_thread), EPERM);
 }
 
-// Whether another process of the same user may open that file of the one that asks. 3: it is not
-// known.
+// Returns the error of opening that file of this process from another process of the same user. 3:
+// unknown.
 int error_of_opening_from_beside(const char* name) {
   const std::string path = "/proc/" + std::to_string(getpid()) + "/" + name;
   const pid_t child = fork();
@@ -287,11 +289,11 @@ int error_of_opening_from_beside(const char* name) {
 int open_beside(const char* name, bool kept_private) {
   const pid_t child = fork();
   if (child == 0) {
-    constexpr uid_t kNobody = 65'534;  // root may look everywhere
+    constexpr uid_t kNobody = 65'534;  // root may open everything
     if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) {
       _exit(3);
     }
-    prctl(PR_SET_DUMPABLE, 1);  // which another user has ended
+    prctl(PR_SET_DUMPABLE, 1);  // the change of user has cleared it
     if (kept_private && !keep_memory_private()) {
       _exit(3);
     }

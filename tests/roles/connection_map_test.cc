@@ -1,4 +1,4 @@
-// What a ps keeps of each of its connections.
+// The state that a ps keeps for each of its connections.
 #include "roles/ps/core/connection_map.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST_F(ConnectionMapTest, AnotherOneOfTheSameIdIsNotTaken) {
   EXPECT_EQ(connections_.at(5), "5");
 }
 
-// Whoever has been handed one keeps it over others' coming and going.
+// References to a value stay valid while other connections come and go.
 TEST_F(ConnectionMapTest, AValueStaysWhereItIs) {
   const std::string* const seven = &connections_.at(7);
   EXPECT_EQ(connections_.erase(3), 1U);

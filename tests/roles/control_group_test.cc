@@ -1,4 +1,4 @@
-// The limits of control groups, of files such as the kernel shows.
+// Limits of control groups, from files with the kernel's format.
 #include "roles/process/control_group.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class ControlGroupTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     data::test::write(path, data::test::bytes_of(text));
   }
-  // Of v1, in 100 ms.
+  // A cgroup v1 quota, per 100 ms.
   void quota(const std::string& group, const std::string& text) {
     file("sys/fs/cgroup/" + group + "/cpu.cfs_quota_us", text);
     file("sys/fs/cgroup/" + group + "/cpu.cfs_period_us", "100000\n");
@@ -66,16 +66,16 @@ TEST_F(ControlGroupTest, IsOfVersion1) {
   is_in("4:memory:/a\n3:cpuset:/b\n2:cpu,cpuacct:/c/d\n0::/\n");
   quota("cpu/c", "50000\n");
   quota("cpu/c/d", "-1\n");
-  quota("cpu/b", "10000\n");  // of another resource
+  quota("cpu/b", "10000\n");  // of another controller
   EXPECT_EQ(group_.processors(), 0.5);
-  file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // unlimited
   EXPECT_EQ(group_.memory_bytes(), std::nullopt);
   file("sys/fs/cgroup/memory/memory.limit_in_bytes", "1048576\n");
   EXPECT_EQ(group_.memory_bytes(), 1'048'576U);
 }
 
-// In a container the group has its path on the host, of which nothing is there, or a part that is
-// another group; or one above the root.
+// In a container the group's path is the one on the host. That path does not exist in the
+// container, or a part of it names another group, or it lies above the root.
 TEST_F(ControlGroupTest, IsShownAsTheRoot) {
   file("sys/fs/cgroup/cpu.max", "200000 100000\n");
   file("sys/fs/cgroup/kubepods/cpu.max", "100000 100000\n");

@@ -1,4 +1,4 @@
-// Which step whoever watches a run asks its ps for.
+// Which step a process that watches a run requests from its ps.
 #include "roles/watch/core/cut_plan.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(CutPlan, PartsOfTwoStepsOrTwoStatesAreNone) {
   EXPECT_EQ(plan.state(), State::kTorn);
 }
 
-// One step after the other is made between the two questions: the distance that suffices is found.
+// Steps are made between the two requests: the plan finds the distance that suffices.
 TEST(CutPlan, LearnsHowFarAheadToAsk) {
   constexpr std::uint64_t kBetween = 100;
   CutPlan plan(2);
@@ -57,7 +57,7 @@ TEST(CutPlan, TheResultNeedsThePartsOfAll) {
   plan.took(1, {.step = 9, .generation = 1, .is_last = true});
   EXPECT_EQ(plan.state(), State::kIncomplete);
   static_cast<void>(plan.begin());
-  plan.lost();  // the one that has given its part away is gone
+  plan.lost();  // the ps that had sent its shard is lost
   plan.took(0, {.step = 9, .generation = 1, .is_last = true});
   EXPECT_EQ(plan.state(), State::kResult);
   EXPECT_EQ(plan.step(), 9U);

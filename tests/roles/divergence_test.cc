@@ -9,10 +9,10 @@
 namespace disttf::roles {
 namespace {
 
-constexpr double kGuessing = 2.302585;  // one of ten
+constexpr double kGuessing = 2.302585;  // of ten classes
 constexpr std::size_t kRows = 5000;
 
-// `accuracy` of 5000 images right.
+// `accuracy`: the share of 5000 images that are right.
 Learning judged(double cross_entropy, double accuracy, double weights = 0.1,
                 std::size_t classes = 10) {
   return judge({.loss = cross_entropy,
@@ -28,14 +28,14 @@ TEST(Divergence, IsALossThatIsNoNumber) {
   EXPECT_EQ(judged(std::numeric_limits<double>::infinity(), 0.9), Learning::kDiverged);
 }
 
-// What is left when every hidden unit is silent, at a rate of 1e6.
+// All hidden units are dead, at a rate of 1e6.
 TEST(Divergence, IsAFiniteLossFarAboveGuessing) {
   EXPECT_EQ(judged(857, 0.1), Learning::kDiverged);
   EXPECT_EQ(judged(24, 0.1), Learning::kDiverged);
   EXPECT_EQ(judged(227, 0.1554), Learning::kDiverged);
 }
 
-// What is left once the biases of the last layer have recovered; figures of runs.
+// The biases of the last layer have recovered. The numbers are from real runs.
 TEST(Divergence, IsALossOfGuessingWithHugeWeights) {
   EXPECT_EQ(judged(2.24125, 0.1277, 237), Learning::kDiverged) << "adam at rate 50";
   EXPECT_EQ(judged(2.12, 0.1558, 237), Learning::kDiverged) << "adam at rate 50";
@@ -75,7 +75,7 @@ TEST(Divergence, MeasuresTrainedParametersAlone) {
   EXPECT_TRUE(std::isnan(root_mean_square(layout, parameters)));
 }
 
-// A perceptron is as sure of what it gets wrong as of what it gets right.
+// A perceptron is as confident in its errors as in its right answers.
 TEST(Divergence, IsNotALargeLossOfAModelThatIsMostlyRight) {
   EXPECT_EQ(judged(30276, 0.9158), Learning::kLearned);
 }

@@ -1,4 +1,4 @@
-// When a run ends before its last step.
+// When early stopping ends a run.
 #include "roles/chief/core/early_stop.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ math::Evaluation evaluation(double loss, std::size_t correct = 0) {
 constexpr EarlyStop::Rule kTarget{.train_steps = 1000, .eval_every = 100, .target_accuracy = 0.99F};
 constexpr EarlyStop::Rule kPatient{.train_steps = 1000, .eval_every = 100, .patience = 2};
 
-// The losses of steps 100, 200, ...; where it stops, or 0.
+// `losses`: of steps 100, 200, ... Returns the step at which the run stops, or 0.
 std::uint64_t stop_of(EarlyStop& early_stop, const std::vector<double>& losses) {
   std::uint64_t step = 0;
   for (const double loss : losses) {
@@ -55,7 +55,7 @@ TEST(EarlyStopTest, AProcessThatBeginsAtAMultipleEvaluatesItWhereSomethingHangsO
   EXPECT_FALSE(EarlyStop(kTarget).is_due(0));
 }
 
-// 0.99 of 5000 is 4950: as a person has written it, not as the nearest float is.
+// 0.99 of 5000 is 4950: the decimal number counts, and not the nearest float.
 TEST(EarlyStopTest, StopsWhereTheTargetIsReached) {
   EarlyStop early_stop(kTarget);
   static_cast<void>(early_stop.is_due(100));
@@ -102,7 +102,7 @@ TEST(EarlyStopTest, WhoeverLeadsTheRunNextStopsAtTheSameStep) {
   }
 }
 
-// A run that was set back, and whose best evaluation is still to come again.
+// A run was rolled back, and its best evaluation lies ahead of it again.
 TEST(EarlyStopTest, WhatIsKnownOfLaterStepsChangesNothing) {
   EarlyStop early_stop(kPatient);
   early_stop.learn({.step = 400, .loss = 0.39});

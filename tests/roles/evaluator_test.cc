@@ -1,4 +1,4 @@
-// What an evaluator decides: which model is the best.
+// How an evaluator chooses the best model.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The chief's watch over the hosts of replicated ranges, in time that the test makes.
+// The chief monitors the hosts of replicated ranges, in virtual time.
 #include "roles/chief/core/failover_controller.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,8 @@ class FailoverControllerTest : public testing::Test {
  protected:
   using TimePoint = FailoverController::TimePoint;
 
-  // Hosts 0 and 1 are ps 0 and ps 1, of range 0; 2 and 3 are ps 1 and ps 0, of range 1.
+  // Range 0 has hosts 0 and 1, which are ps 0 and ps 1. Range 1 has hosts 2 and 3, which are ps 1
+  // and ps 0.
   static Task two_ps() {
     Task task;
     task.cluster.ps = {{.host = "ps0", .port = 1}, {.host = "ps1", .port = 1}};
@@ -58,11 +59,11 @@ class FailoverControllerTest : public testing::Test {
     }
     take_effects();
   }
-  // Until then, each deadline in its turn.
+  // Advances the time in steps, one for each deadline.
   void pass(milliseconds time) {
     pass_time(core_, now_, now_ + time, [this] { take_effects(); });
   }
-  // Range 0 is served by host 0, with host 1 as its backup.
+  // Host 0 serves range 0, with host 1 as its backup.
   void pair_range_0() {
     hear(0, {});
     hear(1, {});
@@ -131,7 +132,7 @@ TEST_F(FailoverControllerTest, APrimaryThatIsLostIsReplacedByItsBackup) {
   EXPECT_THAT(views_, testing::SizeIs(1)) << "the one that is lost is not told";
   EXPECT_EQ(views_.at(1), (net::View{.number = {7, 3}, .primary = 1, .paired = false}));
   EXPECT_EQ(log_.back(), "range 0: view 3, ps 1 (ps1:1) alone");
-  // When it is back, it hears of it.
+  // When it returns, it receives the view.
   pass(kLongestDialPause);
   EXPECT_EQ(dialed_.back(), 0U);
   core_.reached(0, now_);
@@ -157,7 +158,7 @@ TEST_F(FailoverControllerTest, AViewOfTheChiefBeforeItIsToldAnewUnderItsOwnNumbe
   }
 }
 
-// It would take the range for its own, without a state, while the other host has all.
+// Otherwise it would serve the range without a state, while the other host has everything.
 TEST_F(FailoverControllerTest, ANewProcessIsNotToldThatItIsThePrimaryOfAPair) {
   reach_all();
   hear(0, {.view = {6, 4}, .standing = Standing::kPrimary, .holds = true, .paired = true});
@@ -184,7 +185,7 @@ TEST_F(FailoverControllerTest, WhereTheBackupOfAPairIsLostTooTheNewProcessBegins
   EXPECT_EQ(views_.at(0), (net::View{.number = {7, 2}, .primary = 0, .paired = true}));
 }
 
-// The host that has closed its channel is not lost: it has another chief.
+// The host that closed its channel is not lost: it follows another chief.
 TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   reach_all();
   pair_range_0();
@@ -200,15 +201,15 @@ TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   EXPECT_EQ(core_.replaced_by(), 9U);
 }
 
-// One that was welcomed nowhere may be the newer of the two; so may one that hears of the other's
-// views only.
+// A chief that no host has welcomed may be the newer one; so may a chief that has only received the
+// other's views.
 TEST_F(FailoverControllerTest, WhoIsRefusedWhereItWasWelcomedHasBeenReplaced) {
   core_.reached(1, now_);
   core_.refused(0, 9);
   hear(1, {.view = {8, 1}, .standing = Standing::kBackup, .holds = true});
   EXPECT_EQ(core_.replaced_by(), 9U);
   EXPECT_FALSE(core_.is_overtaken());
-  core_.closed(1, now_);  // by what came between the two
+  core_.closed(1, now_);  // by the connection loss between the two
   core_.refused(1, 9);
   EXPECT_TRUE(core_.is_overtaken());
 }
@@ -267,7 +268,7 @@ TEST_F(FailoverControllerTest, TheEndIsToldToAllAndToThoseThatComeBack) {
   EXPECT_TRUE(core_.has_ended());
 }
 
-// Ps 1 is hosts 1 and 2: it has said of one range that it is over, and is then gone.
+// Ps 1 is hosts 1 and 2. It has reported for one range that the run is over, and is then lost.
 TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
   reach_all();
   core_.finish();
@@ -284,8 +285,8 @@ TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
   EXPECT_THAT(dialed_, IsEmpty());
 }
 
-// The chief before this one was lost while it told the hosts of the end. No host of that range will
-// have a view.
+// The chief before this one was lost while it notified the hosts of the end. No host of that range
+// will get a view.
 TEST_F(FailoverControllerTest, AHostMaySayThatTheRunIsOver) {
   reach_all();
   hear(1, {});
@@ -295,8 +296,7 @@ TEST_F(FailoverControllerTest, AHostMaySayThatTheRunIsOver) {
   EXPECT_FALSE(core_.all_have_views());
 }
 
-// Until the chief ends the run itself, a process that ended before it may have another one in its
-// place.
+// Until the chief ends the run itself, another process may replace one that ended before.
 TEST_F(FailoverControllerTest, AHostThatHasEndedIsDialedAgainUntilTheChiefEndsTheRun) {
   reach_all();
   hear(0, {.finished = true});
@@ -310,7 +310,7 @@ TEST_F(FailoverControllerTest, AHostThatHasEndedIsDialedAgainUntilTheChiefEndsTh
   EXPECT_THAT(sent_[0], testing::Contains(FrameKind::kShutdown)) << "to a process that is new";
 }
 
-// Before the end nobody is given up.
+// Before the run's end no host is abandoned.
 TEST_F(FailoverControllerTest, AHostThatIsGoneIsWaitedForAsLongAsTheRunLasts) {
   reach_all();
   hear(1, {.finished = true});

@@ -1,5 +1,5 @@
-// A trainer's core whose shell and whose ps are the test: time is what the test says, links do not
-// delay, and each host of a range says what a ps in its state would.
+// A trainer's core whose shell and whose ps are simulated by the test. The test sets the time,
+// links have no delay, and each host of a range answers as a ps in its state would.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,27 +20,27 @@
 
 namespace disttf::roles {
 
-// One host of a range, by its rules: a request that is not about what it holds is fenced.
+// One host of a range. As a ps, it fences a request that is of another state than its own.
 struct FakeHost {
-  bool is_up = true;               // else: connection refused
-  bool swallows = false;           // packets: nobody answers a dial before it ends
-  bool is_mute = false;            // hears requests and says nothing
+  bool is_up = true;               // otherwise: connection refused
+  bool swallows = false;           // drops packets: a dial gets no answer until it times out
+  bool is_mute = false;            // receives requests and sends nothing
   bool releases = true;            // answers GOODBYE
-  bool talks_nonsense = false;     // answers with what is no answer
-  bool hangs_up = false;           // as soon as it is asked for anything
+  bool talks_nonsense = false;     // sends malformed answers
+  bool hangs_up = false;           // as soon as it receives a request
   bool is_ahead = false;           // has this trainer's gradient of the next step already
-  bool waits = false;              // holding nothing, lets a PULL wait for the chief
+  bool waits = false;              // without a state: lets a PULL wait for the chief
   std::uint64_t last_step = 1000;  // of the run
-  std::uint64_t counts_from = 0;   // what it tells the trainer to number its next push above
-  // Such a request is not answered: another process is in its place from then on.
+  std::uint64_t counts_from = 0;   // the trainer must number its next push above this
+  // The host dies when it receives such a request, and another process replaces it.
   std::optional<net::FrameKind> dies_of = {};
-  // Not by its rules: the parameters that it sends next it says are of this generation.
+  // A protocol violation: the next parameters carry this generation.
   std::optional<net::Generation> misnames = {};
   std::optional<net::Refusal> refuses = {};
   BestEvaluation best = {};
   net::Welcome welcome = {};
 
-  // A process that begins.
+  // Another process begins here.
   void restart(std::uint64_t incarnation) {
     welcome = {.incarnation = incarnation, .standing = welcome.standing};
     best = {};
@@ -63,7 +63,7 @@ class TrainerWorld {
  public:
   using Outcome = RunSession::Outcome;
 
-  // `task` must outlive it.
+  // `task` must outlive this object.
   explicit TrainerWorld(const Task& task)
       : session(task, std::mt19937_64(1)), links_(session.ranges()) {
     for (std::size_t range = 0; range < session.ranges(); ++range) {
@@ -78,14 +78,14 @@ class TrainerWorld {
   }
   [[nodiscard]] Clock::time_point now() const { return now_; }
 
-  // What was begun goes on, until nothing happens unless time passes.
+  // Continues the operation until only the passing of time can change anything.
   Outcome go_on() {
     do {
       session.out().drain([this](const auto& effect) { apply(effect); });
     } while (deliver());
     return session.outcome();
   }
-  // The same, and lets time pass until the operation has ended, or for so long.
+  // Continues the operation, and advances the time until it has ended, by at most `longest`.
   Outcome go_on_for(Clock::duration longest) {
     const auto end = now_ + longest;
     while (go_on() == Outcome::kUnderWay && now_ < end) {
@@ -103,7 +103,7 @@ class TrainerWorld {
     }
     return session.outcome();
   }
-  // A frame of a ps's own accord.
+  // A ps sends a frame that is no answer.
   void say(std::size_t range, const net::FrameHeader& header) {
     links_[range].frames.push_back(header);
   }
@@ -120,7 +120,7 @@ class TrainerWorld {
 
   [[nodiscard]] bool is_open(std::size_t range) const { return links_[range].is_open; }
   [[nodiscard]] std::uint64_t last_id(std::size_t range) const { return links_[range].last_id; }
-  // Since the last call.
+  // Returns the requests since the last call.
   std::vector<HeardRequest> heard() { return std::exchange(heard_, {}); }
   std::vector<net::FrameKind> heard_by(std::size_t range) {
     std::vector<net::FrameKind> kinds;
@@ -132,9 +132,9 @@ class TrainerWorld {
     return kinds;
   }
   std::vector<Dial> dials() { return std::exchange(dials_, {}); }
-  // The generation that heartbeats name.
+  // The generation that heartbeats carry.
   [[nodiscard]] net::Generation named() const { return named_; }
-  // That it was to take incarnations above.
+  // The incarnations above which the trainer had to take a new one.
   [[nodiscard]] const std::vector<std::uint64_t>& incarnations_above() const {
     return incarnations_above_;
   }
@@ -145,7 +145,7 @@ class TrainerWorld {
     bool is_open = false;
     std::uint8_t replica = 0;
     std::uint64_t last_id = 0;
-    std::deque<net::FrameHeader> frames = {};  // on their way to the trainer
+    std::deque<net::FrameHeader> frames = {};  // in flight to the trainer
   };
 
   bool deliver() {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How many times are slept through before it gives way again.
+// Returns how many times yielding is skipped before the next time.
 int sleeps(GivingWay& giving_way) {
   int times = 0;
   while (!giving_way.begins()) {

@@ -35,7 +35,7 @@ TEST(GradientCheck, FindsNothingBadInNumbers) {
 }
 
 TEST(GradientCheck, FindsTheOneValueThatIsNoNumberWhereverItIs) {
-  constexpr std::size_t kSize = 67;  // not whole vectors
+  constexpr std::size_t kSize = 67;  // not a multiple of a vector register's size
   for (std::size_t at = 0; at < kSize; ++at) {
     for (const float value : {kNone, kInfinity, -kInfinity}) {
       Values gradient(kSize, 1);
@@ -54,7 +54,7 @@ TEST(GradientCheck, FindsWhatIsLongerThanTheRunAllowsButForRounding) {
               Optional(HasSubstr("has a norm of 5.14004 here, --max_gradient_norm is 5")));
 }
 
-// In blocks of 16 numbers with one exponent and 4 bits each, those of a long one may grow by a
+// In blocks of 16 numbers with one exponent and 4 bits each, rounding may lengthen a vector by
 // half.
 TEST(GradientCheck, LetsPassWhatRoundingToFewBitsAdds) {
   RunConfig config = sgd_config(1);
@@ -65,7 +65,7 @@ TEST(GradientCheck, LetsPassWhatRoundingToFewBitsAdds) {
   EXPECT_NE(check.fault_in(Values{4.0F, -5.3F}), std::nullopt);
 }
 
-// A running mean has no gradient: what lies in its place is how long it is, and may be long.
+// A running mean has no gradient: the statistics in its position may have any size.
 TEST(GradientCheck, RunningStatisticsAreNoPartOfTheNormButMustBeNumbers) {
   RunConfig config = sgd_config(1);
   config.model = {.input = {.channels = 1},
@@ -87,7 +87,7 @@ TEST(GradientCheck, RunningStatisticsAreNoPartOfTheNormButMustBeNumbers) {
   gradient[running.front().range.begin] = kNone;
   EXPECT_THAT(check.fault_in(gradient), Optional(HasSubstr("no numbers, 1 of")));
 
-  // As a ps sees it whose range begins between the statistics.
+  // As a ps checks it whose range begins between the statistics.
   const std::size_t begin = running.front().range.end;
   const GradientCheck second(config, {.begin = begin, .end = whole.end});
   const std::vector<math::RunningRange> behind = layout.running({.begin = begin, .end = whole.end});

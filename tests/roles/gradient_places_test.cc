@@ -19,7 +19,7 @@ class GradientPlacesTest : public testing::Test {
     ASSERT_TRUE(memory);
     places_.prepare(std::move(memory), kGradientSize, per_step);
   }
-  // Computes one, all of that value.
+  // Computes a gradient whose values all equal `value`.
   std::span<float> compute(float value) {
     const std::span<float> gradient = places_.begin();
     EXPECT_EQ(gradient.size(), kGradientSize);
@@ -50,7 +50,7 @@ TEST_F(GradientPlacesTest, ThoseOfAStepAreSharedAsFarAsThereIsRoomAndLeftAlone) 
   EXPECT_EQ(places_.begin().data(), first.data());
 }
 
-// (That whoever was handed the old one keeps it: InPlaceTest.)
+// InPlaceTest checks that a ps that has mapped the old memory keeps it.
 TEST_F(GradientPlacesTest, OthersLieInOtherMemoryOnceItIsLeft) {
   prepare(2);
   compute(1);

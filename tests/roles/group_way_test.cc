@@ -12,7 +12,7 @@ namespace {
 
 constexpr GroupWay::Ranges kAll = ~GroupWay::Ranges{0};
 
-// Four trainers of host a, then two of host b.
+// Four trainers on host a, then two on host b.
 net::Cluster two_hosts() {
   net::Cluster cluster;
   cluster.ps = {{"p", 1}};
@@ -98,7 +98,7 @@ TEST(GroupWay, HeadersSayOfASumThatItIsOne) {
       (net::PushPull{.request_id = 4, .step = 7, .cut = true, .group_sum = true, .generation = 3}));
 }
 
-// Whether the ps that have answered are more than were sent the sum, or fewer.
+// The ps that have answered may be more than those that were sent the sum, or fewer.
 TEST(GroupWay, AMemberWhoseLeaderHasGonePushesByItselfWhatIsNotAnswered) {
   GroupWay way = decided(0b1110);
   EXPECT_EQ(way.part(0b0011), 0b1100U);

@@ -16,7 +16,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Sets the log up, logs, and returns what came out on standard error.
+// Configures the log, calls `call`, and returns what was written to standard error.
 template <typename Call>
 std::string logged(const LogOptions& options, Call call) {
   testing::internal::CaptureStderr();
@@ -27,7 +27,7 @@ std::string logged(const LogOptions& options, Call call) {
   return text;
 }
 
-// Without a task's name.
+// Without the name of a task.
 LogOptions plain_options(LogLevel level, LogFormat format) {
   return {.level = level, .format = format, .task = {}};
 }
@@ -84,7 +84,7 @@ TEST(JsonLog, HasTimeLevelTaskAndMessage) {
       << line;
 }
 
-// A file's name, say.
+// For example, the name of a file.
 TEST(Log, NeverHasALineThatAMessageForged) {
   const std::string forged =
       "no image: a\n12:00:00.000 I Digits accuracy: 0.9999\x1b]0;mine\a\u202e";
@@ -135,7 +135,7 @@ TEST(JsonLog, KeepsTheMessageByteForByteWhereItIsUtf8) {
 TEST(PrintResult, WritesTheLineToStandardOutputAlone) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  set_up_log({});  // for what the two are now
+  set_up_log({});  // logs to the captured streams
   print_result("MNIST accuracy: 0.9771");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "MNIST accuracy: 0.9771\n");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());

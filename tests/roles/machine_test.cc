@@ -27,13 +27,13 @@ TEST_F(MachineTest, CountsTheTasksOfItsHost) {
 }
 
 TEST_F(MachineTest, KnowsWhetherTrainersHaveProcessorsEach) {
-  task_.self.index = 1;  // alone there
+  task_.self.index = 1;  // the only task on its machine
   EXPECT_TRUE(have_processors_each(task_));
   task_.threads = static_cast<unsigned>(allowed_processors()) + 1;
   EXPECT_FALSE(have_processors_each(task_));
 }
 
-// There may be trainers here that it does not know.
+// Trainers that this process has no addresses of may run on the same machine.
 TEST_F(MachineTest, DoesNotTrustAClusterThatItKnowsInPart) {
   task_.self.index = 1;
   task_.cluster.sparse = true;
@@ -43,7 +43,7 @@ TEST_F(MachineTest, DoesNotTrustAClusterThatItKnowsInPart) {
   EXPECT_FALSE(have_processors_each(task_));
 }
 
-// Not those of the whole machine.
+// Not all processors of the machine.
 TEST(Processors, AreThoseThatItMayRunOn) {
   on_one_processor([] {
     EXPECT_EQ(allowed_processors(), 1U);
@@ -51,7 +51,7 @@ TEST(Processors, AreThoseThatItMayRunOn) {
   });
 }
 
-// A container on a machine of many has time of some.
+// A container on a large machine may have the time of a few processors.
 TEST(Processors, AreNoMoreThanItHasTimeOf) {
   EXPECT_EQ(usable_processors(64, std::nullopt), 64U);
   EXPECT_EQ(usable_processors(64, 128.0), 64U);

@@ -31,13 +31,13 @@ Task make_task() {
   return task;
 }
 
-// The chief is rank 0, the workers are ranks 1 and 2. Time is the test's own: seconds since the ps
-// began to wait.
+// The chief is rank 0, the workers are ranks 1 and 2. Time is virtual: seconds since the ps began
+// to wait.
 class MembershipTest : public testing::Test {
  protected:
   static Clock::time_point at(int second) { return kStart + seconds(second); }
 
-  // A connection that a trainer's process has opened. True when that makes the trainer present.
+  // A trainer's process opens a connection. Returns true if that makes the trainer present.
   bool connect(std::size_t rank, net::ChannelPurpose purpose, std::uint64_t process, int second) {
     return table_.attach(rank, ++last_, hello_of(rank, process, purpose), at(second), out_);
   }
@@ -46,7 +46,7 @@ class MembershipTest : public testing::Test {
     connect(rank, purpose, process, second);
     return last_;
   }
-  // Nobody has asked for its end.
+  // Returns true unless the closing of the connection was requested.
   [[nodiscard]] bool is_open(ConnectionId id) const {
     return std::ranges::none_of(out_.effects(), [id](const Outbox::Effect& effect) {
       const auto* close = std::get_if<CloseConnection>(&effect);
@@ -75,7 +75,7 @@ class MembershipTest : public testing::Test {
 TEST_F(MembershipTest, TimeThatWasMissedIsNobodysAbsence) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   table_.detach(1, step, at(5));
-  table_.forgive(at(100), seconds(80));  // absent since 85 now, of 20 s
+  table_.forgive(at(100), seconds(80));  // disconnected since 85 now, of 20 s
   EXPECT_FALSE(overdue(104));
   EXPECT_TRUE(overdue(106));
 }
@@ -89,7 +89,8 @@ TEST_F(MembershipTest, TimeThatWasMissedIsNobodysSilence) {
   EXPECT_FALSE(is_open(step));
 }
 
-// Before the connection is reported closed another state may come, and nobody waits for one of it.
+// Another state may arrive before the connection is reported closed; no request waits for one of
+// it.
 TEST_F(MembershipTest, NobodyWaitsOverAChannelThatWasClosedHere) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   const ConnectionId control = attach(1, kControl, 7, 0);
@@ -129,7 +130,7 @@ TEST_F(MembershipTest, CountsWhoCanBeSentParameters) {
   EXPECT_EQ(table_.present(), 1U);
   const ConnectionId worker = attach(1, kStep, 8, 1);
   EXPECT_EQ(table_.present(), 2U);
-  attach(1, kStep, 8, 2);  // anew, in the place of the one before
+  attach(1, kStep, 8, 2);  // replaces the connection before
   table_.detach(1, worker, at(2));
   EXPECT_EQ(table_.present(), 2U);
   attach(1, kControl, 9, 3);  // of its next process
@@ -223,7 +224,7 @@ TEST_F(MembershipTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {
   EXPECT_FALSE(table_[1].done);
 }
 
-// ---- Silence ----
+// ---- Heartbeat timeout ----
 
 TEST_F(MembershipTest, ASilentTrainersConnectionsAreClosed) {
   const ConnectionId step = attach(1, kStep, 7, 0);
@@ -242,7 +243,7 @@ TEST_F(MembershipTest, ATrainerThatIsHeardKeepsItsConnections) {
   EXPECT_TRUE(is_open(step));
 }
 
-// ---- Absence ----
+// ---- Disconnected trainers ----
 
 TEST_F(MembershipTest, NobodyIsOverdueBeforeTheStartTimeout) {
   EXPECT_FALSE(overdue(300));
@@ -286,7 +287,7 @@ TEST_F(MembershipTest, TooFewAreMissedFromWhenTheyWere) {
   const ConnectionId first = attach(1, kStep, 7, 0);
   const ConnectionId second = attach(2, kStep, 8, 0);
   table_.need(2, at(0));
-  table_.detach(1, first, at(1));  // for good
+  table_.detach(1, first, at(1));  // permanently
   table_.need(2, at(1));
   EXPECT_FALSE(overdue(200));
   table_.detach(2, second, at(200));
@@ -310,8 +311,8 @@ TEST_F(MembershipTest, OneThatIsDoneIsNeverOverdue) {
   EXPECT_FALSE(overdue(200));
 }
 
-// It has its result, and has yet to say that the run is over: a ps that it dies before telling
-// would wait for ever.
+// The chief has its result, but has not yet ended the run. If it dies first, a ps would wait for
+// ever.
 TEST_F(MembershipTest, AChiefThatIsDoneIsMissedAllTheSame) {
   const ConnectionId step = attach(0, kStep, 7, 0);
   table_[0].done = true;
@@ -319,7 +320,7 @@ TEST_F(MembershipTest, AChiefThatIsDoneIsMissedAllTheSame) {
   EXPECT_TRUE(overdue(200));
 }
 
-// The heartbeats begin while the data set is still being downloaded.
+// Heartbeats begin while the data set is still being downloaded.
 TEST_F(MembershipTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
   attach(1, kControl, 7, 100);
   EXPECT_FALSE(overdue(299));
@@ -343,14 +344,14 @@ TEST_F(MembershipTest, AReplacedTrainerIsNotOverdueForTheTimeItWasThere) {
   EXPECT_TRUE(overdue(131));
 }
 
-// ---- Who is left ----
+// ---- Missing trainers ----
 
 TEST_F(MembershipTest, NamesThoseThatWereNeverSeen) {
   attach(1, kStep, 7, 0);
   EXPECT_EQ(table_.never_seen(), "chief 0 (boss:2), worker 1 (w1:4)");
 }
 
-// The chief has waited since second 0; who is away has 2 s, who is there 20.
+// The chief has waited since second 0. A disconnected trainer has 2 s, a connected one 20 s.
 Membership::Patience patience(bool expects_all = true) {
   return {.since = Clock::time_point{std::chrono::hours(1)},
           .absent = seconds(2),

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kSmall = 1024;
 constexpr std::size_t kLarge = kMostFromReserve + 1;
 
-// What is taken is never given back: the process ends.
+// Never frees what it has allocated: the process ends.
 bool can_take(std::size_t bytes) {
   try {
     static_cast<void>(::operator new(bytes));
@@ -37,7 +37,7 @@ bool can_take(std::size_t bytes) {
 // In pages.
 struct ProcessSize {
   std::size_t all = 0;
-  std::size_t data = 0;  // and the stack
+  std::size_t data = 0;  // including the stack
 };
 ProcessSize size_now() {
   ProcessSize size;
@@ -49,7 +49,7 @@ ProcessSize size_now() {
   return size;
 }
 
-// To so much and 4 MiB more, for threads with little stack.
+// Limits the resource to `pages` and 4 MiB more, for threads with small stacks.
 void limit_to(__rlimit_resource resource, std::size_t pages) {
   const rlim_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (4U << 20U);
   const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
@@ -63,8 +63,8 @@ void limit_to(__rlimit_resource resource, std::size_t pages) {
 void limit_address_space() { limit_to(RLIMIT_AS, size_now().all); }
 void limit_data() { limit_to(RLIMIT_DATA, size_now().data); }
 
-// How many small blocks a process can take once it cannot take a large one, up to 200. `prepare` is
-// called while there is memory.
+// Returns how many small blocks, up to 200, a process can allocate after it failed to allocate a
+// large one. `prepare` is called while memory is available.
 template <class Prepare>
 int blocks_after_the_end(Prepare prepare, void (*limit)() = limit_address_space) {
   const pid_t child = fork();
@@ -103,7 +103,7 @@ TEST_F(MemoryReserveTest, IsThereBelowALimitOfData) {
   EXPECT_EQ(blocks_after_the_end(keep_memory_reserve, limit_data), 200);
 }
 
-// So that the tests above show something.
+// Proves that the tests above can fail.
 TEST_F(MemoryReserveTest, WithoutOneThereIsNone) {
   EXPECT_LT(blocks_after_the_end([] {}), 200);
   EXPECT_LT(blocks_after_the_end([] {}, limit_data), 200);
@@ -119,7 +119,7 @@ TEST_F(MemoryReserveTest, StaysWhereOnlyARequestWasLarge) {
             200);
 }
 
-// There is no room for a heap of the thread's own, as malloc makes one for each.
+// There is no memory for a heap of the thread's own, which malloc would create.
 TEST_F(MemoryReserveTest, IsForAnyThread) {
   EXPECT_EQ(blocks_after_the_end([] {
               keep_memory_reserve();
@@ -136,7 +136,7 @@ TEST_F(MemoryReserveTest, IsForAnyThread) {
             200);
 }
 
-// What it is for: Asio would abort the process here.
+// The reason for the reserve: without it, Asio would abort the process here.
 TEST_F(MemoryReserveTest, LetsACoroutineBeginToWait) {
   EXPECT_EQ(blocks_after_the_end([] {
               keep_memory_reserve();

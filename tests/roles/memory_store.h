@@ -1,4 +1,5 @@
-// A store of objects in memory, which may fail at any of its operations, before it or after it.
+// An object store in memory. It can fail at any operation, before or after the operation takes
+// effect.
 #pragma once
 
 #include <cstring>
@@ -13,16 +14,16 @@
 
 namespace disttf::roles {
 
-// Of one thread.
+// For use by one thread.
 class MemoryStore final : public ObjectStore {
  public:
   std::map<std::string, std::string> objects;
   std::chrono::sys_seconds clock{std::chrono::seconds(1'800'000'000)};
-  std::map<std::string, std::uint32_t> sums;  // CRC-32C, of whichever it is said
+  std::map<std::string, std::uint32_t> sums;  // CRC-32C, of objects whose checksum was sent
   std::size_t operations = 0;                 // so far
-  // Called before each operation with its number, from 1 on; may throw.
+  // Called before each operation with its number, from 1 on. May throw.
   std::function<void(std::size_t)> before = nullptr;
-  // The same for what has changed something and cannot say so.
+  // Called after an operation has taken effect but before it returns. May throw.
   std::function<void(std::size_t)> after = nullptr;
 
   [[nodiscard]] std::optional<ObjectInfo> find(const std::string& key) override {

@@ -1,4 +1,4 @@
-// Who computes which micro-batch of an elastic step.
+// How the micro-batches of an elastic step are scheduled.
 #include "roles/ps/core/micro_batch_dealer.h"
 
 #include <gmock/gmock.h>
@@ -19,13 +19,13 @@ constexpr auto kAway = MicroBatchDealer::Activity::kAway;
 constexpr auto kComputes = MicroBatchDealer::Activity::kComputes;
 constexpr auto kWaits = MicroBatchDealer::Activity::kWaits;
 
-// Three trainers, of whom two are to be here.
+// Three trainers, of which at least two must be present.
 class MicroBatchDealerTest : public testing::Test {
  protected:
   static net::StepShare share(std::uint32_t first, std::uint32_t stride) {
     return {.first = first, .stride = stride};
   }
-  // What is dealt, if anything is.
+  // Returns what is scheduled, if anything.
   std::vector<Deal> deal(const Activities& activities, const std::vector<std::size_t>& missing) {
     return dealer_.is_stuck(activities) ? dealer_.deal(activities, missing) : std::vector<Deal>();
   }
@@ -77,7 +77,7 @@ TEST_F(MicroBatchDealerTest, WhoWasAnsweredOrHasLeftOwesNothing) {
   EXPECT_THAT(deal(all_wait, {1}), ElementsAre(Deal{0, 1}));
 }
 
-// Its connection may be gone while its record says what it owed on it.
+// Its connection may be lost while its record still has the micro-batches assigned over it.
 TEST_F(MicroBatchDealerTest, NobodyWaitsForWhatOneThatIsAwayOwes) {
   ASSERT_THAT(deal({kWaits, kWaits, kWaits}, {0, 1, 2}),
               ElementsAre(Deal{0, 0}, Deal{1, 1}, Deal{2, 2}));
@@ -86,14 +86,14 @@ TEST_F(MicroBatchDealerTest, NobodyWaitsForWhatOneThatIsAwayOwes) {
   EXPECT_THAT(deal({kWaits, kAway, kWaits}, {1}), ElementsAre(Deal{0, 1}));
 }
 
-// A gradient that nobody has asked for is no other one's.
+// A gradient of a trainer's own share does not count as an assigned one.
 TEST_F(MicroBatchDealerTest, AGradientOfItsShareIsNotOwed) {
   dealer_.came(0);
   ASSERT_THAT(deal({kWaits, kWaits, kAway}, {0}), ElementsAre(Deal{0, 0}));
   EXPECT_FALSE(dealer_.is_stuck(Activities{kWaits, kWaits, kAway}));
 }
 
-// No step is waited for where nobody is.
+// With no trainer present, no step is waited for.
 TEST(MicroBatchDealer, NothingIsDealtToNobody) {
   const MicroBatchDealer dealer(2, 0);
   EXPECT_FALSE(dealer.is_stuck(Activities{kAway, kAway}));

@@ -1,5 +1,5 @@
-// A chief that comes with another configuration: whom a ps takes for a part of which run, what a
-// chief that is refused leaves behind, and how long a trainer tries again what fails each time.
+// A chief with another configuration: which run a ps assigns a trainer to, what a refused chief
+// leaves behind, and how long a trainer retries what fails every time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(AnotherConfiguration, APullThatNamesItEndsNoRun) {
   expect_parameters(host_, other, 1, -1);
 }
 
-// The generation that a push carries has one configuration.
+// The generation of a push belongs to one configuration.
 TEST_F(AnotherConfiguration, APushOfARunBeforeIsFenced) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -129,7 +129,7 @@ TEST_F(AnotherConfiguration, AChiefThatIsRefusedIsToldWhatDiffers) {
 // Another ps may have refused the chief that has published here.
 TEST_F(AnotherConfiguration, WhatWasOnlyPublishedKeepsNoChiefWithReplicasAway) {
   ASSERT_TRUE(publish(host_.connect(0, 7), ours_));
-  host_.connect(0, 8, ChannelPurpose::kView);  // it is welcomed
+  host_.connect(0, 8, ChannelPurpose::kView);  // is welcomed
 }
 
 class RefusedChief : public testing::Test {
@@ -143,7 +143,8 @@ class RefusedChief : public testing::Test {
   void tell(ConnectionId views, const net::View& view) {
     ASSERT_TRUE(host_.say(views, {.kind = FrameKind::kView}, net::encode(view)));
   }
-  // Of a run with replicas, to both ranges of this ps. The first is to serve its own range.
+  // Sends views of a run with replicas to both ranges of this ps. In the first view it serves its
+  // own range.
   void tell_views(std::uint64_t chief) {
     for (const std::uint8_t replica : std::array<std::uint8_t, 2>{0, 1}) {
       const ConnectionId views = host_.connect(0, chief, ChannelPurpose::kView, replica);
@@ -168,8 +169,8 @@ TEST_F(RefusedChief, OfAPsThatTrainsWithoutReplicasLeavesNoRangeThere) {
   EXPECT_EQ(host_.core.range_count(), 1U);
 }
 
-// This ps has just begun, and the other one trains a run without replicas, so it has refused the
-// chief with them.
+// This ps has just begun. The other one trains a run without replicas, so it has refused the chief
+// with replicas.
 TEST_F(RefusedChief, WithReplicasDoesNotKeepTheRightOneAway) {
   tell_views(7);
   for (const ConnectionId views : views_) {
@@ -183,7 +184,7 @@ TEST_F(RefusedChief, WithReplicasDoesNotKeepTheRightOneAway) {
   EXPECT_TRUE(host_.core.range(1).is_unused()) << "or else this ps waits for the end of its run";
 }
 
-// The other range is in a run with replicas: it is the wrong chief that has none.
+// The other range is in a run with replicas, so the chief without replicas is the wrong one.
 TEST_F(RefusedChief, WithoutReplicasTakesNoViewFromAPsThatHoldsSomething) {
   tell_views(7);
   const net::Hello primary = {.cluster = {},
@@ -228,7 +229,7 @@ TEST_F(RefusedChief, ThatComesAgainAndAgainIsNotTakenForOneThatIsThere) {
   EXPECT_TRUE(table.overdue(at(71))) << "the last one that was let in has been gone for 60 s";
 }
 
-// A primary whose run this host cannot have a part in.
+// A primary of a run that this host cannot join.
 TEST_F(PairedHosts, APrimaryThatIsRefusedLeavesTheCopyOfTheOneBefore) {
   become_a_pair();
   const ConnectionId wrong = second_.connect({.cluster = {},
@@ -319,7 +320,7 @@ TEST_F(WorkerOfTwoPs, IsToldSoAlsoWhereItFetchesTheResult) {
   EXPECT_FALSE(session().final_step());
 }
 
-// ps 0 has just begun, and has heard views of a chief that ps 1 has refused.
+// ps 0 has just begun, and has received views of a chief that ps 1 has refused.
 TEST_F(WorkerOfTwoPs, DoesNotTakeAPsThatHoldsNothingAtItsWord) {
   world_.host(0).welcome.standing = net::Standing::kPrimary;
   world_.host(1).hold(5, 3);
@@ -344,7 +345,7 @@ TEST_F(WorkerOfTwoPs, ReadsTheConfigurationAgainWhereARunWithoutReplicasIsInTheP
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kOtherConfiguration);
 }
 
-// ---- what fails each time ends
+// ---- repeated failures end the trainer
 
 TEST_F(WorkerOfTwoPs, GivesUpAPsThatAnswersNonsenseWheneverItIsReached) {
   join();

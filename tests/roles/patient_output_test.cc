@@ -1,4 +1,4 @@
-// A pipe and a terminal whose reader pauses.
+// The buffered log sink with a pipe and a terminal whose reader pauses.
 #include "roles/process/patient_output.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ class PatientOutputTest : public ::testing::Test {
  protected:
   PatientOutputTest() { std::signal(SIGPIPE, SIG_IGN); }  // as every command does
   static std::string note(std::uint64_t lines) { return std::to_string(lines) + " left out\n"; }
-  // Until all that is kept has come.
+  // Reads until everything that was kept has arrived.
   std::string read_all(PatientOutput& output) {
     fcntl(pipe_.read_end.number(), F_SETFL, O_NONBLOCK);
     std::string text;
@@ -53,7 +53,7 @@ class PatientOutputTest : public ::testing::Test {
 TEST_F(PatientOutputTest, KeepsAllInOrderForAReaderThatPauses) {
   PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
   std::string expected;
-  for (int each = 0; each < 5000; ++each) {  // seven times what the pipe takes
+  for (int each = 0; each < 5000; ++each) {  // seven times the pipe's capacity
     output.write(numbered(each));
     expected += numbered(each);
   }
@@ -101,7 +101,7 @@ TEST_F(PatientOutputTest, WaitsForNobodyWhoHasGone) {
   signal(SIGPIPE, SIG_DFL);
 }
 
-// Whoever else has the descriptor must not find it changed.
+// Other processes with the same descriptor must not find its flags changed.
 TEST_F(PatientOutputTest, LeavesTheDescriptorsFlagsAlone) {
   const int before = fcntl(pipe_.write_end.number(), F_GETFL);
   PatientOutput output(pipe_.write_end.number(), PatientOutput::kKeepAll, note);
@@ -144,7 +144,7 @@ TEST_F(PatientOutputTest, RemembersThatItsReaderHasGone) {
   EXPECT_EQ(output.failure(), std::errc::broken_pipe);
 }
 
-// open_standard_descriptors() puts such a one in the place of a closed standard output.
+// open_standard_descriptors() replaces a closed standard output with such a descriptor.
 TEST_F(PatientOutputTest, RemembersThatItMayNotBeWritten) {
   const data::FileDescriptor unwritable(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
   ASSERT_TRUE(unwritable.is_open());
@@ -175,7 +175,8 @@ class LiveLine : public ::testing::Test {
     const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     ASSERT_EQ(ioctl(program_.number(), TIOCSWINSZ, &size), 0);
   }
-  // What has been written since the last call; all of it is there when write() has returned.
+  // Returns what was written since the last call. write() returns only after everything was
+  // written.
   std::string shown() {
     std::string text;
     std::array<char, 4096> buffer{};
@@ -209,7 +210,7 @@ TEST_F(LiveLine, IsCutToTheWidthAndErasedInAllItsRowsAfterAResize) {
                        [](std::uint64_t) { return std::string(); });
   output.set_live_line(std::string(60, 'x'));
   EXPECT_EQ(shown(), std::string(39, 'x'));
-  resize(20);  // 39 characters are two rows now
+  resize(20);  // 39 characters take two rows now
   output.set_live_line(std::string(60, 'y'));
   EXPECT_EQ(shown(), "\r\x1b[A\x1b[J" + std::string(19, 'y'));
   resize(80);

@@ -1,10 +1,11 @@
-// What roles_test does when it is started as a child of itself.
+// What roles_test does when it starts itself as a child process.
 #pragma once
 
 namespace disttf::roles {
 
 inline constexpr const char* kProbeArgument = "probe";  // its first argument
-inline constexpr const char* kProbeWaits = "wait";  // its second: say one word, then wait a minute
+// Its second: print one word, then wait a minute.
+inline constexpr const char* kProbeWaits = "wait";
 inline constexpr const char* kProbeProgress = "1 2 3 4\n";  // what it writes as progress
 inline constexpr int kProbeExitCode = 42;
 

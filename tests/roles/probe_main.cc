@@ -1,5 +1,5 @@
 // main() of roles_test: GoogleTest, or the probe that child_process_test.cc starts, which prints
-// what it was started with.
+// its arguments and environment.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>

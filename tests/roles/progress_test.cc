@@ -25,7 +25,7 @@ class ProgressPipe : public testing::Test {
     read_end_ = data::FileDescriptor(ends[0]);
     write_end_ = data::FileDescriptor(ends[1]);
   }
-  // All that lies in the pipe.
+  // Returns everything in the pipe.
   std::string read_all() {
     std::string text(4096, '\0');
     const auto length = read(read_end_.number(), text.data(), text.size());
@@ -139,7 +139,7 @@ TEST(ProgressLine, StatesNoRateFromNumbersThatWentBackwards) {
 
 class ProgressMeterTest : public testing::Test {
  protected:
-  // The line after the record of this step, at this many seconds after the start.
+  // Returns the line after the record of this step, so many seconds after the start.
   std::string line(std::uint64_t step, double seconds) {
     return meter_.on_record(
         {.step = step, .train_steps = 2000, .loss = 1, .images = 200 * step},

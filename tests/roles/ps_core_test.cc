@@ -1,4 +1,4 @@
-// A ps as a process, in time that the test makes: what it hosts, when it fails, how it ends.
+// A ps as a process in virtual time: which ranges it hosts, when it fails, how it ends.
 #include "roles/ps/core/ps_core.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class PsCoreTest : public testing::Test {
 
 TEST_F(PsCoreTest, TakesNoOrders) {
   EXPECT_THAT(host_.why_refused(host_.hello_of(0, 7, ChannelPurpose::kOrder)).value_or(""),
-              HasSubstr("ps 0 (ps0:1) trains; only disttf server takes orders"));
+              HasSubstr("ps 0 (ps0:1) trains; only disttf server takes requests to train"));
 }
 
 TEST_F(PsCoreTest, OnePsAloneHasNoReplicas) {
@@ -82,7 +82,7 @@ TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
   EXPECT_FALSE(host_.core.range(1).trainers()[1].alive());
 }
 
-// In the place of one that the trainer may have a link to still.
+// This ps has replaced one to which the trainer may still have a link.
 TEST_F(PsCoreTest, WhoNamesAGenerationThatItDoesNotHoldIsTold) {
   const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
   host_.say(control, {.kind = FrameKind::kHeartbeat});
@@ -163,7 +163,7 @@ TEST_F(PsCoreTest, AStateChannelAsksForCuts) {
 
 // ---- two processes of one trainer ----
 
-// It is no trainer: neither who it is, nor that it is gone, is anybody's matter.
+// An evaluator is no trainer: its identity is not checked, and its loss is not reported.
 TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
   net::Hello hello = host_.hello_of(0, 9, ChannelPurpose::kState);
   hello.from = {.job = net::Job::kEvaluator, .index = 0};
@@ -171,7 +171,7 @@ TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
   EXPECT_EQ(host_.reads, PsCore::Reads::kFrames);
   const ConnectionId second = host_.connect(hello);  // of the same process: the newer one counts
   EXPECT_TRUE(host_.closed.contains(first));
-  hello.incarnation = 8;  // of another one: both count
+  hello.incarnation = 8;  // of another process: both count
   const ConnectionId other_one = host_.connect(hello);
   EXPECT_FALSE(host_.closed.contains(second));
   host_.hang_up(first);
@@ -226,7 +226,7 @@ TEST_F(PsCoreTest, WhatAReplacedProcessStillSaysDoesNotCount) {
   EXPECT_EQ(host_.core.range(0).standing(), net::Standing::kOnly);
 }
 
-// It was welcomed, and then another one.
+// It was welcomed, and then a newer process was.
 TEST_F(PsCoreTest, WhoIsReplacedBeforeItIsServedIsNotServed) {
   const net::Hello older = host_.hello_of(0, 7, ChannelPurpose::kStep);
   EXPECT_FALSE(host_.refusal_of(older));
@@ -234,7 +234,7 @@ TEST_F(PsCoreTest, WhoIsReplacedBeforeItIsServedIsNotServed) {
   EXPECT_EQ(host_.core.connected(50, older, "worker 0", host_.now()), PsCore::Reads::kNothing);
 }
 
-// A copy comes with what its primary knows of trainers, and of chiefs.
+// A copy arrives with the incarnations of trainers and chiefs that its primary has recorded.
 TEST_F(PsCoreTest, WhoIsHeardOfFromAnotherHostIsKnownToo) {
   const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, 1);
   const net::Hello primary{.cluster = {},
@@ -372,7 +372,7 @@ TEST_F(PsCoreTest, ASignalAfterTheRunEndsTheWaitForTheOthers) {
   expect_end(kDone, "");
 }
 
-// The chief has died when it had told one of the two ranges.
+// The chief has died after notifying one of the two ranges.
 TEST_F(PsCoreTest, WhatTheChiefHasSaidOfOneRangeHoldsForAll) {
   for (const std::uint8_t replica : {std::uint8_t{0}, std::uint8_t{1}}) {
     const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, replica);

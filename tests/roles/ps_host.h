@@ -1,4 +1,4 @@
-// A ps as a process, in time that the test makes.
+// A ps as a process in virtual time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ class PsHost {
 
   PsCore core;
 
-  // --- what happens to it
+  // --- events
 
-  // A connection of trainer `rank`, which must be welcomed.
+  // Opens a connection of trainer `rank`, which must be welcomed.
   ConnectionId connect(std::size_t rank, std::uint64_t process,
                        net::ChannelPurpose purpose = net::ChannelPurpose::kStep,
                        std::uint8_t replica = 0) {
@@ -63,7 +63,7 @@ class PsHost {
             .replica = replica,
             .incarnation = process};
   }
-  // A whole frame. False: nothing more is read from that connection.
+  // Delivers a whole frame. Returns false if nothing more is read from that connection.
   bool say(ConnectionId id, net::FrameHeader header, std::span<const std::byte> body = {}) {
     header.body_size = body.size();
     BodyPlan plan = core.header(id, header, now());
@@ -85,7 +85,7 @@ class PsHost {
     core.stop(code, signal, now());
     take_effects();
   }
-  // The last frames have left.
+  // The last frames have been sent.
   void drain() {
     core.drained();
     take_effects();
@@ -97,7 +97,7 @@ class PsHost {
       take_effects();
     }
   }
-  // Publishes, restores to the state after the last step, and says that the run is over.
+  // Publishes, restores the state after the last step, and ends the run.
   void run_to_the_end(ConnectionId chief, std::size_t replicas = 1) {
     RunConfig config = small_run(1);
     config.ps_replicas = replicas;
@@ -114,12 +114,13 @@ class PsHost {
   [[nodiscard]] Clock::time_point now() const { return now_; }
   PsCore::Reads reads = PsCore::Reads::kNothing;  // of the newest connection
   std::map<ConnectionId, std::string> refused;
-  std::map<ConnectionId, std::uint64_t> replaced;  // of those, by whom
+  // Of the refused connections: the incarnation that replaced theirs.
+  std::map<ConnectionId, std::uint64_t> replaced;
   std::set<ConnectionId> closed;
-  bool is_closed = false;  // its port
+  bool is_closed = false;  // whether its port is closed
   std::optional<AwaitDrained> awaits;
   std::optional<AnswerMetrics> asked;
-  std::map<ConnectionId, StepWindow> traces;  // that trainers were told of
+  std::map<ConnectionId, StepWindow> traces;  // windows that were sent to trainers
   std::map<ConnectionId, std::vector<net::FrameKind>> sent;
   bool is_idle = false;
   std::optional<EndProcess> end;

@@ -1,5 +1,5 @@
-// Gradients that no step should be made of: refused in every mode and form, and only where a step
-// would have been made of them.
+// Gradients that must not go into a step are rejected in every mode and form, but only if a step
+// would have been made from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using net::FrameHeader;
 using net::FrameKind;
 using ::testing::HasSubstr;
 
-// How a trainer hands its gradient over, in which mode.
+// The mode, and the form in which a trainer pushes its gradient.
 struct Way {
   const char* name;
   RunConfig config = small_run();
@@ -55,7 +55,7 @@ class BadGradient : public RangeReplicaTest, public testing::WithParamInterface<
           host_.say(other_, {.kind = FrameKind::kPull, .flags = net::kFlagNext, .generation = 1}));
     }
   }
-  // A gradient of ones, but for this one.
+  // A gradient of ones with one other value.
   [[nodiscard]] Bytes with(float value) const {
     std::vector<float> values(size_, 1);
     values[size_ / 2] = value;
@@ -73,7 +73,7 @@ class BadGradient : public RangeReplicaTest, public testing::WithParamInterface<
     const auto bytes = std::as_bytes(std::span(numbers));
     return {bytes.begin(), bytes.end()};
   }
-  // False: refused, or of no use otherwise.
+  // Returns false if the gradient was refused or is otherwise unusable.
   bool push(const Bytes& gradient) {
     if (!GetParam().in_place) {
       return host_.say(other_, GetParam().push, gradient);
@@ -83,7 +83,7 @@ class BadGradient : public RangeReplicaTest, public testing::WithParamInterface<
     const auto kept = std::make_shared<Bytes>(gradient);
     const BodyPlan plan =
         host_.core.header(other_, header, host_.now(), {.bytes = *kept, .owner = kept});
-    host_.pass(ReplicaHost::Seconds(1));  // takes what it has said
+    host_.pass(ReplicaHost::Seconds(1));  // handles its effects
     return plan.next == BodyPlan::Next::kHeader;
   }
   [[nodiscard]] const ShardCounters& counters() { return host_.core.state().shard()->counters(); }
@@ -97,7 +97,7 @@ TEST_P(BadGradient, IsRefusedAndNoStepIsMadeOfIt) {
   for (const float none :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     EXPECT_FALSE(push(with(none)));
-    EXPECT_THAT(host_.refused().at(other_), HasSubstr("has values that are no numbers, 1 of "));
+    EXPECT_THAT(host_.refused().at(other_), HasSubstr("has non-finite values, 1 of "));
     host_.hang_up(other_);
     other_ = host_.connect(1, 8);
   }
@@ -113,7 +113,7 @@ TEST_P(BadGradient, IsRefusedAndNoStepIsMadeOfIt) {
   EXPECT_EQ(counters().pushes, 1U);
 }
 
-// A trainer that others were faster than learns that, and not that its gradient was bad.
+// A trainer that was too slow is notified of that, and not that its gradient was rejected.
 TEST_F(RangeReplicaTest, ABadGradientThatWasOvertakenIsDroppedAsOthersAre) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

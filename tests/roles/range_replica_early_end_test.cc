@@ -1,4 +1,4 @@
-// A host of a range, of a run that ends before its last step.
+// A host of a range in a run that stops early.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 using net::FrameKind;
 
-// Of a run that ends before its last step: the gradient that is here already changes nothing.
+// Gradients that have arrived already have no effect.
 TEST_F(RangeReplicaTest, WhoWaitsForAStepThatIsNotMadeHasTheResult) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

@@ -1,4 +1,5 @@
-// A ps's core where trainers come and go: who is dealt what, who is waited for, and for how long.
+// A ps's core in an elastic run: which micro-batches are assigned to whom, which trainers are
+// waited for, and for how long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +18,8 @@ using net::FrameKind;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// The micro-batches that a lost trainer was owed are dealt again, also where another trainer was at
-// work when it came back.
+// The micro-batches assigned to a lost trainer are scheduled again, also if another trainer was
+// computing when it returned.
 TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
   const ConnectionId chief = host_.connect(0, 7);
   ConnectionId other = host_.connect(1, 8);
@@ -43,8 +44,7 @@ TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
   expect(host_, chief, FrameKind::kWork);  // 1
 }
 
-// A copy of a push that comes late may tell of memory in which the trainer computes another
-// gradient.
+// A late copy of a push may refer to memory in which the trainer computes another gradient.
 TEST_F(RangeReplicaTest, WhatAnElasticTrainerHasPushedBeforeItPulledIsNotRead) {
   RunConfig config = small_run();
   config.micro_batches = 2;
@@ -88,7 +88,7 @@ TEST_F(RangeReplicaTest, GradientsOfMicroBatchesAreReadWhereTheyLie) {
   EXPECT_EQ(first.use_count(), 1);
 }
 
-// A host of three workers, of which a step takes two.
+// A host with three workers, two of which are needed for a step.
 class AFewOfThree : public RangeReplicaTest {
  protected:
   void SetUp() override {
@@ -111,7 +111,7 @@ class AFewOfThree : public RangeReplicaTest {
     config.replicas_to_aggregate = 2;
     return config;
   }
-  // Both modes: the second worker has left for good, and the first is away as well.
+  // In both modes the second worker has left for good, and the first is disconnected as well.
   void expect_patience(const RunConfig& config) {
     begin_run(*host3_, chief_, config);
     host3_->hang_up(second_);
@@ -165,7 +165,7 @@ TEST_F(AFewOfThree, TimeThatThePsMissedIsNoTimeWithTooFew) {
   EXPECT_TRUE(host3_->core.overdue(host3_->now() + std::chrono::hours(2) + seconds(11)));
 }
 
-// Its next process may die before it has joined: the heartbeats' channel comes first.
+// Its next process may die before it has joined, since the control channel opens first.
 TEST_F(AFewOfThree, WhatAReplacedTrainerWasComputingIsDealtAtOnce) {
   begin_run(*host3_, chief_, elastic());
   const FrameHeader next{.kind = FrameKind::kPull, .flags = net::kFlagNext, .generation = 1};

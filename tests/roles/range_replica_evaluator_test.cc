@@ -1,4 +1,4 @@
-// A range and an evaluator, which nobody waits for.
+// A range and an evaluator, which delays no other process.
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -34,7 +34,8 @@ class RangeReplicaEvaluator : public RangeReplicaTest {
       ASSERT_TRUE(host_.say(trainer, push(step), gradient(1)));
     }
   }
-  // That the evaluator has been sent, with the first float.
+  // Expects that the evaluator was sent the snapshot shard of this step, whose first float is
+  // `value`.
   static void expect_cut(ReplicaHost& host, ConnectionId id, std::uint64_t step, float value,
                          bool is_result = false) {
     const auto frame = host.take(id);
@@ -63,7 +64,7 @@ TEST_F(RangeReplicaEvaluator, IsSentTheStepThatItWaitsForOnceItIsMade) {
   EXPECT_FALSE(host_.take(id).has_value());
   make_step(1);
   expect_cut(host_, id, 2, -2);
-  EXPECT_FALSE(host_.take(id).has_value());  // once
+  EXPECT_FALSE(host_.take(id).has_value());  // sent only once
 }
 
 TEST_F(RangeReplicaEvaluator, IsSentANewerStepAtOnce) {
@@ -102,7 +103,7 @@ TEST_F(RangeReplicaEvaluator, IsSentTheResultWhenTheRunIsOver) {
   for (std::uint64_t step = 0; step < 3; ++step) {
     make_step(step);
   }
-  EXPECT_FALSE(host_.take(id).has_value());  // it may be made again from a cut before that
+  EXPECT_FALSE(host_.take(id).has_value());  // the step may be made again from an earlier snapshot
   ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
   expect_cut(host_, id, 3, -3, /*is_result=*/true);
 }
@@ -190,7 +191,8 @@ TEST_F(RangeReplicaEvaluator, MayAskForNothingElse) {
   begin();
   const ConnectionId id = evaluator(host_);
   EXPECT_FALSE(host_.say(id, {.kind = FrameKind::kPull}));
-  EXPECT_EQ(host_.refused().at(id), "an evaluator asks for the configuration and for cuts only");
+  EXPECT_EQ(host_.refused().at(id),
+            "an evaluator may request the configuration and snapshot shards only");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace disttf::roles {
 
 class RangeReplicaTest : public testing::Test {
  protected:
-  // Publishes, and restores to zeros at this step.
+  // Publishes, and restores zeros at this step.
   void begin_run(ReplicaHost& host, ConnectionId chief, const RunConfig& config,
                  std::uint64_t step = 0, net::Generation generation = 1) {
     const std::string published = to_json(config);
@@ -47,7 +47,7 @@ class RangeReplicaTest : public testing::Test {
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->header.kind, kind);
   }
-  // The parameters, all alike, of that step.
+  // Expects the parameters of that step, which all equal `value`.
   static void expect_parameters(ReplicaHost& host, ConnectionId id, std::uint64_t step,
                                 float value) {
     const auto frame = host.take(id);
@@ -64,7 +64,7 @@ class RangeReplicaTest : public testing::Test {
   ReplicaHost host_{task_};
 };
 
-// Range 0 of two: its own ps, and the one after it.
+// Range 0 of two: its own ps, and the next one.
 class PairedHosts : public RangeReplicaTest {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ class PairedHosts : public RangeReplicaTest {
     config.ps_replicas = 2;
     return config;
   }
-  // Frames between the two hosts that have not arrived yet.
+  // Delivers the frames in flight between the two hosts.
   void carry() {
     for (bool any = true; any;) {
       any = carry(first_, to_second_, second_, from_first_);
@@ -116,7 +116,7 @@ class PairedHosts : public RangeReplicaTest {
     ASSERT_TRUE(host.say(views_[&host], {.kind = net::FrameKind::kView}, net::encode(view)));
   }
 
-  // The second host has all that the first has, and may take its place.
+  // The second host has everything that the first has, and may take over.
   void become_a_pair() {
     carry();
     for (ReplicaHost* host : {&first_, &second_}) {

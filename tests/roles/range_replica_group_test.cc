@@ -1,5 +1,5 @@
-// Trainers of one host that push one sum, as a ps sees them: who may speak for whom, what each is
-// answered, and how those of a host find each other.
+// Trainers of one host that push one sum, as a ps handles them: which trainer may push for which,
+// what each is answered, and peer discovery on a host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using net::FrameHeader;
 using net::FrameKind;
 using ::testing::HasSubstr;
 
-// A ps of a cluster of these hosts, with a worker for each letter.
+// A ps of a cluster with these hosts, with a worker for each letter.
 Task task_of_hosts(const std::string& letters) {
   Task task = task_of_ps(0);
   task.cluster.workers.clear();
@@ -54,11 +54,11 @@ class HostGroupsOf : public RangeReplicaTest {
     header.flags |= net::kFlagGroupSum;
     return header;
   }
-  // Trainer `rank` pushes its own, of gradients that are all of its number.
+  // Trainer `rank` pushes its own gradient, whose values all equal rank + 1.
   bool push_own(std::size_t rank, std::uint64_t step = 0) {
     return ps_.say(trainers_[rank], push(step), gradient(static_cast<float>(rank + 1)));
   }
-  // It leads so many.
+  // The trainer pushes the sum of `count` trainers.
   bool push_sum(std::size_t rank, std::size_t count, std::uint64_t step = 0) {
     float value = 0;
     for (std::size_t each = rank; each < rank + count; ++each) {
@@ -66,12 +66,13 @@ class HostGroupsOf : public RangeReplicaTest {
     }
     return ps_.say(trainers_[rank], sum(step), gradient(value));
   }
-  // It is not the one that leads.
+  // The trainer's gradient is in a sum that its leader pushes.
   bool push_in_sum(std::size_t rank, std::uint64_t step = 0) {
     return ps_.begin(trainers_[rank], sum(step), 0).next == BodyPlan::Next::kHeader;
   }
 
-  // The parameters of that step: all of that value, or told of alone.
+  // Expects the parameters of that step, which all equal `value`, or a notice of them without a
+  // body.
   void expect_answer(std::size_t rank, std::uint64_t step, std::optional<float> value) {
     const auto frame = ps_.take(trainers_[rank]);
     ASSERT_TRUE(frame.has_value()) << rank;
@@ -91,7 +92,7 @@ class HostGroupsOf : public RangeReplicaTest {
   }
   [[nodiscard]] const Shard& shard() { return *ps_.core.state().shard(); }
 
-  // What the ps says to that question: where the leader is.
+  // Returns the ps's answer to MEET: where the leader is.
   [[nodiscard]] net::Meet meet(ConnectionId id, std::uint64_t rendezvous = 0,
                                std::uint64_t token = 0) {
     EXPECT_TRUE(ps_.say(
@@ -108,11 +109,11 @@ class HostGroupsOf : public RangeReplicaTest {
   const Task hosts_;
   ReplicaHost ps_{hosts_};
   std::vector<ConnectionId> trainers_ =
-      std::vector<ConnectionId>(hosts_.cluster.trainer_count());  // by rank; 0: not there
+      std::vector<ConnectionId>(hosts_.cluster.trainer_count());  // by rank; 0: not connected
   std::uint64_t asked_ = 100;
 };
 
-// Trainers 0 and 1 of one host, 2 and 3 of another. The mean of their gradients is 2.5.
+// Trainers 0 and 1 on one host, 2 and 3 on another. The mean of their gradients is 2.5.
 class TwoHosts : public HostGroupsOf {
  protected:
   TwoHosts() : HostGroupsOf("aabb") {}
@@ -160,7 +161,7 @@ TEST_F(TwoHosts, OneHostMayPushASumAndTheOtherNot) {
   expect_answer(3, 1, -2.5F);
 }
 
-// It does not know whether the leader has pushed the sum to this ps before it went.
+// The member cannot tell whether the leader pushed the sum to this ps before it was lost.
 TEST_F(TwoHosts, AMemberWhoseLeaderHasGonePushesItsOwnAndIsSentTheBody) {
   begin(run());
   ASSERT_TRUE(push_in_sum(1));
@@ -199,7 +200,7 @@ TEST_F(TwoHosts, ASumOfAnOlderStateIsFencedWithABodyAndWithout) {
   EXPECT_EQ(shard().missing().size(), 4U);
 }
 
-// The restore has come between: neither the sum nor who waits for it is of this state.
+// A restore came in between: neither the sum nor the waiting requests are of this state.
 TEST_F(TwoHosts, ASumThatARestoreOvertakesIsFenced) {
   begin(run());
   const BodyPlan plan = ps_.begin(trainers_[2], sum(0), size_ * sizeof(float));
@@ -211,7 +212,7 @@ TEST_F(TwoHosts, ASumThatARestoreOvertakesIsFenced) {
   EXPECT_EQ(shard().missing().size(), 4U);
 }
 
-// As of a leader that shares memory with the ps.
+// From a leader that shares memory with the ps.
 TEST_F(TwoHosts, ASumIsReadWhereItLies) {
   begin(run());
   ASSERT_TRUE(push_sum(0, 2));
@@ -221,12 +222,12 @@ TEST_F(TwoHosts, ASumIsReadWhereItLies) {
   const BodyPlan plan =
       ps_.core.header(trainers_[2], header, ps_.now(), {.bytes = *memory, .owner = memory});
   EXPECT_EQ(plan.next, BodyPlan::Next::kHeader);
-  ps_.pass(ReplicaHost::Seconds(1));  // takes what it has said
+  ps_.pass(ReplicaHost::Seconds(1));  // handles its effects
   expect_answer(0, 1, -2.5F);
   expect_answer(2, 1, -2.5F);
 }
 
-// After the last step all are answered, with and without a body, as at any other.
+// After the last step all are answered with and without a body, as at any other step.
 TEST_F(TwoHosts, TheLastStepIsAnsweredAsAnyOther) {
   begin(run(1));
   ASSERT_TRUE(push_in_sum(1));
@@ -241,7 +242,7 @@ TEST_F(TwoHosts, TheLastStepIsAnsweredAsAnyOther) {
   }
 }
 
-// ---- who may not ----
+// ---- refused sums ----
 
 struct OtherRun {
   const char* name;
@@ -274,7 +275,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, SumInAnotherRun, testing::ValuesIn(other_runs()),
 
 TEST_P(SumInAnotherRun, IsRefusedWithABodyAndWithout) {
   begin(GetParam().config);
-  const std::string sentence = "a sum of gradients in a run that does not add them up so";
+  const std::string sentence = "a sum of gradients in a run that does not use group sums";
   EXPECT_FALSE(push_sum(2, 2));
   expect_refused(2, sentence);
   EXPECT_FALSE(push_in_sum(1));
@@ -282,7 +283,7 @@ TEST_P(SumInAnotherRun, IsRefusedWithABodyAndWithout) {
   EXPECT_EQ(shard().counters().pushes, 0U);
 }
 
-// As many to be aggregated as there are: every gradient counts.
+// As many gradients are aggregated as there are trainers: every gradient counts.
 TEST_F(TwoHosts, ASumIsTakenWhereNoneIsABackup) {
   RunConfig config = run();
   config.replicas_to_aggregate = 4;
@@ -301,7 +302,7 @@ TEST_F(TwoHosts, AMembersSumIsRefused) {
   EXPECT_EQ(shard().missing().size(), 4U);
 }
 
-// Nor does it pass for a member's that has none.
+// Nor does it pass as the request of a member, which has no body.
 TEST_F(TwoHosts, ALeadersSumOfAnotherSizeIsRefused) {
   begin(run());
   EXPECT_FALSE(ps_.say(trainers_[0], sum(0)));
@@ -330,7 +331,7 @@ TEST_F(TwoHosts, ASumOfAStepToComeIsRefused) {
   expect_refused(2, "a gradient for step 1 came while the parameters are at step 0");
 }
 
-// By their addresses: one is alone, those of host b are ranks 1 and 2.
+// By their addresses: one trainer is alone; those of host b are ranks 1 and 2.
 class NoHostGroups : public HostGroupsOf {
  protected:
   NoHostGroups() : HostGroupsOf("abbc") {}
@@ -352,7 +353,7 @@ TEST_F(NoHostGroups, NobodyIsToldOfATrainerWithoutNeighbours) {
   EXPECT_EQ(meet(trainers_[2]), net::Meet{});
 }
 
-// A host of four, and one of two where the trainers end.
+// A host of four, and one of two at the end of the ranks.
 class CutOffHosts : public HostGroupsOf {
  protected:
   CutOffHosts() : HostGroupsOf("aaaabb") {}
@@ -374,7 +375,7 @@ TEST_F(CutOffHosts, OneSumOfEachMakesTheStep) {
   }
 }
 
-// ---- where those of a host find each other ----
+// ---- peer discovery on a host ----
 
 TEST_F(TwoHosts, AMemberIsToldWhereItsLeaderIs) {
   begin(run());
@@ -405,7 +406,7 @@ TEST_F(TwoHosts, WhereAMemberIsNobodyIsTold) {
   EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 7, .token = 8}));
 }
 
-// Its memory went with its process, or will.
+// Its memory was or will be lost with its process.
 TEST_F(TwoHosts, ALeaderWhoseChannelHasClosedIsNowhere) {
   begin(run());
   static_cast<void>(meet(trainers_[0], 5, 6));
@@ -417,7 +418,7 @@ TEST_F(TwoHosts, ALeaderWhoseChannelHasClosedIsNowhere) {
   EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 9, .token = 10}));
 }
 
-// The newer one has taken its place, whether the older one has closed or not.
+// The newer channel has replaced it, whether the older one has closed or not.
 TEST_F(TwoHosts, WhatALeaderSaysOverAnOlderChannelChangesNothing) {
   begin(run());
   const ConnectionId older = trainers_[0];

@@ -1,4 +1,4 @@
-// The two hosts of a range: what the one tells the other, and what each answers.
+// The two hosts of a range: what one sends the other, and what each answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class AsyncPairs : public PairedHosts {
 };
 
 TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
-  carry();  // the state, and that it is complete
+  carry();  // the state, and COMPLETE
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   EXPECT_FALSE(first_.take(chief_));
@@ -70,7 +70,7 @@ TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   carry();
   expect_parameters(first_, chief_, 1, -3);
-  // The first host is gone, before the other trainer has its answer.
+  // The first host is lost before the other trainer has its answer.
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
   const ConnectionId again = second_.connect(1, 8);
@@ -84,7 +84,7 @@ TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
   expect_parameters(second_, again, 2, -5);
 }
 
-// The chief's gradient makes the step, the other's comes late; then the first host is gone.
+// The chief's gradient makes the step, and the other one is late. Then the first host is lost.
 TEST_F(PairsWithABackupWorker, TheBackupKnowsWhoseGradientsTheStepsWereMadeOf) {
   become_a_pair();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
@@ -138,7 +138,7 @@ TEST_F(PairedHosts, NobodyIsToldOfAnEarlyEndThatTheBackupDoesNotKnow) {
     EXPECT_EQ(frame->header.kind, FrameKind::kParameters);
     EXPECT_TRUE((frame->header.flags & net::kFlagFinished) != 0);
   }
-  // The first host is gone: the other one makes no step, either.
+  // The first host is lost. The other one makes no step, either.
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
   const ConnectionId again = second_.connect(1, 8);
@@ -184,7 +184,7 @@ TEST_F(UpdatesOfOthers, AreTakenWhereTheyAreTheRuns) {
   EXPECT_EQ(say_update(0b11), BodyPlan::Next::kInto);
 }
 
-// The primary may have answered with what it has refused.
+// The primary may have answered with an update that this host has refused.
 TEST_F(UpdatesOfOthers, LeaveNoCopyToGoOnWithWhereTheyAreRefused) {
   become_a_pair();
   ASSERT_EQ(say_update(0b101), BodyPlan::Next::kStop);
@@ -204,7 +204,7 @@ TEST_F(PairedHosts, WhoHasHeardNonsenseOfThePrimaryHasNoCopyToGoOnWith) {
   EXPECT_EQ(second_.core.state().shard(), nullptr);
 }
 
-// Updates that the other host takes from memory, also when this one is gone.
+// Updates that the other host takes from memory, also after this host was lost.
 class GivenUpdate : public PairedHosts {
  protected:
   void make_step() {
@@ -252,7 +252,7 @@ TEST_F(GivenUpdate, IsTakenBeforeThePlaceOfThePrimary) {
   EXPECT_EQ(asked.size(), 1U);
 }
 
-// The shell has seen to it when the connection had ended.
+// The shell has taken them when the connection ended.
 TEST_F(GivenUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
   make_step();
   second_.core.take_rest_with([](ConnectionId) { ADD_FAILURE(); });
@@ -262,8 +262,8 @@ TEST_F(GivenUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
   EXPECT_EQ(second_.core.step(), 1U);
 }
 
-// The second host is another process than the one that the chief has chosen meanwhile, and the
-// first, which has slept, has filled it with what was the state then.
+// The chief has meanwhile chosen another process for the second host. The first host was suspended,
+// and has filled this process with an old state.
 TEST_F(PairedHosts, ACopyOfAnOlderViewIsNothingToGoOnWith) {
   carry();
   tell(second_, {.number = {7, 4}, .primary = 1});
@@ -273,7 +273,8 @@ TEST_F(PairedHosts, ACopyOfAnOlderViewIsNothingToGoOnWith) {
   expect(second_, trainer, FrameKind::kFenced);
 }
 
-// A chief that hears it may be the only one who knows, if the host is lost then.
+// If the host is then lost, the chief that received the report may be the only process that has
+// recorded it.
 TEST_F(PairedHosts, AHostSaysWhetherItsViewIsAPair) {
   tell(first_, {.number = {7, 2}, .primary = 0, .paired = true});
   EXPECT_TRUE(first_.last_report(views_[&first_]).paired);
@@ -281,8 +282,8 @@ TEST_F(PairedHosts, AHostSaysWhetherItsViewIsAPair) {
   EXPECT_FALSE(first_.last_report(views_[&first_]).paired);
 }
 
-// The next chief goes on with the view that it finds, under a number of its own. The second host
-// may not have heard of that one: it has all, and the first has yet to be told so.
+// The next chief continues with the view that it finds, under a number of its own. The second host
+// may lack that view: it has received everything, but the first has no acknowledgement yet.
 TEST_F(PairedHosts, APrimaryThatIsToldTheSameAgainWaitsForItsBackupStill) {
   carry();
   tell(first_, {.number = {8, 1}, .primary = 0});
@@ -294,7 +295,7 @@ TEST_F(PairedHosts, APrimaryThatIsToldTheSameAgainWaitsForItsBackupStill) {
   expect_parameters(first_, chief_, 1, -3);
 }
 
-// Another chief has let it go on alone.
+// An earlier chief has let it continue alone.
 TEST_F(PairedHosts, APrimaryThatIsToldOfAPairAnswersNothingAlone) {
   first_.hang_up(to_second_);
   tell(first_, {.number = {8, 2}, .primary = 0, .paired = true});
@@ -304,7 +305,7 @@ TEST_F(PairedHosts, APrimaryThatIsToldOfAPairAnswersNothingAlone) {
   EXPECT_TRUE(first_.last_report(views_[&first_]).wants_alone);
 }
 
-// A backup goes on with its copy, whichever chief has said so.
+// A backup continues with its copy, whichever chief sends the view.
 TEST_F(PairedHosts, ABackupThatIsToldTheSameAgainKeepsItsCopy) {
   become_a_pair();
   tell(second_, {.number = {8, 2}, .primary = 0, .paired = true});
@@ -315,7 +316,8 @@ TEST_F(PairedHosts, ABackupThatIsToldTheSameAgainKeepsItsCopy) {
   EXPECT_TRUE(second_.core.holds_state());
 }
 
-// The first host went on alone; it and the chief are gone, and the second has not heard of it.
+// The first host continued alone. It and the chief are lost, and the second host has not received
+// that view.
 TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
   become_a_pair();
   second_.hang_up(from_first_);
@@ -354,7 +356,7 @@ TEST_F(PairedHosts, ACopyThatHasWhatATrainerWasAnsweredIsGoneOnWith) {
   EXPECT_FALSE(second_.core.lacks(hello));
 }
 
-// Of an asynchronous run parameters show what others have pushed, too, and that may be made again.
+// In an asynchronous run the parameters also contain others' pushes, which may be made again.
 TEST_F(AsyncPairs, ACopyLacksATrainersPushAndNoStep) {
   become_a_pair();
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
@@ -394,8 +396,7 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
   EXPECT_EQ(first_.core.state().shard(), nullptr);
 }
 
-// What waits for a backup that is gone, or slow, is not answered by a primary that is none any
-// more.
+// A replaced primary does not answer requests that wait for a lost or slow backup.
 TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
   carry();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
@@ -405,8 +406,8 @@ TEST_F(PairedHosts, APrimaryThatWasReplacedAnswersNothingThatTheOtherLacks) {
   EXPECT_FALSE(first_.take(other_));
 }
 
-// Its connections are as they were, but whoever connects now, the chief's views among them, reaches
-// the process in its place: it would keep its trainers waiting for ever.
+// Its open connections still work, but new ones, including the chief's for views, reach the process
+// that has replaced it. Its trainers would wait for ever.
 TEST_F(PairedHosts, APrimaryThatTheChiefNoLongerTellsViewsSendsItsTrainersAway) {
   carry();
   first_.hang_up(to_second_);
@@ -434,12 +435,12 @@ TEST_F(PairedHosts, APrimaryWhoseChiefIsLostKeepsItsTrainers) {
     first_.pass(seconds(1));
     EXPECT_TRUE(first_.say(other_, {.kind = FrameKind::kHeartbeat}));
   }
-  first_.connect(0, 77);  // its views come next
+  first_.connect(0, 77);  // its views follow
   first_.pass(seconds(1));
   EXPECT_FALSE(first_.is_closed(other_));
 }
 
-// The chief would make no view of the range any more.
+// Otherwise the chief would make no more views of the range.
 TEST_F(PairedHosts, OneThatHasFailedDoesNotSayThatTheRunIsOver) {
   carry();
   first_.core.refuse_all({.exit_code = kLostPeers, .sentence = "worker 1 has been gone"});

@@ -1,4 +1,4 @@
-// A ps's core where a run begins: what the one before it, or half a state, leaves behind.
+// A ps's core as a run begins: what an earlier run or half a state leaves behind.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -25,7 +25,7 @@ TEST_F(RangeReplicaTest, ARestoreThatBreaksOffLeavesNoState) {
   expect_parameters(host_, other, 0, 0);
 }
 
-// Before the new run's first state comes: what that overwrites may be what is being sent.
+// Closed before the new run's first state arrives, which overwrites what may still be in flight.
 TEST_F(RangeReplicaTest, ANewRunClosesWhoMayStillBeSentWhatTheOldOneHeld) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);

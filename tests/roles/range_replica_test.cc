@@ -1,4 +1,4 @@
-// A ps's core in time that the test makes: what it answers to whom, and when it gives somebody up.
+// A ps's core in virtual time: what it answers to which trainer, and when it gives a trainer up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST_F(RangeReplicaTest, AGradientThatWasOvertakenByARestoreIsFenced) {
   EXPECT_FALSE(host_.take(chief)) << "the fenced one does not count";
 }
 
-// Else it would be taken for an answered push of the new state, which does not have it.
+// Otherwise the push would count as answered in the new state, which lacks it.
 TEST_F(RangeReplicaTest, ARepeatThatWasOvertakenByARestoreIsFenced) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -69,7 +69,7 @@ TEST_F(RangeReplicaTest, ARepeatThatWasOvertakenByARestoreIsFenced) {
   expect(host_, again, FrameKind::kFenced);
 }
 
-// The chief names a new generation each time.
+// The chief uses a new generation each time.
 TEST_F(RangeReplicaTest, ACopyOfARestoreIsFenced) {
   const ConnectionId chief = host_.connect(0, 7);
   begin_run(host_, chief, small_run());
@@ -115,8 +115,8 @@ TEST_F(RangeReplicaTest, AReplyThatIsStillLeavingIsNotOverwritten) {
   EXPECT_TRUE(host_.is_closed(other));
 }
 
-// The other trainer had pushed when it was lost: the step it pulls is the one before the newest as
-// soon as the chief has pushed, too.
+// The other trainer had pushed before it was lost. The step that it pulls becomes the previous one
+// as soon as the chief has pushed, too.
 TEST_F(RangeReplicaTest, AReplyOfTheStepBeforeIsNotOverwrittenEither) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -158,7 +158,7 @@ TEST_F(RangeReplicaTest, ARepeatIsAnsweredAndNotAddedTwice) {
   expect_parameters(host_, again, 1, -3);
 }
 
-// Two trainers, of whom none may be more than one iteration ahead.
+// Two trainers, neither of which may be more than one iteration ahead.
 class BoundedRange : public RangeReplicaTest {
  protected:
   void SetUp() override {
@@ -205,7 +205,8 @@ TEST_F(RangeReplicaTest, WhoWaitsHearsItsHeart) {
   EXPECT_EQ(beat.header.request_id, 10U);
 }
 
-// Who has its answer, and waits for other ps, learns so that this one lives.
+// A trainer with its answer from this ps waits for others. The returned heartbeat shows that this
+// ps is alive.
 TEST_F(RangeReplicaTest, ATrainersHeartbeatIsReturned) {
   const ConnectionId chief = host_.connect(0, 7);
   host_.core.header(chief, {.kind = FrameKind::kHeartbeat}, host_.now());
@@ -262,7 +263,8 @@ TEST_F(RangeReplicaTest, ATrainerThatKnowsANewerGenerationSendsItAway) {
               HasSubstr("the run is in generation 2, this task holds generation 1"));
 }
 
-// A trainer that joins the run again, say as another ps was lost, opens another step channel.
+// A trainer that joins the run again, for example after the loss of another ps, opens another step
+// channel.
 TEST_F(RangeReplicaTest, NobodyIsCalledLostWhoseHeartbeatsCome) {
   const net::Hello beats{.cluster = {},
                          .from = task_.cluster.trainer(1),
@@ -304,8 +306,8 @@ TEST_F(RangeReplicaTest, EndsOnceTheChiefNeedsNothingMoreAndTheOthersHaveLeft) {
   EXPECT_TRUE(host_.has_ended());
 }
 
-// A trainer that found another ps a step behind, and has just asked for what is from before this
-// step, joins a run that is about to end.
+// A trainer found another ps a step behind, and has just requested the state before this step. It
+// joins a run that is about to end.
 TEST_F(RangeReplicaTest, WhatIsFromBeforeTheLastStepIsNoResult) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -385,9 +387,7 @@ TEST_F(RangeReplicaTest, OneThatHoldsNothingIsToldToEndToo) {
   expect(host_, other, FrameKind::kFenced);
 }
 
-// A chief that was replaced may have the result of a state that is gone: what another one has begun
-// since is none.
-// The chief has waited for that trainer for long enough, and fetches the result.
+// The chief has waited long enough for that trainer, and fetches the result.
 TEST_F(RangeReplicaTest, WhatComesAfterTheChiefHasFetchedTheResultIsDropped) {
   RunConfig config = small_run(3);
   config.sync_replicas = false;
@@ -406,6 +406,8 @@ TEST_F(RangeReplicaTest, WhatComesAfterTheChiefHasFetchedTheResultIsDropped) {
   EXPECT_EQ(host_.refused().at(other), "only the chief fetches the result");
 }
 
+// A replaced chief may have the result of a state that is gone. What another chief has begun since
+// is no result.
 TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -418,7 +420,7 @@ TEST_F(RangeReplicaTest, AStateThatIsNoResultIsNotHandedOutAsOne) {
   expect(host_, other, FrameKind::kFenced);
 }
 
-// The same, of a push that was on its way, and of which nothing was wanted but an answer.
+// The same, for a push in flight that only needs an answer.
 TEST_F(RangeReplicaTest, NorIsARepeatAnsweredWithIt) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -434,7 +436,7 @@ TEST_F(RangeReplicaTest, NorIsARepeatAnsweredWithIt) {
   expect(host_, other, FrameKind::kFenced);
 }
 
-// Where not every gradient counts any step may be the last, and each state has its own numbers.
+// If not every gradient counts, any step may be the last, and each state numbers its own steps.
 TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneGeneration) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
@@ -452,7 +454,7 @@ TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneGeneration) 
   EXPECT_EQ(std::get<net::Welcome>(welcome).generation, 1U) << "a chief that comes late tells it";
 }
 
-// Another host answered the chief, and this one has taken its place since.
+// Another host has answered the chief, and this one has taken over since.
 TEST_F(RangeReplicaTest, WhereNotEveryGradientCountsTheResultIsOfOneStep) {
   for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{0}}) {
     ReplicaHost host(task_);

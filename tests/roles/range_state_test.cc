@@ -29,7 +29,7 @@ class RangeStateTest : public testing::Test {
     }
     state_.finish_restore(step, kSomeGeneration);
   }
-  // Of a configuration that this ps cannot serve.
+  // Returns why this ps cannot serve the configuration.
   std::string why_not(const RunConfig& config, bool is_replicated = false) {
     try {
       static_cast<void>(state_.checked_config(to_json(config), is_replicated));

@@ -1,5 +1,5 @@
-// What the kernel refuses to a process that is kept within a reach. Each case is a process of its
-// own, which names a folder, and tries what lies in it and beside it.
+// What the kernel denies a process in a sandbox. Each case is a process of its own, which allows
+// one directory and tries files inside and outside it.
 #include "roles/process/reach.h"
 
 #include <arpa/inet.h>
@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 
 constexpr int kNotConfined = 255;
 
-// What `act` returns in a process that is kept within `reach`.
+// Returns what `act` returns in a process that is confined to `reach`.
 int within(const Reach& reach, const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) {
-    static_cast<void>(confine(ProcessKind::kPrograms));  // which refuses nothing of what is tried
+    static_cast<void>(confine(ProcessKind::kPrograms));  // denies nothing that is tried here
     _exit(keep_within(reach).is_in_force ? act() : kNotConfined);
   }
   int status = 0;
@@ -43,14 +43,14 @@ int within(const Reach& reach, const std::function<int()>& act) {
   return WEXITSTATUS(status);
 }
 
-// 0: it has worked.
+// Returns 0 if the call has succeeded.
 int error_of(long result) { return result < 0 ? errno : 0; }
 
 int error_of_opening(const fs::path& path, int flags = O_RDONLY) {
   return error_of(open(path.c_str(), flags | O_CLOEXEC, 0600));
 }
 
-// A socket of 127.0.0.1 that listens.
+// A listening socket on 127.0.0.1.
 class Listening {
  public:
   Listening() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -205,14 +205,15 @@ TEST_F(ReachTest, SignalsNobodyElse) {
   EXPECT_EQ(within({}, [] { return error_of(kill(getpid(), 0)); }), 0);
 }
 
-// Of an ordinary user's, which has a child that looks: root's may look everywhere.
+// A child tries to read from this process, which belongs to an ordinary user: root may read
+// everything.
 int look_into_parent(const std::function<int(const std::function<int()>&)>& in_child,
                      const std::string& name) {
   const pid_t parent = fork();
   if (parent == 0) {
     constexpr uid_t kNobody = 65'534;
     if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) _exit(kNotConfined);
-    prctl(PR_SET_DUMPABLE, 1);  // which another user has ended
+    prctl(PR_SET_DUMPABLE, 1);  // the change of user has cleared it
     const std::string path = "/proc/" + std::to_string(getpid()) + "/" + name;
     _exit(in_child([&path] { return error_of_opening(path); }));
   }

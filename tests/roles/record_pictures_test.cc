@@ -1,4 +1,5 @@
-// Records of pictures: which images, what is said of them, and that each is a picture of its own.
+// Records of pictures: which images are selected, what is recorded about them, and that each is a
+// picture of its own.
 #include "roles/chief/shell/record_pictures.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A host of a range whose shell is the test: connections are numbers, time is what the test says,
-// and what would be sent is kept.
+// A host of a range whose shell is the test: connections are numbers, time is virtual, and sent
+// frames are kept.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ inline Task task_of_ps(std::size_t index, std::size_t ps = 1) {
   return task;
 }
 
-// Small: its vector is one range's. sgd with rate 1 from 0: after a step the parameters are minus
-// the mean of its gradients.
+// A small run whose parameters are one range. With SGD, rate 1 and start 0, the parameters after a
+// step are minus the mean of its gradients.
 inline RunConfig small_run(std::uint64_t train_steps = 3) {
   RunConfig config = sgd_config(2, train_steps);
   config.dataset = "MNIST";
@@ -60,7 +60,7 @@ class ReplicaHost {
  public:
   using Seconds = std::chrono::seconds;
 
-  // `task` must outlive it.
+  // `task` must outlive this object.
   explicit ReplicaHost(const Task& task, std::uint8_t replica = 0)
       : order(task.cluster.trainer_count()),
         core(task, replica, 1, {}, order, kStart),
@@ -69,9 +69,10 @@ class ReplicaHost {
   ProcessOrder order;
   RangeReplica core;
 
-  // --- what happens to it
+  // --- events
 
-  // A connection of trainer `rank`, which must be welcomed. 0: welcomed, but not to be read from.
+  // Opens a connection of trainer `rank`, which must be welcomed. Returns 0 if it was welcomed but
+  // is not to be read from.
   ConnectionId connect(std::size_t rank, std::uint64_t process,
                        net::ChannelPurpose purpose = net::ChannelPurpose::kStep) {
     return connect({.cluster = {},
@@ -89,25 +90,25 @@ class ReplicaHost {
     take_effects();
     return is_read ? id : 0;
   }
-  // The other host answers: the connection over which this one fills it.
+  // The other host answers. Returns the connection over which this host fills it.
   ConnectionId reach_other() {
     const ConnectionId id = ++last_;
     core.reached(id, now());
     take_effects();
     return id;
   }
-  // A whole frame. False: the connection is of no use any more.
+  // Delivers a whole frame. Returns false if the connection is of no more use.
   bool say(ConnectionId id, net::FrameHeader header, std::span<const std::byte> body = {}) {
     return deliver(id, begin(id, header, body.size()), body);
   }
-  // Its header alone: what is to be read next.
+  // Delivers only the header. Returns what is to be read next.
   BodyPlan begin(ConnectionId id, net::FrameHeader header, std::size_t body_size) {
     header.body_size = body_size;
     const BodyPlan plan = core.header(id, header, now());
     take_effects();
     return plan;
   }
-  // The rest of it.
+  // Delivers the body.
   bool deliver(ConnectionId id, BodyPlan plan, std::span<const std::byte> body) {
     while (plan.is_body()) {
       std::size_t bytes = plan.bytes;
@@ -126,12 +127,12 @@ class ReplicaHost {
     core.closed(id, now());
     take_effects();
   }
-  // The update of this entry lies where the other host takes it.
+  // The update of this entry lies in memory from which the other host takes it.
   void gave(ConnectionId to, std::uint64_t entry) {
     core.gave(to, entry, now());
     take_effects();
   }
-  // Time passes, in steps of a second, each as a shell lets it pass.
+  // Advances the time second by second, as a shell does.
   void pass(Seconds seconds) {
     for (Seconds each{0}; each < seconds; ++each) {
       now_ += Seconds(1);
@@ -145,7 +146,7 @@ class ReplicaHost {
   // --- what it has done
 
   [[nodiscard]] Clock::time_point now() const { return now_; }
-  // The next frame to that connection that is no heartbeat and no report.
+  // Returns the next frame to that connection that is neither a heartbeat nor a report.
   std::optional<SentFrame> take(ConnectionId id) {
     std::deque<SentFrame>& sent = sent_[id];
     while (!sent.empty()) {
@@ -158,7 +159,7 @@ class ReplicaHost {
     }
     return std::nullopt;
   }
-  // What it has last said of itself to that connection, and nobody has taken yet.
+  // Returns the last report to that connection that was not taken.
   [[nodiscard]] net::Report last_report(ConnectionId id) {
     net::Report report;
     for (const SentFrame& frame : sent_[id]) {

@@ -1,4 +1,4 @@
-// What a primary may answer, given what its backup has.
+// Which steps a primary may answer, given what its backup has.
 #include "roles/ps/core/replication_log.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ using Progress = ReplicationLog::Progress;
 
 class ReplicationLogTest : public testing::Test {
  protected:
-  // The other host has everything, and knows it.
+  // The other host has acknowledged everything and is complete.
   void pair() {
     const auto state = log_.begin_fill();
     ASSERT_EQ(log_.acknowledged(state), Progress::kFilled);
@@ -49,7 +49,7 @@ TEST_F(ReplicationLogTest, NothingIsAnsweredThatACompleteBackupHasNot) {
   EXPECT_TRUE(is_step_safe());
 }
 
-// Its acknowledgement, which comes later, changes nothing.
+// Its later acknowledgement changes nothing.
 TEST_F(ReplicationLogTest, WhatWasGivenIsAsGoodAsAcknowledged) {
   pair();
   const auto first = log_.append();
@@ -63,7 +63,8 @@ TEST_F(ReplicationLogTest, WhatWasGivenIsAsGoodAsAcknowledged) {
   EXPECT_EQ(log_.lag(), 0U);
 }
 
-// From when it is told that it is complete, not from when it has said so.
+// A backup counts from the moment at which it is notified that it is complete, and not from its
+// acknowledgement.
 TEST_F(ReplicationLogTest, ABackupCountsFromWhenItMayBeChosen) {
   log_.acknowledged(log_.begin_fill());
   log_.complete();

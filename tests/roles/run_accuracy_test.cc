@@ -1,4 +1,5 @@
-// What the records of a run tell of the accuracy of its checkpoints, while they are being written.
+// What a run's records say about the accuracy of its checkpoints while the records are being
+// written.
 #include "roles/serve/shell/run_accuracy.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ class RunAccuracyTest : public testing::Test {
 };
 
 TEST_F(RunAccuracyTest, KnowsWhatHasBeenToldOfAStep) {
-  accuracy_.look();  // of a directory that has no records yet
+  accuracy_.look();  // of a directory without records
   EXPECT_EQ(accuracy_.of(20), std::nullopt);
   tell(evaluation(20, R"({"loss":0.5,"accuracy":0.75})"));
   accuracy_.look();

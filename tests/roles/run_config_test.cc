@@ -23,8 +23,8 @@ using testing::HasSubstr;
 
 // ---- Every field goes over the wire ----
 
-// One field of the configuration, by its key, and a value that is not base_config()'s. Written down
-// once more, so that a row whose value lies in another row's member is found out.
+// One field of the configuration, by its key, with a value that differs from base_config()'s. The
+// list is separate from the product's, so that a row that reads another row's member is noticed.
 struct Mutation {
   const char* key;
   std::function<void(RunConfig&)> apply;
@@ -113,8 +113,7 @@ TEST_P(EachField, IsComparedWithThePublishedOne) {
   EXPECT_THAT(*why, HasSubstr(std::string("--") + GetParam().key + ": "));
 }
 
-// Where checkpoints are to be read that were written before there was such a field, it has its
-// default.
+// In a checkpoint that is older than the field, the field has its default.
 TEST_P(EachField, MustBeThereUnlessItIsNewerThanOthers) {
   json without = json::parse(to_json(mutated_));
   without.erase(GetParam().key);
@@ -156,9 +155,9 @@ INSTANTIATE_TEST_SUITE_P(RunConfig, EachField, testing::ValuesIn(mutations()),
                          [](const auto& param_info) { return param_info.param.key; });
 
 TEST(RunConfig, NoFieldIsForgotten) {
-  // Does not compile when RunConfig gains a member: give it a row in settings.cc, and name it here.
-  // (model, optimizer and augmentation hold several settings; the rest of them is the same in every
-  // run.) What is made of a row, tests/main/setting_flags_test.cc looks at.
+  // This does not compile when RunConfig gains a member: add a row to settings.cc, and the member
+  // here. (model, optimizer and augmentation contain several settings; the others of their members
+  // are equal in all runs.) tests/main/setting_flags_test.cc checks the flags of the rows.
   [[maybe_unused]] const auto& [dataset, data_checksum, model, optimizer, rate_decay, warmup_steps,
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, augmentation, seed, trainers,
@@ -323,7 +322,7 @@ TEST(PublishedModel, IsShownByItsNumberOfLayersWhereItContradicts) {
       "flag out or give the chief's value");
 }
 
-// What a peer could send instead of layers. (Types and fields that do not exist are validate()'s.)
+// What a peer could send instead of layers. (validate() rejects unknown types and fields.)
 TEST(PublishedModel, IsRefusedWhereItIsNoListOfLayers) {
   const json whole = json::parse(to_json(base_config()));
   const std::string no_layer = "is not a layer: a type, and fields that are numbers or words";
@@ -364,7 +363,7 @@ TEST(RunConfigFromJson, SurvivesDeepNesting) {
             std::string(depth, ']') + "}";
     EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(text)); }),
                 AllOf(HasSubstr(mutation.key), HasSubstr("a nested value is not")));
-    depth = 100;  // where the first stands, any would
+    depth = 100;  // at the first one, any value would do
   }
 }
 
@@ -404,7 +403,7 @@ TEST(Contradiction, IgnoresFlagsThatAreNotOfTheRun) {
   EXPECT_EQ(contradiction(base_config(), {"task_index", "log_level"}, base_config()), std::nullopt);
 }
 
-// ---- missing_isa ----
+// ---- stops_alike ----
 
 TEST(StopsAlike, WhereARunWouldHaveEndedAtTheSameEvaluation) {
   RunConfig config = base_config();

@@ -1,4 +1,4 @@
-// What a configuration is refused for.
+// What makes a configuration invalid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ const std::vector<Invalid>& invalid_configs() {
        },
        "--replicas_to_aggregate: 2 is not allowed with --sync_replicas=false"},
       {"PatienceWithoutEvaluations", [](RunConfig& c) { c.patience = 3; },
-       "--patience: 3 is not allowed without --eval_every, which says when it is looked at"},
+       "--patience: 3 is not allowed without --eval_every, which sets when it is evaluated"},
       {"ATargetOfAnElasticRun",
        [](RunConfig& c) {
          c.target_accuracy = 0.99F;
@@ -120,7 +120,7 @@ const std::vector<Invalid>& invalid_configs() {
          c.micro_batches = 3;
        },
        "--compress: topk:0.01 is not allowed with --min_workers, --max_workers or --micro_batches: "
-       "whoever computes a micro-batch must come to the same gradient"},
+       "every trainer must compute the same gradient of a micro-batch"},
       {"ShorterGradientsThanThoseThatAreClipped",
        [](RunConfig& c) {
          c.clip_norm = 2;

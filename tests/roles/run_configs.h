@@ -1,4 +1,4 @@
-// A configuration to change, and what is said of it.
+// A configuration to modify, and helpers that check errors.
 #pragma once
 
 #include <stdexcept>

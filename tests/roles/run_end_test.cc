@@ -1,4 +1,4 @@
-// The end of a run at one ps: who is answered a GOODBYE when, and when the ps itself may end.
+// The end of a run at one ps: when each GOODBYE is answered, and when the ps itself may end.
 #include "roles/ps/core/run_end.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Due = RunEnd::Due;
 
-// The chief, which is worker 0, and worker 1. Time is the test's own: since the run began.
+// The chief, which is worker 0, and worker 1. Time is virtual: since the run began.
 class RunEndTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -110,7 +110,7 @@ TEST_F(RunEndTest, NothingIsTakenBackOnceItIsOver) {
   EXPECT_TRUE(end_.is_over());
 }
 
-// Its GOODBYE of before tells only that it had its result.
+// Its earlier GOODBYE only meant that it had its result.
 TEST_F(RunEndTest, TheChiefSaysOnceMoreThatItLeaves) {
   say_goodbye(kChief);
   end_.shut_down();
@@ -139,7 +139,7 @@ TEST_F(RunEndTest, AChiefThatIsGoneIsWaitedForNoLongerThanAPeer) {
   EXPECT_EQ(due(seconds(1061)), Due::kChiefIsGone);
 }
 
-// Its absence before is a failure, and not this.
+// A chief that is disconnected before the end is a failure, which is handled elsewhere.
 TEST_F(RunEndTest, NothingIsDueBeforeItIsOver) {
   hang_up(kChief, seconds(1));
   EXPECT_EQ(due(seconds(1000)), Due::kNotYet);

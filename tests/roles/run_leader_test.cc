@@ -1,4 +1,4 @@
-// How the chief brings a run to its end, in time that the test makes.
+// How the chief ends a run, in virtual time.
 #include "roles/chief/core/run_leader.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class RunLeaderTest : public testing::Test {
  protected:
   static constexpr RunLeader::TimePoint kNow{hours(1)};
 
-  // Up to where the others are awaited.
+  // Continues until the leader waits for the others.
   static void train(RunLeader& leader) {
     ASSERT_EQ(leader.next(), LeaderAction::kConnect);
     leader.connected(false);
@@ -86,7 +86,8 @@ TEST_F(RunLeaderTest, AStateThatIsAnEarlierOneIsTrainedOn) {
   saving_.others_done(false, kNow);
   EXPECT_EQ(saving_.next(), LeaderAction::kTrain);
   EXPECT_FALSE(saving_.has_result()) << "it is another state's";
-  EXPECT_THAT(notes_of(saving_), HasSubstr("another chief has set the ps to an earlier state"));
+  EXPECT_THAT(notes_of(saving_),
+              HasSubstr("another chief has rolled the ps back to an earlier state"));
 }
 
 TEST_F(RunLeaderTest, SoIsOneThatIsSeenAsLateAsWithTheLastLook) {

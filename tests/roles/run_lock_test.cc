@@ -1,4 +1,4 @@
-// The lock of a --train_dir: who gets it, who is refused, and who has to wait.
+// The lock of a --train_dir: which process gets it, which is refused, and which has to wait.
 #include "roles/checkpoint/core/run_lock.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +114,7 @@ TEST(RunLock, KnowsProcessesByPidAndStartTime) {
   EXPECT_EQ(process_lives(getpid(), 0), std::nullopt);
 }
 
-// Process 1 of many containers reaps nothing.
+// As process 1, many containers run a program that does not reap its children.
 TEST(RunLock, AProcessThatHasEndedAndWasNotReapedIsDead) {
   const pid_t child = fork();
   if (child == 0) {
@@ -141,7 +141,7 @@ class HeldRunLockTest : public ::testing::Test {
     const auto text = RunLockFile(disk_, directory_).read();
     return text ? run_lock_owner_from(*text) : std::nullopt;
   }
-  // As another process of this machine would.
+  // As another process of this machine writes it.
   void write(const RunLockOwner& other) {
     std::filesystem::create_directories(directory_);
     RunLockFile(disk_, directory_).write(other);
@@ -149,7 +149,7 @@ class HeldRunLockTest : public ::testing::Test {
   [[nodiscard]] RunLockOwner other_of_this_machine() const {
     RunLockOwner other = own_lock(directory_, cluster_of("other"));
     other.pid = getppid();
-    other.started = 1;  // so it is dead
+    other.started = 1;  // so it counts as dead
     return other;
   }
 
@@ -181,7 +181,7 @@ TEST_F(HeldRunLockTest, ASecondRunIsRefused) {
                 HasSubstr("is in use by another run, process " + std::to_string(getpid())));
   }
   EXPECT_TRUE(owner()) << "who is refused changes nothing";
-  EXPECT_EQ(owner()->run, run_of_cluster(cluster_, ""));  // it is no address of the loopback
+  EXPECT_EQ(owner()->run, run_of_cluster(cluster_, ""));  // it is no loopback address
 }
 
 TEST_F(HeldRunLockTest, ARestartedChiefTakesItAtOnce) {
@@ -199,7 +199,7 @@ TEST_F(HeldRunLockTest, OfADeadProcessIsTakenAtOnce) {
   EXPECT_NE(owner()->process, before.process);
 }
 
-// Nobody renews it, and it was written long ago by the clock of its file system.
+// It is not renewed, and was written long ago by the clock of its file system.
 TEST_F(HeldRunLockTest, ExpiresWhereItsOwnerCannotBeSeen) {
   RunLockOwner before = other_of_this_machine();
   before.machine = "another";
@@ -243,7 +243,7 @@ TEST_F(HeldRunLockTest, IsTheFirstsWhereTwoTakeItAtOnce) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
 }
 
-// Calls `at` before its operation number `when`, counted from 0; else forwards to a real disk.
+// Calls `at` before its operation number `when`, counted from 0. Forwards to a real disk.
 class InterruptedFileSystem : public data::FileSystem {
  public:
   InterruptedFileSystem(int when, std::function<void()> at) : when_(when), at_(std::move(at)) {}
@@ -290,7 +290,7 @@ class InterruptedFileSystem : public data::FileSystem {
   Storage disk_;
 };
 
-// The second process runs as a whole at every point of the first one's way.
+// The second process runs completely between any two operations of the first one.
 TEST_F(HeldRunLockTest, OfADeadOwnerIsTakenByOneOfTwoThatTryAtOnce) {
   const auto nobody_died = [](const RunLockOwner&) { return false; };
   const std::string left = to_json(owner_of("dead"));
@@ -311,7 +311,7 @@ TEST_F(HeldRunLockTest, OfADeadOwnerIsTakenByOneOfTwoThatTryAtOnce) {
   }
 }
 
-// Dies at every point of its way; a third process then takes the lock over.
+// The process dies before any of its operations; a third process then takes the lock over.
 TEST_F(HeldRunLockTest, AProcessThatDiesWhileItTakesTheLockOverHoldsUpNoOther) {
   struct Death {};
   bool died = true;
@@ -355,8 +355,8 @@ TEST(LockRenewal, AChiefThatWasReplacedStandsByUntilItsSuccessorIsSilent) {
   EXPECT_EQ(renewal.verdict(to_json(owner_of("other run")), self, start), RenewalVerdict::kEndRun);
 }
 
-// As where two found it free in a store, and the other wrote last; or where this process was frozen
-// until the lock had expired.
+// As if two processes found it free in a store and the other wrote last, or this process was
+// suspended until the lock had expired.
 TEST_F(HeldRunLockTest, WhoLosesItLaterEnds) {
   const HeldRunLock held(directory_, cluster_, stop_);
   write(owner_of("other"));

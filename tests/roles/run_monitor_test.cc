@@ -1,5 +1,5 @@
-// The chief's monitor with its thread: what becomes a record, where it goes, and that nobody waits
-// for who reads it.
+// The chief's monitor with its thread: what becomes a record, where it is written, and that slow
+// readers delay no other process.
 #include "roles/chief/shell/run_monitor.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class RunMonitorTest : public testing::Test {
     config_.trainers = 2;
     config_.train_steps = 1'000'000;
   }
-  // What `use` makes of a monitor, once all of it has been written.
+  // Returns the records of a monitor that `use` has used, once all are written.
   template <typename Use>
   std::vector<Json> records(Use use, RunMonitor::Options options = {}) {
     std::mutex mutex;
@@ -112,7 +112,7 @@ TEST_F(RunMonitorTest, WhoComesAndGoesIsTold) {
     monitor.told(0, {to_json(ps({true, false}))});
   });
   EXPECT_THAT(of_kind(read, "event", "text"),
-              ElementsAre("worker:0 takes part", "worker:1 takes part", "worker:1 is away"));
+              ElementsAre("worker:0 joined", "worker:1 joined", "worker:1 is disconnected"));
 }
 
 TEST_F(RunMonitorTest, ASetBackIsTold) {
@@ -123,7 +123,7 @@ TEST_F(RunMonitorTest, ASetBackIsTold) {
   EXPECT_THAT(of_kind(read, "event", "what"), ElementsAre("set_back"));
 }
 
-// Texts come from other machines.
+// These texts come from other machines.
 TEST_F(RunMonitorTest, NonsenseIsPassedOver) {
   PsMetrics other = ps({});
   other.task.index = 5;

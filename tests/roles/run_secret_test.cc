@@ -1,4 +1,4 @@
-// The secret that a launch makes for its own run.
+// The secret that a launch generates for its run.
 #include "roles/launch/shell/run_secret.h"
 
 #include <gmock/gmock.h>

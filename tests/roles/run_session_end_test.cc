@@ -66,7 +66,7 @@ TEST_F(RunSessionTest, TheFinalParametersAreGoneWithAPs) {
   EXPECT_FALSE(session().final_step());
 }
 
-// A ps that was replaced while it was silent, and woke up, still answers.
+// A ps that was replaced while it was suspended has resumed and still answers.
 TEST_F(RunSessionTest, TheFinalParametersAreNotOfTwoStates) {
   join();
   world_.host(1).hold(5, 9);
@@ -117,7 +117,7 @@ TEST_F(RunSessionTest, TheChiefDoesNotConcludeAStateThatIsNotFinished) {
   session().begin_await_others(world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
   const std::uint64_t id = world_.last_id(1);
-  world_.host(0).hold(2, 4);  // another chief's doing
+  world_.host(0).hold(2, 4);  // another chief has restored it
   world_.host(1).hold(2, 4);
   world_.heard();
   world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
@@ -146,9 +146,10 @@ TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
   EXPECT_EQ(world_.named(), 4U) << "no step follows";
 }
 
-// ------------------------------------------------------------------------------------ an early end
+// ------------------------------------------------------------------------------------ early
+// stopping
 
-// One of them has been told by a chief that was lost then: this one has to judge for itself.
+// A chief that was lost then has notified one of them: this trainer has to decide by itself.
 TEST_F(RunSessionTest, ARunHasEndedOnceAllPsSaySo) {
   world_.host(0).last_step = 5;
   join();
@@ -171,7 +172,7 @@ class RunThatEndsEarly : public RunSessionTest {
     join();
     session().lead();
     for (const std::size_t range : {0U, 1U}) {
-      world_.host(range).last_step = 5;  // it does as it is told
+      world_.host(range).last_step = 5;  // the ps follows its chief
     }
     session().begin_peek(world_.now());
     ASSERT_EQ(world_.go_on(), Outcome::kDone);
@@ -204,7 +205,7 @@ TEST_F(RunThatEndsEarly, APsThatIsLostThenIsSetToItAsToTheEnd) {
   EXPECT_EQ(restores, 2U);
 }
 
-// The copy that takes the place of one that was told need not have been.
+// A copy that replaces a notified host may not have been notified.
 TEST_F(RunThatEndsEarly, AHostThatDoesNotKnowIsTold) {
   world_.host(1).releases = false;
   session().begin_await_others(world_.now());
@@ -227,7 +228,7 @@ TEST_F(RunThatEndsEarly, IsForgottenWithItsState) {
   world_.go_on();
   const std::uint64_t id = world_.last_id(1);
   for (const std::size_t range : {0U, 1U}) {
-    world_.host(range).hold(2, 4);  // another chief's doing
+    world_.host(range).hold(2, 4);  // another chief has restored it
   }
   world_.heard();
   world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
@@ -268,7 +269,7 @@ TEST_F(RunSessionTest, WhoComesBackAtTheEndIsToldBoth) {
   EXPECT_THAT(world_.log(), Not(HasSubstr("did not confirm")));
 }
 
-// Whoever holds another state then holds nothing of the result.
+// A host with another state then holds no part of the result.
 TEST_F(RunSessionTest, TheEndIsOfTheGenerationThatTheChiefHas) {
   join();
   world_.host(1).releases = false;
@@ -276,7 +277,7 @@ TEST_F(RunSessionTest, TheEndIsOfTheGenerationThatTheChiefHas) {
   world_.go_on();
   world_.kill(1);
   world_.host(1).restart(200);
-  world_.host(1).hold(2, 4);  // another chief's doing
+  world_.host(1).hold(2, 4);  // another chief has restored it
   world_.host(1).releases = true;
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   for (const HeardRequest& each : world_.heard()) {

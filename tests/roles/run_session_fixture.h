@@ -1,5 +1,4 @@
-// What the tests of roles/trainer/core/run_session.h share: a trainer of two ps, in time that the
-// test makes.
+// What the tests of roles/trainer/core/run_session.h share: a trainer of two ps in virtual time.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -31,7 +30,7 @@ class RunSessionTest : public testing::Test {
     return task;
   }
 
-  // Connected, and joined to what the hosts hold: step 5 of generation 3.
+  // Connects and joins the state of the hosts: step 5 of generation 3.
   void join(const RunSession::Run& run = {.size = kFloats}) {
     for (const std::size_t range : {0U, 1U}) {
       world_.host(range).hold(5, 3);
@@ -57,8 +56,8 @@ class RunSessionTest : public testing::Test {
     }
     join({.size = kFloats});
   }
-  // A chief has joined; while it tells the best evaluation of step 4, a new process takes the place
-  // of the second ps, over whose link nothing has come yet.
+  // A chief has joined. While it sends the best evaluation of step 4, a new process replaces the
+  // second ps, whose link has carried nothing yet.
   void lose_while_telling_best() {
     session().know_best({.step = 4, .loss = 0.5});
     session().lead();

@@ -1,4 +1,4 @@
-// A trainer's core, and answers of another generation of the run than the one it works on.
+// A trainer's core, and answers of another generation than its own.
 #include <gtest/gtest.h>
 
 #include <chrono>

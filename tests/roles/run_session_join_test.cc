@@ -1,4 +1,4 @@
-// A trainer's core: how it connects, and joins a run, for the first time or again.
+// A trainer's core: how it connects and joins a run, for the first time or again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// ----------------------------------------------------------------------------------------
-// connecting
+// ------------------------------------------------------------------------------------- connecting
 
 TEST_F(RunSessionTest, ConnectsToWhoComesUpLater) {
   world_.host(1).is_up = false;
@@ -83,7 +82,8 @@ TEST_F(RunSessionTest, ARefusalEndsTheTrainer) {
   expect_failure(kUsage, "refused by ps 0 (ps0:1): another cluster");
 }
 
-// It may lead to a process that was silent, and whose place another one has taken since.
+// The open link may lead to a process that was suspended and that another process has replaced
+// since.
 TEST_F(RunSessionTest, WhoJoinsAgainTrustsNoLinkThatIsOpen) {
   join();
   world_.host(0).restart(500);
@@ -100,7 +100,7 @@ TEST_F(RunSessionTest, WhoJoinsAgainTrustsNoLinkThatIsOpen) {
   EXPECT_THAT(dialed, ElementsAre(0, 1));
 }
 
-// ---- another process is this trainer ----
+// ---- another process of the same trainer ----
 
 constexpr std::uint64_t kOther = 99;
 
@@ -108,7 +108,7 @@ net::Refusal refused_for_another() {
   return {.exit_code = kLostPeers, .sentence = "replaced", .replaced_by = kOther};
 }
 
-// The one before it, whose clock was ahead; or one that has not joined either.
+// The other process is its predecessor, whose clock was ahead, or one that has not joined either.
 TEST_F(RunSessionTest, OneThatHasJustBegunGoesOnAsANewerProcess) {
   world_.host(1).refuses = refused_for_another();
   session().begin_connect(world_.now());
@@ -121,12 +121,12 @@ TEST_F(RunSessionTest, OneThatHasJustBegunGoesOnAsANewerProcess) {
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
 }
 
-// The ps that has refused its views was lost since, and what is in its place refuses nobody.
+// The ps that refused its views was lost since, and the process that replaces it refuses no chief.
 TEST_F(RunSessionTest, OneWhoseViewsAreRefusedGoesOnAsANewerProcess) {
   world_.host(1).is_up = false;
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
-  session().hear_of_incarnation(6, world_.now());  // of one that it has overtaken since
+  session().hear_of_incarnation(6, world_.now());  // of a process that it has overtaken since
   EXPECT_TRUE(world_.is_open(0));
   session().hear_of_incarnation(kOther, world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
@@ -146,7 +146,7 @@ TEST_F(RunSessionTest, OneThatIsRefusedAgainAndAgainGivesUpInTheTimeToStart) {
   expect_failure(kLostPeers, "in vain for ps 1 (ps1:1): refused by ps 1 (ps1:1): replaced");
 }
 
-// It has heard of another one since, so that one is newer.
+// The ps has recorded another process since, so that one is newer.
 TEST_F(RunSessionTest, OneThatThisPsHadWelcomedHasBeenReplaced) {
   world_.host(1).is_up = false;
   session().begin_connect(world_.now());
@@ -179,7 +179,8 @@ TEST_F(RunSessionTest, WhoComesTooLateIsToldThatTheRunIsOver) {
   EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kRunOver);
 }
 
-// A host that had just begun when it was told so: nobody had told it of another host.
+// A host that had just begun when it was notified of the end. It has received no view that names
+// another host.
 TEST_F(RunSessionTest, TheEndOfARunWithReplicasIsHeardFromAnyHost) {
   for (const std::size_t range : {0U, 1U}) {
     world_.host(range).is_up = false;
@@ -250,7 +251,7 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   EXPECT_EQ(heard[1].header.generation, 5U);
 }
 
-// The chief before this one was lost when it had told ps 0 alone that the run ends here.
+// An earlier chief was lost after it had notified only ps 0 that the run ends here.
 TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfAChiefTellsTheOthers) {
   world_.host(0).last_step = 5;
   session().lead();
@@ -266,7 +267,8 @@ TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfIsNoWorkersToTell) {
   EXPECT_NE(world_.host(1).last_step, 5U);
 }
 
-// A chief that is lost between the two leaves ps behind that know it, whatever they hold.
+// If the chief is lost between the two, the ps have recorded the best evaluation, whatever their
+// state.
 TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
   session().know_best({.step = 4, .loss = 0.5});
   session().lead();
@@ -311,7 +313,7 @@ TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
   EXPECT_EQ(world_.host(1).best.step, 4U);
 }
 
-// A new process in that ps's place, which another chief has set to a state of its own.
+// A new process has replaced that ps, and another chief has restored its own state to it.
 TEST_F(RunSessionTest, AStateThatIsMetMeanwhileIsNotTakenForTheOneThatWasJoined) {
   lose_while_telling_best();
   world_.host(1).hold(0, 4);
@@ -417,7 +419,7 @@ TEST_F(RunSessionTest, OfTwoStepsTheEarlierIsPulled) {
   EXPECT_TRUE(session().reply().same_step);
 }
 
-// A copy that was behind was made a primary, and nobody is left who could have said so.
+// An outdated copy became the primary, and no process is left that could have reported it.
 TEST_F(RunSessionTest, TheChiefSetsPsThatAreStepsApartToOneState) {
   world_.host(0).hold(8, 1);
   world_.host(1).hold(6, 1);

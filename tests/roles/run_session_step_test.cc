@@ -1,4 +1,5 @@
-// A trainer's core: a step, and what it makes of the silence, loss and answers of ps meanwhile.
+// A trainer's core: a step, and how it handles heartbeat timeouts, lost ps and their answers
+// meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +55,7 @@ TEST_F(RunSessionTest, ALostLinkIsOpenedAgainAndTheRequestRepeated) {
   begin_push();
   ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
   const net::FrameHeader first = world_.heard().back().header;
-  world_.host(1).hold(5, 3);  // as it has not applied it
+  world_.host(1).hold(5, 3);  // since it has not applied it
   world_.host(1).is_mute = false;
   world_.cut(1);
   ASSERT_EQ(world_.go_on_for(seconds(1)), Outcome::kDone);
@@ -65,8 +66,8 @@ TEST_F(RunSessionTest, ALostLinkIsOpenedAgainAndTheRequestRepeated) {
   EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) is back after "));
 }
 
-// The process before it lives still, says that it is at work, and would never answer: the others
-// have the new one.
+// The replaced process is still alive and sends heartbeats, but would never answer: the others push
+// to the new one.
 TEST_F(RunSessionTest, ALinkToAPsThatWasReplacedWhileItLivesIsGivenUp) {
   join();
   world_.host(1).is_mute = true;
@@ -247,7 +248,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndIsGoneIsGivenUpWhenItsTimeIsOver) {
   expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s");
 }
 
-// What the others wait for may come only once another process has taken its place.
+// The answers of the other ps may depend on the process that replaces this one.
 TEST_F(RunSessionTest, WhoHasAnsweredAndFreezesIsLostAsIfItHadNot) {
   join();
   world_.host(1).is_mute = true;
@@ -260,7 +261,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndFreezesIsLostAsIfItHadNot) {
   }
   EXPECT_TRUE(world_.is_open(0)) << "it returns heartbeats";
   world_.host(0).is_mute = true;
-  world_.host(0).is_up = false;  // nobody answers there
+  world_.host(0).is_up = false;  // dials get no answer
   for (int beat = 0; beat < 11; ++beat) {
     world_.say(1, {.kind = FrameKind::kHeartbeat});
     world_.go_on_for(seconds(1));
@@ -301,8 +302,8 @@ TEST_F(RunSessionTest, WhatWasPulledBeforeAPsWasReplacedDoesNotGoWithWhatComesLa
   EXPECT_EQ(session().reply().generation, 4U);
 }
 
-// A ps that has this trainer's gradient of the next step already answers a repeat of this one with
-// what both have led to.
+// A ps that already has this trainer's gradient of the next step answers a repeat of this one with
+// the parameters after both.
 TEST_F(RunSessionTest, NoGradientIsComputedOfTwoSteps) {
   join();
   world_.host(1).is_ahead = true;
@@ -359,7 +360,7 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
   EXPECT_FALSE(session().reply().joined);
 }
 
-// So that a host whose copy lacks it does not go on with that.
+// A host whose copy lacks that answer then does not continue with its copy.
 TEST_F(RunSessionTest, AHostIsToldWhatTheRangeHasLastAnswered) {
   join_with_replicas();
   begin_push();
@@ -441,7 +442,8 @@ TEST_F(RunSessionTest, WorkThatIsMissingIsAskedFor) {
   EXPECT_EQ(session().reply().step, 6U);
 }
 
-// Its step was made by others, and the answer, which a ps leaves in memory, was seen before it.
+// Other trainers made its step, and the trainer saw that answer, which a ps leaves in memory,
+// first.
 TEST_F(RunSessionTest, WorkThatWasAskedForByAnEarlierPullIsNotDone) {
   join({.size = kFloats, .elastic = true});
   world_.host(0).is_mute = true;

@@ -1,4 +1,5 @@
-// Async training: exactly once across retries, staleness counted and bounded.
+// Asynchronous training: each push counts exactly once across retries; staleness is counted and
+// bounded.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,7 +34,7 @@ TEST_F(AsyncShard, OnceTheResultHasBeenFetchedAPushIsAnsweredAndDropped) {
   push_one(async_id(0, 1));
   ASSERT_EQ(shard_.admit(async_id(1, 1)).verdict, Verdict::kReceive);
   shard_.conclude();
-  shard_.commit(async_id(1, 1));  // it was on its way
+  shard_.commit(async_id(1, 1));  // it was in flight
   EXPECT_EQ(shard_.admit(async_id(0, 2, 1)).verdict, Verdict::kDiscard);
   EXPECT_EQ(shard_.step(), 1U);
   EXPECT_TRUE(shard_.answer(0).dropped);
@@ -106,7 +107,7 @@ TEST(AsyncShardAtTheEnd, DoesNotApplyWhatComesAfterTheLastStep) {
   EXPECT_EQ(shard.step(), 1U);
 }
 
-// Three trainers, of which the test lets some join.
+// Three trainers, some of which join, depending on the test.
 class BoundedShard : public testing::TestWithParam<std::uint64_t> {
  protected:
   void push_next(std::size_t trainer) {
@@ -120,7 +121,7 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
   }
   [[nodiscard]] static std::uint64_t bound() { return GetParam(); }
 
-  // Of both ps.
+  // On both ps.
   void join_everywhere(std::size_t trainers) {
     for (std::size_t trainer = 0; trainer < trainers; ++trainer) {
       shard_.join(trainer);
@@ -132,8 +133,8 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
       push(*shard, async_id(trainer, number, shard->step()), Values{1});
     }
   }
-  // Two trainers compute and push, each once both ps have answered it, and number their pushes as
-  // they are told.
+  // Two trainers compute and push, each after both ps have answered, and number their pushes as
+  // the ps require.
   void expect_both_go_on() {
     std::array<std::uint64_t, 2> newest{};
     std::array<std::uint64_t, 2> pushes{};
@@ -166,7 +167,7 @@ TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
   EXPECT_TRUE(shard_.answerable(0));
   push_next(0);
   EXPECT_FALSE(shard_.answerable(0));
-  push_next(1);  // the slowest moves on
+  push_next(1);  // the slowest trainer advances
   EXPECT_TRUE(shard_.answerable(0));
   EXPECT_TRUE(shard_.answerable(1));
 }
@@ -179,14 +180,14 @@ TEST_P(BoundedShard, AppliesThePushThatItDoesNotAnswerYet) {
   EXPECT_EQ(shard_.step(), bound() + 1);
 }
 
-// The trainer that was replaced died between its pushes to two ps.
+// The replaced trainer died between its pushes to two ps.
 TEST_P(BoundedShard, PsCountAlikeFromTheNextPushOnOfWhoHasTakenAPlace) {
   join_everywhere(2);
   push_next(1);
   expect_both_go_on();
 }
 
-// Its connection to one ps broke, and the others went on meanwhile.
+// Its connection to one ps broke, and the other trainers continued meanwhile.
 TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeHoldNobodyInACircle) {
   join_everywhere(2);
   push_everywhere(1, 1);
@@ -200,7 +201,7 @@ TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeHoldNobodyInACircle) {
   expect_both_go_on();
 }
 
-// A ps was lost, and knows nobody's clock.
+// A ps was lost, and its replacement has recorded no clocks.
 TEST_P(BoundedShard, PsOfWhichOneIsNewHoldNobodyInACircle) {
   for (const std::size_t trainer : {0U, 1U}) {
     shard_.join(trainer);
@@ -270,7 +271,8 @@ TEST_P(BoundedShard, WhoComesBackIsToldWhereToGoOn) {
   EXPECT_EQ(shard_.counts_from(1), 10U);
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
-  push(shard_, async_id(1, 2, shard_.step()), Values{1});  // made before it was told
+  // Computed before it learned the new number.
+  push(shard_, async_id(1, 2, shard_.step()), Values{1});
   EXPECT_TRUE(shard_.answerable(1));
   EXPECT_FALSE(shard_.answerable(0));
   push(shard_, async_id(1, 11, shard_.step()), Values{1});

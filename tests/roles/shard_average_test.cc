@@ -1,4 +1,4 @@
-// Averaged parameters: kept with the state, handed out as the result alone.
+// Averaged parameters: they are part of the state, and only the result contains them.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -16,7 +16,8 @@ RunConfig averaged(RunConfig config) {
   return config;
 }
 
-// After the first step d is 2/11, after the second 3/12, whatever is above that.
+// The average's weight d is 2/11 after the first step and 3/12 after the second, while the
+// configured decay is larger.
 float first_average(float before, float after) { return before - (9.0F / 11) * (before - after); }
 float second_average(float before, float after) { return before - 0.75F * (before - after); }
 
@@ -56,7 +57,7 @@ TEST(ShardAverage, IsTheResultOfAsyncRunsAlsoWhereStepsAreMissing) {
   EXPECT_FLOAT_EQ(parameter_of(shard.answer(0, /*is_result=*/true)), first_average(8, 4));
 }
 
-// A cut, a restore of it elsewhere: the average goes on where it was.
+// The average continues after a snapshot shard is restored elsewhere.
 TEST(ShardAverage, GoesOnFromACut) {
   Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
   restore(shard, {8}, 0);
@@ -84,7 +85,8 @@ TEST(ShardAverage, BeginsWithTheParametersWhereAStateBringsNone) {
   EXPECT_EQ(parameter_of(shard.answer(0)), 6) << "the result, which the chief had in hand";
 }
 
-// A ps that was lost after the last step is set to the result while replies with it may leave.
+// A ps that was lost after the last step is restored to the result while replies with it may still
+// be in flight.
 TEST(ShardAverage, StaysWhereItIsThroughARestore) {
   Shard shard(averaged(sgd_config(1, /*train_steps=*/1)), kOne);
   restore(shard, {8}, 0);

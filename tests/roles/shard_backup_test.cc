@@ -1,4 +1,5 @@
-// Sync training with backup workers: the first gradients make a step, late ones are dropped.
+// Synchronous training with backup workers: the first gradients make a step, and late ones are
+// dropped.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace {
 
 class BackupShard : public testing::Test {
  protected:
-  // Two of three make a step.
+  // Two of three gradients make a step.
   Shard shard_{backup_config(3, 2), {.begin = 0, .end = 2}};
 };
 
@@ -76,7 +77,7 @@ TEST_F(BackupShard, AGradientIsDroppedWhenOthersMakeTheStepWhileItIsOnItsWay) {
   EXPECT_TRUE(shard_.answerable(2));
   EXPECT_TRUE(shard_.answer(2).dropped);
   EXPECT_EQ(shard_.counters().dropped, 1U);
-  // Neither this step nor the next has it.
+  // Neither this step nor the next contains it.
   push(shard_, 0, 1, 2);
   EXPECT_EQ(shard_.step(), 1U);
   push(shard_, 1, 1, 2);
@@ -95,7 +96,7 @@ TEST_F(BackupShard, TheLateFlagGoesWithTheNextGradientThatCounts) {
 TEST_F(BackupShard, AnAnswerStaysAsItWasWhileLaterStepsAreMade) {
   push(shard_, 0, 0, 2);
   push(shard_, 1, 0, 2);
-  const Answer answer = shard_.answer(2);  // still leaving, slowly
+  const Answer answer = shard_.answer(2);  // still in flight, on a slow connection
   push(shard_, 0, 1, 2);
   push(shard_, 1, 1, 2);
   EXPECT_EQ(values_of(answer.parameters), (Values{-2, -2}));

@@ -1,5 +1,5 @@
-// A copy of a shard: filled once, then told every update, it has the same bits and knows the same
-// repeats.
+// A copy of a shard that is filled once and then receives every update is bit-identical to it, and
+// recognizes the same repeats.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ShardCopy : public ::testing::Test {
  protected:
   void make(RunConfig config, Arena arena = {}) {
     config.optimizer.kind = math::OptimizerKind::kAdam;
-    config.optimizer.average_decay = 0.5F;  // one more tensor
+    config.optimizer.average_decay = 0.5F;  // adds a tensor
     config.ps_replicas = 2;
     shard_.emplace(config, kCopied, /*threads=*/1, std::move(arena));
     copy_.emplace(config, kCopied);
@@ -96,7 +96,7 @@ TEST_F(ShardCopy, AsyncKnowsTheRepeatsFromBeforeAndAfterItWasFilled) {
   EXPECT_EQ(copy_->admit(id(1, 0, 2)).verdict, Verdict::kReceive);
 }
 
-// Its trainer has seen an update of another one's that is about to be made again.
+// The trainer has received an update of another trainer's push, which is about to be repeated.
 TEST_F(ShardCopy, AsyncTakesAGradientOfParametersThatItDoesNotHaveYet) {
   make(async_config(kTwoTrainers));
   fill();
@@ -113,7 +113,7 @@ TEST_F(ShardCopy, SyncMakesTheSameSteps) {
   expect_same_bits();
 }
 
-// Of one gradient, and of two; and every other time there is none.
+// With one gradient and with two. Every other time there is no memory for the update.
 TEST_F(ShardCopy, AnUpdateIsWrittenWhereThereIsAPlaceForIt) {
   for (const bool is_sync : {true, false}) {
     for (const bool streams : {false, true}) {
@@ -140,11 +140,12 @@ TEST_F(ShardCopy, AnUpdateIsWrittenWhereThereIsAPlaceForIt) {
   }
 }
 
-// ---- updates that are put off, in memory that the primary keeps
+// ---- deferred updates, in memory that the primary keeps
 
 class ShardCopyInMemory : public ShardCopy {
  protected:
-  // Every `per_state`th update has a state, the first among them, and each a place of its own.
+  // Every `per_state`th update, from the first on, contains the optimizer's state. Each update has
+  // memory of its own.
   void make_and_fill(const RunConfig& config, std::size_t per_state) {
     Arena arena;
     arena.place_of_update = [this, per_state] {
@@ -168,12 +169,12 @@ class ShardCopyInMemory : public ShardCopy {
       place_.reset();
     });
   }
-  // Whether the newest update with a state has not been made.
+  // Returns whether the newest update with a state has not been applied yet.
   [[nodiscard]] bool is_put_off() const { return !first_.expired(); }
 
   std::size_t told_updates_ = 0;
   std::shared_ptr<Values> place_;
-  std::weak_ptr<Values> first_;  // of these since a state
+  std::weak_ptr<Values> first_;  // of the updates since one with a state
 };
 
 TEST_F(ShardCopyInMemory, SameBitsHoweverManyAreMadeAtOnce) {
@@ -191,7 +192,7 @@ TEST_F(ShardCopyInMemory, SameBitsHoweverManyAreMadeAtOnce) {
       if (is_sync) {
         EXPECT_EQ(bits_of(copy_->previous()->parameters), bits_of(shard_->previous()->parameters));
       }
-      // And what follows, though no state has come since.
+      // Updates that follow are applied, although none with a state has come since.
       is_sync ? make_step() : push_async(0, updates + 1);
       expect_same_bits();
     }
@@ -208,7 +209,7 @@ TEST_F(ShardCopyInMemory, KnowsRepeatsBeforeItHasMadeTheUpdates) {
   EXPECT_EQ(copy_->admit(id(1, 0, 2)).verdict, Verdict::kReceive);
 }
 
-// It comes over a socket, say, as there was no room.
+// For example, it arrives over a socket since memory was full.
 TEST_F(ShardCopyInMemory, AnUpdateWithoutMemoryIsMadeBehindThoseThatWerePutOff) {
   make_and_fill(sgd_config(kTwoTrainers), 4);
   make_step();
@@ -228,7 +229,8 @@ TEST_F(ShardCopyInMemory, AStateThatItIsFilledWithMakesThemNeedless) {
   expect_same_bits();
 }
 
-// The result, which is averages, is that of the last step, or of the one that is here.
+// The result, which consists of averages, is of the last step, or of the step at which the run
+// stops early.
 TEST_F(ShardCopyInMemory, TheResultHasAllThatWasPutOff) {
   for (const bool ends_early : {false, true}) {
     told_updates_ = 0;
@@ -249,7 +251,7 @@ TEST_F(ShardCopyInMemory, TheResultHasAllThatWasPutOff) {
   }
 }
 
-// The two may have different gradients of the step that is being made: those were not answered.
+// The two may have different gradients of the current step: those were not answered.
 TEST_F(ShardCopy, SyncAsksAgainForTheGradientsOfTheStepThatIsBeingMade) {
   make(sgd_config(kTwoTrainers));
   make_step();

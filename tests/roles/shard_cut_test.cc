@@ -1,5 +1,5 @@
-// Cuts: the state of a shard at one step boundary, kept while training goes on, and what a run that
-// goes on from one comes to.
+// Snapshot shards: the state of a shard at one step boundary, kept while training continues; and
+// the result of a run that continues from one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST_P(ShardCut, AnotherShardThatGoesOnFromItComesToTheSameBits) {
   make_step(shard_, 3);
 
   Shard other(config_of(GetParam()), {.begin = 0, .end = kSize});
-  make_step(other, 0);  // what it held before must not matter
+  make_step(other, 0);  // its earlier contents must not matter
   const float* from = cut->values.data();
   for (const std::span<float> place : other.begin_restore(/*parameters_only=*/false)) {
     std::copy_n(from, place.size(), place.begin());
@@ -72,7 +72,7 @@ TEST_P(ShardCut, RestoredParametersAloneBeginWithANewOptimizer) {
   EXPECT_EQ(bits_of(shard_.parameters()), bits_of(fresh.parameters()));
 }
 
-// Three floats of each tensor, two at a time: a step, or whoever asks, comes at any moment.
+// Three floats of each tensor, copied two at a time: a step or a reader may come at any moment.
 TEST_P(ShardCut, IsOfItsStepHoweverMuchOfItWasCopiedWhenTheNextOneIsMade) {
   make_step(shard_, 0);
   make_step(shard_, 1, /*wants_cut=*/true);

@@ -1,4 +1,4 @@
-// Gradients of micro-batches: whoever has computed them, and wherever they lie.
+// Gradients of micro-batches, from any trainer, sent or in place.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -54,7 +54,7 @@ TEST_F(ElasticShard, ReadsNothingOfAMicroBatchThatAnotherTrainerHasPushed) {
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
 }
 
-// Its body is on its way when another trainer's is found where it lies.
+// Its body is in flight when another trainer's gradient is found in memory.
 TEST_F(ElasticShard, KeepsTheGradientInPlaceThatCameBeforeTheEndOfOneThatIsSent) {
   const Admission sent = shard_.admit(id(0, 1));
   const auto gradient = std::make_shared<Values>(Values{3, 3});
@@ -66,7 +66,7 @@ TEST_F(ElasticShard, KeepsTheGradientInPlaceThatCameBeforeTheEndOfOneThatIsSent)
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
 }
 
-// (Shows a slot that is not there where the library looks for that: `make asan`.)
+// `make asan` detects an access to a slot that does not exist.
 TEST(ElasticShardOfFewMicroBatches, TakesThemFromMoreTrainers) {
   RunConfig config = sgd_config(3);
   config.micro_batches = 1;

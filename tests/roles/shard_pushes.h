@@ -1,7 +1,7 @@
 // What the tests of roles/ps/core/shard.h share: configurations and whole pushes.
 //
-// sgd with learning rate 1 from zero parameters makes sums visible: after a step the parameters
-// are minus the mean of its gradients.
+// With SGD, rate 1 and zero parameters, sums are visible: after a step the parameters are minus the
+// mean of its gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ inline RunConfig async_config(std::size_t trainers, std::optional<std::uint64_t>
 
 inline Values values_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-// Bits, so that -0 and 0 differ and a NaN equals itself.
+// Compares bits, so that -0 and 0 differ and a NaN equals itself.
 inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   std::vector<std::uint32_t> bits;
   for (const float value : values) {
@@ -58,7 +58,7 @@ inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-// Puts `gradient` where the admission wants it.
+// Writes `gradient` to the admission's destination.
 inline void fill(const Admission& admission, std::span<const float> gradient) {
   ASSERT_EQ(admission.verdict, Verdict::kReceive) << admission.why;
   ASSERT_EQ(admission.destination.size(), gradient.size());
@@ -76,7 +76,7 @@ inline void push(Shard& shard, std::size_t trainer, std::uint64_t step, float gr
   push(shard, {.trainer = trainer, .incarnation = kProcess, .step = step}, all);
 }
 
-// Sets the parameters; the optimizer begins anew.
+// Restores the parameters. The optimizer's state starts again.
 inline void restore(Shard& shard, const Values& parameters, std::uint64_t step) {
   const std::vector<std::span<float>> places = shard.begin_restore(/*parameters_only=*/true);
   ASSERT_EQ(places.front().size(), parameters.size());
@@ -90,7 +90,7 @@ inline PushId sync_id(std::size_t trainer, std::uint64_t step) {
 
 inline constexpr std::size_t kTwoTrainers = 2;
 
-// A gradient of three parameters that differs by step, trainer and place.
+// A gradient of three parameters that differs by step, trainer and position.
 inline Values three_values(std::size_t trainer, std::uint64_t step) {
   const auto base = static_cast<float>(trainer + 1) + 0.1F * static_cast<float>(step);
   return {base, -base / 2, base * 3};

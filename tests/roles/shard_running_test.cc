@@ -1,5 +1,5 @@
-// Running statistics: what trainers push of them is averaged as gradients are, in every mode, and
-// moves the running values; neither learning rate nor schedule have to do with it.
+// Running statistics: the ps averages what trainers push of them as it averages gradients, in every
+// mode, and moves the running values. Neither learning rate nor schedule affects them.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,8 +9,8 @@
 namespace disttf::roles {
 namespace {
 
-// Of batch_norm1_gamma at 0, _beta at 16, _mean at 32, _variance at 48: one float of each of the
-// last two; and the padding between.
+// The vector has batch_norm1_gamma at 0, _beta at 16, _mean at 32 and _variance at 48. This range
+// has one float of each of the last two, and the padding between.
 constexpr math::Range kRunning{.begin = 32, .end = 49};
 
 RunConfig normalizing(RunConfig config) {
@@ -39,7 +39,7 @@ TEST(ShardRunning, MovesByTheMeanOfAllTrainers) {
   restore(shard, statistics(8, 4), 0);
   push(shard, sync_id(1, 0), statistics(1, 20));
   push(shard, sync_id(0, 0), statistics(3, 12));
-  EXPECT_EQ(running_in(shard), statistics(6.5F, 7));  // 3/4 of 8 and 4, 1/4 of 2 and 16
+  EXPECT_EQ(running_in(shard), statistics(6.5F, 7));  // 3/4 of 8 and 4, plus 1/4 of 2 and 16
   push(shard, sync_id(0, 1), statistics(2.5F, 7));
   push(shard, sync_id(1, 1), statistics(2.5F, 7));
   EXPECT_EQ(running_in(shard), statistics(5.5F, 7));
@@ -54,7 +54,7 @@ TEST(ShardRunning, MovesByTheMicroBatchesOfAnElasticStep) {
     push(shard, {.trainer = 0, .incarnation = kProcess, .micro_batch = micro_batch},
          statistics(static_cast<float>(micro_batch), 4));
   }
-  EXPECT_EQ(running_in(shard), statistics(6.375F, 4));  // 3/4 of 8, 1/4 of 1.5
+  EXPECT_EQ(running_in(shard), statistics(6.375F, 4));  // 3/4 of 8, plus 1/4 of 1.5
 }
 
 TEST(ShardRunning, MovesByTheTrainersThatAreNotDropped) {
@@ -74,7 +74,7 @@ TEST(ShardRunning, MovesWithEachPushWithoutSteps) {
   EXPECT_EQ(running_in(shard), statistics(6, 5));
 }
 
-// Beside what is trained: gamma and beta go the way of the optimizer, without decay.
+// Gamma and beta, which are trained, follow the optimizer, without weight decay.
 TEST(ShardRunning, LeavesTheOthersToTheOptimizer) {
   constexpr math::Range kBetaAndMean{.begin = 16, .end = 33};
   Shard shard(normalizing(sgd_config(1)), kBetaAndMean);

@@ -1,4 +1,5 @@
-// What trainers read is the same, whether it is streamed to them (math/streaming.h) or stored.
+// Trainers read the same parameters whether they were written with non-temporal stores
+// (math/streaming.h) or normal ones.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +12,8 @@
 namespace disttf::roles {
 namespace {
 
-constexpr math::Range kStreamedRange{.begin = 0, .end = 5000};  // some pieces of a streamed update
+// Several pieces of a non-temporal update.
+constexpr math::Range kStreamedRange{.begin = 0, .end = 5000};
 
 Values streamed_gradient(std::size_t trainer, std::uint64_t step) {
   Values values(kStreamedRange.size());
@@ -56,7 +58,7 @@ TEST_P(ShardStreaming, AnswersWithTheSameBits) {
   EXPECT_GT(shards[0].step(), 0U);
 }
 
-// A copy makes updates that nobody reads but its own next ones; then it answers trainers.
+// Until the copy takes over, only its own later updates read its updates; then it answers trainers.
 TEST_P(ShardStreaming, OfACopyThatTakesOverAnswersWithTheSameBits) {
   std::array shards = {shard_of(config(), true), shard_of(config(), false)};
   for (Shard& shard : shards) {

@@ -1,5 +1,5 @@
-// Sums of several trainers' gradients in the place of these: the same bits, each trainer's counts
-// once, and who waits for whom.
+// A sum that replaces several trainers' gradients: steps are bit-identical, each trainer counts
+// once, and the right trainers are waited for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::size_t kFloats = 21;  // not whole vectors
+constexpr std::size_t kFloats = 21;  // not a multiple of a vector register's size
 
 PushId sum_id(std::size_t first, std::size_t count, std::uint64_t step = 0) {
   return {.trainer = first, .incarnation = kProcess, .step = step, .summed = count};
@@ -29,12 +29,12 @@ PushId in_sum_id(std::size_t trainer, std::uint64_t step = 0) {
   return {.trainer = trainer, .incarnation = kProcess, .step = step, .is_in_sum = true};
 }
 
-// How many trainers there are: four, or six, whose tree ends in a subtree that is cut off.
+// The number of trainers: four, or six, whose tree has an incomplete subtree at its end.
 class ShardSum : public testing::TestWithParam<std::size_t> {
  protected:
   [[nodiscard]] static std::size_t trainers() { return GetParam(); }
 
-  // Of widely different sizes, so that another order of adding them shows in the last bits.
+  // Gradients of widely different sizes, so that another order of additions changes the last bits.
   [[nodiscard]] static std::vector<Values> random_gradients() {
     std::mt19937 random(20261127);
     std::uniform_real_distribution<float> mantissa(-1.0F, 1.0F);
@@ -47,7 +47,7 @@ class ShardSum : public testing::TestWithParam<std::size_t> {
     return gradients;
   }
 
-  // As the leader of these trainers adds their gradients up.
+  // The sum that the leader of these trainers computes.
   [[nodiscard]] Values sum_of(std::size_t first, std::size_t count) const {
     math::TreeSum sum(count, kFloats, math::Isa::kGeneric);
     for (std::size_t each = 0; each < count; ++each) {
@@ -61,14 +61,14 @@ class ShardSum : public testing::TestWithParam<std::size_t> {
   void push_sum(std::size_t first, std::size_t count, std::uint64_t step = 0) {
     push(shard_, sum_id(first, count, step), sum_of(first, count));
   }
-  // Those that no group of [0, 4) has.
+  // The trainers from rank 4 on, which belong to no group, push their own gradients.
   void push_the_others(std::uint64_t step = 0) {
     for (std::size_t trainer = 4; trainer < trainers(); ++trainer) {
       push_own(trainer, step);
     }
   }
 
-  // After so many steps of these gradients, each pushed by itself.
+  // The bits of the parameters after so many steps in which each trainer pushes its own gradient.
   [[nodiscard]] std::vector<std::uint32_t> bits_after(std::uint64_t steps) const {
     Shard shard(sgd_config(trainers()), range_);
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Trainers, ShardSum, testing::Values(4, 6),
 TEST_P(ShardSum, OfPairsMakesTheSameBits) {
   std::uint64_t step = 0;
   for (std::size_t turn = 0; turn < 3; ++turn, ++step) {
-    for (std::size_t pair = 0; pair < trainers() / 2; ++pair) {  // another one first each time
+    for (std::size_t pair = 0; pair < trainers() / 2; ++pair) {  // another one is first each time
       push_sum((2 * pair + 2 * turn) % trainers(), 2, step);
     }
   }
@@ -121,7 +121,8 @@ TEST_P(ShardSum, OfAllMakesTheStepAlone) {
   EXPECT_EQ(shard_.counters().repeats, 0U);
 }
 
-// One pair's leader pushes the sum, the other pair's trainers each their own, in any order.
+// One pair's leader pushes the sum; the other pair's trainers push their own gradients, in any
+// order.
 TEST_P(ShardSum, BesideGradientsMakesTheSameBits) {
   std::vector<std::size_t> order(trainers() - 1);  // 2: the sum of 2 and 3
   std::iota(order.begin(), order.end(), 0U);
@@ -140,7 +141,8 @@ TEST_P(ShardSum, BesideGradientsMakesTheSameBits) {
 
 TEST_P(ShardSum, TakesThePlaceOfGradientsThatHaveComeBefore) {
   std::uint64_t step = 0;
-  for (unsigned before = 0; before < 15; ++before, ++step) {  // which of the four: bits
+  // The trainers whose gradients came before, as bits.
+  for (unsigned before = 0; before < 15; ++before, ++step) {
     for (std::size_t trainer = 0; trainer < 4; ++trainer) {
       if ((before >> trainer & 1U) != 0) {
         push_own(trainer, step);
@@ -155,7 +157,7 @@ TEST_P(ShardSum, TakesThePlaceOfGradientsThatHaveComeBefore) {
   EXPECT_EQ(shard_.counters().repeats, 0U);
 }
 
-// Whose memory is not written to.
+// The shard must not write to their memory.
 TEST_P(ShardSum, TakesThePlaceOfGradientsThatLieInTheirTrainersMemory) {
   const std::vector<Values> before = gradients_;
   const auto memory = std::make_shared<int>();
@@ -172,7 +174,7 @@ TEST_P(ShardSum, TakesThePlaceOfGradientsThatLieInTheirTrainersMemory) {
   EXPECT_EQ(memory.use_count(), 1) << "it is not kept beyond the step";
 }
 
-// It may come after its trainer's own gradient, which lay there, too.
+// The sum may come after its trainer's own gradient, which lay there, too.
 TEST_P(ShardSum, InPlaceIsReadThereAndLeftAlone) {
   for (const bool own_comes_before : {false, true}) {
     const std::uint64_t step = shard_.step();
@@ -234,7 +236,7 @@ TEST_P(ShardSum, ThatComesAgainIsARepeat) {
   expect_steps(1);
 }
 
-// A trainer whose leader has gone does not know whether the ps has its sum.
+// A trainer whose leader is lost cannot tell whether the ps has the sum.
 TEST_P(ShardSum, AGradientThatComesAfterItsSumIsARepeat) {
   push_sum(0, 4);
   for (const std::size_t trainer : {0U, 3U}) {
@@ -262,7 +264,7 @@ TEST_P(ShardSum, AGradientThatItsSumOvertakesIsNotAddedToIt) {
   expect_steps(2);
 }
 
-// Its memory is that of a step which is being made by then.
+// The destination belongs to a later step by then.
 TEST_P(ShardSum, AGradientThatItsStepOvertakesChangesNothing) {
   const Admission slow = shard_.admit(sync_id(1, 0));
   const Admission slow_leader = shard_.admit(sync_id(0, 0));
@@ -297,7 +299,7 @@ TEST_P(ShardSum, ThatItsGradientsOvertakeIsARepeatAndTheStepIsMadeOnce) {
   expect_steps(2);
 }
 
-// The same before the step has been made: others are missing.
+// The same before the step is made, since other gradients are missing.
 TEST_P(ShardSum, ThatItsGradientsOvertakeIsNotAddedToThem) {
   const Admission slow = shard_.admit(sum_id(0, 2));
   push_own(0);
@@ -314,7 +316,7 @@ TEST_P(ShardSum, ThatItsGradientsOvertakeIsNotAddedToThem) {
 TEST_P(ShardSum, ThatBrokeOffMidwayLeavesWhatHasCome) {
   push_own(0);
   const Admission broken = shard_.admit(sum_id(0, 4));
-  broken.destination[0] = 1000;  // half a body, then the connection was lost
+  broken.destination[0] = 1000;  // half a body arrived before the connection was lost
   for (const std::size_t trainer : {1U, 2U, 3U}) {
     push_own(trainer);
   }
@@ -366,7 +368,7 @@ TEST_P(ShardSum, OfAStepToComeIsRefused) {
   EXPECT_EQ(shard_.admit(in_sum_id(1, 1)).verdict, Verdict::kRefuse);
 }
 
-// Else a copy of the shard would not know them.
+// Otherwise a copy of the shard would not recognize their repeats.
 TEST_P(ShardSum, AnUpdateNamesAllWhoseGradientsAreInIt) {
   std::vector<std::uint64_t> told;
   Values sum;

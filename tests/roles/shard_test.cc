@@ -1,5 +1,5 @@
-// Sync training where every gradient counts: who is waited for, what counts once, and the same
-// bits whatever the order of arrival and the number of ps.
+// Synchronous training where every gradient counts: which trainers are waited for, what counts
+// once, and bit-identical steps for any order of arrival and any number of ps.
 #include "roles/ps/core/shard.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(StrictShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
   EXPECT_EQ(answer.step, 1U);
   EXPECT_FALSE(answer.dropped);
   EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
-  // Nor does the next step take it for that trainer's gradient.
+  // The next step does not take it for that trainer's gradient, either.
   EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(shard_.counters().applied, 3U);
 }
@@ -105,7 +105,7 @@ TEST_F(StrictShard, GradientsInPlaceAreReadThereAndLeftAlone) {
   EXPECT_EQ(gradients, (std::array<Values, kTrainers>{Values{3, 1}, Values{6, 2}, Values{9, 3}}));
 }
 
-// A trainer may be gone, and its mapping with it, before the others have come.
+// A trainer and its memory may be lost before the other gradients have come.
 TEST_F(StrictShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
   const auto memory = std::make_shared<Values>(Values{3, 3});
   const PushId id{.trainer = 1, .incarnation = kProcess, .step = 0, .in_place = true};
@@ -121,7 +121,7 @@ TEST_F(StrictShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
 TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
   push(shard_, 0, 0, 3);
   const Admission broken = shard_.admit(sync_id(1, 0));
-  broken.destination[0] = 1000;  // half a body, then the connection was lost
+  broken.destination[0] = 1000;  // half a body arrived before the connection was lost
   push(shard_, 2, 0, 3);
   EXPECT_EQ(shard_.step(), 0U);
   push(shard_, 1, 0, 3);
@@ -175,7 +175,7 @@ TEST_F(StrictShard, RestoreLeavesTheParametersOfTheLastAnswerAlone) {
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 0, 3);
   }
-  const Answer answer = shard_.answer(0);  // it may still be on its way to the trainer
+  const Answer answer = shard_.answer(0);  // it may still be in flight to the trainer
   restore(shard_, {10, 10}, 50);
   EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
 }
@@ -206,7 +206,7 @@ TEST(Shard, TheLearningRateFallsEvenlyOverTheRun) {
   RunConfig config = sgd_config(1, /*train_steps=*/4);
   config.rate_decay = math::RateDecay::kLinear;
   Shard shard(config, {.begin = 0, .end = 1});
-  const Values after = {-1, -1.75F, -2.25F, -2.5F};  // rates 1, 3/4, 1/2, 1/4
+  const Values after = {-1, -1.75F, -2.25F, -2.5F};  // with rates 1, 3/4, 1/2, 1/4
   for (std::uint64_t step = 0; step < after.size(); ++step) {
     push(shard, 0, step, 1);
     EXPECT_EQ(values_of(shard.parameters()), Values{after[step]}) << step;
@@ -226,7 +226,7 @@ TEST(Shard, TheOptimizerCountsStepsFromOne) {
   EXPECT_EQ(values_of(shard.parameters()), expected);
 }
 
-// Of a model with sm_w at 0 and sm_b at 16; this ps has the last float of the one and the other.
+// The model has sm_w at 0 and sm_b at 16. This ps has the last float of each.
 TEST(Shard, WeightsDecayAndBiasesDoNot) {
   RunConfig config = sgd_config(1);
   config.model = {.kind = math::ModelKind::kSoftmax, .input = {.channels = 8}, .classes = 2};
@@ -246,10 +246,10 @@ TEST(Shard, AnEmptyRangeGoesThroughTheSteps) {
   EXPECT_TRUE(shard.answer(0).parameters.empty());
 }
 
-// ---- The same bits whatever the order, whatever the cut ----
+// ---- bit-identical for any order of arrival and any division among the ps ----
 
-// gradients[step][trainer], of widely different sizes, so that another order of adding them
-// shows in the last bits.
+// gradients[step][trainer], of widely different sizes, so that another order of additions changes
+// the last bits.
 std::vector<std::vector<Values>> random_gradients(std::size_t steps, std::size_t trainers,
                                                   std::size_t size) {
   std::mt19937 random(20240607);
@@ -267,7 +267,7 @@ std::vector<std::vector<Values>> random_gradients(std::size_t steps, std::size_t
 
 class SameBits : public testing::TestWithParam<math::OptimizerKind> {
  protected:
-  static constexpr std::size_t kTrainers = 5;  // of fewer than four a tree is a chain
+  static constexpr std::size_t kTrainers = 5;  // with fewer than four the tree is a chain
   static constexpr std::size_t kSteps = 4;
   static constexpr std::size_t kSize = 4 * math::kShardAlignmentFloats + 32;
 
@@ -276,13 +276,13 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
     config.optimizer.kind = GetParam();
     config.optimizer.learning_rate = 0.1F;
     config.optimizer.weight_decay = 0.1F;
-    // Variables that decay and such that do not, so that a cut falls into both.
+    // Variables with weight decay and without, so that the ps' borders fall into both kinds.
     config.model = {.input = {.channels = 9}, .hidden = {100, 20, 60, 1}};
     config.rate_decay = math::RateDecay::kLinear;
     return config;
   }
 
-  // The parameters after all steps. `order_of(step)`: the trainers' order of arrival.
+  // Returns the parameters after all steps. `order_of(step)`: the trainers' order of arrival.
   template <typename OrderOf>
   std::vector<std::uint32_t> train(math::Range range, OrderOf order_of) const {
     Shard shard(config(), range);
@@ -322,7 +322,7 @@ TEST_P(SameBits, WhenTheOrderChangesFromStepToStep) {
 
 TEST_P(SameBits, OnAnyNumberOfPs) {
   const auto expected = train({.begin = 0, .end = kSize}, [](std::size_t) { return kInOrder; });
-  // 7 is more than there are pages: two ps have nothing.
+  // 7 is more than the number of pages: two ps have nothing.
   for (const std::size_t ps : {2U, 3U, 5U, 7U}) {
     std::vector<std::uint32_t> joined;
     for (std::size_t index = 0; index < ps; ++index) {

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class ShardWriterTest : public CheckpointTest {
  protected:
-  // The order that a ps with this range of the state gets.
+  // The request that a ps with this range of the state gets.
   [[nodiscard]] ShardOrder order(const TrainingState& state, std::size_t shard, std::size_t shards,
                                  math::Range range) const {
     auto cut = std::make_shared<Cut>();
@@ -37,7 +37,7 @@ class ShardWriterTest : public CheckpointTest {
     return order;
   }
 
-  // Starts and waits.
+  // Starts a write and waits for its result.
   static ShardWriter::Result write(ShardWriter& writer, ShardOrder order) {
     std::promise<ShardWriter::Result> promise;
     const auto why_not = writer.start(std::move(order), [&promise](ShardWriter::Result result) {
@@ -90,7 +90,7 @@ TEST_F(ShardWriterTest, AResultThatNobodyHasTheMemoryToTakeEndsNothing) {
   ASSERT_EQ(writer.start(order(state(3), 0, 1, {0, 112}),
                          [](const ShardWriter::Result&) { throw std::bad_alloc(); }),
             std::nullopt);
-  // The next one waits for the thread of the first.
+  // The next write waits for the thread of the first.
   std::optional<std::string> why_not;
   std::promise<ShardWriter::Result> promise;
   do {
@@ -102,8 +102,8 @@ TEST_F(ShardWriterTest, AResultThatNobodyHasTheMemoryToTakeEndsNothing) {
   EXPECT_TRUE(std::holds_alternative<ShardFile>(promise.get_future().get()));
 }
 
-// A second order would have to wait for the disk; its chief is told instead. A small file may be on
-// the disk before the second order comes, so larger ones are tried until one is not.
+// A second request would have to wait for the disk, so it is rejected. A small file may be on the
+// disk before the second request, so the test tries larger and larger ones.
 TEST_F(ShardWriterTest, TakesOneOrderAtATime) {
   constexpr std::size_t kLargest = std::size_t{1} << 26U;
   for (std::size_t floats = std::size_t{1} << 20U; floats <= kLargest; floats *= 2) {

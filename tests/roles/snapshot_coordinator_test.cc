@@ -1,4 +1,4 @@
-// The chief's snapshots of all ps, in time that the test makes.
+// The chief's snapshots of all ps, in virtual time.
 #include "roles/chief/core/snapshot_coordinator.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class SnapshotCoordinatorTest : public testing::Test {
     EXPECT_NE(found, nullptr) << "it wants something else: " << order.index();
     return found != nullptr ? *found : Kind{};
   }
-  // Both ps are reached and have the snapshot, of these steps. What is wanted then.
+  // Both ps are reached and have the snapshot, of these steps. Returns the next effect.
   SnapshotOrder find_both(SnapshotCoordinator& core, const SnapshotRequest& request,
                           std::uint64_t first = 40, std::uint64_t second = 40) const {
     EXPECT_EQ(expect<ConnectToHost>(core.begin(request)).ps, 0U);
@@ -57,7 +57,7 @@ class SnapshotCoordinatorTest : public testing::Test {
     EXPECT_EQ(expect<FindSnapshot>(core.connected(kOwnPs, now_)).ps, 1U);
     return core.found(second, now_);
   }
-  // The same, and both were told to write. Waits for ps 0.
+  // The same, and both were asked to write. Waits for ps 0.
   SnapshotOrder tell_both(SnapshotCoordinator& core, const SnapshotRequest& request) const {
     const auto first = expect<TellToWrite>(find_both(core, request));
     EXPECT_EQ(first.id.step, 40U);
@@ -208,13 +208,13 @@ TEST_F(SnapshotCoordinatorTest, WithReplicasAStateIsLostWithBothHosts) {
   auto core = two_ps(/*sharded=*/false, /*replicated=*/true);
   core.begin(last_);
   core.connected(kNobody, now_);
-  expect<PauseSnapshot>(core.connected(kBackupHost, now_));  // it is about to be the primary
+  expect<PauseSnapshot>(core.connected(kBackupHost, now_));  // it is about to become the primary
   core.paused();
   core.connected(kNewPs, now_);
   EXPECT_THAT(expect<SnapshotDone>(core.connected(kNobody, now_)).why_not, HasSubstr("is gone"));
 }
 
-// A second host that has not heard of the first is none.
+// A second host without a view of the first is none.
 TEST_F(SnapshotCoordinatorTest, ASecondHostThatWasToldNothingIsNotAsked) {
   auto core = two_ps(/*sharded=*/false, /*replicated=*/true);
   core.begin(kept_);
@@ -307,7 +307,7 @@ TEST_F(SnapshotCoordinatorTest, EachSaveHasANumberOfItsOwn) {
 
 // ---- when ----
 
-// By steps alone; the default is by time alone, every 10 s.
+// By steps only; the default is by time only, every 10 s.
 CheckpointOptions every_steps(std::uint64_t steps) {
   CheckpointOptions options;
   options.save_steps = steps;

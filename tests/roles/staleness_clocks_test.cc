@@ -1,4 +1,4 @@
-// Who is ahead of whom in an async run, and who is held for it.
+// Which trainer of an asynchronous run is ahead of which, and which are held for it.
 #include "roles/ps/core/staleness_clocks.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace disttf::roles {
 namespace {
 
-// Three trainers, who may be 2 iterations apart.
+// Three trainers, which may be 2 iterations apart.
 class StalenessClocksTest : public testing::Test {
  protected:
   void join_all() {
@@ -101,7 +101,7 @@ TEST(StalenessClocks, NobodyIsHeldWithoutABound) {
   EXPECT_FALSE(clocks.is_held(0));
 }
 
-// Whether a trainer is held, looked up anew among all the others.
+// Computes whether a trainer is held by comparing all the others again.
 struct Reference {
   std::array<std::uint64_t, 4> counted{};
   std::array<std::uint64_t, 4> clock{};
@@ -150,7 +150,7 @@ TEST(StalenessClocks, WhoIsHeldIsWhoIsAheadOfTheSlowestOtherWhateverHappens) {
     for (std::size_t rank = 0; rank < 4; ++rank) {
       const bool is_held = clocks.is_held(rank);
       ASSERT_EQ(is_held, reference.is_held(rank, kBound)) << "after " << each;
-      // By its own clock it may be released as well, which it knows.
+      // The trainer's own clock may release it as well; it notices that itself.
       ASSERT_TRUE(!was_held.at(rank) || is_held || rank == trainer || clocks.releases() != releases)
           << "nobody was told after " << each;
       was_held.at(rank) = is_held;

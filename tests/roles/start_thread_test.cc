@@ -14,8 +14,8 @@
 namespace disttf::roles {
 namespace {
 
-// What a task ends with one of whose threads does this. On a thread of its own, which alone the
-// StopSignal takes the signals from.
+// Returns the failure with which a task ends if one of its threads does this. The test runs on a
+// thread of its own, since the StopSignal blocks the signals of its thread only.
 Failure failure_after(const std::function<void()>& body) {
   const auto task = [&body]() -> Failure {
     StopSignal stop;

@@ -46,7 +46,7 @@ TEST_F(StepTimesTest, MeasuresFromWhenTheParametersWereThere) {
 TEST_F(StepTimesTest, WhoHasNotComeIsBelowZero) {
   make(0, 0, 10);
   arrive(1, 1, 50);
-  arrive(0, 0, 51);  // of a step before
+  arrive(0, 0, 51);  // of an earlier step
   make(1, 51, 54);
   EXPECT_LT(times_.take().at(0).arrived[0], 0);
 }
@@ -72,7 +72,7 @@ TEST_F(StepTimesTest, TracedStepsAreTakenAFewAtATime) {
   for (int step = 0; step < 6; ++step) {
     make(static_cast<std::uint64_t>(step), 10 * step + 4, 10 * step + 6);
   }
-  times_.trace({.from = 1, .count = 3});  // told again
+  times_.trace({.from = 1, .count = 3});  // the same window again
   EXPECT_EQ(times_.take_traced(2).size(), 2U);
   EXPECT_FALSE(times_.all_traced_taken());
   EXPECT_EQ(times_.take_traced(2).size(), 1U);
@@ -81,7 +81,7 @@ TEST_F(StepTimesTest, TracedStepsAreTakenAFewAtATime) {
   EXPECT_TRUE(times_.take_traced(2).empty());
 }
 
-// The first step of a state: nobody knows when its parameters were there.
+// The first step of a state: when its parameters became available is unknown.
 TEST_F(StepTimesTest, AStepWhoseBeginningWasNotSeenIsNotMeasured) {
   arrive(0, 7, 5);
   make(7, 6, 7);

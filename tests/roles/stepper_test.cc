@@ -1,4 +1,4 @@
-// What a trainer does next, and what of a run's result it has in the end.
+// What a trainer does next, and which part of a run's result it has in the end.
 #include "roles/trainer/core/stepper.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using NextAction = Stepper::Action;
 using StepBatch = Stepper::Batch;
 
-// As a ps puts it on the wire: every `stride`th micro-batch from `first` on.
+// The share of a trainer as a ps sends it: every `stride`th micro-batch from `first` on.
 constexpr net::StepShare share_of(std::uint32_t first, std::uint32_t stride) {
   return {.first = first, .stride = stride};
 }
@@ -25,7 +25,7 @@ void make_step(Stepper& stepper, const StepResult& reply) {
   stepper.replied(reply);
 }
 
-// Computes and pushes until the step is to be awaited. Returns which micro-batches.
+// Computes and pushes until the step is awaited. Returns the micro-batches.
 std::vector<std::size_t> work_of(Stepper& stepper) {
   std::vector<std::size_t> slots;
   while (stepper.next() == NextAction::kCompute) {

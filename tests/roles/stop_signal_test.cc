@@ -1,4 +1,4 @@
-// A signal that arrives in a process of its own: forked, so that gtest's stays out of it.
+// A signal in a child process, so that gtest's process is unaffected.
 #include "roles/process/stop_signal.h"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,11 @@ namespace disttf::roles {
 namespace {
 
 constexpr int kUnexpected = 99;
-// Far more than a wait takes that a signal ends; one that it does not end must not hang the test.
+// Far longer than a wait takes that a signal ends. A wait that it does not end must not hang the
+// test.
 constexpr std::chrono::seconds kPatience{30};
 
-// The exit status of a child that runs `body`.
+// Returns the exit status of a child that runs `body`.
 int status_of_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -38,7 +39,7 @@ int status_of_child(const std::function<int()>& body) {
   return WEXITSTATUS(status);
 }
 
-// Raises the signal and runs until the stop it asks for, as a role does.
+// Raises the signal and runs until the requested stop, as a role does.
 int run_until_stopped(int signal) {
   const StopSignal stop;
   kill(getpid(), signal);
@@ -74,7 +75,7 @@ TEST(StopSignal, Sigusr1AsksToSaveAndStopsNothing) {
 TEST(StopSignal, Sigusr1IsHeardWhereItWasIgnored) {
   EXPECT_EQ(status_of_child([] {
               std::signal(SIGUSR1, SIG_IGN);  // as main does
-              kill(getpid(), SIGUSR1);        // lost: nobody leads yet
+              kill(getpid(), SIGUSR1);        // lost: no StopSignal exists yet
               StopSignal stop;
               kill(getpid(), SIGUSR1);
               const auto deadline = net::Clock::now() + kPatience;

@@ -1,4 +1,5 @@
-// Events for TensorBoard on their way into a store: one in memory, which can be away.
+// Events for TensorBoard that are written to a store. The store is in memory and can be
+// unavailable.
 #include "roles/chief/shell/stored_events.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ class StoredEventsTest : public testing::Test {
       throw std::system_error(StoreError::kAway);
     };
   }
-  // The store is its own as long as it is there.
+  // The events have a store of their own, for as long as they exist.
   std::unique_ptr<StoredEvents> events(std::size_t most_waiting = StoredEvents::kMostWaiting) {
     return std::make_unique<StoredEvents>("s3://bucket/log/chief",
                                           std::make_unique<ObjectFileSystem>(store_, "s3://bucket"),
@@ -49,7 +50,8 @@ class StoredEventsTest : public testing::Test {
       EXPECT_FALSE(events.append(event_of(step)));
     }
   }
-  // Of all files, in the order of their names, each of which begins with its version.
+  // Returns the steps in all files, in the order of the files' names. Each file must begin with its
+  // version.
   [[nodiscard]] std::vector<std::uint64_t> steps() const {
     std::vector<std::uint64_t> found;
     for (const auto& [key, bytes] : store_->objects) {

@@ -1,4 +1,4 @@
-// What the chief tells TensorBoard, read back from its files.
+// What the chief records for TensorBoard, read back from its files.
 #include "roles/chief/shell/summaries.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Two pixels to three classes, and four images of the test set.
+// Two pixels, three classes, and four images in the test set.
 class SummariesTest : public ::testing::Test {
  protected:
   SummariesTest() {
@@ -43,7 +43,7 @@ class SummariesTest : public ::testing::Test {
     options_ = {.directory = scratch_.path(), .every = every, .histogram_every = histogram_every};
     summaries_ = std::make_unique<Summaries>(options_, config_, layout_, dataset_, 1);
   }
-  void finish() { summaries_.reset(); }  // all is written then
+  void finish() { summaries_.reset(); }  // everything is written then
 
   void make_step(std::uint64_t step, bool is_last = false) {
     summaries_->goes_on_from(step - 1);
@@ -57,7 +57,7 @@ class SummariesTest : public ::testing::Test {
     summaries_->evaluated(step, found_, found_, parameters_.span(), parameters_.span(), is_last);
   }
 
-  // Of all files of a directory, in the order of their names.
+  // Returns the events of all files of a directory, in the order of the files' names.
   [[nodiscard]] std::vector<std::string> events(const std::string& name) const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(scratch_.path() / name)) {
@@ -75,7 +75,7 @@ class SummariesTest : public ::testing::Test {
     }
     return all;
   }
-  // Their steps: "start 1" of a START; of events that have this tag.
+  // Returns their steps, of events with this tag, and "start 1" for a START.
   [[nodiscard]] std::vector<std::string> steps(const std::string& name,
                                                const std::string& tag) const {
     std::vector<std::string> found;
@@ -109,7 +109,7 @@ TEST_F(SummariesTest, HaveTheFirstStepTheDueOnesAndTheLast) {
   }
   finish();
   EXPECT_THAT(steps("chief", "loss"), ElementsAre("start 1", "1", "10", "20", "25"));
-  // Before what is last, the gradient's histograms.
+  // The last but one; the last contains the gradient's histograms.
   EXPECT_EQ(data::scalar_of(data::values_of(*(events("chief").rbegin() + 1)).at("loss")), 25);
 }
 
@@ -204,7 +204,7 @@ TEST_F(SummariesTest, DrawWeightsFromBlackOverGreyToWhite) {
   const auto picture = picture_of_weights(config_.model, layout_, parameters_.span());
   ASSERT_TRUE(picture);
   EXPECT_EQ(picture->name, "sm_w");
-  // Each pixel is 14 x 14; two filters beside each other, the third below.
+  // Each pixel is 14 x 14. Two filters are next to each other, the third is below.
   EXPECT_EQ(picture->width, 2 * 28U + 1);
   EXPECT_EQ(picture->height, 2 * 14U + 1);
   EXPECT_EQ(picture->pixels[0], 0);

@@ -100,7 +100,7 @@ TEST(TaskMetrics, WhereNothingIsTracedNothingIsSaidOfIt) {
   EXPECT_THAT(to_json(trainer()), Not(HasSubstr("trace")));
 }
 
-// The longest that there can be: what was measured leaves room for what is traced.
+// The longest possible metrics: measured steps leave room for traced ones.
 TEST(TaskMetrics, FitWhateverIsTold) {
   TrainerMetrics told = trainer();
   const TrainerSample longest{
@@ -138,7 +138,7 @@ TEST(TaskMetrics, WhatIsNoneIsNothing) {
   EXPECT_FALSE(with("\"worker:3\"", "\"worker\""));
   EXPECT_FALSE(with("\"worker:3\"", "\"worker:99999999999999999999\""));
   EXPECT_FALSE(with("\"pid\":4711", "\"pid\":\"x\""));
-  // As JSON they are numbers; as ours they would be anything.
+  // JSON allows these numbers, but they are out of range or of another type here.
   for (const char* number : {"2e67", "-1e300", "20000000000000000000000", "1.5", "true"}) {
     EXPECT_FALSE(with("\"pid\":4711", std::string("\"pid\":") + number)) << number;
     EXPECT_FALSE(with("\"threads\":", std::string("\"threads\":") + number + ",\"x\":")) << number;

@@ -1,5 +1,5 @@
-// The memory for a range's updates, as its primary takes it and its backup reckons it: each by a
-// function of its own.
+// The memory for a range's updates, as its primary sizes it and as its backup computes it, each
+// with a function of its own.
 #include "roles/process/tensor_memory.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ struct Range {
   bool sync = true;
   std::size_t trainers = 2;
   std::size_t floats = 0;
-  std::size_t updates = 0;  // that lie in memory at once
-  bool has_states = false;  // so do two with a state
+  std::size_t updates = 0;  // in memory at once
+  bool has_states = false;  // two more, with a state, fit as well
 };
 
 std::string name_of(const testing::TestParamInfo<Range>& info) {
@@ -33,7 +33,7 @@ std::string name_of(const testing::TestParamInfo<Range>& info) {
 
 class UpdateMemory : public testing::TestWithParam<Range> {
  protected:
-  // With three tensors of state behind a gradient.
+  // Three tensors of state follow a gradient.
   static UpdateShape shape() {
     const Range& range = GetParam();
     return {.trainers = range.trainers,
@@ -45,8 +45,8 @@ class UpdateMemory : public testing::TestWithParam<Range> {
     return std::vector<std::byte>(net::padded_update_head_bytes(GetParam().trainers) +
                                   floats * sizeof(float));
   }
-  // The primary tells an update; the backup, which is awake, sees all of it, and its header unless
-  // that is `sent`.
+  // The primary leaves an update. The backup, which is awake, sees the body, and the header unless
+  // it is `sent`.
   void leave(std::uint64_t update, const std::vector<std::byte>& body, bool sent) {
     SCOPED_TRACE(update);
     net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
@@ -94,7 +94,7 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
                                 .slot = slot_of_primary(range.trainers),
                                 .least = least_of_primary(shape()),
                                 .most = most_of_primary(shape())};
-  // What the two say to each other.
+  // The two agree on the memory.
   std::vector<std::byte> answer;
   const auto handover = net::PendingHandover::begin(
       slots_->offer(), [&terms] { return terms; }, answer);
@@ -105,7 +105,8 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   ASSERT_FALSE(slots_->answered(answer));
   ASSERT_TRUE(slots_->has_agreed());
 
-  // Each slot has room for the largest body, and there is one header for each of the first seven.
+  // Each slot can hold the largest body, and each of the first seven updates has a mailbox for its
+  // header.
   terms.memory->set_asleep(false);
   std::uint64_t update = 1;
   for (; update <= range.updates; ++update) {
@@ -138,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         Range{.sync = false, .trainers = 100, .floats = 1000, .updates = 14, .has_states = true}),
     name_of);
 
-// With averages, too, and whoever is answered from a copy of its own.
+// With averages, too, and with trainers that are answered from copies of their own.
 TEST(TensorMemory, ATrainerMapsAllThatAPsOfItsRunMayHave) {
   const math::Range range{.begin = 0, .end = 79'510};
   for (const bool sync : {true, false}) {

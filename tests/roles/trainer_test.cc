@@ -1,4 +1,4 @@
-// What of the trainer can be had without a cluster: the hash of its weights.
+// The part of the trainer that needs no cluster: the hash of its weights.
 #include "roles/trainer/shell/trainer.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ using net::Standing;
 using net::View;
 
 constexpr Report kNew{};  // a process that has just started
-// The chief whose service it is, two before it and one after it.
+// The chief that the service belongs to, two earlier ones and a later one.
 constexpr std::uint64_t kChief = 7;
 constexpr std::uint64_t kOlder = 6;
 constexpr std::uint64_t kOldest = 5;
@@ -72,7 +72,7 @@ class ViewServiceTest : public testing::Test {
     service_.hear(1, backup(2));
   }
 
-  // The pair is in view 4 then.
+  // Afterwards the pair is in view 4.
   void move_to_1_for_trainer_1() {
     service_.hear(0, of_trainers(primary(2), {1}));
     service_.hear(1, of_trainers(backup(2), {1}));
@@ -127,7 +127,7 @@ TEST_F(ViewServiceTest, ABackupThatHasNotHeardOfThePairIsAskedFirst) {
   service_.hear(1, backup(1));
   service_.hear(0, wants_pair(1));
   service_.lose(0);
-  expect_view(2, 0, true);  // host 1 may have been started anew
+  expect_view(2, 0, true);  // host 1 may have been restarted
   service_.hear(1, backup(2));
   expect_view(3, 1, false);
 }
@@ -170,7 +170,7 @@ TEST_F(ViewServiceTest, APrimaryThatWasReplacedAsksInVain) {
 TEST_F(ViewServiceTest, AnOldWishIsNotGrantedInANewView) {
   begin_paired();
   service_.hear(0, wants_alone(2));
-  service_.hear(0, wants_alone(2));  // sent before it was told
+  service_.hear(0, wants_alone(2));  // sent before it received the new view
   expect_view(3, 0, false);
 }
 
@@ -216,7 +216,7 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToThePrimary) {
   expect_view(2, 0, true);
 }
 
-// Nor did the backup ask for anything more; and the primary asks once.
+// The backup did not request anything more either; and the primary requests once.
 TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToTheBackup) {
   service_.hear(1, in_view_of(kOlder, backup(1)));
   service_.hear(0, in_view_of(kOlder, in_a_pair(primary(2))));
@@ -227,7 +227,7 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatThePairWasNotToldToTheBackup) {
   expect_view(3, 1, false);
 }
 
-// But the chief's own number for the pair.
+// The new chief continues the pair under its own number.
 TEST_F(ViewServiceTest, ANewChiefFindsThatOneHostAloneHasHeardTheChiefBeforeIt) {
   for (const std::size_t told : {0U, 1U}) {
     service_ = ViewService(kChief);
@@ -237,14 +237,14 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatOneHostAloneHasHeardTheChiefBeforeIt) 
   }
 }
 
-// The copy that the other host has may be of a process that was the primary before this one.
+// The other host's copy may be of an earlier primary.
 TEST_F(ViewServiceTest, ACopyOfAnOlderViewMakesNoPair) {
   service_.hear(1, backup(1));
   service_.hear(0, in_a_pair(primary(3)));
   expect_view(4, 0, false);
 }
 
-// The primary has yet to notice, and asks then.
+// The primary has not noticed yet, and makes its request then.
 TEST_F(ViewServiceTest, ANewChiefFindsThatTheBackupOfAPairIsANewProcess) {
   service_.hear(1, kNew);
   service_.hear(0, in_a_pair(primary(3)));
@@ -256,7 +256,7 @@ TEST_F(ViewServiceTest, ANewChiefFindsThatTheBackupOfAPairIsANewProcess) {
   expect_view(4, 0, false);
 }
 
-// The backup of view 2 was cut off when its primary asked to go on alone.
+// The backup of view 2 was disconnected when its primary requested to continue alone.
 TEST_F(ViewServiceTest, ANewChiefRemembersWhatAHostHasSaidThatIsLostSince) {
   service_.hear(0, primary(3));
   service_.lose(0);
@@ -277,7 +277,7 @@ TEST_F(ViewServiceTest, ThePrimaryThatANewChiefHasHeardOfMayComeBack) {
   expect_view(3, 0, false);
 }
 
-// The backup had yet to be told of the pair.
+// The backup had not received the view of the pair.
 TEST_F(ViewServiceTest, ANewChiefRemembersAPairOfWhichThePrimaryIsLostSince) {
   service_.hear(0, in_a_pair(primary(3)));
   service_.lose(0);
@@ -288,8 +288,8 @@ TEST_F(ViewServiceTest, ANewChiefRemembersAPairOfWhichThePrimaryIsLostSince) {
   expect_view(4, 1, false);
 }
 
-// The primary of view 3 holds nothing, as its state is being set anew: the copy of view 2 is of the
-// state before that.
+// The primary of view 3 holds nothing, since its state is being restored. The copy of view 2 is of
+// the state before that.
 TEST_F(ViewServiceTest, ACopyOfAnOlderViewIsNoStateOfTheNewestOne) {
   service_.hear(1, backup(2));
   service_.lose(1);
@@ -313,7 +313,7 @@ TEST_F(ViewServiceTest, APrimaryThatATrainerOfTheBackupDoesNotReachIsReplaced) {
   service_.hear(0, of_trainers(primary(2), {1}));
   expect_view(2, 0, true);  // it may be dead
   service_.hear(1, of_trainers(backup(2), {2}));
-  expect_view(2, 0, true);  // that is another one
+  expect_view(2, 0, true);  // that is another trainer
   service_.hear(1, of_trainers(backup(2), {1, 2}));
   expect_view(3, 1, false);
   EXPECT_EQ(service_.left(), 0);
@@ -328,7 +328,7 @@ TEST_F(ViewServiceTest, ACopyThatIsNotAcknowledgedIsNoPlaceToGoTo) {
   expect_view(1, 0, false);
 }
 
-// Then nothing helps, and the run is to end by itself.
+// Then no view helps, and the run ends by its own timeouts.
 TEST_F(ViewServiceTest, WhereEachHostIsOutOfSomebodysReachTheViewStays) {
   begin_paired();
   move_to_1_for_trainer_1();
@@ -362,8 +362,8 @@ TEST_F(ViewServiceTest, AfterTheEndNothingIsDecided) {
   expect_view(2, 0, true);
 }
 
-// The process that had said so is gone, and with it what it knew: the one in its place is told who
-// it is, as the run may have to be ended there once more.
+// The process that reported the end is lost together with its record of the end. The process that
+// replaces it receives its role, as the run may have to be ended there again.
 TEST_F(ViewServiceTest, AProcessThatBeginsAfterTheEndIsToldWhoItIs) {
   Report finished = primary(1);
   finished.finished = true;
@@ -377,13 +377,13 @@ TEST_F(ViewServiceTest, AProcessThatBeginsAfterTheEndIsToldWhoItIs) {
   EXPECT_EQ(service_.view()->primary, 0);
 }
 
-// Under a number of its own, which overrules whatever else the one before it may have made.
+// The number is the chief's own, and overrules any later view of its predecessor.
 TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItIsGoneOnWith) {
   service_.hear(0, in_view_of(kOlder, primary(4)));
   service_.hear(1, in_view_of(kOlder, backup(4)));
   expect_view(4, 0, true);
   service_.lose(0);
-  expect_view(4, 0, true);  // host 1 may have been started anew
+  expect_view(4, 0, true);  // host 1 may have been restarted
   service_.hear(1, backup(4));
   expect_view(5, 1, false);
 }
@@ -394,8 +394,8 @@ TEST_F(ViewServiceTest, WhatIsWishedForInTheViewOfTheChiefBeforeItIsGrantedAtOnc
   expect_view(5, 0, true);
 }
 
-// It was about to grant that the primary goes on alone. That process is lost, and the one in its
-// place has heard of it before this chief had reached it.
+// The earlier chief was about to let the primary continue alone. That process is lost, and the
+// process that replaces it received the view before this chief had reached it.
 TEST_F(ViewServiceTest, WhatTheChiefBeforeItTellsANewProcessCostsNoState) {
   for (const Report& report : {backup(5, false), primary(5, false), in_a_pair(primary(4, false))}) {
     service_ = ViewService(kChief);
@@ -403,9 +403,10 @@ TEST_F(ViewServiceTest, WhatTheChiefBeforeItTellsANewProcessCostsNoState) {
     service_.hear(1, in_view_of(kOlder, backup(4)));
     service_.lose(0);
     service_.hear(0, in_view_of(kOlder, report));
-    expect_view(4, 0, true);  // host 1 has yet to hear of that
+    expect_view(4, 0, true);  // host 1 has not received that view yet
     service_.hear(1, backup(4));
-    expect_view(5, 1, false);  // the next one of host 1, which goes on with its copy
+    // The next view makes host 1 the primary, which continues with its copy.
+    expect_view(5, 1, false);
   }
 }
 
@@ -415,7 +416,8 @@ TEST_F(ViewServiceTest, APrimaryWhoseStateIsSetAnewIsNoNewProcess) {
   expect_view(2, 0, true);
 }
 
-// Not even of the same count, or a higher one: hosts that have it are told this chief's.
+// Not even with the same count or a higher one: this chief sends its own view to the hosts that
+// have such a view.
 TEST_F(ViewServiceTest, AViewOfTheChiefBeforeItDoesNotCountAgainstItsOwn) {
   begin();
   service_.hear(1, in_view_of(kOlder, primary(9)));

@@ -1,10 +1,10 @@
-// Time that a test makes.
+// Virtual time for tests.
 #pragma once
 
 namespace disttf::roles {
 
-// Lets `core`'s time pass from `now` to `end`: each of its deadlines in its turn, after each of
-// which `take_effects` is called.
+// Advances `core`'s time from `now` to `end`, deadline by deadline, and calls `take_effects` after
+// each.
 template <typename Core, typename TimePoint, typename TakeEffects>
 void pass_time(Core& core, TimePoint& now, TimePoint end, TakeEffects take_effects) {
   while (core.deadline() <= end) {

@@ -42,7 +42,7 @@ TEST(WireFormat, SaysInTheFlagsWhatTheBodyIs) {
   EXPECT_EQ(gradient_flags(kSparseBf16), net::kFlagSparse | net::kFlagBf16);
 }
 
-// Two in one range, none in the next: that is what a push to the second of two ps may look like.
+// Two in one range and none in the next: that can be the push to the second of two ps.
 TEST(WireFormat, BringsBackWhatWasRoundedOrSelected) {
   for (const WireFormat& wire : {kF32, kBf16, kInt8, kInt4, kSparse, kSparseBf16, kSparseInt8}) {
     Values gradient(64);  // four blocks
@@ -85,7 +85,7 @@ TEST(WireFormat, KnowsHowLongABodyMayBe) {
   }
 }
 
-// A sum of two may need more bits than either.
+// A sum of two values may need more bits than either.
 TEST(WireFormat, OfParametersIsRoundedAnewInEachStep) {
   RunConfig config = sgd_config(2);
   config.wire_dtype = WireDtype::kBf16;
@@ -105,7 +105,7 @@ TEST(WireFormat, OfParametersIsRoundedAnewInEachStep) {
   EXPECT_EQ(sent(), (Values{5, 6}));
 }
 
-// What is still leaving for a trainer must stay as it is while others push.
+// Parameters in flight to a trainer must not change while others push.
 TEST(WireFormat, OfParametersStaysForATrainerUntilItPushes) {
   for (const bool sync : {true, false}) {
     RunConfig config = sync ? sgd_config(2) : async_config(2);
