@@ -1,4 +1,4 @@
-// co_await something(kAsTuple): the error is the first thing returned, and is not thrown.
+// co_await something(kAsTuple): returns the error first instead of throwing it.
 #pragma once
 
 #include <asio/experimental/as_tuple.hpp>

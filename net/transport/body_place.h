@@ -1,4 +1,4 @@
-// Bodies that are read where they lie, in the memory of the task that has sent their headers.
+// Bodies that are read in place, in the memory of the task that has sent their headers.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@ namespace disttf::net {
 
 class SharedView;
 
-// What is read in place begins on such a boundary where it is to be joined with what lies
-// elsewhere: see net/transport/joined_bodies.h.
+// Bodies read in place begin on such a boundary where they are joined with bodies in other memory:
+// see net/transport/joined_bodies.h.
 inline constexpr std::size_t kPageBytes = 4096;
-inline constexpr std::size_t kLineBytes = 64;  // of a processor's cache
-// So many bytes, and what is left of their last page.
+inline constexpr std::size_t kLineBytes = 64;  // a processor's cache line
+// Rounds up to whole pages.
 [[nodiscard]] constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 struct BodyPlace {
-  std::shared_ptr<const SharedView> view;  // keeps it; null: there is none
+  std::shared_ptr<const SharedView> view;  // keeps the memory mapped; null: there is none
   std::size_t offset = 0;                  // in the view's bytes
   std::size_t size = 0;                    // in bytes
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept;

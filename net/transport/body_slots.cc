@@ -12,15 +12,15 @@
 namespace disttf::net {
 namespace {
 
-// No frame has it: it is not known yet which one.
+// The request_id of a reserved slot, whose frame is not known yet.
 constexpr std::uint64_t kKept = UINT64_MAX;
-// Nor this: no acknowledgement says that the other end has read a frame of this kind.
+// Stands for frames without a request_id that an acknowledgement could confirm.
 constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 
 }  // namespace
 
 std::unique_ptr<BodySlots> BodySlots::create(const Shape& shape) {
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   const std::optional<std::uint64_t> token = draw_token();
   auto rendezvous = Rendezvous::open(error);
   return rendezvous && token
@@ -36,7 +36,7 @@ std::size_t BodySlots::count_of(const Shape& shape) noexcept {
   return shape.count + (shape.whole_bytes != 0 ? 2 : 0);
 }
 
-// Those with the whole state are behind the others.
+// Slots for bodies with the whole state lie behind the others.
 std::size_t BodySlots::place_of(const Shape& shape, std::size_t slot) noexcept {
   const std::size_t others = std::min(slot, shape.count);
   return others * whole_pages(shape.bytes) + (slot - others) * whole_pages(shape.whole_bytes);
@@ -46,7 +46,7 @@ std::size_t BodySlots::sleep_word_of(const Shape& shape) noexcept {
   return place_of(shape, count_of(shape));
 }
 
-// On a line of its own: the other end reads the word whenever it has acknowledged something.
+// On a cache line of its own: the other end reads the flag after each acknowledgement.
 std::size_t BodySlots::headers_of(const Shape& shape) noexcept {
   return sleep_word_of(shape) + kLineBytes;
 }
@@ -64,6 +64,7 @@ SharedOffer BodySlots::offer() const noexcept {
 }
 
 std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) {
+  // Any failure below leaves the state at "declined"; success sets it again.
   const State before = std::exchange(state_, State::kDeclined);
   const std::unique_ptr<Rendezvous> rendezvous = std::move(rendezvous_);
   SharedOffer theirs;
@@ -76,17 +77,17 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
     forget();
     return std::nullopt;
   }
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   std::optional<HandedOver> handed = rendezvous->admit(token_);
   memory_ = handed && adopt(std::move(handed->what), theirs)
                 ? SharedMemory::create(largest(shape_), error)
                 : nullptr;
   if (!memory_ || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
     forget();
-    return SharedOffer{};  // which is declined
+    return SharedOffer{};  // an empty offer declines
   }
   state_ = State::kHandedOver;
-  unread_.reset();  // what was sent before it has been read when the second SHARE is answered
+  unread_.reset();  // answering the second SHARE shows that all earlier frames were read
   SharedOffer own = offer();
   own.token = theirs.token;
   return own;
@@ -97,15 +98,15 @@ void BodySlots::forget() noexcept {
   view_.reset();
 }
 
-// Of the other end's memory, which may be as large as four times its range, its headers' slot and
-// sleep word alone: they lie side by side.
+// Maps only the mailbox and the parked flag, which lie side by side; the other end's memory may be
+// as large as four times its range.
 bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
   if (theirs.slot == 0 && theirs.sleep_word == 0) {
     return true;
   }
   if (slot_within(theirs.size, theirs.slot) == 0 ||
       sleep_word_within(theirs.size, theirs.sleep_word) == 0) {
-    return false;  // acknowledgements would be left where nobody can look
+    return false;  // acknowledgements would be written where this end cannot read
   }
   constexpr std::size_t kMost = 4 * kPageBytes;
   const std::uint64_t begin = std::min(theirs.slot, theirs.sleep_word) / kPageBytes * kPageBytes;
@@ -162,6 +163,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   if (slot == nullptr) {
     return Left::kNot;
   }
+  // The slot is marked before the copy. Only an acknowledgement frees it.
   *slot = {.is_taken = true, .request_id = header.request_id};
   const auto body = memory_->bytes().subspan(place_of(*slot), size);
   std::copy(head.begin(), head.end(), body.begin());
@@ -180,7 +182,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   return leave_header(HeaderSlot(headers), header, their_sleep_word());
 }
 
-// A HEARTBEAT may be overtaken; the agreement sees to its own frames.
+// A HEARTBEAT may be overtaken; the agreement orders its own frames.
 void BodySlots::sends(const FrameHeader& header) noexcept {
   if (is_bodiless<Heartbeat>(header) || header.kind == FrameKind::kShare) {
     return;
@@ -188,7 +190,7 @@ void BodySlots::sends(const FrameHeader& header) noexcept {
   unread_ = header.kind == FrameKind::kUpdate ? header.request_id : kUnnumbered;
 }
 
-// The newest of those with the whole state that is acknowledged: what came before it is free.
+// The newest acknowledged body with the whole state decides: everything before it is free.
 void BodySlots::done(std::uint64_t request_id) noexcept {
   acknowledged_ = std::max(acknowledged_, request_id);
   std::uint64_t first_needed = acknowledged_ + 1;
@@ -209,7 +211,7 @@ void BodySlots::done(std::uint64_t request_id) noexcept {
   }
 }
 
-// What is not acknowledged may not have been read.
+// A frame without an acknowledgement may be unread, so its header still occupies the mailbox.
 bool BodySlots::may_leave_header() const noexcept {
   const auto is_unread = [this](const Slot& slot) {
     return slot.is_taken && slot.request_id != kKept && slot.request_id > acknowledged_;

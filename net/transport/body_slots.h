@@ -1,12 +1,13 @@
-// Memory in which one end of a connection leaves bodies of frames for the other one, on its
-// machine, instead of sending them: copies, each in a slot of its own until the other end says that
-// it is done with that frame; or, where there are bodies with the whole state, that it has the next
-// one of these. A ps has such memory for the updates that it tells its backup.
+// A slot ring: shared memory in which one end of a connection leaves bodies of frames for the other
+// end on the same machine, instead of sending them. Each body is copied into a slot of its own and
+// stays there until the other end acknowledges its frame; or, where some bodies contain the whole
+// state, until the other end has the next one of these. A ps uses it for the updates that it sends
+// to its backup.
 //
-// The two agree as a trainer and a ps do (net/transport/gradient_memory.h): who offers is in the
-// trainer's place. The headers of such frames, too, are left there, and their acknowledgements in
-// the other end's memory (net/transport/header_slot.h), where neither overtakes a frame that the
-// other end may not have read; an end that sleeps is rung.
+// The two ends agree as a trainer and a ps do (net/transport/gradient_memory.h); the end that
+// offers the memory takes the trainer's part. The headers of such frames go through a mailbox, too,
+// and so do their acknowledgements, in the other end's memory (net/transport/header_slot.h).
+// Neither overtakes a frame that the other end may not have read. A parked end is woken.
 //
 // Not thread-safe.
 #pragma once
@@ -31,70 +32,74 @@ class BodySlots {
   struct Shape {
     std::size_t bytes = 0;  // of a body
     std::size_t count = 1;  // of slots
-    // Of a body that has all in it that those before it were needed for; 0: there are none. Two
-    // more slots are theirs. Once one is acknowledged, those before it are free, and only then.
+    // Size of a body with the whole state, which makes all earlier bodies unnecessary; 0: there are
+    // none. Two more slots are for these. Acknowledging one frees the slots before it, and nothing
+    // else does.
     std::size_t whole_bytes = 0;
   };
-  // The memory is taken when the other end has come for it: mostly it is on another machine.
-  // nullptr where the system has no way to hand memory over.
+  // The memory is allocated only when the other end has connected for it, because mostly that end
+  // is on another machine. Returns nullptr where the system has no way to hand memory over.
   [[nodiscard]] static std::unique_ptr<BodySlots> create(const Shape& shape);
-  // Of all of it: the most that the other end has a use for.
+  // The size of the whole memory: the most that the other end may map.
   [[nodiscard]] static std::size_t largest(const Shape& shape) noexcept;
 
-  // The body of the first SHARE.
+  // Returns the body of the first SHARE.
   [[nodiscard]] SharedOffer offer() const noexcept;
-  // The body of a SHARED has come. Returns that of the second SHARE, if one is to be sent now.
-  // After a SHARED that declines, or that is not to be believed, nothing is ever left.
+  // Processes the body of a SHARED. Returns the body of the second SHARE if one is to be sent now.
+  // After a SHARED that declines or is invalid, all frames are sent over the connection.
   [[nodiscard]] std::optional<SharedOffer> answered(std::span<const std::byte> body);
   [[nodiscard]] bool has_agreed() const noexcept { return state_ == State::kAgreed; }
 
-  // A free slot, kept for a body of which so many bytes lie behind a head of so many: where these
-  // lie there. They are to be written, and left, or the connection closed. Nothing: as leave().
+  // Reserves a free slot for a body of `rest` bytes behind a head of `head` bytes, and returns
+  // where the `rest` bytes lie. The caller writes them and calls leave(), or closes the connection.
+  // Empty: as leave() returning kNot.
   [[nodiscard]] std::span<std::byte> keep(std::size_t head, std::size_t rest);
-  // Copies a body, `head` and behind it `rest`, into a free slot, or only `head`, where `rest` has
-  // been written in one that was kept; the header says where. kNot: they have not agreed, or no
-  // slot is free, or none is that large.
+  // Copies a body, `head` and behind it `rest`, into a free slot, and puts the slot's offset into
+  // the header. Copies only `head` where `rest` was written into a slot that keep() returned. kNot:
+  // the ends have not agreed, or no slot is free, or none is large enough.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> head,
                            std::span<const std::byte> rest);
-  // Whether the other end takes all that has been left with its header until now, and will though
-  // this process ends, or the connection: then that need not be acknowledged to be there. False
-  // also where there is no slot for another body yet, which would have to be sent: who waits for
-  // the acknowledgement finds one.
+  // Returns true if all updates left so far with their headers are handed off: the other end takes
+  // them even if this process ends or the connection breaks, so they need not be acknowledged to be
+  // safe. Also false while no slot is free for another body, which would have to be sent; waiting
+  // for an acknowledgement frees one.
   [[nodiscard]] bool is_given() noexcept {
     return view_ && taker_ != 0 && taker_of(acks()) == taker_ &&
            find_place(shape_.bytes) != nullptr;
   }
-  // A frame goes over the connection. No header is left before the other end has acknowledged it,
-  // if it is an UPDATE, or else an UPDATE behind it.
+  // Records that a frame goes over the connection. No header goes through the mailbox until the
+  // other end has acknowledged that frame if it is an UPDATE, or else a later UPDATE.
   void sends(const FrameHeader& header) noexcept;
-  // The other end acknowledges the frames of this request_id, and of lower ones.
+  // The other end acknowledges the frames up to this request_id.
   void done(std::uint64_t request_id) noexcept;
 
-  // Whether an acknowledgement lies in the other end's memory. It came before whatever came over
-  // the connection since.
+  // Whether an acknowledgement lies in the other end's mailbox. It precedes anything that has
+  // arrived over the connection since.
   [[nodiscard]] bool has_ack() const noexcept { return view_ && heard_.sees(acks()); }
-  // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES: has_ack().
+  // As HeaderSlotReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
+  // has_ack().
   [[nodiscard]] std::error_code take_ack(FrameHeader& header) noexcept;
-  // Whether this end sleeps: then it is sent a frame behind an acknowledgement that was left. One
-  // that is awake looks for these, and does so once more between set_asleep(true) and its sleep.
+  // Sets this end's parked flag. A parked end is sent a frame after an acknowledgement in the
+  // mailbox. An awake end polls for acknowledgements, and polls once more between set_asleep(true)
+  // and its sleep.
   void set_asleep(bool asleep) noexcept;
 
  private:
   enum class State : std::uint8_t { kOffered, kHandedOver, kAgreed, kDeclined };
   struct Slot {
     bool is_taken = false;
-    std::uint64_t request_id = 0;  // of the frame whose body lies there
+    std::uint64_t request_id = 0;  // of the frame whose body is in the slot
   };
 
-  // Where the word lies that says whether this end sleeps, and the slot of headers behind it.
+  // The offsets of this end's parked flag, and of the mailbox behind it.
   [[nodiscard]] static std::size_t sleep_word_of(const Shape& shape) noexcept;
   [[nodiscard]] static std::size_t headers_of(const Shape& shape) noexcept;
-  // The other end's memory is as it says: this one reads acknowledgements there, if that one has a
-  // slot for them.
+  // Maps the other end's memory, where this end reads acknowledgements if the other end has a
+  // mailbox for them. False: what the other end says of its memory is wrong.
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& theirs);
-  // Nothing is shared any more.
+  // Unmaps both memories.
   void forget() noexcept;
-  // REQUIRES: there are some.
+  // REQUIRES: there is a mailbox for acknowledgements.
   [[nodiscard]] HeaderSlotView acks() const noexcept {
     return HeaderSlotView(view_->bytes().subspan(acks_at_, kHeaderSlotBytes));
   }
@@ -109,9 +114,9 @@ class BodySlots {
   [[nodiscard]] bool is_whole(const Slot& slot) const noexcept {
     return static_cast<std::size_t>(&slot - slots_.data()) >= shape_.count;
   }
-  // The slot has room for the header of the body that has just been left, too.
+  // Whether the mailbox has room for the header of the body that was just left.
   [[nodiscard]] bool may_leave_header() const noexcept;
-  // nullptr: nowhere.
+  // Returns a free slot for that many bytes, or nullptr.
   [[nodiscard]] Slot* find_place(std::size_t bytes) noexcept;
   [[nodiscard]] Slot* find_kept(std::span<const std::byte> rest) noexcept;
   BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token, const Shape& shape);
@@ -123,15 +128,17 @@ class BodySlots {
   std::vector<Slot> slots_;
   std::uint64_t acknowledged_ = 0;  // the highest request_id
   State state_ = State::kOffered;
-  // The pages of the other end's where these lie, once it has handed it over.
+  // The mapped pages of the other end's memory with its mailbox and parked flag, once it has handed
+  // them over.
   std::shared_ptr<const SharedView> view_;
-  // Where in them, in bytes. REQUIRES: there is a view; without it acknowledgements are frames, and
-  // this end sends its headers.
+  // Byte offsets into the view. REQUIRES: there is a view. Without one, acknowledgements are
+  // frames, and this end sends its headers.
   std::size_t acks_at_ = 0;
   std::size_t their_sleep_word_ = 0;
-  HeaderSlotReader heard_;   // of the acknowledgements
-  std::uint64_t taker_ = 0;  // the other end's token of this agreement
-  // The frame by whose acknowledgement all that were sent have been read; nullopt: they have been.
+  HeaderSlotReader heard_;   // position in the acknowledgements
+  std::uint64_t taker_ = 0;  // the other end's owner token of this agreement
+  // The frame whose acknowledgement shows that all sent frames have been read; nullopt: they have
+  // been.
   std::optional<std::uint64_t> unread_;
 };
 

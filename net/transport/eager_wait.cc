@@ -17,6 +17,7 @@ std::error_code EagerWait::look_or_sleep(std::span<pollfd> fds, const Interrupt&
     bool gave_way = false;
     do {
       std::error_code error;
+      // Deadline::min() makes this a poll without a sleep.
       if (lookout == nullptr || !lookout->sees()) {
         error = net::wait_for_any(fds, interrupt, Deadline::min());
       }
@@ -42,6 +43,8 @@ void EagerWait::look_at_turn() noexcept {
 std::error_code EagerWait::sleep(std::span<pollfd> fds, const Interrupt& interrupt,
                                  Deadline deadline, Lookout* lookout) noexcept {
   if (lookout == nullptr) return net::wait_for_any(fds, interrupt, deadline);
+  // The order matters: set the flag, poll once more, then sleep. A writer that misses the flag has
+  // written before this poll, which sees the data.
   lookout->set_asleep(true);
   const std::error_code error =
       lookout->sees() ? std::error_code{} : net::wait_for_any(fds, interrupt, deadline);

@@ -1,4 +1,4 @@
-// Waits of a thread that had better not sleep for what is about to come.
+// Waits that spin for a while before they park the thread (spin, then park).
 #pragma once
 
 #include <poll.h>
@@ -12,23 +12,24 @@
 
 namespace disttf::net {
 
-// What may come without a system call: something that another process leaves in memory.
+// A poller for events that arrive without a system call: data that another process writes to shared
+// memory.
 class Lookout {
  public:
   Lookout() = default;
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
   virtual ~Lookout() = default;
-  // It is there.
+  // Returns true if the event is there.
   [[nodiscard]] virtual bool sees() noexcept = 0;
-  // Whoever leaves something is to make one of the descriptors ready as well from now on, where
-  // `asleep`. A last look follows.
+  // Sets the parked flag. From now on, if `asleep`, the writer must also make one of the
+  // descriptors ready. The caller polls once more after setting it.
   virtual void set_asleep(bool asleep) noexcept = 0;
 };
 
-// Waits for one thing after the other as wait_for_any() does, but looks for a short while (see
-// Eagerness), giving way to other threads in between, before it sleeps.
-// What `lookout` sees ends a wait like a descriptor that is ready; none of them need be.
+// Waits as net::wait_for_any() does, but first polls within the spin budget (Eagerness), yielding
+// to other threads between two polls. An event that `lookout` sees ends the wait as a ready
+// descriptor does; no descriptor needs to be ready then.
 //
 // Not thread-safe.
 class EagerWait {
@@ -36,10 +37,10 @@ class EagerWait {
   [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                              Deadline deadline,
                                              Lookout* lookout = nullptr) noexcept;
-  // Whether a processor that it finds shared is left (net/transport/shared_processor.h). Not at
-  // first.
+  // Whether the thread may move away from a processor that it shares with another computing thread
+  // (net/transport/shared_processor.h). False by default.
   void may_leave_processor(bool may) noexcept { may_leave_ = may; }
-  // How often one was left.
+  // How often it has moved.
   [[nodiscard]] std::uint64_t times_left() const noexcept { return times_left_; }
 
  private:
@@ -48,7 +49,7 @@ class EagerWait {
   [[nodiscard]] static std::error_code sleep(std::span<pollfd> fds, const Interrupt& interrupt,
                                              Deadline deadline, Lookout* lookout) noexcept;
 
-  // After a turn of others that has brought nothing.
+  // Called after a yield that brought no event: decides whether to move to another processor.
   void look_at_turn() noexcept;
 
   Eagerness eagerness_;

@@ -1,5 +1,5 @@
-// A frame as one gathering write: header and body leave in one system call, the body from where
-// it lies. Shared by the two ends of a connection; pure.
+// A frame as one gathering write: header and body leave in one system call, and the body is not
+// copied. Used by both ends of a connection; pure.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace disttf::net {
 
-// What is left of header and body after `sent` bytes of both.
+// Returns what is left of header and body after `sent` bytes of both.
 // REQUIRES: sent <= header.size() + body.size().
 [[nodiscard]] inline std::array<asio::const_buffer, 2> unsent(std::span<const std::byte> header,
                                                               std::span<const std::byte> body,

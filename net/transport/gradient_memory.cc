@@ -15,15 +15,15 @@
 namespace disttf::net {
 namespace {
 
-// Requests of the channel's own are numbered from here on, far from those of whoever uses it.
+// The channel's own requests are numbered from here on, far from those of its user.
 constexpr std::uint64_t kFirstId = std::uint64_t{1} << 63U;
 
 std::size_t line_end(std::size_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-// Behind the gradients, on a cache line of its own: the word that says whether the trainer sleeps.
-// Behind that the slots.
+// Behind the gradients, on a cache line of its own, lies the trainer's parked flag. The mailboxes
+// follow.
 std::size_t sleep_word_of(const GradientMemory::Shape& shape) noexcept {
   return (shape.count - 1) * whole_pages(shape.bytes) + line_end(shape.bytes);
 }
@@ -34,10 +34,10 @@ std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noe
 
 }  // namespace
 
-// A channel to one ps, which it is sent frames over as ever.
+// A channel to one ps. It sends frames where shared memory cannot be used.
 class InPlaceChannel final : public Channel {
  public:
-  // `requests_at`: where in the memory requests are left; 0: they are frames.
+  // `requests_at`: offset in the memory of the mailbox for requests; 0: requests are frames.
   InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory, std::size_t requests_at)
       : channel_(std::move(channel)), memory_(memory), requests_at_(requests_at) {}
 
@@ -72,7 +72,7 @@ class InPlaceChannel final : public Channel {
   [[nodiscard]] HeaderSlotView answers() const noexcept {
     return HeaderSlotView(view_->bytes().subspan(answers_at_, kHeaderSlotBytes));
   }
-  // Whether the ps finds a request that is left in memory. REQUIRES: is_in_place().
+  // Whether the ps is polling for requests in the mailbox. REQUIRES: is_in_place().
   [[nodiscard]] bool is_ps_awake() const noexcept {
     return sleep_word_ != 0 && !net::is_asleep(ps_sleep_word());
   }
@@ -85,24 +85,28 @@ class InPlaceChannel final : public Channel {
     left_ = 0;
     left_when_asked_ = 0;
   }
-  // Whether this one may be left: none that is left overtakes a frame, or another one's place.
+  // Whether this request may go through the mailbox. It must overtake no frame and overwrite no
+  // unread header.
   [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
     return requests_at_ != 0 && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
            !unanswered_ && left_ < kHeadersInSlot && is_ps_awake();
   }
-  // The ps reads this memory, and not one from before.
+  // Whether the ps has agreed to this memory, and not to an earlier one.
   [[nodiscard]] bool is_settled() const noexcept { return view_ && renewals_ == memory_.renewals_; }
-  // Leaves the request in memory, and rings where the ps sleeps by now. REQUIRES: may_leave().
+  // Puts the request into the mailbox, and wakes the ps if it has parked by now. REQUIRES:
+  // may_leave().
   [[nodiscard]] std::error_code leave(const FrameHeader& header, Deadline deadline);
   [[nodiscard]] std::error_code next_header(FrameHeader& header, Deadline deadline);
-  // The header that answers a question: not what a ps may say of itself, too late.
+  // Receives the answer to a question, and skips what a late ps sends unasked.
   [[nodiscard]] std::error_code receive_answer(FrameHeader& header, Deadline deadline);
-  // Offers memory; of `body`, which has kSharedOfferBytes, `size` are what the ps offers: or 0, it
-  // declines, or has answered something else, which is kept.
+  // Offers memory. On return the first `size` bytes of `body`, which has room for
+  // kSharedOfferBytes, are the ps's offer. `size` is 0 if the ps declines, or has answered
+  // something else, which is kept for receive_header().
   std::error_code exchange(const SharedOffer& own, std::span<std::byte> body, std::size_t& size,
                            Deadline deadline);
-  // The ps's memory, which it has handed over as it says in the body of SHARED, is read from now
-  // on, and ours handed over. `taken`: what to tell the ps. Whatever is wrong, none of it is.
+  // Maps the ps's memory, which it has handed over as the body of SHARED says, and hands over the
+  // trainer's. `taken`: the offer to send to the ps. On any failure nothing is mapped and `taken`
+  // is empty.
   void trade(const Rendezvous& rendezvous, std::uint64_t token, std::span<const std::byte> body,
              std::size_t most, SharedOffer& taken);
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& offer, std::size_t most);
@@ -119,26 +123,27 @@ class InPlaceChannel final : public Channel {
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
   const std::size_t requests_at_;
-  std::uint64_t renewals_ = 0;              // of the memory that was agreed upon
-  std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors cross the channel
-  std::size_t answers_at_ = 0;              // where in it answers appear; 0: they are frames
-  std::size_t sleep_word_ = 0;              // where in it the ps's lies; 0: it is sent frames
-  HeaderSlotReader heard_;                  // of the answers
-  // The newest frame that the ps may not have read yet. What is left in memory must not overtake
+  std::uint64_t renewals_ = 0;  // of the memory that was agreed on
+  std::shared_ptr<const SharedView>
+      view_;                    // the ps's memory; null: tensors are sent over the channel
+  std::size_t answers_at_ = 0;  // offset there of the mailbox for answers; 0: frames
+  std::size_t sleep_word_ = 0;  // offset there of the ps's parked flag; 0: send frames
+  HeaderSlotReader heard_;      // position in the answers
+  // The newest frame that the ps may not have read yet. A request in the mailbox must not overtake
   // it.
   std::optional<std::uint64_t> unanswered_;
-  std::size_t left_ = 0;             // in memory, that the ps may not have read yet
-  std::uint64_t asked_ = 0;          // of these the newest that has an answer
+  std::size_t left_ = 0;             // requests in the mailbox that the ps may not have read yet
+  std::uint64_t asked_ = 0;          // the newest of these that has an answer
   std::size_t left_when_asked_ = 0;  // that one, and those before it
-  std::optional<FrameHeader> kept_;  // came when something else was awaited
+  std::optional<FrameHeader> kept_;  // arrived while another answer was awaited
   std::uint64_t next_id_ = kFirstId;
-  BodyPlace body_;  // what is left of the last header's, if it lies in the ps's memory
+  BodyPlace body_;  // the unread rest of the last header's body, if that lies in the ps's memory
 };
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) {
   if (header.kind != FrameKind::kPush && answers_at_ != 0) {
-    heard_.skip(answers());  // (a PUSH has no answer, and another's may be here)
+    heard_.skip(answers());  // a PUSH has no answer, and another request's may be here
   }
   if (is_settled() && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
@@ -149,7 +154,7 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
   if (body.empty() && may_leave(header)) {
     return leave(header, deadline);
   }
-  if (!is_bodiless<Heartbeat>(header)) {  // that may be overtaken
+  if (!is_bodiless<Heartbeat>(header)) {  // a HEARTBEAT may be overtaken
     unanswered_ = header.request_id;
   }
   return channel_->send(header, body, deadline);
@@ -162,12 +167,13 @@ std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadli
     left_when_asked_ = left_;
   }
   const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderSlotBytes);
+  // The ps may have parked since may_leave() read its flag.
   return leave_header(HeaderSlot(slot), header, ps_sleep_word()) == Left::kAndRing
              ? channel_->send(Heartbeat{}.to_header(), {}, deadline)
              : std::error_code{};
 }
 
-// Whichever request it is the answer to: whoever asked is to see where the two ends disagree.
+// Any unread answer counts, whichever request it answers: the caller detects a mismatch.
 bool InPlaceChannel::has_answer() const noexcept {
   return answers_at_ != 0 && heard_.sees(answers());
 }
@@ -193,15 +199,16 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
   }
   body_ = {};
   const bool is_unasked = is_bodiless<Heartbeat>(header) || is_bodiless<Work>(header);
-  // (What the ps has answered it has read, and what came before it.)
+  // Once the ps has answered a request it has read that request and all earlier ones.
   if (!is_unasked && unanswered_ == header.request_id) {
     all_read();
   } else if (!is_unasked && asked_ == header.request_id) {
-    left_ -= std::exchange(left_when_asked_, 0);  // (since then micro-batches may have been dealt)
+    left_ -= std::exchange(left_when_asked_, 0);  // micro-batches may have been sent since then
   }
   if ((header.flags & kFlagInPlace) == 0) {
     return {};
   }
+  // The ps's offsets are checked before anything is read through them.
   const std::size_t size = view_ ? view_->bytes().size() : 0;
   if (header.body_size > size || header.place > size - header.body_size) {
     return fail(WireError::kBadBody);
@@ -226,11 +233,11 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
   return {};
 }
 
-// Two rounds: the ps has handed its memory over when it answers the first, and the trainer its own
-// before it begins the second, which the ps answers when it has mapped it.
+// Two rounds. The ps has handed its memory over when it answers the first SHARE. The trainer hands
+// over its own before the second SHARE, and the ps answers that one when it has mapped the memory.
 std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   forget();
-  std::error_code ignored;  // whatever it is, frames will do
+  std::error_code ignored;  // any error means: send frames
   const std::unique_ptr<Rendezvous> rendezvous = Rendezvous::open(ignored);
   const std::optional<std::uint64_t> token = draw_token();
   SharedOffer own;
@@ -246,7 +253,7 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   if (const auto error = exchange(own, body, size, deadline)) {
     return error;
   }
-  if (own.size == 0) {  // such an offer is declined
+  if (own.size == 0) {  // such an offer must be declined
     return size == 0 ? std::error_code{} : fail(WireError::kUnexpected);
   }
   if (size == 0) {
@@ -290,7 +297,7 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   return channel_->receive_body(body.first(size), deadline);
 }
 
-// A ps that has rung may have done so too late, or dealt what is not missing any more.
+// Skips a late wake, and micro-batches that are no longer needed.
 std::error_code InPlaceChannel::receive_answer(FrameHeader& header, Deadline deadline) {
   do {
     if (const auto error = channel_->receive_header(header, deadline)) {
@@ -352,7 +359,7 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
   const std::size_t size = view->bytes().size();
   const std::size_t answers_at = slot_within(size, offer.slot);
   if (answers_at != offer.slot) {
-    return false;  // the ps would leave answers where nobody can look
+    return false;  // the ps would leave answers where this end cannot read
   }
   view_ = std::move(view);
   renewals_ = memory_.renewals_;
@@ -370,7 +377,7 @@ GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape
     : memory_(std::move(memory)), shape_(shape) {}
 
 std::unique_ptr<GradientMemory> GradientMemory::create(const Shape& shape) {
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   auto memory = SharedMemory::create(slot_of(shape, shape.channels), error);
   return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), shape))
                 : nullptr;
@@ -384,10 +391,10 @@ std::span<std::byte> GradientMemory::gradient(std::size_t number) const noexcept
   return memory_->bytes().subspan(number * whole_pages(shape_.bytes), shape_.bytes);
 }
 
-// Ps that have the old one must not take this trainer for awake because of a word there that nobody
-// writes any more.
+// Sets the parked flag in the old memory. Otherwise ps that have it mapped would take this trainer
+// for awake by a flag that no process updates any more.
 bool GradientMemory::renew() {
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   auto memory = SharedMemory::create(memory_->bytes().size(), error);
   if (!memory) {
     is_kept_ = true;

@@ -19,10 +19,11 @@
 namespace disttf::net {
 namespace {
 
-// Strangers may connect as well. The queue has a place for the ps besides some of them; fewer
-// places, and a stranger has all of them sooner. Tensors cross the connection then.
+// Length of the listen queue. Unauthenticated peers may connect as well, so the queue has room for
+// some of them besides the ps. A full queue keeps the ps out, and tensors are then sent over the
+// connection.
 constexpr int kWaiting = 16;
-// The most that are looked at: the queue's, and those that come meanwhile.
+// The most connections that are examined: the queue's, and those that arrive meanwhile.
 constexpr int kLooks = 2 * kWaiting;
 
 struct AbstractAddress {
@@ -38,7 +39,7 @@ AbstractAddress address_of(std::uint64_t name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   AbstractAddress made;
   made.address.sun_family = AF_UNIX;
-  // The first byte is 0: no file. The end of the name is the end of the address.
+  // The first byte is 0: an abstract name, no file. The name ends where the address ends.
   char* const begin = std::copy(kPrefix.begin(), kPrefix.end(), made.address.sun_path + 1);
   char* end = begin;
   for (int shift = 60; shift >= 0; shift -= 4) {
@@ -49,12 +50,13 @@ AbstractAddress address_of(std::uint64_t name) {
   return made;
 }
 
-// Messages keep their ends, and a descriptor belongs to one.
+// SOCK_SEQPACKET keeps message boundaries, and a descriptor belongs to one message.
 Descriptor make_socket() noexcept {
   return Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Of the process that connected, or of the one that listens: as it was then.
+// Compares the user of the process that connected, or of the one that listens, at that time, with
+// this one's.
 bool is_of_this_user(const Descriptor& peer) noexcept {
   ucred credentials{};
   socklen_t size = sizeof credentials;
@@ -62,14 +64,14 @@ bool is_of_this_user(const Descriptor& peer) noexcept {
          credentials.uid == ::geteuid();
 }
 
-// Room for exactly one descriptor: the kernel closes what does not fit, and says so. CMSG_SPACE,
+// Room for exactly one descriptor: the kernel closes what does not fit and sets a flag. CMSG_SPACE,
 // which is aligned, would have room for two.
 struct Control {
   static constexpr std::size_t kBytes = CMSG_LEN(sizeof(int));
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
 };
 
-// A token and a descriptor, as they are sent and received. The message points into the rest.
+// A token and a descriptor as one message. `message` points into the other members.
 struct Letter {
   explicit Letter(std::uint64_t says = 0) noexcept : token(says) {
     message.msg_iov = &said;
@@ -126,6 +128,7 @@ std::optional<HandedOver> Rendezvous::admit(std::uint64_t token) const {
     if (!is_of_this_user(peer)) {
       continue;
     }
+    // Wrong token or no descriptor: the connection closes here.
     if (Descriptor what = take_over(peer, token); what.is_open()) {
       return HandedOver{.peer = std::move(peer), .what = std::move(what)};
     }
@@ -173,6 +176,7 @@ Descriptor take_over(const Descriptor& peer, std::uint64_t token) {
     std::memcpy(&number, CMSG_DATA(head), sizeof number);
     what = Descriptor(number);
   }
+  // The descriptor is owned before the checks, so a rejected one is closed.
   const bool is_whole = (letter.message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
   if (received != sizeof token || !is_whole || letter.token != token) {
     what.reset();

@@ -1,21 +1,20 @@
-// How a descriptor gets from one task of a machine into another: over a socket of the machine's own
-// (AF_UNIX), of which the two have told each other over the connection that they have already.
+// Passes a file descriptor from one task of a machine to another over a Unix-domain socket
+// (AF_UNIX). The two tasks discover each other over the connection that they already have.
 //
-// A trainer listens at a name that it has drawn (a Rendezvous), and says over the connection what
-// the name is and what to say there. The ps connects, says that token and hands its descriptor
-// over; the trainer hands its own over the same way, with the token that the ps has told it. The
-// name is no secret, as everybody may read /proc/net/unix; the tokens are: they have crossed the
-// connection alone, which is encrypted where the run has a secret. Besides, the kernel says of
-// either end which user it is, and another one than this process's own gets nothing and gives
-// nothing.
+// A trainer listens at a random name (a Rendezvous) and sends the name and a token over the
+// connection. The ps connects to that name, sends the token and hands its descriptor over. The
+// trainer hands its own over in the same way, with a token that the ps has sent. The name is no
+// secret, because every process may read /proc/net/unix. The tokens are secret: they have crossed
+// only the connection, which is encrypted where the run has a secret. In addition the kernel
+// reports the user of either end; a process of another user gets nothing and can hand over nothing.
 //
-// A primary, or a chief, is in the trainer's place, its backup in the ps's: body_slots.h.
+// A primary, or a chief, takes the trainer's part and its backup the ps's: body_slots.h.
 //
-// The name is abstract: in no file system, of the network namespace. Tasks in containers that share
-// no network do not find each other, and that is all that happens.
+// The name is abstract: it is in no file system and belongs to the network namespace. Tasks in
+// containers that share no network do not find each other and send frames instead.
 //
-// Nothing here waits. Whoever is told of something over the connection finds it done: a descriptor
-// is handed over before that is said.
+// Nothing here blocks. A task that is notified over the connection finds the descriptor already
+// there: it is handed over before the notification is sent.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +26,10 @@
 
 namespace disttf::net {
 
-// From the kernel's generator; nothing where it has none to give.
+// From the kernel's random generator; nullopt where that fails.
 [[nodiscard]] std::optional<std::uint64_t> draw_token() noexcept;
 
-// What has been said and handed over by a peer of the same user.
+// A descriptor from a peer of the same user.
 struct HandedOver {
   Descriptor peer;  // the socket, for an answer
   Descriptor what;
@@ -41,10 +40,10 @@ class Rendezvous {
   // nullptr, and `error` set, where the system has no such sockets.
   [[nodiscard]] static std::unique_ptr<Rendezvous> open(std::error_code& error);
 
-  // By which meet() finds it; not 0.
+  // The name for meet(); not 0.
   [[nodiscard]] std::uint64_t name() const noexcept { return name_; }
-  // Of those that have connected, the first that is a process of the same user, has said the token
-  // and has handed over one descriptor. All others are closed. Nothing: there is none of that kind.
+  // Of the peers that have connected, returns the first one of the same user that has sent the
+  // token together with one descriptor. All others are closed. nullopt: there is no such peer.
   [[nodiscard]] std::optional<HandedOver> admit(std::uint64_t token) const;
 
  private:
@@ -54,15 +53,15 @@ class Rendezvous {
   const std::uint64_t name_;
 };
 
-// A socket to the rendezvous of that name; closed, and `error` set, where there is none, or it is
-// another user's.
+// Connects to the rendezvous of that name. Returns a closed descriptor, and sets `error`, where
+// there is none, or where it belongs to another user.
 [[nodiscard]] Descriptor meet(std::uint64_t name, std::error_code& error);
 
-// Says the token and hands `what` over, which stays open here.
+// Sends the token together with `what`, which stays open here.
 [[nodiscard]] std::error_code hand_over(const Descriptor& peer, std::uint64_t token, int what);
 
-// What the peer has handed over with the token; closed: it has said or handed over something else,
-// or nothing yet.
+// Returns the descriptor that the peer has sent with the token. Closed: the peer has sent something
+// else, or nothing yet.
 [[nodiscard]] Descriptor take_over(const Descriptor& peer, std::uint64_t token);
 
 }  // namespace disttf::net

@@ -16,14 +16,14 @@ std::size_t within(std::size_t bytes, std::uint64_t place, std::size_t size,
   return is_there ? place : 0;
 }
 
-// In memory as in a frame, whatever the order of this machine.
+// Converts between the byte order of this machine and that of the wire.
 std::uint64_t as_little_endian(std::uint64_t count) noexcept {
   std::uint64_t stored = 0;
   store_le(count, std::as_writable_bytes(std::span(&stored, 1)));
   return stored;
 }
 
-// Where the header of that number lies in a slot.
+// The offset in a mailbox of the header of that number.
 std::size_t place_of(std::uint64_t number) noexcept {
   return (1 + number % kHeadersInSlot) * kHeaderBytes;
 }
@@ -34,11 +34,12 @@ void leave_header(HeaderSlot slot, const FrameHeader& header) noexcept {
   const std::uint64_t count = header_count(slot);
   const auto place = slot.subspan(place_of(count), kHeaderBytes);
   encode_header(header, std::span<std::byte, kHeaderBytes>(place));
+  // The count is stored last: a reader that sees it also sees the header.
   auto* at = reinterpret_cast<std::uint64_t*>(slot.data());
   __atomic_store_n(at, as_little_endian(count + 1), __ATOMIC_SEQ_CST);
 }
 
-// Not std::atomic_ref, which cannot be had of constants.
+// Not std::atomic_ref, which does not accept const objects.
 std::uint64_t header_count(HeaderSlotView slot) noexcept {
   const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data());
   return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
@@ -55,11 +56,13 @@ std::uint64_t taker_of(HeaderSlotView slot) noexcept {
 }
 
 std::error_code read_header(HeaderSlotView slot, std::uint64_t number, FrameHeader& out) noexcept {
+  // Copies first: the peer may overwrite the bytes between a check and a later use.
   std::array<std::byte, kHeaderBytes> bytes{};
   std::copy_n(slot.subspan(place_of(number)).begin(), kHeaderBytes, bytes.begin());
   return decode_header(bytes, out);
 }
 
+// The subtraction wraps around with the counters.
 std::error_code HeaderSlotReader::take(HeaderSlotView slot, FrameHeader& out) noexcept {
   if (header_count(slot) - taken_ > kHeadersInSlot) {
     return WireError::kUnexpected;

@@ -14,32 +14,32 @@
 namespace disttf::net {
 
 enum class GroupSays : std::uint64_t {
-  kHello = 1,   // member: which one it is
-  kOffer,       // member: its gradient of that state is there
-  kVerdict,     // leader: what becomes of those
-  kParameters,  // leader: these of that state are there
+  kHello = 1,   // member: its number
+  kOffer,       // member: its gradient of that state is in its memory
+  kVerdict,     // leader: the verdict on that state
+  kParameters,  // leader: the parameters of that state are in its memory
   kResult,      // leader: the same, and they are the run's result
-  kBeat         // leader: it runs
+  kBeat         // leader: heartbeat
 };
 
-// Both ends are on one machine, so it crosses the socket as it is.
+// Both ends are on one machine, so the struct crosses the socket as it is.
 struct GroupMessage {
   GroupSays says{};
   StateOf of{};
   std::uint64_t number = 0;    // the member's; the verdict's bits; the range's
-  std::uint64_t sequence = 0;  // what the word in memory says as long as this is true
+  std::uint64_t sequence = 0;  // value of the word in memory while the message holds
 };
 static_assert(sizeof(GroupMessage) == 40, "no byte is left unset");
 
 namespace {
 
-constexpr std::size_t kGroupLineBytes = 64;  // of a processor's cache
-// Messages of one peer that are read before the clock is looked at: far more than one that makes
-// sense has under way.
+constexpr std::size_t kGroupLineBytes = 64;  // a processor's cache line
+// The most messages of one peer that are read before the clock is read: far more than a correct
+// peer has under way.
 constexpr int kMostHeardAtOnce = 256;
-// All that wait at a rendezvous, and some that come meanwhile.
+// All connections that wait at a rendezvous, and some that arrive meanwhile.
 constexpr int kMostAdmittedAtOnce = 32;
-// A leader that looks between connecting and handing over refuses.
+// Attempts to connect: a leader that polls between connect() and the handover refuses.
 constexpr int kMeetings = 3;
 
 bool is_newer_state(const StateOf& one, const StateOf& other) noexcept {
@@ -48,7 +48,7 @@ bool is_newer_state(const StateOf& one, const StateOf& other) noexcept {
 
 // ------------------------------------------------------------------------------------- the memory
 
-// Where the words begin, each on a line of its own.
+// Offset of the sequence words, each on a cache line of its own.
 std::size_t words_behind(std::size_t bytes) noexcept {
   return (bytes + kGroupLineBytes - 1) / kGroupLineBytes * kGroupLineBytes;
 }
@@ -63,7 +63,8 @@ std::size_t word_of_range(std::size_t bytes, std::size_t range) noexcept {
 }
 
 void fence_words(int order) noexcept {
-// It does not see what two mappings have in common, so it misses nothing by not knowing fences.
+// ThreadSanitizer does not support fences. It does not see what two mappings share either, so it
+// misses no race by ignoring them.
 #if defined(__SANITIZE_THREAD__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"
@@ -74,19 +75,21 @@ void fence_words(int order) noexcept {
 #endif
 }
 
-// Copies, and returns what the word says from then on: even. Meanwhile it is odd.
+// A seqlock: copies, and returns the value of the sequence word afterwards, which is even. During
+// the copy it is odd.
 std::uint64_t leave_in(std::span<std::byte> memory, std::size_t offset,
                        std::span<const std::byte> what, std::size_t word) noexcept {
   auto* const at = reinterpret_cast<std::uint64_t*>(memory.subspan(word).data());
   const std::uint64_t before = __atomic_load_n(at, __ATOMIC_RELAXED);
   __atomic_store_n(at, before + 1, __ATOMIC_RELAXED);
-  fence_words(__ATOMIC_RELEASE);  // whoever sees some of the copy sees that, too
+  fence_words(__ATOMIC_RELEASE);  // a reader that sees part of the copy also sees the odd word
   std::copy(what.begin(), what.end(), memory.subspan(offset).begin());
   __atomic_store_n(at, before + 2, __ATOMIC_RELEASE);
   return before + 2;
 }
 
-// What has been read of the memory before was there as long as the word said that.
+// Whether the memory that was read before this call has been stable, which it is as long as the
+// word has that value.
 bool still_says(std::span<const std::byte> memory, std::size_t word,
                 std::uint64_t sequence) noexcept {
   fence_words(__ATOMIC_ACQUIRE);
@@ -95,13 +98,13 @@ bool still_says(std::span<const std::byte> memory, std::size_t word,
 }
 
 std::shared_ptr<const SharedView> view_of_peer(Descriptor memory, std::size_t size) {
-  std::error_code error;  // whatever it is, the peer is not to be dealt with
+  std::error_code error;  // any error means: reject the peer
   return SharedView::map(std::move(memory), {.size = size}, size, error);
 }
 
 // ----------------------------------------------------------------------------------- the messages
 
-// False: the peer has gone, or does not read.
+// Returns false if the peer has disconnected, or its socket is full.
 bool say(const Descriptor& peer, const GroupMessage& message) noexcept {
   return ::send(peer.number(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          sizeof message;
@@ -111,7 +114,8 @@ bool is_nothing_yet(ssize_t received) noexcept {
   return received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-// Closes the peer where it has gone, or what it says does not make sense.
+// Calls `makes_sense` for each message. Closes the peer if it has disconnected, or if a message is
+// invalid.
 template <typename MakesSense>
 void hear_all(Descriptor& peer, const MakesSense& makes_sense) {
   GroupMessage message;
@@ -167,7 +171,7 @@ std::size_t GroupLeader::present() const noexcept {
       std::ranges::count_if(members_, [](const Member& member) { return member.peer.is_open(); }));
 }
 
-// A newcomer that does not say who it is gives way to others.
+// A newcomer that never sends its number is evicted by later ones.
 bool GroupLeader::admit() {
   bool has_joined = settle();
   for (int i = 0; i < kMostAdmittedAtOnce; ++i) {
@@ -209,7 +213,7 @@ bool GroupLeader::settle(Newcomer& newcomer, bool& has_joined) {
   }
   if (length == sizeof hello && hello.says == GroupSays::kHello && hello.number < members_.size() &&
       !hand_over(newcomer.peer, token_, memory_->descriptor())) {
-    // One who was that member has left without a word, and come again.
+    // A member of that number has disconnected unnoticed and connected again.
     members_[hello.number] = {.peer = std::move(newcomer.peer),
                               .memory = std::move(newcomer.memory)};
     has_joined = true;
@@ -225,7 +229,7 @@ void GroupLeader::hear(Member& member) {
   });
 }
 
-// An offer that came too late is answered already: the verdict was on its way.
+// An offer that came too late has its answer already: the verdict was under way.
 std::optional<StateOf> GroupLeader::Member::waits_for() const {
   return told && offered && !is_newer_state(*offered, *told) ? std::nullopt : offered;
 }
@@ -236,7 +240,7 @@ bool GroupLeader::have_all_offered(const StateOf& of) const {
   });
 }
 
-// Whoever waits to be told of another state does not offer this one.
+// A member that waits for the verdict on another state does not offer this one.
 bool GroupLeader::may_all_offer(const StateOf& of) const {
   return std::ranges::all_of(members_, [&of](const Member& member) {
     return member.peer.is_open() && member.waits_for().value_or(of) == of;
@@ -249,6 +253,7 @@ bool GroupLeader::gather(const StateOf& of, const Interrupt& interrupt, Deadline
   for (Member& member : members_) {
     hear(member);
     if (!member.peer.is_open()) {
+      // The memory is kept until here: the last step's sum may still have been read from it.
       member.memory.reset();
     }
   }
@@ -260,7 +265,7 @@ bool GroupLeader::gather(const StateOf& of, const Interrupt& interrupt, Deadline
   return have_all_offered(of);
 }
 
-// Also where one says something again and again.
+// Ends at the deadline even if a member sends messages all the time.
 bool GroupLeader::wait(const Interrupt& interrupt, Deadline deadline) {
   std::ranges::transform(members_, waited_for_.begin(), [](const Member& member) {
     return pollfd{.fd = member.peer.number(), .events = POLLIN, .revents = 0};
@@ -322,8 +327,9 @@ GroupMember::GroupMember(Descriptor peer, std::uint64_t token, std::unique_ptr<S
                          std::size_t bytes)
     : peer_(std::move(peer)), token_(token), memory_(std::move(memory)), bytes_(bytes) {}
 
-// Memory is taken once there is a leader: mostly it is on another host. That takes so long that the
-// leader may have looked meanwhile, and have refused whoever had nothing to say yet.
+// The memory is allocated once there is a leader, because mostly the leader is on another host. The
+// allocation takes so long that the leader may have polled meanwhile and refused a peer without a
+// message; hence the retries.
 std::unique_ptr<GroupMember> GroupMember::meet(const Introduction& leader, std::size_t bytes,
                                                std::size_t member, std::error_code& error) {
   std::unique_ptr<SharedMemory> memory;
@@ -351,7 +357,7 @@ bool GroupMember::is_open() const noexcept { return peer_.is_open(); }
 int GroupMember::fd() const noexcept { return peer_.number(); }
 bool GroupMember::is_taken_in() { return look() && parameters_ != nullptr; }
 
-// What has come before the leader went is as true as ever.
+// Messages that came before the leader disconnected are still valid.
 bool GroupMember::look() {
   if (is_open() && !parameters_) {
     be_taken_in();
@@ -363,6 +369,7 @@ bool GroupMember::look() {
 }
 
 void GroupMember::be_taken_in() {
+  // Only peeks: the message with the descriptor is read by take_over().
   char byte = 0;
   if (is_nothing_yet(::recv(peer_.number(), &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT))) {
     return;
@@ -394,8 +401,8 @@ bool GroupMember::hear(const GroupMessage& message) {
   return true;
 }
 
-// Verdicts come in the order of the states: after one of a newer state there will be none of this,
-// of which there is no sum therefore.
+// Verdicts come in the order of the states. After a verdict on a newer state there will be none on
+// this one, so it has no sum.
 std::optional<GroupVerdict> GroupMember::verdict_on(const StateOf& of) const {
   if (!verdict_ || is_newer_state(of, verdict_->of)) {
     return std::nullopt;
@@ -403,9 +410,9 @@ std::optional<GroupVerdict> GroupMember::verdict_on(const StateOf& of) const {
   return verdict_->of == of ? *verdict_ : GroupVerdict{.of = of};
 }
 
-// These have been announced, or others in whose place they will not be: a leader that has been
-// answered with the parameters of a step is sent the result, where that is another one, in answer
-// to its next push.
+// These parameters have been announced, or others that replace them. A leader that was answered
+// with the parameters of a step is sent the run's result, if that differs, in answer to its next
+// push.
 bool GroupMember::is_past(const PublishedParameters& what) const {
   const std::optional<Announcement>& newest = announced_[what.range];
   return newest && !is_newer_state(what.of, newest->of);
@@ -453,6 +460,7 @@ bool GroupMember::take(const PublishedParameters& what, std::size_t offset,
   }
   if (is_past(what) && announced_[range]->of == what.of &&
       announced_[range]->is_result == what.is_result) {
+    // The copy may be torn if the leader publishes again meanwhile; the sequence word tells.
     const std::span<const std::byte> theirs = parameters_->bytes().subspan(offset, into.size());
     std::copy(theirs.begin(), theirs.end(), into.begin());
     if (still_says(parameters_->bytes(), word_of_range(bytes_, range),

@@ -18,23 +18,24 @@
 namespace disttf::net {
 namespace {
 
-// How long a look takes at most: a few times as long as a ps needs for a step of some megabytes.
+// The longest spin: a few times as long as a ps needs for a step of some megabytes.
 constexpr std::chrono::microseconds kEagerness{2000};
-// Times that are slept through at once.
+// The most spins that are skipped in a row.
 constexpr unsigned kMostAsleep = 63;
-// Far more than a busy machine delays a thread that is awake by, far less than any timeout.
+// Far more than a busy machine delays a running thread, and far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
-// Rounded up: waking a moment early would cost one more turn of the loop.
+// Rounds up: waking a moment early would cost another turn of the loop.
 [[nodiscard]] int poll_timeout(Deadline deadline) noexcept {
-  if (deadline == Deadline::min()) return 0;  // a look: again and again, so without the clock
+  if (deadline == Deadline::min()) return 0;  // a poll of a spin: frequent, so it reads no clock
   const Deadline now = Clock::now();
   if (deadline <= now) return 0;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
   return static_cast<int>(std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max()));
 }
 
-// poll() again after signals, until the deadline. No error: something in `fds` is ready.
+// Calls poll() until the deadline and restarts it after signals. No error: something in `fds` is
+// ready.
 [[nodiscard]] std::error_code poll_until(std::span<pollfd> fds, Deadline deadline) noexcept {
   while (true) {
     const int timeout = poll_timeout(deadline);
@@ -54,9 +55,9 @@ Interrupt::Interrupt() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 Interrupt::~Interrupt() { ::close(fd_); }
 
 void Interrupt::interrupt() noexcept {
-  const int saved_errno = errno;  // we may be in a signal handler
+  const int saved_errno = errno;  // may run in a signal handler
   const std::uint64_t one = 1;
-  // Fails only when the counter is full, that is, set already.
+  // Fails only when the counter is full, which means that it is set already.
   [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
   errno = saved_errno;
 }
@@ -64,7 +65,7 @@ void Interrupt::interrupt() noexcept {
 bool Interrupt::interrupted() const noexcept { return wait_until(Deadline::min()); }
 
 bool Interrupt::wait_until(Deadline deadline) const noexcept {
-  // Nobody reads the eventfd, so it stays readable.
+  // The eventfd is never read, so it stays readable.
   std::array<pollfd, 1> fds{pollfd{fd_, POLLIN, 0}};
   return !poll_until(fds, deadline);
 }
@@ -80,6 +81,7 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   assert(!fds.empty());
   fds.back() = pollfd{interrupt.fd(), POLLIN, 0};
   if (const std::error_code error = poll_until(fds, deadline)) return error;
+  // A ready descriptor takes precedence over the interrupt.
   const auto is_ready = [](const pollfd& each) { return each.revents != 0; };
   if (std::any_of(fds.begin(), fds.end() - 1, is_ready)) return {};
   return std::make_error_code(std::errc::operation_canceled);
@@ -132,7 +134,7 @@ bool Eagerness::goes_on(Deadline now) noexcept {
   return false;
 }
 
-// What was there at once says nothing of how long a look takes.
+// An event that was there at the first poll shows nothing about how long a spin takes.
 void Eagerness::helped() noexcept {
   if (gave_way_) asleep_.forget();
 }

@@ -1,4 +1,4 @@
-// Bounded, interruptible waits for the synchronous half of net/.
+// Bounded, interruptible waits for blocking code, and how long a wait polls before it parks.
 #pragma once
 
 #include <poll.h>
@@ -14,8 +14,8 @@ namespace disttf::net {
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
-// Ends every wait that watches it, from any thread or a signal handler, and stays set.
-// An eventfd: readable once interrupt() was called.
+// Cancels every wait that watches it. May be set from any thread or from a signal handler; it stays
+// set. An eventfd: readable once interrupt() was called.
 class Interrupt {
  public:
   Interrupt();  // throws std::system_error (out of file descriptors)
@@ -25,41 +25,41 @@ class Interrupt {
   void interrupt() noexcept;  // async-signal-safe
   [[nodiscard]] bool interrupted() const noexcept;
   [[nodiscard]] int fd() const noexcept { return fd_; }
-  // Sleeps until the deadline or the interrupt; true when interrupted.
+  // Sleeps until the deadline or the interrupt. Returns true when interrupted.
   bool wait_until(Deadline deadline) const noexcept;
 
  private:
   int fd_;
 };
 
-// Waits until `fd` has one of poll()'s `events` (or has failed: the next call on it tells how).
-// Callable from any thread. std::errc::timed_out, std::errc::operation_canceled (interrupt), or
-// what poll() said. A ready `fd` comes before both.
+// Waits until `fd` has one of poll()'s `events`, or has failed; the next call on it returns the
+// error. Callable from any thread. Errors: std::errc::timed_out, std::errc::operation_canceled
+// (interrupt), or what poll() returned. A ready `fd` takes precedence over both.
 [[nodiscard]] std::error_code wait_for(int fd, short events, const Interrupt& interrupt,
                                        Deadline deadline) noexcept;
 
-// The same for several at once; which of them are ready is in their `revents`. The last entry is
-// the interrupt's: the caller leaves it free. REQUIRES: fds is not empty.
+// The same for several descriptors; their `revents` tell which are ready. The last entry is for the
+// interrupt: the caller leaves it free. REQUIRES: fds is not empty.
 [[nodiscard]] std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
                                            Deadline deadline) noexcept;
 
-// How long ago a wait until `due` should have ended, where that is so long that this process cannot
-// have been running: it was stopped, or its machine was. Else 0. What peers did not say meanwhile
-// is not their silence: nobody listened, and they may have been stopped as well.
+// Returns how long ago a wait until `due` should have ended if the delay shows that this process,
+// or its machine, was stopped; else 0. That time does not count toward a peer's heartbeat timeout:
+// this process received nothing, and the peer may have been stopped as well.
 [[nodiscard]] Clock::duration overslept(Deadline due, Deadline now = Clock::now()) noexcept;
 
-// The same for whoever waits again and again: notices also that this process was stopped between
-// two waits.
+// overslept() for a loop of waits. It also detects that the process was stopped between two waits.
 class FreezeWatch {
  public:
   explicit FreezeWatch(Deadline now = Clock::now()) noexcept : now_(now), expected_(now) {}
 
-  // It is `now`. For how long this process cannot have been running since the last call; what comes
-  // next may take until `until`.
+  // Records that the time is `now` and that the next call is due by `until`. Returns how long this
+  // process cannot have run since the last call.
   [[nodiscard]] Clock::duration missed(Deadline now, Deadline until = Deadline::min()) noexcept;
-  // The same without another look at the clock: what comes next may take until `until`.
+  // Sets when the next missed() is due, without a new clock reading.
   void expect(Deadline until) noexcept { expected_ = std::max(now_, until); }
-  // As of the last missed(): what is judged by this is judged by a time that has been made up for.
+  // The time of the last missed(). Timeouts that are compared with it have been extended by the
+  // time that was missed.
   [[nodiscard]] Deadline now() const noexcept { return now_; }
 
  private:
@@ -67,61 +67,60 @@ class FreezeWatch {
   Deadline expected_;
 };
 
-// Longer than a thread that shares a processor needs to answer, or for the gradient of a small
-// model; less than the turn of a program that always has something to compute, three milliseconds
-// or more.
+// A turn of this length on a shared processor is a long one. It exceeds what a thread needs to
+// answer a request or to compute the gradient of a small model. It is below the time slice of a
+// program that always computes, which is three milliseconds or more.
 inline constexpr std::chrono::milliseconds kLongTurn{1};
 
-// Times that are slept through because one was in vain: 1 of them, then 3, 7, up to 63.
+// Exponential back-off of spinning: after a fruitless spin, skip the next 1, then 3, 7, up to 63.
 //
 // Not thread-safe.
 class TimesAsleep {
  public:
-  // Whether this one is.
+  // Returns true if this spin is to be skipped.
   [[nodiscard]] bool begins() noexcept;
   void was_in_vain() noexcept;
-  // The next one in vain is as if it were the first.
+  // Resets the back-off: the next fruitless spin counts as the first.
   void forget() noexcept { penalty_ = 0; }
 
  private:
-  unsigned left_ = 0;     // that are still slept through
-  unsigned penalty_ = 0;  // as many as those were after the last one in vain
+  unsigned left_ = 0;     // spins still to be skipped
+  unsigned penalty_ = 0;  // how many the last fruitless spin made skip
 };
 
-// How long to look for something before sleeping until it comes: to wake a processor from its sleep
-// takes longer than something that is about to come. Where looking did not help, because it took
-// longer than that, the next times are slept through. So they are where others have the processor
-// for long when they are given way: who is awake waits for their turn to end, and who is woken
-// takes the processor from them.
+// Spin budget of a wait: how long to poll before the thread parks. Waking an idle processor takes
+// longer than most awaited events. A spin that ends without its event is fruitless and the next
+// ones are skipped. Spinning also backs off where other threads keep the processor for a long turn:
+// a spinning thread has to wait until their turn ends, while a woken thread preempts them.
 //
 // Not thread-safe.
 class Eagerness {
  public:
-  // It is `now`. True: look, until then at most, and give_way() between one look and the next.
-  // False: not at all this time.
+  // Begins a wait at time `now`. True: poll for at most the spin budget, and call give_way()
+  // between two polls. False: park at once.
   [[nodiscard]] bool begin(Deadline deadline = Deadline::max(),
                            Deadline now = Clock::now()) noexcept;
-  // To other threads. False: sleep now.
+  // Yields the processor to other threads. False: park now.
   [[nodiscard]] bool give_way() noexcept;
-  // The same when others have been given way, and it is `now`.
+  // The same after a yield that the caller did itself; the time is `now`.
   [[nodiscard]] bool goes_on(Deadline now) noexcept;
-  // It has come.
+  // The awaited event has come.
   void helped() noexcept;
-  // How long others had the processor when they were given way last, and the look before that.
+  // The length of the last yield together with the poll before it.
   [[nodiscard]] Clock::duration last_turn() const noexcept { return turn_; }
 
  private:
-  Deadline until_{};   // the look under way ends
-  Deadline looked_{};  // last
+  Deadline until_{};   // end of the current spin
+  Deadline looked_{};  // time of the last poll
   Clock::duration turn_{};
-  bool gave_way_ = false;  // in this look
+  bool gave_way_ = false;  // in this spin
   TimesAsleep asleep_;
 };
 
-// For so long the reader of a frame that has begun to come, or is awaited next, looks for its rest
-// again and again, giving way to others in between, before it sleeps: on one machine that is there
-// sooner than a sleeping thread wakes up. Not longer: over a cable every packet would be awaited
-// so.
+// Spin budget of a frame's reader, for the rest of a frame that has begun to arrive or for a frame
+// that is due next. The reader yields between two polls. On one machine the data arrives sooner
+// than a sleeping thread wakes up. The budget is short because otherwise a reader over a network
+// would spin for every packet.
 inline constexpr std::chrono::microseconds kFrameEagerness{200};
 
 }  // namespace disttf::net

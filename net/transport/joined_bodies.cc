@@ -12,6 +12,7 @@ JoinedBodies::JoinedBodies() = default;
 JoinedBodies::~JoinedBodies() = default;
 
 std::span<const std::byte> JoinedBodies::over(std::span<const BodyPlace> places) {
+  // A single aligned part needs no mapping of its own.
   if (places.size() == 1 && places.front().view && places.front().offset % kPageBytes == 0) {
     return places.front().bytes();
   }
@@ -26,6 +27,7 @@ std::span<const std::byte> JoinedBodies::over(std::span<const BodyPlace> places)
   if (!joined) {
     return {};
   }
+  // Replaces the older of the two mappings.
   newest_ = 1 - newest_;
   joined_[newest_] = std::move(joined);
   return joined_[newest_]->bytes();

@@ -1,8 +1,8 @@
-// Bodies of several peers as one, read where each of them has left its part: each is mapped behind
-// the one before it, which whole pages allow.
+// Presents the bodies of several peers as one, read in place: each is mapped behind the one before
+// it, which works because they are whole pages.
 //
-// A ps makes its steps from one buffer into the other, so that two mappings serve a whole run; a
-// third takes the place of the older one when a ps was restarted.
+// A ps makes its steps alternately in two buffers, so two mappings serve a whole run. A third
+// replaces the older one when a ps was restarted.
 //
 // Not thread-safe.
 #pragma once
@@ -25,9 +25,9 @@ class JoinedBodies {
   JoinedBodies(const JoinedBodies&) = delete;
   JoinedBodies& operator=(const JoinedBodies&) = delete;
 
-  // The places' bytes end to end; valid until the second call from now, and for as long as the
-  // places are kept. Empty where they cannot be mapped so: a ps of ours lets them, another program
-  // may not.
+  // Returns the bytes of `places` end to end. Valid until the second call after this one, and as
+  // long as the caller keeps the places. Empty where they cannot be mapped so: a ps of disttf
+  // always lays them out suitably, another program may not.
   [[nodiscard]] std::span<const std::byte> over(std::span<const BodyPlace> places);
 
  private:

@@ -18,6 +18,7 @@ ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size
 ParameterMemory::~ParameterMemory() {
   take_no_more();
   set_asleep(true);
+  // Connections read what is in their mailboxes before the memory is unmapped.
   look();
 }
 
@@ -28,7 +29,7 @@ void ParameterMemory::take_no_more() noexcept {
 }
 
 std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t slots) {
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   auto memory = SharedMemory::create(largest(bytes, slots), error);
   return memory ? std::shared_ptr<ParameterMemory>(
                       new ParameterMemory(std::move(memory), bytes, slots))
@@ -72,12 +73,13 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
     const SharedOffer& offer, const std::function<InPlaceTerms()>& ask_for_terms,
     std::vector<std::byte>& answer) {
   answer.clear();
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   Descriptor peer = meet(offer.rendezvous, error);
   const std::optional<std::uint64_t> token = draw_token();
   if (error || !token) {
     return nullptr;
   }
+  // Asked late: computing the terms allocates the ps's memory, which most connections do not need.
   const InPlaceTerms terms = ask_for_terms();
   if (!terms.memory || offer.size < terms.least || offer.size > terms.most) {
     return nullptr;
@@ -104,7 +106,7 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
   if (!memory.is_open() || !parameters) {
     return nullptr;
   }
-  std::error_code error;  // whatever it is, frames will do
+  std::error_code error;  // any error means: send frames
   auto gradient = SharedView::map(std::move(memory), theirs_, most_, error);
   if (!gradient) {
     return nullptr;
@@ -114,8 +116,8 @@ std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& a
       new InPlaceBodies(std::move(gradient), parameters, slot_, theirs_, own_.token));
 }
 
-// The peer agrees over one connection at a time: whoever looked for its requests does so no
-// more, as they are those of this one now.
+// The peer agrees over one connection at a time. An earlier connection stops reading its requests,
+// which belong to this connection now.
 InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                              const std::shared_ptr<ParameterMemory>& parameters,
                              std::optional<std::size_t> slot, const SharedOffer& theirs,
@@ -147,8 +149,8 @@ bool InPlaceBodies::has_request() const noexcept {
   return takes_requests() && taken_.sees(requests());
 }
 
-// (Where the memory is gone, it has said so itself; where another connection has the slot, that
-// one's token is there.)
+// If the memory is gone, its destructor has cleared the token. If another connection has taken the
+// mailbox, requests_at_ is 0 and the token there is that connection's.
 void InPlaceBodies::take_no_more() noexcept {
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (takes_requests() && parameters) {
@@ -189,6 +191,7 @@ Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) 
 
 Left InPlaceBodies::leave_ack(const FrameHeader& header) {
   const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
+  // Left only for the update that was taken last: other acknowledgements must not overtake frames.
   const bool is_awaited = std::exchange(taken_update_, std::nullopt) == header.request_id;
   return memory && is_awaited && sleep_word_ != 0 ? leave_header(*memory, header) : Left::kNot;
 }

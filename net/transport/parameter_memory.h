@@ -1,13 +1,14 @@
-// Memory in which a ps has its parameters, for trainers on its machine to read answers there; and
-// what a ps's connection does with it: gradients are read where the trainer has computed them
-// (net/transport/gradient_memory.h), answers are left where they lie. And memory for cuts, which a
-// chief reads: it takes a trainer's place, as a primary does, but has no slot.
+// Shared memory that holds a ps's parameters and from which trainers on its machine read answers;
+// and what a ps's connection does with it. The connection reads gradients where the trainer has
+// computed them (net/transport/gradient_memory.h) and leaves answers in place. Also memory for
+// snapshot shards, which a chief reads: the chief takes the trainer's part, as a primary does, but
+// has no mailbox.
 //
-// Behind the parameters each trainer has a slot in which headers of its answers appear, and so has
-// the primary of the range, for those of its acknowledgements; behind all of them lies the word
-// that says whether the ps sleeps: see net/transport/header_slot.h.
+// Behind the parameters lies a mailbox for each trainer, for the headers of its answers, and one
+// for the primary of the range, for its acknowledgements. Behind the mailboxes lies the ps's parked
+// flag: see net/transport/header_slot.h.
 //
-// Not thread-safe: the ps's one thread owns it.
+// Not thread-safe: the ps's single thread owns it.
 #pragma once
 
 #include <cstddef>
@@ -30,31 +31,31 @@ class InPlaceBodies;
 
 class ParameterMemory {
  public:
-  // For so many bytes of parameters, a multiple of 64, with so many slots; zeroed. nullptr where
-  // the system has no memory to share.
+  // For `bytes` bytes of parameters, a multiple of 64, with `slots` mailboxes; zeroed. Returns
+  // nullptr where the system has no memory to share.
   [[nodiscard]] static std::shared_ptr<ParameterMemory> create(std::size_t bytes,
                                                                std::size_t slots);
-  // The most that a ps has a use for.
+  // The size of the memory: the most that a peer may map.
   [[nodiscard]] static std::size_t largest(std::size_t bytes, std::size_t slots) noexcept;
 
-  // Says that the ps sleeps, so that no trainer leaves a request where nobody looks any more, and
-  // that no primary's updates are taken.
+  // Sets the parked flag, so that no trainer leaves a request that is never read, and clears the
+  // owner tokens, so that no primary counts an update as handed off.
   ~ParameterMemory();
   ParameterMemory(const ParameterMemory&) = delete;
   ParameterMemory& operator=(const ParameterMemory&) = delete;
 
-  // On a page boundary.
+  // Begins on a page boundary.
   [[nodiscard]] std::span<std::byte> parameters() const noexcept {
     return memory_->bytes().first(bytes_);
   }
 
-  // Whether the ps sleeps, as it does at first: then it is sent frames, or rung. One that is awake
-  // look()s, and does so once more between set_asleep(true) and its sleep.
+  // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
+  // awake ps calls look(), and once more between set_asleep(true) and its sleep.
   void set_asleep(bool asleep) noexcept;
-  // No primary's updates are taken any more, whichever connection they are of.
+  // Clears the owner token of every connection: no further update of a primary is handed off.
   void take_no_more() noexcept;
-  // Wakes each connection that waits for a frame, and whose peer has left a request in memory.
-  // True: there is one, which will read it when its event loop goes on.
+  // Wakes each connection that waits for a frame and whose peer has left a request in its mailbox.
+  // True: there is one, which reads the request when its event loop continues.
   bool look() noexcept;
 
  private:
@@ -69,32 +70,36 @@ class ParameterMemory {
 
   const std::unique_ptr<SharedMemory> memory_;
   const std::size_t bytes_;
-  // By slot: who looks for the requests of the one that is answered there. nullptr: nobody.
+  // By mailbox: the connection that reads the requests of the peer that is answered there. nullptr:
+  // none.
   std::vector<InPlaceBodies*> requests_;
 };
 
-// What a ps agrees to when a trainer, the primary of a range that it backs, or a chief offers
-// memory.
+// The conditions on which a ps accepts memory that a trainer, the primary of a range that it backs,
+// or a chief offers.
 struct InPlaceTerms {
-  std::shared_ptr<ParameterMemory> memory;  // its own; null: none, and frames will do
-  // Where in it answers are left: each trainer has a slot of its own, and the primary another one.
-  // nullopt: a chief has none, and is answered by frames.
+  std::shared_ptr<ParameterMemory> memory;  // its own; null: none, so frames are used
+  // The mailbox for answers: each trainer has its own, and the primary another one. nullopt: for a
+  // chief, which is answered by frames.
   std::optional<std::size_t> slot = {};
-  // Bytes of the trainer's: without so many it is of no use; more are not mapped.
+  // Bounds of the peer's memory in bytes: below `least` it is of no use, and above `most` it is not
+  // mapped.
   std::size_t least = 0;
   std::size_t most = 0;
 };
 
-// A ps has handed its memory over to a trainer that has offered its own, and is to be handed that.
+// The state between the two rounds: the ps has handed its memory over to a trainer that offered
+// memory, and waits for the trainer's.
 class PendingHandover {
  public:
-  // nullptr: it declines, or nobody of this machine and this user is where the offer says; only
-  // where somebody is, `ask_for_terms` is called. `answer` is the body of SHARED either way.
+  // Returns nullptr if the ps declines, or if no process of this machine and this user is at the
+  // offer's name; `ask_for_terms` is called only where one is. `answer` is the body of SHARED
+  // either way.
   [[nodiscard]] static std::unique_ptr<PendingHandover> begin(
       const SharedOffer& offer, const std::function<InPlaceTerms()>& ask_for_terms,
       std::vector<std::byte>& answer);
-  // Once the trainer has said that its memory is handed over. nullptr: it is not, or is other
-  // memory than the offer said. `answer` as above.
+  // Called when the trainer has sent that its memory is handed over. Returns nullptr if it is not,
+  // or if it is not the memory of the offer. `answer` as above.
   [[nodiscard]] std::unique_ptr<InPlaceBodies> finish(std::vector<std::byte>& answer) const;
 
  private:
@@ -104,7 +109,7 @@ class PendingHandover {
   const Descriptor peer_;
   const SharedOffer theirs_;
   const SharedOffer own_;
-  // Not kept: a ps that is given another configuration needs the memory for other parameters.
+  // Not owned: a ps that is given another configuration needs the memory for other parameters.
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::optional<std::size_t> slot_;
   const std::size_t most_;
@@ -117,35 +122,37 @@ class InPlaceBodies {
   InPlaceBodies(const InPlaceBodies&) = delete;
   InPlaceBodies& operator=(const InPlaceBodies&) = delete;
 
-  // The peer's body that a header with kFlagInPlace is about; nothing where none lies there.
+  // Returns the peer's body for a header with kFlagInPlace; nullopt if the header's offset and size
+  // exceed the memory.
   [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const;
 
-  // An answer whose body may lie in the ps's memory, unchanged for as long as the trainer may read
-  // it there.
+  // Sends an answer whose body may lie in the ps's memory. The body stays unchanged as long as the
+  // trainer may read it there.
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
-  // An ACK. It is left if the last header that came was left, too, and is that of the update that
-  // it acknowledges: of these no more are on their way than a slot has headers
+  // Sends an ACK. It goes through the mailbox if the last header that came did, too, and is that of
+  // the update that it acknowledges: no more of these are unacknowledged than a mailbox has headers
   // (net/transport/body_slots.h).
   [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
-  // Whether the peer leaves requests in memory.
+  // Whether the peer leaves requests in a mailbox.
   [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
-  // Whether there is one. It came before whatever came over the connection since. (An end of that
-  // drops a trainer's; a primary's are taken.)
+  // Whether there is a request. It precedes anything that has arrived over the connection since.
+  // (The end of a connection drops a trainer's requests; those of a primary are taken.)
   [[nodiscard]] bool has_request() const noexcept;
-  // As HeaderSlotReader::take(), and WireError::kUnexpected of another frame. REQUIRES:
+  // As HeaderSlotReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
   // has_request().
   [[nodiscard]] std::error_code take_request(FrameHeader& header) noexcept;
-  // What the peer leaves from here on it cannot take for taken: see header_slot.h. What it has left
-  // before has_request() still finds.
+  // Clears the owner token: what the peer leaves from here on is not handed off (header_slot.h).
+  // has_request() still finds what it has left before.
   void take_no_more() noexcept;
-  // Called by ParameterMemory::look() where there is one. Returns whether it will be taken now.
+  // `hook` is called by ParameterMemory::look() where there is a request. It returns whether the
+  // request will be read now.
   void on_request(std::function<bool()> hook) { on_request_ = std::move(hook); }
 
  private:
   friend class ParameterMemory;
   friend class PendingHandover;
-  // `token`: this end's, of the agreement.
+  // `token`: this end's owner token for the agreement.
   InPlaceBodies(std::shared_ptr<const SharedView> gradient,
                 const std::shared_ptr<ParameterMemory>& parameters, std::optional<std::size_t> slot,
                 const SharedOffer& theirs, std::uint64_t token);
@@ -154,16 +161,16 @@ class InPlaceBodies {
     return HeaderSlotView(gradient_->bytes().subspan(requests_at_, kHeaderSlotBytes));
   }
 
-  // REQUIRES: there is a sleep word. `memory`: the ps's.
+  // REQUIRES: there is a parked flag. `memory`: the ps's.
   [[nodiscard]] Left leave_header(const ParameterMemory& memory, const FrameHeader& header) const;
 
   const std::shared_ptr<const SharedView> gradient_;
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::optional<std::size_t> slot_;
-  // Where in the peer's memory they lie; 0: nowhere.
+  // Offsets in the peer's memory; 0: there is none.
   const std::size_t sleep_word_;
   std::size_t requests_at_;
-  HeaderSlotReader taken_;                     // of the requests
+  HeaderSlotReader taken_;                     // position in the requests
   std::optional<std::uint64_t> taken_update_;  // the request_id of the last, if it was one
   std::function<bool()> on_request_;
 };

@@ -1,9 +1,10 @@
 // TCP between two tasks of one host.
 //
-// Who listens at a loopback address is reached by nobody else. And nothing is congested there, and
-// a congestion control that paces what is sent, as BBR does, which some hosts have as their
-// default, only makes it wait: 40 MB each way took 35 ms with BBR, and 21 with Reno, which every
-// kernel has, everybody may ask for, and which paces nothing. Networks keep what the host has.
+// A loopback listener is reachable only from its own host, and its connections have no congestion.
+// A congestion control that paces what is sent, such as BBR, which is the default of some hosts,
+// only adds delay there: 40 MB each way took 35 ms with BBR and 21 ms with Reno. Every kernel has
+// Reno, every user may select it, and it does not pace. Connections over networks keep the host's
+// default.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -12,12 +13,13 @@
 namespace disttf::net {
 
 [[nodiscard]] bool is_loopback(const asio::ip::address& address) noexcept;
-// A host as address lists have them, which each machine takes for itself: localhost, 127.0.0.0/8,
-// ::1. Other names are not looked up: they are of other machines, until somebody knows better.
+// Whether an address list's host name means the machine itself on each machine: localhost,
+// 127.0.0.0/8, ::1. Other names are not resolved and count as other machines.
 [[nodiscard]] bool is_loopback_host(std::string_view host) noexcept;
 
-// Best before connect() or listen(): what has been paced once keeps a timer. Accepted sockets have
-// what their listener has. Failing changes nothing but the speed, and is not told.
+// Selects an unpaced congestion control. Call it before connect() or listen(): a socket that was
+// paced once keeps a timer. Accepted sockets inherit from their listener. A failure affects only
+// the speed and is not reported.
 void send_unpaced(int socket) noexcept;
 
 }  // namespace disttf::net

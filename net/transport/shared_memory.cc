@@ -19,8 +19,8 @@
 namespace disttf::net {
 namespace {
 
-// Empty, and `error` set, when it cannot be mapped. All pages at once: the first step is not to
-// stumble over each of them.
+// Empty, and `error` set, when it cannot be mapped. All pages are mapped at once, so that the first
+// step has no page faults.
 std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_code& error,
                          std::uint64_t offset = 0) {
   void* address =
@@ -32,16 +32,16 @@ std::span<std::byte> map(int fd, std::size_t size, int protection, std::error_co
   return {static_cast<std::byte*>(address), size};
 }
 
-// Whether the descriptor is memory that stays as large as it was offered.
+// Whether the descriptor is memory of the offered size that cannot shrink.
 bool is_offered(int fd, const SharedOffer& offer) {
-  const int seals = fcntl(fd, F_GET_SEALS);  // -1 for whatever is not a memfd
+  const int seals = fcntl(fd, F_GET_SEALS);  // -1 for anything but a memfd
   struct stat status {};
   return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &status) == 0 &&
          status.st_size >= 0 && static_cast<std::uint64_t>(status.st_size) == offer.size;
 }
 
-// Its size is for good; and whoever is handed it maps it to read alone, once the owner has its own
-// mapping. Linux before 5.1 does not know the seal for that, and shares memory all the same.
+// Fixes the size and makes later mappings read-only; the owner has its own mapping already. Linux
+// before 5.1 has no seal for the latter; memory is shared all the same.
 bool seal(int fd) {
   constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
   return fcntl(fd, F_ADD_SEALS, kSize | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0 ||
@@ -90,8 +90,8 @@ std::unique_ptr<SharedMemory> SharedMemory::create(std::size_t size, std::error_
     error = last_error();
     return nullptr;
   }
-  // posix_fallocate takes the pages now: a machine without the memory says so here, and not by a
-  // signal in the middle of a step.
+  // posix_fallocate allocates the pages now. A machine without enough memory fails here, and not by
+  // a signal in the middle of a step.
   if (const int failed = posix_fallocate(fd.number(), 0, static_cast<off_t>(size)); failed != 0) {
     error = {failed, std::system_category()};
     return nullptr;
@@ -128,7 +128,7 @@ std::shared_ptr<const SharedView> SharedView::map_part(Descriptor descriptor,
                                                        std::size_t most, std::error_code& error) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
   const bool is_part = size != 0 && size <= offer.size && offset <= offer.size - size;
-  const std::uint64_t before = offset % kPageBytes;  // on the first page
+  const std::uint64_t before = offset % kPageBytes;  // bytes before it on the first page
   if (!is_part || offer.size > kMost || size + before > most) {
     error = std::make_error_code(std::errc::invalid_argument);
     return nullptr;
@@ -168,7 +168,7 @@ std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
     return nullptr;
   }
   const std::size_t whole = whole_pages(size);
-  // Addresses first, so that nothing else is put between the pieces.
+  // Reserves the addresses first, so that nothing else is mapped between the pieces.
   void* address = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
     error = last_error();

@@ -1,15 +1,15 @@
 // Memory that one task writes and other tasks on the same machine read in place.
 //
-// The owner makes it (memfd_create: no name in any file system, gone with the last process that
-// maps it), describes it in an offer, and hands its descriptor to the one that has been told
-// (net/transport/handover.h). What is handed over must then prove to be the offered memory: sealed
-// against shrinking (so reading it cannot fault), of the offered size, which is one that the reader
-// has a use for. Whoever is handed it can read it and, where the kernel can forbid that (Linux
-// 5.1), not write.
-// Where any of this fails (another machine, network namespace or user) there is simply no view.
+// The owner creates it with memfd_create: it has no name in any file system and is freed with the
+// last process that maps it. The owner describes it in an offer and hands its descriptor to the
+// receiver of that offer (net/transport/handover.h). The receiver checks that the descriptor is the
+// offered memory: sealed against shrinking, so that reading it cannot fault, and of the offered
+// size, which must be within what the reader accepts. A receiver can read it and, where the kernel
+// can forbid that (Linux 5.1), not write. If any of this fails (another machine, network namespace
+// or user), there is no view.
 //
-// Nothing here synchronises: the frames that tell the other side to look do, as system calls, and
-// net/transport/header_slot.h where there are none.
+// Nothing here synchronises. Frames do, which are system calls; without frames,
+// net/transport/header_slot.h does.
 // An object belongs to one thread at a time.
 #pragma once
 
@@ -27,27 +27,27 @@
 namespace disttf::net {
 
 struct SharedOffer {
-  // Of the trainer's, where it is to be handed over: Rendezvous::name(). 0, with the token that the
-  // ps has told: it has been.
+  // In a trainer's offer that asks for a handover: Rendezvous::name(). 0, together with the ps's
+  // token: the memory has been handed over.
   std::uint64_t rendezvous = 0;
-  std::uint64_t token = 0;  // what the other one is to say who hands over its own
+  std::uint64_t token = 0;  // to be sent along by the peer that hands its memory over
   std::uint64_t size = 0;   // usable bytes
-  // Where in them, in bytes, headers are left without a frame (net/transport/header_slot.h): of the
-  // trainer's its pushes over this connection, of the ps's the trainer's answers; of a primary's
-  // its updates, of its backup's the acknowledgements. 0: nowhere.
+  // Offset in bytes of the mailbox (net/transport/header_slot.h). In a trainer's memory for its
+  // pushes over this connection, in a ps's for the trainer's answers, in a primary's for its
+  // updates, in its backup's for the acknowledgements. 0: none.
   std::uint64_t slot = 0;
-  // Where the word lies that says whether whoever offers sleeps. 0: nowhere, and it is sent frames.
+  // Offset of the parked flag of the task that offers. 0: none, so the task is sent frames.
   std::uint64_t sleep_word = 0;
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
-// Whether the first lies in the second, which is not empty.
+// Whether `part` lies in `whole`, which is not empty.
 [[nodiscard]] bool lies_in(std::span<const std::byte> part,
                            std::span<const std::byte> whole) noexcept;
 
-// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes bytes
-// that nobody vouches for: another length is WireError::kBadBody, and `out` is then untouched.
-// What the fields lead to is SharedView's to check.
+// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes
+// untrusted bytes. Another length is WireError::kBadBody and leaves `out` untouched. SharedView
+// checks the values.
 inline constexpr std::size_t kSharedOfferBytes = 40;
 [[nodiscard]] std::vector<std::byte> encode(const SharedOffer& offer);
 [[nodiscard]] std::error_code decode(std::span<const std::byte> body, SharedOffer& out);
@@ -55,7 +55,7 @@ inline constexpr std::size_t kSharedOfferBytes = 40;
 // The owner's side. Zeroed; begins on a page boundary.
 class SharedMemory {
  public:
-  // nullptr, and `error` set, where the system has no such memory, or not so much of it.
+  // Returns nullptr, and sets `error`, where the system has no such memory, or not that much of it.
   [[nodiscard]] static std::unique_ptr<SharedMemory> create(std::size_t size,
                                                             std::error_code& error);
   ~SharedMemory();
@@ -63,7 +63,7 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-  // To be handed over.
+  // The descriptor to hand over.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.number(); }
 
  private:
@@ -73,18 +73,18 @@ class SharedMemory {
   const std::span<std::byte> bytes_;
 };
 
-// The reader's side. The memory lives as long as the view, even if its owner does not.
+// The reader's side. The memory lives as long as the view, even if its owner exits.
 class SharedView {
  public:
-  // Of what has been handed over. nullptr, and `error` set, unless it is memory as it was offered,
-  // of no more bytes than `most`: all of it is mapped, and its owner need not have taken the memory
-  // for it.
+  // Maps all of the memory that was handed over. Returns nullptr, and sets `error`, unless it is
+  // memory as offered, of at most `most` bytes. The limit protects this process: the owner need not
+  // have allocated the memory for its size.
   [[nodiscard]] static std::shared_ptr<const SharedView> map(Descriptor descriptor,
                                                              const SharedOffer& offer,
                                                              std::size_t most,
                                                              std::error_code& error);
-  // The same of the pages alone that so many bytes from `offset` on lie on, of which there may be
-  // as many as `most` bytes. bytes() begins with the first of these pages, and ends with the part.
+  // Maps only the pages that contain the `size` bytes from `offset` on, at most `most` bytes.
+  // bytes() begins with the first of these pages and ends with the part.
   [[nodiscard]] static std::shared_ptr<const SharedView> map_part(
       Descriptor descriptor, const SharedOffer& offer, std::uint64_t offset, std::uint64_t size,
       std::size_t most, std::error_code& error);
@@ -102,14 +102,14 @@ class SharedView {
   const std::span<std::byte> bytes_;
 };
 
-// Pieces of views, mapped once more, end to end: memory of several owners that is read as one.
+// Pieces of views, mapped again end to end: memory of several owners that is read as one.
 class JoinedView {
  public:
-  // Their offsets are multiples of kPageBytes, and so are their sizes, but for the last one that
+  // The offsets are multiples of kPageBytes. So are the sizes, except that of the last piece that
   // has any bytes.
   using Piece = BodyPlace;
-  // nullptr, and `error` set, where the pieces are not as described, or hold no byte, or the system
-  // does not map them.
+  // Returns nullptr, and sets `error`, where the pieces are not as described, or are empty
+  // together, or the system does not map them.
   [[nodiscard]] static std::unique_ptr<const JoinedView> map(std::span<const Piece> pieces,
                                                              std::error_code& error);
   ~JoinedView();

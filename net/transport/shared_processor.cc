@@ -10,17 +10,17 @@
 namespace disttf::net {
 namespace {
 
-// A turn of a trainer like this one is about as long as its own work; one of a ps, that makes an
-// update or part of it, is shorter. To move takes longer than the shortest.
+// A turn of a similar trainer takes about as long as this thread's own work. A turn of a ps, which
+// makes an update or part of it, is shorter. The move itself takes longer than the shortest turns.
 constexpr int kShareOfWork = 60;  // in hundredths
 constexpr std::chrono::microseconds kLeastTurn{20};
-// A turn of a program that always has something to compute is three milliseconds or more.
+// A turn of a program that always computes is three milliseconds or more.
 constexpr std::chrono::microseconds kBusyTurn{1000};
-// How many waits a long turn is remembered for, and all of them at most. Two may be chance.
+// How many waits a long turn is remembered for, and the bound for all of them. Two may be chance.
 constexpr unsigned kWaitsRemembered = 1024;
 constexpr unsigned kMostRemembered = 8 * kWaitsRemembered;
 constexpr unsigned kManyLongTurns = 2 * kWaitsRemembered;
-// After so many waits alone a processor that was shared before was chance.
+// After so many undisturbed waits an earlier detection counts as chance.
 constexpr unsigned kManyWaits = 64;
 constexpr unsigned kMostStaying = 63;
 
@@ -29,7 +29,8 @@ constexpr unsigned kMostStaying = 63;
 void SharedProcessor::wait_begins(Deadline now) noexcept {
   has_moved_ = false;
   if (ended_ != Deadline{}) {
-    // (Of several waits of one step most have no work before them.)
+    // Most of the several waits of one step have no work before them, so a decaying maximum is
+    // kept.
     worked_ = std::max(now - ended_, worked_ * 15 / 16);
   }
   busy_ -= busy_ > 0 ? 1 : 0;
@@ -38,6 +39,7 @@ void SharedProcessor::wait_begins(Deadline now) noexcept {
   }
 }
 
+// A long turn right after a move is the move itself and does not count.
 void SharedProcessor::gave_up(Clock::duration turn) noexcept {
   if (turn >= kBusyTurn && !std::exchange(has_moved_, false)) {
     busy_ = std::min(busy_ + kWaitsRemembered, kMostRemembered);
@@ -57,16 +59,17 @@ bool SharedProcessor::leaves_after(Clock::duration turn) noexcept {
     --staying_;
     return false;
   }
+  // Exponential back-off, because a move may not help.
   penalty_ = std::min(2 * penalty_ + 1, kMostStaying);
   staying_ = penalty_;
   has_moved_ = true;
   return true;
 }
 
-// On a machine with more processors than a cpu_set_t has room for the first call fails. Linux
-// remembers what was asked for last, and a container that is given more processors later gives a
-// thread those alone that it asked for: so it asks for every processor there could be, and for
-// those from before only where that was more.
+// The first call fails on a machine with more processors than a cpu_set_t can hold. Linux remembers
+// the last mask that was requested, and a container that is given more processors later grants a
+// thread only the requested ones. Therefore the thread requests all possible processors, and the
+// earlier mask only where that yields a different set.
 void leave_processor() noexcept {
   cpu_set_t before;
   const int here = ::sched_getcpu();

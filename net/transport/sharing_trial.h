@@ -1,4 +1,4 @@
-// Whether tasks here could share tensors, for somebody who wants to know it without a run.
+// Checks without a run whether tasks on this machine could share tensors.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace disttf::net {
 
-// Makes memory and hands it to itself, as a ps and a trainer do it. Where that fails, `step` is at
-// what: "to make memory that can be shared (memfd_create)".
+// Creates memory and hands it over to this process itself, as a ps and a trainer do. On failure
+// `step` says what failed: "to make memory that can be shared (memfd_create)".
 [[nodiscard]] std::error_code try_sharing(std::string& step);
 
 }  // namespace disttf::net
