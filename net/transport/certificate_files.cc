@@ -17,7 +17,7 @@ void must_be_readable(const NamedFile& file) {
   }
 }
 
-// Nobody is there who could be asked for one.
+// No user is there who could enter a password.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*is_written*/, void* /*data*/) { return -1; }
 
 }  // namespace
@@ -42,7 +42,7 @@ void use_certificate(SSL_CTX& context, const NamedFile& certificate, const Named
       SSL_CTX_use_PrivateKey_file(&context, key.path.c_str(), SSL_FILETYPE_PEM) == 1;
   const bool is_other =
       !is_key && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
-  // A key of another kind than the certificate's is taken, for a certificate to come.
+  // OpenSSL accepts a key of another type than the certificate's, for a certificate to come.
   if (is_other || (is_key && SSL_CTX_check_private_key(&context) != 1)) {
     ERR_clear_error();
     throw NotFittingYet(std::string(key.flag) + ": " + quoted(key.path) +

@@ -1,4 +1,4 @@
-// Certificates, their keys and the authorities that are trusted, from PEM files that flags name.
+// Reads certificates, their keys and trusted authorities from PEM files that flags name.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -10,14 +10,14 @@
 
 namespace disttf::net {
 
-// A file and the flag that names it, for sentences.
+// A file and the flag that names it, for error messages.
 struct NamedFile {
   const char* flag = "";
   std::string path;
 };
 
-// Files that are not each other's, as for a moment while they are being renewed: a key of another
-// certificate, a certificate of another authority.
+// Files that do not match, as for a moment during a renewal: a key of another certificate, a
+// certificate of another authority.
 class NotFittingYet : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -25,16 +25,16 @@ class NotFittingYet : public std::invalid_argument {
 
 // All throw std::invalid_argument: the flag, the file, what is wrong with it.
 
-// The certificate, with those between it and its authority behind it, and its key, which has no
-// password; NotFittingYet.
+// Loads the certificate, followed in its file by those between it and its authority, and its key,
+// which has no password. Throws also NotFittingYet.
 void use_certificate(SSL_CTX& context, const NamedFile& certificate, const NamedFile& key);
-// What these have signed is trusted, also where another one has signed them.
+// Trusts certificates that these have signed, even where another authority has signed these.
 void trust(SSL_CTX& context, const NamedFile& authorities);
-// `what` is wrong with the file, and OpenSSL's last error.
+// Builds the exception: `what` is wrong with the file, and OpenSSL's last error.
 [[nodiscard]] std::invalid_argument unusable(const NamedFile& file, const std::string& what);
 
-// Who is started again while files are renewed must not end for good: what make() returns, once it
-// does not throw NotFittingYet any more; after 3 s it may.
+// Returns what make() returns. While make() throws NotFittingYet, retries for 3 s: a task that
+// starts during a renewal must not exit for good.
 template <class Make>
 [[nodiscard]] auto while_renewed(const Make& make) {
   constexpr std::chrono::seconds kRenewal{3};

@@ -31,7 +31,7 @@ class TcpChannel final : public Channel {
       : interrupt_(interrupt), context_(1 /* thread */), socket_(context_) {}
 
   [[nodiscard]] std::error_code connect(const tcp::endpoint& endpoint, Deadline deadline);
-  // Once connected.
+  // REQUIRES: connected.
   [[nodiscard]] std::error_code secure(Credentials& credentials, const Hello& hello,
                                        Deadline deadline, std::string& detail);
 
@@ -53,7 +53,8 @@ class TcpChannel final : public Channel {
   [[nodiscard]] std::error_code start_connect(const tcp::endpoint& endpoint) noexcept;
   [[nodiscard]] std::error_code finish_connect() noexcept;
   [[nodiscard]] std::error_code receive(std::span<std::byte> bytes, Deadline deadline);
-  // What the socket takes, or has, now. would_block: waits_for() says what to wait for.
+  // Transfers what the socket takes, or has, now. would_block: waits_for() returns the event to
+  // wait for.
   [[nodiscard]] std::size_t write_some(std::span<const std::byte> head,
                                        std::span<const std::byte> body, std::size_t sent,
                                        std::error_code& error);
@@ -64,7 +65,8 @@ class TcpChannel final : public Channel {
   [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
     return wait_for(socket_.native_handle(), events, interrupt_, deadline);
   }
-  // Until more may be there: looks again at once for as long as it is eager, see kFrameEagerness.
+  // Waits until more bytes may be there. Within the spin budget it yields and returns at once, see
+  // kFrameEagerness.
   [[nodiscard]] std::error_code wait_for_rest(Deadline eager_until, Deadline deadline) noexcept {
     if (Clock::now() >= eager_until) return wait(waits_for(POLLIN), deadline);
     ::sched_yield();
@@ -76,21 +78,21 @@ class TcpChannel final : public Channel {
   }
 
   const Interrupt& interrupt_;
-  asio::io_context context_;  // never run: the socket needs one to belong to
+  asio::io_context context_;  // never run; the socket needs one as its owner
   tcp::socket socket_;
-  std::unique_ptr<TlsStream> tls_;  // null: frames go as they are
-  std::uint64_t body_left_ = 0;     // of the last header's body, not yet received
-  std::size_t ahead_ = 0;           // bytes of the next frame that have been sent
+  std::unique_ptr<TlsStream> tls_;  // null: frames are sent without TLS
+  std::uint64_t body_left_ = 0;     // unread bytes of the last header's body
+  std::size_t ahead_ = 0;           // bytes of the next frame that have been sent already
 };
 
-// Asio's own synchronous connect would wait without a deadline, even on a non-blocking socket.
+// Asio's synchronous connect would wait without a deadline, even on a non-blocking socket.
 std::error_code TcpChannel::start_connect(const tcp::endpoint& endpoint) noexcept {
   if (::connect(socket_.native_handle(), endpoint.data(),
                 static_cast<socklen_t>(endpoint.size())) == 0) {
     return {};
   }
   const std::error_code error(errno, std::system_category());
-  // An interrupted connect goes on in the background like one that was never interrupted.
+  // A connect() that a signal interrupts continues in the background.
   if (error == std::errc::interrupted) return asio::error::in_progress;
   return error;
 }
@@ -108,7 +110,7 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
   std::error_code error;
   socket_.open(endpoint.protocol(), error);
   if (!error) socket_.non_blocking(true, error);
-  // A frame is written whole: waiting to fill a segment would only add delay.
+  // A frame is written in one piece, so waiting to fill a segment would only add delay.
   if (!error) socket_.set_option(tcp::no_delay(true), error);
   if (!error) socket_.set_option(asio::socket_base::keep_alive(true), error);
   if (error) return fail(error);
@@ -120,8 +122,8 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
     if (!error) error = finish_connect();
   }
   if (error) return fail(error);
-  // While nobody listens on a port of the ephemeral range, a socket that gets this very port can
-  // connect to itself (simultaneous open), and would then keep the listener from ever starting.
+  // A socket that gets the ephemeral port it connects to, while no process listens there, connects
+  // to itself (simultaneous open). It would then keep the listener from ever starting.
   if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
     return fail(error ? error : std::make_error_code(std::errc::connection_refused));
   }
@@ -159,6 +161,7 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
   std::array<std::byte, kHeaderBytes> head{};
   encode_header(header, head);
   std::size_t sent = std::exchange(ahead_, 0);
+  // Bytes that send_ahead() has sent already are skipped.
   while (sent < head.size() + body.size()) {
     std::error_code error;
     sent += write_some(head, body, sent, error);
@@ -178,6 +181,7 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
   while (ahead_ < head.size() + ready) {
     std::error_code error;
     ahead_ += write_some(head, body.first(ready), ahead_, error);
+    // send() sends the rest later.
     if (error == asio::error::would_block) return {};
     if (error) return fail(error);
   }
@@ -207,7 +211,8 @@ std::error_code TcpChannel::receive_header(FrameHeader& header, Deadline deadlin
 }
 
 std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline deadline) {
-  // Less than was announced follows where the body lies elsewhere, and nobody looks there.
+  // More than was announced would be read from the next frame. (Less is announced where the body
+  // lies elsewhere.)
   if (body.size() > body_left_) return fail(WireError::kBadBody);
   body_left_ -= body.size();
   return receive(body, deadline);
@@ -215,14 +220,14 @@ std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline dea
 
 void TcpChannel::close() noexcept {
   if (tls_ && is_open()) tls_->finish();
-  std::error_code ignored;  // the descriptor is gone either way
+  std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);
   tls_.reset();
   body_left_ = 0;
   ahead_ = 0;
 }
 
-// `credentials`, `hello` and `detail`: all or none.
+// `credentials`, `hello` and `detail`: all are set, or none.
 std::unique_ptr<Channel> connect(const Address& address, Credentials* credentials,
                                  const Hello* hello, const Interrupt& interrupt, Deadline deadline,
                                  std::error_code& error, std::string* detail) {
@@ -235,7 +240,7 @@ std::unique_ptr<Channel> connect(const Address& address, Credentials* credential
     return nullptr;
   }
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
-    // An address that swallows packets must not eat the time of those behind it.
+    // An address that drops packets must not use up the time of those after it.
     const Deadline now = Clock::now();
     const auto share = (deadline - now) / static_cast<Clock::rep>(endpoints.size() - i);
     error = channel->connect(endpoints[i], now + share);

@@ -5,7 +5,7 @@
 namespace disttf::net {
 namespace {
 
-// Both of one hash, SHA-256, to which the key of a secret is bound.
+// Both use SHA-256, to which the key of a secret is bound.
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 
 }  // namespace

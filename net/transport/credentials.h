@@ -1,6 +1,6 @@
-// By what the tasks of a run know each other, and nobody else: secrets that they share
-// (net/transport/secrets.h), or certificates that name them (net/transport/task_certificates.h).
-// Either way they speak TLS 1.3 (net/transport/tls_stream.h).
+// How the tasks of a run authenticate each other: secrets that they share
+// (net/transport/secrets.h), or certificates that name them (net/transport/task_certificates.h). In
+// both cases they use TLS 1.3 (net/transport/tls_stream.h).
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ using SSL_CTX = struct ssl_ctx_st;
 
 namespace disttf::net {
 
-// What one end of one connection shows the other, and by what it knows it.
+// What one end of one connection shows to the other, and how it checks the other.
 //
-// One thread at a time.
+// Use by one thread at a time.
 class Proof {
  public:
   Proof() = default;
@@ -28,20 +28,20 @@ class Proof {
   Proof(const Proof&) = delete;
   Proof& operator=(const Proof&) = delete;
 
-  // This end, which the caller frees, and which this object must outlive. nullptr: out of memory.
+  // Makes this end's SSL object, which the caller frees before this object is destroyed. nullptr:
+  // out of memory.
   [[nodiscard]] virtual SSL* make() = 0;
-  // OpenSSL has agreed. An error: we have not.
+  // Called when OpenSSL has accepted the peer. An error: the peer is rejected all the same.
   [[nodiscard]] virtual std::error_code check(SSL& ssl) = 0;
-  // What OpenSSL's `reason` means: of a handshake that failed, and of an end after one that did
-  // not.
+  // Translate OpenSSL's `reason`: for a failed handshake, and for an end after a successful one.
   [[nodiscard]] virtual std::error_code why_not_shaken(SSL& ssl, int reason) = 0;
   [[nodiscard]] virtual std::error_code why_ended(int reason) const = 0;
-  // Of one who accepts: what is wrong with this HELLO from the peer, as the rest of a sentence
-  // about this task; nullopt: nothing.
+  // For the accepting end: why this HELLO does not match the peer, as the rest of a sentence about
+  // this task; nullopt: it matches.
   [[nodiscard]] virtual std::optional<std::string> misfit(const Hello& hello) const = 0;
-  // Whether the peer may order servers about as their driver (net/wire/run_order.h).
+  // Whether the peer may send requests to servers as their driver (net/wire/run_order.h).
   [[nodiscard]] virtual bool may_drive() const = 0;
-  // More about an error than its code says; `self`: this task. Empty: there is no more.
+  // Details of an error; `self`: this task. Empty: there are none.
   [[nodiscard]] virtual std::string detail(std::error_code error,
                                            const std::string& self) const = 0;
 };
@@ -54,23 +54,23 @@ class Credentials {
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  // For a connection over which this HELLO is to be said, and for one that is accepted. It must
-  // outlive them.
+  // Make the proof for a connection over which this HELLO is sent, and for one that is accepted.
+  // This object must outlive them.
   [[nodiscard]] virtual std::unique_ptr<Proof> to_say(const Hello& hello) = 0;
   [[nodiscard]] virtual std::unique_ptr<Proof> to_accept() = 0;
-  // What they are read from, and read again from where it has changed.
+  // The files that these credentials are read from, and read again from after a change.
   [[nodiscard]] virtual std::vector<std::string> files() const = 0;
-  // What one who connects to `whom` makes of an error: no later attempt would end otherwise.
-  // nullopt: one might. `detail`: Proof's.
+  // For a task that connects to `whom`: a refusal if no later attempt can succeed after this error;
+  // nullopt if one might. `detail`: Proof's.
   [[nodiscard]] virtual std::optional<Refusal> refusal(std::error_code error,
                                                        const std::string& whom,
                                                        const std::string& detail) = 0;
-  // The sentence for those who speak without TLS to `whom`, who takes nobody so.
+  // The sentence for a peer that connects to `whom` without TLS.
   [[nodiscard]] virtual std::string wanted_by(const std::string& whom) const = 0;
 };
 
-// What all TLS between tasks has in common: version 1.3 alone, no tickets, no early data; for both
-// ends. nullptr: OpenSSL cannot.
+// Common settings of all TLS between tasks: version 1.3 only, no tickets, no early data; for both
+// ends. nullptr: OpenSSL failed.
 [[nodiscard]] SSL_CTX* make_task_context();
 
 }  // namespace disttf::net

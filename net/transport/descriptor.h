@@ -1,4 +1,4 @@
-// An open file of this process, closed with its owner.
+// An owned file descriptor, closed with its owner.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ class Descriptor {
 
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }  // -1: there is none
-  // Somebody else closes it from now on.
+  // Gives up ownership: the caller closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
   void reset() noexcept {
     if (const int number = std::exchange(number_, -1); number >= 0) {
@@ -37,8 +37,8 @@ class Descriptor {
   int number_;
 };
 
-// Another one of the same open file, for who closes his own, as asio does. Not open: errno says
-// why.
+// Returns a duplicate, for libraries that close their own descriptor, as asio does. Not open: errno
+// has the reason.
 [[nodiscard]] inline Descriptor copy_of(int number) noexcept {
   return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
 }

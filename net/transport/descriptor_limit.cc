@@ -9,7 +9,7 @@ namespace disttf::net {
 
 namespace {
 
-// Asio has a category of its own for the system's numbers, which says of few what they mean.
+// Asio has its own category for system errors, and few of them map to portable conditions.
 bool is_system_error(std::error_code error, int number) noexcept {
   return error == std::error_code(number, asio::error::get_system_category()) ||
          error == std::error_code(number, std::system_category()) ||

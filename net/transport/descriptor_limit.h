@@ -1,4 +1,4 @@
-// What to tell whoever has started a process that may not open as much as it needs.
+// Error texts for a process that has reached its limit of open descriptors.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace disttf::net {
 
-// Whether a limit on open descriptors, this process's or the machine's, is why something failed.
+// Whether the limit on open descriptors, of this process or of the machine, caused the error.
 [[nodiscard]] bool is_out_of_descriptors(std::error_code error) noexcept;
 
-// What follows the error's message in a sentence: "; this process may have 12 files and connections
-// open (ulimit -n)" where its own limit is why, else nothing.
+// Returns a suffix for the error's message: "; this process may have 12 files and connections open
+// (ulimit -n)" if the process's own limit caused the error, else an empty string.
 [[nodiscard]] std::string descriptor_hint(std::error_code error);
 
 }  // namespace disttf::net

@@ -17,8 +17,8 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-// Connects to one endpoint; a timer ends the attempt. Both are shared with the timer's handler,
-// which may have been queued when the attempt ends.
+// Connects to one endpoint; a timer limits the attempt. The socket is shared with the timer's
+// handler, which may be queued already when the attempt ends.
 asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
                                          tcp::endpoint endpoint, milliseconds timeout) {
   asio::steady_timer timer(socket->get_executor(), timeout);
@@ -30,21 +30,21 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
       socket->close(ignored);
     }
   });
-  std::error_code not_open;  // connecting says so, too
+  std::error_code not_open;  // async_connect reports the error, too
   socket->open(endpoint.protocol(), not_open);
   if (!not_open && is_loopback(endpoint.address())) send_unpaced(socket->native_handle());
   auto [error] = co_await socket->async_connect(endpoint, kAsTuple);
   timer.cancel();
   if (*late) co_return std::make_error_code(std::errc::timed_out);
   std::error_code gone;
-  // A port of the ephemeral range that nobody listens on can connect to itself.
+  // See channel.cc: a socket can connect to itself.
   if (!error && socket->local_endpoint(gone) == socket->remote_endpoint(gone)) {
     error = gone ? gone : std::make_error_code(std::errc::connection_refused);
   }
   co_return error;
 }
 
-// HELLO and its answer.
+// Sends HELLO and reads its answer.
 asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout,
                                 Credentials* credentials) {
   ServerConnection& connection = *dialed.connection;
@@ -74,7 +74,7 @@ asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds
   if (!dialed.error) dialed.error = WireError::kRefused;
 }
 
-// Where the credentials say that no later attempt would end otherwise.
+// Turns an error into a refusal where no later attempt can succeed.
 void refuse_for(Credentials& credentials, Dialed& dialed) {
   const ServerConnection& connection = *dialed.connection;
   auto refusal = credentials.refusal(dialed.error, connection.endpoint_text(),
@@ -107,6 +107,7 @@ asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello h
     dialed.connection->close();
     dialed.connection.reset();
   }
+  // From here on the peer is the sender, as in accepted connections.
   if (dialed.connection) {
     std::swap(hello.from, hello.to);
     dialed.connection->set_hello(hello);

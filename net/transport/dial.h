@@ -1,7 +1,7 @@
-// The requester's half of the handshake inside an event loop: connect, HELLO, WELCOME, and then the
-// connection as its coroutines see it. The synchronous one is net/transport/peer.h.
+// The requester's half of the handshake as a coroutine: connect, HELLO, WELCOME, and then the
+// connection for other coroutines. The synchronous variant is net/transport/peer.h.
 //
-// On the thread that runs the io_context.
+// Runs on the thread that runs the io_context.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -18,17 +18,18 @@
 namespace disttf::net {
 
 struct Dialed {
-  // Null unless welcomed. Its hello() names the peer as the speaker, so that peer_text() does.
+  // Null unless welcomed. Its hello() has the peer as the sender, so peer_text() names the peer.
   std::shared_ptr<ServerConnection> connection;
   Welcome welcome;  // valid when connection is set
   Refusal refusal;  // valid when error is WireError::kRefused
   std::error_code error;
 };
 
-// Connects to `address` and introduces this task; name, connection and answer may each take
-// `timeout`. The loop goes on meanwhile. `lookup` is for whoever tries this address again and
-// again. `context`, `lookup` and `credentials` must outlive the call, the last the connection, too.
-// With `credentials` by TLS and not otherwise: a peer that has others, or none, is kRefused.
+// Connects to `address` and sends the HELLO of this task. Name resolution, connecting and the
+// answer may each take `timeout`; none of them blocks the loop. Callers that retry an address pass
+// the same `lookup` each time. `context`, `lookup` and `credentials` must outlive the call, and
+// `credentials` the connection. With `credentials` only TLS is used: a peer with other credentials,
+// or none, is kRefused.
 asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello hello,
                              ConnectionLimits limits, std::chrono::milliseconds timeout,
                              NameLookup& lookup, Credentials* credentials = nullptr);

@@ -16,10 +16,10 @@
 namespace disttf::net {
 namespace {
 
-// A record that says it is longer than TLS allows (RFC 8446, 5.1 and 5.2) need not be awaited.
+// A record that claims more than TLS allows (RFC 8446, 5.1 and 5.2) is not waited for.
 constexpr std::size_t kMostOfRecord = kRecordBytes + 256;
 
-// From how many bytes on it is readable.
+// Sets from how many bytes on the socket is readable.
 void set_low_mark(int fd, int bytes) noexcept {
   static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes));
 }
@@ -68,7 +68,7 @@ std::optional<Descriptor> Doorstep::come(Descriptor socket, Time until) {
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u64 = next_;
   if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket.number(), &event) != 0) {
-    set_low_mark(socket.number(), 1);  // without a place in the epoll it is served as it is
+    set_low_mark(socket.number(), 1);  // not in the epoll: hand it to a handshake now
     return socket;
   }
   waiting_.emplace(next_++,
@@ -76,9 +76,9 @@ std::optional<Descriptor> Doorstep::come(Descriptor socket, Time until) {
   return std::nullopt;
 }
 
-// Whoever is not quiet though he has not said what was waited for is handed back, too: urgent data,
-// which a look does not get past, or a kernel that is short of memory, or that allows no such mark.
-// Here he would be looked at for ever; a handshake reads what there is, and then sleeps.
+// A connection that stays readable without the bytes that were waited for is returned, too. Causes
+// are urgent data, which a peek does not pass, a kernel short of memory, or one without
+// SO_RCVLOWAT. Here it would be polled forever; a handshake reads what is there and then sleeps.
 std::vector<Doorstep::Arrival> Doorstep::ready() {
   std::vector<Arrival> enough;
   std::array<epoll_event, 64> events{};

@@ -1,8 +1,8 @@
-// Where those wait who have connected to a task's port and have not said enough yet to be answered:
-// a descriptor each, and nothing else. Whoever opens a thousand connections a second and says
-// nothing, or half a handshake, so costs a task a few system calls each, and no turn of its own.
+// The pre-handshake queue: accepted connections that have not yet sent enough to be answered. Each
+// costs one descriptor and nothing else. A client that opens a thousand connections a second and
+// sends nothing, or half a handshake, therefore costs a few system calls each and no coroutine.
 //
-// One thread at a time; nothing here waits.
+// Use by one thread at a time; nothing here blocks.
 #pragma once
 
 #include <chrono>
@@ -22,47 +22,47 @@ class Doorstep {
 
   struct Arrival {
     Descriptor socket;
-    Time until;  // as it was given: it tells which of two came first
+    Time until;  // as passed to come(); orders arrivals
   };
 
-  // `for_tls`: enough is the first record of TLS, whole, or what cannot begin one; else, and where
-  // `for_tls` is false, one byte. Throws std::system_error (out of descriptors).
+  // With `for_tls`, enough is a whole first TLS record, or bytes that cannot begin one. Without,
+  // enough is one byte. Throws std::system_error (out of descriptors).
   explicit Doorstep(bool for_tls);
 
-  // A socket of TCP that does not block. It comes back where it has said enough already; it is
-  // closed where it has ended without; else it waits here, until then at most.
+  // Takes a non-blocking TCP socket. Returns it if it has sent enough already; closes it if it has
+  // ended without; otherwise queues it until `until`.
   [[nodiscard]] std::optional<Descriptor> come(Descriptor socket, Time until);
-  // Readable where ready() has something to do.
+  // Readable when ready() has something to do.
   [[nodiscard]] int fd() const noexcept { return epoll_.number(); }
-  // A copy of it, the caller's to close. Throws std::system_error (out of descriptors).
+  // A duplicate of fd(), which the caller closes. Throws std::system_error (out of descriptors).
   [[nodiscard]] int watched() const;
-  // Those that have said enough meanwhile. Those that have ended without are closed.
+  // Returns the connections that have sent enough by now. Closes those that have ended without.
   [[nodiscard]] std::vector<Arrival> ready();
-  // How many have ended without having said enough.
+  // How many have ended before they had sent enough.
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_; }
 
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
-  // When the first of them has waited for too long; REQUIRES: there is one.
+  // The earliest deadline. REQUIRES: the queue is not empty.
   [[nodiscard]] Time first_until() const noexcept { return waiting_.begin()->second.until; }
-  // Who came first. REQUIRES: there is one.
+  // Removes and returns the connection that came first. REQUIRES: the queue is not empty.
   [[nodiscard]] Descriptor take_oldest();
 
  private:
   struct Waiting {
     Descriptor socket;
     Time until;
-    int wanted;  // bytes, before the kernel tells of it: SO_RCVLOWAT
+    int wanted;  // bytes before the kernel reports it readable: SO_RCVLOWAT
   };
   enum class Standing : std::uint8_t { kWaits, kEnough, kEnded };
   struct Look {
     Standing standing = Standing::kEnough;
-    int wanted = 1;  // where it waits: so many bytes before it is looked at again
+    int wanted = 1;  // for kWaits: bytes before it is checked again
   };
   [[nodiscard]] Look look_at(int fd) const noexcept;
 
   const bool for_tls_;
   Descriptor epoll_;
-  std::map<std::uint64_t, Waiting> waiting_;  // in the order in which they came
+  std::map<std::uint64_t, Waiting> waiting_;  // in the order of arrival
   std::uint64_t next_ = 0;
   std::uint64_t ended_ = 0;
 };

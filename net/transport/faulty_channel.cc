@@ -22,7 +22,7 @@ constexpr std::array kRequestFaults = {
     FrameFault::kDelayed, FrameFault::kTwice, FrameFault::kAgainLater};
 constexpr std::array kReplyFaults = {FrameFault::kLost, FrameFault::kCut, FrameFault::kDelayed};
 
-// How many frames later a copy comes at most: far enough for a recovery to lie between.
+// The most frames between a request and its late copy: enough for a recovery in between.
 constexpr std::uint32_t kLongestWayRound = 8;
 
 FrameFate fate(const FaultOptions& options, std::uint64_t index,
@@ -51,7 +51,7 @@ struct FaultInjector::State {
   struct Late {
     FrameHeader header;
     std::vector<std::byte> body;
-    std::uint32_t behind = 0;  // so many frames that are still to be sent
+    std::uint32_t behind = 0;  // frames that are sent before it
   };
 
   void log(const FrameHeader& header, const std::string& what) const {
@@ -64,7 +64,7 @@ struct FaultInjector::State {
 
   const FaultOptions options;
   std::uint64_t requests = 0;  // sent so far
-  FrameFate reply{};           // of the reply to the last one, until it has come
+  FrameFate reply{};           // of the reply to the last request, until that has come
   std::optional<Late> late{};
 };
 
@@ -102,13 +102,14 @@ class FaultyChannel final : public Channel {
   const std::unique_ptr<Channel> channel_;
   FaultInjector::State& state_;
   const Interrupt& interrupt_;
-  std::optional<std::uint64_t> cut_after_;  // bytes of the reply's body that still come
+  std::optional<std::uint64_t> cut_after_;  // bytes of the reply's body that still arrive
 };
 
 FrameFate FaultyChannel::next_fate(const FrameHeader& header) {
   const std::uint64_t number = state_.requests++;
   state_.reply = fate_of_reply(state_.options, number);
   FrameFate fate = fate_of_request(state_.options, number);
+  // See wrap(): other requests must not arrive late.
   if (header.kind != FrameKind::kPull && header.kind != FrameKind::kPush &&
       header.kind != FrameKind::kPushPull) {
     if (fate.fault == FrameFault::kOvertaken) {
@@ -160,7 +161,7 @@ std::error_code FaultyChannel::send(FrameHeader header, std::span<const std::byt
   return {};
 }
 
-// The frame, and behind it the late one whose turn has come.
+// Sends the frame, and after it the late one that is due.
 std::error_code FaultyChannel::send_whole(const FrameHeader& header,
                                           std::span<const std::byte> body, Deadline deadline) {
   const std::error_code error = channel_->send(header, body, deadline);
@@ -177,7 +178,7 @@ std::error_code FaultyChannel::send_late(Deadline deadline) {
   return channel_->send(late.header, late.body, deadline);
 }
 
-// Channels write frames whole, so these bytes go to the socket itself, which does not block.
+// Channels write whole frames, so this partial frame goes to the non-blocking socket directly.
 std::error_code FaultyChannel::send_part(FrameHeader header, std::span<const std::byte> body,
                                          std::size_t bytes, Deadline deadline) {
   state_.log(header, "is cut after " + std::to_string(bytes) + " bytes");

@@ -1,4 +1,4 @@
-// Which text a file had when it was read last, so far as the file system tells without reading it.
+// The state of a file when it was read last, as far as the file system shows it without a read.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 namespace disttf::net {
 
 struct FileSeen {
-  timespec changed{};   // its text
-  timespec touched{};   // that, its name, or who may read it
-  long long size = -1;  // none has been seen
+  timespec changed{};   // modification of the contents
+  timespec touched{};   // modification of contents, name or permissions
+  long long size = -1;  // -1: none was seen
   unsigned long long inode = 0;
 
   [[nodiscard]] static FileSeen of(const struct stat& status) noexcept {
@@ -20,7 +20,7 @@ struct FileSeen {
             .size = status.st_size,
             .inode = status.st_ino};
   }
-  // Of one that is not there: as if none had been seen.
+  // For a missing file: as if none had been seen.
   [[nodiscard]] static FileSeen of(const std::string& path) noexcept {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0 ? of(status) : FileSeen{};

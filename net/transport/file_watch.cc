@@ -30,6 +30,7 @@ FileWatch::FileWatch(std::vector<std::string> paths, std::string stays, Warn war
 bool FileWatch::is_due() {
   std::vector<FileSeen> now = look_at(paths_);
   look_for_gone(now);
+  // A missing file may be about to be replaced: not read.
   if (gone_since_ || now == read_) return false;
   if (now == tried_ && Clock::now() - tried_at_ < kRetry) return false;
   tried_ = std::move(now);
@@ -57,6 +58,7 @@ void FileWatch::succeeded() {
 }
 
 void FileWatch::failed(std::string_view why) {
+  // One warning for each state of the files.
   if (tried_ == warned_) return;
   warned_ = tried_;
   if (warn_) warn_(std::string(why) + "; " + stays_);

@@ -1,5 +1,4 @@
-// Files that are read again where they have changed, while a process lives: secrets, certificates,
-// tokens.
+// Files that a process reads again when they change: secrets, certificates, tokens.
 #pragma once
 
 #include <chrono>
@@ -15,20 +14,21 @@
 
 namespace disttf::net {
 
-// When to read them, and what to say where that fails. What has been read last stays until it
-// succeeds; it is tried again where they change once more, and each second where they do not, as
-// what was wrong may have been their mode, the clock, or the machine. One thread at a time.
+// Decides when to read the files, and warns when that fails. The last contents that were read stay
+// in use until a reading succeeds. A failed reading is retried when the files change again, and
+// every second otherwise, because the cause may have been their mode, the clock or the machine. Use
+// by one thread at a time.
 class FileWatch {
  public:
   using Warn = std::function<void(std::string_view)>;
 
-  // They are read by the caller, now. `stays`: the end of a warning, "the secrets of before stay".
-  // `warn` may be empty.
+  // The caller reads the files now. `stays`: the end of a warning, "the previous secrets stay in
+  // use". `warn` may be empty.
   FileWatch(std::vector<std::string> paths, std::string stays, Warn warn);
 
-  // Calls read() where that is due. std::invalid_argument from it costs a warning, once for each
-  // state of the files; what else it throws goes on to the caller. A file that has been gone for
-  // 10 s, and so is not just being replaced, costs a warning, too.
+  // Calls read() where that is due. A std::invalid_argument from it becomes a warning, once for
+  // each state of the files; other exceptions reach the caller. A file that has been missing for 10
+  // s, and so is not just being replaced, also causes a warning.
   template <class Read>
   void read_where_due(const Read& read) {
     if (!is_due()) return;
@@ -51,9 +51,9 @@ class FileWatch {
   const std::vector<std::string> paths_;
   const std::string stays_;
   const Warn warn_;
-  std::vector<FileSeen> read_;    // as of the last reading that has succeeded
-  std::vector<FileSeen> tried_;   // of the last one
-  std::vector<FileSeen> warned_;  // of which a warning has told
+  std::vector<FileSeen> read_;    // at the last successful reading
+  std::vector<FileSeen> tried_;   // at the last reading
+  std::vector<FileSeen> warned_;  // at the last warning
   Clock::time_point tried_at_;
   std::optional<Clock::time_point> gone_since_;
   bool has_told_of_gone_ = false;

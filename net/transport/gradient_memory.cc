@@ -123,12 +123,11 @@ class InPlaceChannel final : public Channel {
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
   const std::size_t requests_at_;
-  std::uint64_t renewals_ = 0;  // of the memory that was agreed on
-  std::shared_ptr<const SharedView>
-      view_;                    // the ps's memory; null: tensors are sent over the channel
-  std::size_t answers_at_ = 0;  // offset there of the mailbox for answers; 0: frames
-  std::size_t sleep_word_ = 0;  // offset there of the ps's parked flag; 0: send frames
-  HeaderSlotReader heard_;      // position in the answers
+  std::uint64_t renewals_ = 0;              // of the memory that was agreed on
+  std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors are sent
+  std::size_t answers_at_ = 0;              // offset there of the mailbox for answers; 0: frames
+  std::size_t sleep_word_ = 0;              // offset there of the ps's parked flag; 0: send frames
+  HeaderSlotReader heard_;                  // position in the answers
   // The newest frame that the ps may not have read yet. A request in the mailbox must not overtake
   // it.
   std::optional<std::uint64_t> unanswered_;

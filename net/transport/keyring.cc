@@ -28,7 +28,7 @@ Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> me
   return digest;
 }
 
-// HKDF (RFC 5869) in its two steps; one block is all that is asked for.
+// The two steps of HKDF (RFC 5869); one block of output is enough.
 Digest expand(const Digest& root, std::span<const std::byte> context) {
   std::vector<std::byte> message(context.begin(), context.end());
   message.push_back(std::byte{1});

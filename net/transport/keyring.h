@@ -1,7 +1,7 @@
-// The secrets that one task of a run has: which one it offers, which it accepts, and what it makes
-// of a peer that takes none of them.
+// The secrets of one task of a run: which one it offers, which ones it accepts, and what a refusal
+// by a peer means.
 //
-// A secret itself is never shown: its fingerprint is, which tells two of them apart.
+// A secret itself is never shown. Its fingerprint, which tells two secrets apart, may be.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class Secret {
   explicit Secret(std::string_view text);
 
   [[nodiscard]] const Fingerprint& fingerprint() const noexcept { return fingerprint_; }
-  // The key for whatever `context` names: 32 bytes that tell nothing about the secret.
+  // Returns the key for `context`: 32 bytes that reveal nothing about the secret.
   [[nodiscard]] std::array<std::byte, 32> key(std::span<const std::byte> context) const;
 
  private:
@@ -33,7 +33,7 @@ class Secret {
   Fingerprint fingerprint_{};
 };
 
-// A task of a run: a server's process sees those of one run after the other.
+// A task of a run. The process of a server sees tasks of one run after the other.
 struct Peer {
   ClusterHash cluster;
   TaskId task;
@@ -41,29 +41,29 @@ struct Peer {
 };
 [[nodiscard]] inline Peer peer_of(const Hello& hello) { return {hello.cluster, hello.to}; }
 
-// No files, no clock, no lock: net/transport/secrets.h has them.
+// Uses no files, no clock and no lock: net/transport/secrets.h has them.
 class Keyring {
  public:
-  // The first is offered, each is accepted. REQUIRES: there is one.
+  // The first secret is offered, each is accepted. REQUIRES: there is one.
   explicit Keyring(std::vector<Secret> secrets);
-  // In their place.
+  // Replaces the secrets.
   void set(std::vector<Secret> secrets);
 
   [[nodiscard]] const Secret& offered() const noexcept { return secrets_.front(); }
   [[nodiscard]] std::optional<Secret> find(std::span<const std::byte> fingerprint) const;
   [[nodiscard]] const std::vector<Secret>& all() const noexcept { return secrets_; }
 
-  // `peer` has taken what it was offered.
+  // Records that `peer` has accepted the offered secret.
   void agreed(const Peer& peer);
-  // `peer` has not taken the one with this fingerprint when it was offered that: whether it may
-  // take what it is offered another time, since the secret of either is just changing. So it is
-  // where another one would be offered now, and where the same peer has agreed before. Else they
-  // have never had a secret in common, and nothing comes of waiting.
+  // Whether `peer`, which has rejected the secret with this fingerprint, may accept a later offer
+  // because one side's secret is just changing. True if another secret would be offered now, or if
+  // the same peer has agreed before. Otherwise the two have never shared a secret, and waiting does
+  // not help.
   [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const Peer& peer) const;
 
  private:
   std::vector<Secret> secrets_;  // never empty
-  std::vector<Peer> agreed_;     // each once: no more than its runs have tasks
+  std::vector<Peer> agreed_;     // without duplicates: at most the tasks of its runs
 };
 
 }  // namespace disttf::net

@@ -1,4 +1,4 @@
-// Why the system call that has just failed did so.
+// The error of the system call that has just failed.
 #pragma once
 
 #include <cerrno>

@@ -16,7 +16,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// The text of a socket error, with the operation in front.
+// A socket error with the operation in front.
 [[nodiscard]] std::system_error listen_error(std::error_code error, const std::string& what) {
   return {error, "cannot listen on " + what};
 }
@@ -26,9 +26,9 @@ using asio::ip::tcp;
   std::error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (error) return error;
-  // A child process must not hold the port; `launch` passes a socket on by clearing this flag.
+  // A child process must not hold the port. `launch` clears this flag to pass a socket on.
   ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
-  // The port of a run that has just ended may be taken again at once.
+  // A port of a run that has just ended can be bound again at once.
   acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error && endpoint.address().is_v6()) {
     acceptor.set_option(asio::ip::v6_only(false), error);
@@ -51,7 +51,7 @@ tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port, ListenSco
   }
   auto error = open_and_listen(acceptor, {tcp::v6(), port});
   if (error && error != asio::error::address_in_use && error != asio::error::access_denied) {
-    // No IPv6 on this machine, or none that takes IPv4 along.
+    // No IPv6 on this machine, or no dual-stack sockets.
     acceptor = tcp::acceptor(context);
     error = open_and_listen(acceptor, {tcp::v4(), port});
   }

@@ -33,14 +33,14 @@ std::vector<tcp::endpoint> ask_system(const Address& address, Family family,
   return endpoints;
 }
 
-// Stores the answer where it is the first one with an address, or the last one of all.
+// Stores the answer if it is the first one with an address, or the last one of all.
 void take_answer(Lookup& lookup, Family family, std::vector<tcp::endpoint> endpoints,
                  std::error_code error) {
   {
     const std::lock_guard lock(lookup.mutex);
     --lookup.running;
     if (!lookup.endpoints.empty()) return;
-    // The question for both families says best why there is no address.
+    // The query for both families explains best why there is no address.
     if (family == Family::kBoth || !endpoints.empty()) lookup.error = error;
     if (endpoints.empty() && lookup.running > 0) return;
     lookup.endpoints = std::move(endpoints);
@@ -48,7 +48,7 @@ void take_answer(Lookup& lookup, Family family, std::vector<tcp::endpoint> endpo
   lookup.done.interrupt();
 }
 
-// Any failure is the lookup's result, since an exception would end the process.
+// Any failure becomes the lookup's result: an exception would end the process.
 void run_lookup(const std::shared_ptr<Lookup>& lookup, Family family) {
   std::vector<tcp::endpoint> endpoints;
   std::error_code error;

@@ -17,8 +17,8 @@ using asio::ip::tcp;
 
 namespace {
 
-// Until the descriptor can be read or the deadline comes. It and the timer's handler, which may
-// have been queued when the wait ends, share the descriptor.
+// Waits until the descriptor is readable or the deadline has come. The descriptor is shared with
+// the timer's handler, which may be queued already when the wait ends.
 asio::awaitable<std::error_code> readable(asio::any_io_executor executor, int fd,
                                           Deadline deadline) {
   const auto descriptor = std::make_shared<asio::posix::stream_descriptor>(executor);

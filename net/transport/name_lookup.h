@@ -1,5 +1,5 @@
-// Names to endpoints inside an event loop, which goes on meanwhile. See net/transport/resolve.h for
-// what is looked up, and how.
+// Name resolution inside an event loop, without blocking it. See net/transport/resolve.h for what
+// is looked up.
 #pragma once
 
 #include <asio/any_io_executor.hpp>
@@ -16,11 +16,11 @@
 
 namespace disttf::net {
 
-// A lookup that lasts longer than its caller waits is the next caller's: there is one left-behind
-// thread at most, however often a resolver that does not answer is asked.
+// A lookup that outlasts its caller is reused by the next call. So at most one thread is left
+// behind, however often an unresponsive resolver is asked.
 //
-// On the thread that runs the loop. Neither this object nor the loop waits for a lookup when it
-// goes.
+// Use on the thread that runs the loop. The destructors of this object and of the loop do not wait
+// for a lookup.
 class NameLookup {
  public:
   // `ask` replaces getaddrinfo in tests.

@@ -18,7 +18,7 @@ namespace {
   return decode(body, welcome);
 }
 
-// HELLO and its answer, on a channel that was just connected.
+// Sends HELLO and reads its answer, on a channel that was just connected.
 void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
   FrameHeader header = HelloFrame{}.to_header();
   opened.error = opened.channel->send(header, encode(hello), deadline);
@@ -64,6 +64,7 @@ OpenedChannel open_channel(const Address& address, const Hello& hello, const Int
 
 Refusal receive_refusal(Channel& channel, const FrameHeader& header, Deadline deadline) {
   Refusal refusal{.exit_code = kExitRestartMe,
+                  // Retrying cannot help, so this counts as a refusal.
                   .sentence = "the peer refused, but its reason did not arrive"};
   if (header.body_size <= kMaxControlBodyBytes) {
     std::vector<std::byte> body(header.body_size);

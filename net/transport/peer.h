@@ -19,15 +19,15 @@ struct OpenedChannel {
   std::error_code error;
 };
 
-// Connects to `address`, introduces this task and waits for the answer, all before `deadline`.
-// With `credentials` by TLS and not otherwise: a peer that has others, or none, is kRefused.
-// Retrying is the caller's (net/wire/backoff.h): everything but kRefused may mend itself.
+// Connects to `address`, sends the HELLO of this task and waits for the answer, all before
+// `deadline`. With `credentials` only TLS is used: a peer with other credentials, or none, is
+// kRefused. The caller retries (net/wire/backoff.h); every error but kRefused may be temporary.
 [[nodiscard]] OpenedChannel open_channel(const Address& address, const Hello& hello,
                                          const Interrupt& interrupt, Deadline deadline,
                                          Credentials* credentials = nullptr);
 
-// Receives the body of a REFUSED frame whose header was just read. The channel is closed
-// afterwards, as the peer closes too. A body that does not decode gives a stock sentence.
+// Receives the body of a REFUSED frame whose header was just read. Then closes the channel, as the
+// peer does. A body that does not decode yields a stock sentence.
 [[nodiscard]] Refusal receive_refusal(Channel& channel, const FrameHeader& header,
                                       Deadline deadline);
 

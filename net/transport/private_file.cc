@@ -23,10 +23,10 @@ std::vector<gid_t> groups_of_this_process() {
   return groups;
 }
 
-// Whether no user but the owner may open the file, or none outside a group of this process may. The
-// latter is mode 0440 exactly: Kubernetes gives it to the files of a Secret in a pod with an
-// fsGroup. The groups are asked for once, as the sandbox may refuse the call when a file is read
-// again.
+// Whether no user but the owner may open the file, or only a group of this process may. The latter
+// requires exactly mode 0440, which Kubernetes gives to the files of a Secret in a pod with an
+// fsGroup. The groups are read once, because the sandbox may refuse the call when a file is read
+// again later.
 bool is_private(const struct stat& status) {
   static const std::vector<gid_t> kOwnGroups = groups_of_this_process();
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
@@ -35,7 +35,7 @@ bool is_private(const struct stat& status) {
          std::ranges::find(kOwnGroups, status.st_gid) != kOwnGroups.end();
 }
 
-// What is looked at is the file that is read, not whatever has its name a moment later.
+// Checks the opened file, because the name may refer to another one a moment later.
 std::string read_private(const std::string& path, const std::string& source, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
@@ -73,7 +73,7 @@ bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
 
 std::vector<std::string> secret_lines(std::string_view text, const std::string& source,
                                       const SecretLines& allowed) {
-  // Editors on Windows put a byte order mark in front, which nobody sees.
+  // Editors on Windows put an invisible byte order mark in front.
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   std::vector<std::string> lines;
@@ -108,7 +108,7 @@ std::vector<std::string> secret_lines(std::string_view text, const std::string& 
 
 std::vector<std::string> secret_lines_of_file(const std::string& path, const std::string& source,
                                               const SecretLines& allowed) {
-  // Room for what ends a line, too.
+  // Includes room for line ends.
   std::string text = read_private(path, source, (allowed.most_bytes + 2) * allowed.most_lines);
   std::vector<std::string> lines = secret_lines(text, source, allowed);
   OPENSSL_cleanse(text.data(), text.size());

@@ -1,4 +1,4 @@
-// Names to endpoints, with a deadline that holds.
+// Name resolution with a deadline that holds.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -12,12 +12,12 @@
 
 namespace disttf::net {
 
-// Every endpoint of the address, in the resolver's order, looked up anew on each call (a restarted
-// task may have a new one). Numeric hosts and "localhost" (127.0.0.1, then ::1) need no resolver
-// and no file. Any other name costs a detached thread, since getaddrinfo cannot be interrupted:
-// when the deadline or the interrupt comes first, the thread is left behind with data of its own
-// and ends when the resolver gives up (glibc: within about half a minute). Where the answer for one
-// family of addresses is missing, that for the other is used after a second (see lookup.h). `ask`
+// Returns every endpoint of the address, in the resolver's order. Looks the name up on each call,
+// because a restarted task may have a new address. Numeric hosts and "localhost" (127.0.0.1, then
+// ::1) need no resolver and no file. Any other name needs a detached thread, because getaddrinfo
+// cannot be interrupted. At the deadline or the interrupt the thread is left behind with its own
+// data and ends when the resolver returns (glibc: within about half a minute). If the answer for
+// one address family is missing, the other one's is used after a second (see lookup.h). `ask`
 // replaces getaddrinfo in tests.
 // Empty, and `error` set, when there is none. Callable from any thread.
 [[nodiscard]] std::vector<asio::ip::tcp::endpoint> resolve(const Address& address,
@@ -25,9 +25,9 @@ namespace disttf::net {
                                                            Deadline deadline,
                                                            std::error_code& error, Ask ask = {});
 
-// "10.0.0.7:51312", "[fe80::1]:51312"; an IPv4 address as one, also where it came mapped into IPv6.
+// "10.0.0.7:51312", "[fe80::1]:51312". An IPv4 address that is mapped into IPv6 is written as IPv4.
 [[nodiscard]] std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint);
-// The same of the other end of this connection; "a peer that has gone".
+// The text of the other end of this connection, or "a peer that has gone".
 [[nodiscard]] std::string peer_endpoint_text(int socket);
 
 }  // namespace disttf::net

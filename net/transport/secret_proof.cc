@@ -30,7 +30,7 @@ SecretProof* proof_of(const SSL* ssl) { return static_cast<SecretProof*>(SSL_get
 
 }  // namespace
 
-// What OpenSSL calls.
+// OpenSSL's callbacks.
 struct SecretProof::Callbacks {
   static int offer(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** name,
                    std::size_t* size, SSL_SESSION** session) try {
@@ -43,11 +43,11 @@ struct SecretProof::Callbacks {
     *name = reinterpret_cast<const unsigned char*>(self.name_.data());
     *size = self.name_.size();
     return *session != nullptr ? 1 : 0;
-  } catch (...) {  // out of memory: nothing may leave through OpenSSL
+  } catch (...) {  // out of memory: no exception may pass through OpenSSL
     return 0;
   }
 
-  // A key that nobody has is answered like one that is wrong: who asks learns nothing by it.
+  // An unknown key is answered like a wrong one, so that a prober learns nothing.
   static int find(SSL* ssl, const unsigned char* name, std::size_t size,
                   SSL_SESSION** session) try {
     SecretProof& self = *proof_of(ssl);
@@ -72,7 +72,7 @@ struct SecretProof::Callbacks {
     return 0;
   }
 
-  // One for all connections: what differs is with the proof.
+  // One context for all connections; what differs is in the proof.
   static SSL_CTX* context() {
     static SSL_CTX* const kContext = [] {
       SSL_CTX* const made = make_task_context();
@@ -99,13 +99,13 @@ SSL* SecretProof::make() {
   SSL* const ssl = context != nullptr ? SSL_new(context) : nullptr;
   if (ssl == nullptr) return nullptr;
   SSL_set_app_data(ssl, this);
-  // A certificate is no way in: there is nothing to check one by. (Of a client none is asked.)
+  // Certificates are not accepted: there is nothing to check them with. (A server asks for none.)
   if (!accepts_) SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   return ssl;
 }
 
 std::error_code SecretProof::check(SSL& ssl) {
-  // There is no other way to have got here; but what is not so must not pass for it.
+  // There is no other way to get here. The check guards against a connection without the secret.
   if (SSL_session_reused(&ssl) != 1) return TlsError::kNoSecret;
   other_.reset();
   if (!accepts_) secrets_.agreed(peer_);
@@ -115,8 +115,8 @@ std::error_code SecretProof::check(SSL& ssl) {
 std::error_code SecretProof::why_not_shaken(SSL& /*ssl*/, int reason) {
   switch (reason) {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
-    case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // so OpenSSL says it to the other side
-    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:      // as RFC 8446 has it
+    case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // what OpenSSL sends to the other side
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:      // what RFC 8446 requires
       return other_secret();
     default:
       return TlsError::kNoSecret;
@@ -124,6 +124,7 @@ std::error_code SecretProof::why_not_shaken(SSL& /*ssl*/, int reason) {
 }
 
 TlsError SecretProof::other_secret() const {
+  // The accepting end offers nothing, so nothing of its own can be changing.
   if (accepts_) return TlsError::kOtherSecret;
   Fingerprint offered{};
   std::copy_n(name_.begin(), offered.size(), offered.begin());

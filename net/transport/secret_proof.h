@@ -1,9 +1,9 @@
-// TLS by a secret that both ends have.
+// TLS with a secret that both ends have.
 //
-// The secret seasons a fresh exchange of keys (an external PSK, psk_dhe_ke, RFC 8446 and 9257): who
-// learns it later can read nothing of before. The name of the key goes in clear: the secret's
-// fingerprint, then what net/transport/secrets.h has as the pair's context; the HELLO that follows
-// must fit it.
+// The secret is an external PSK on top of a fresh key exchange (psk_dhe_ke, RFC 8446 and 9257), so
+// learning the secret later does not decrypt earlier traffic. The name of the key is sent in clear:
+// the secret's fingerprint, then the pair's context of net/transport/secrets.h. The HELLO that
+// follows must match it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace disttf::net {
 
 class SecretProof final : public Proof {
  public:
-  // `hello`: what is to be said; null: of one who accepts. `secrets` must outlive it.
+  // `hello`: the one to be sent; null: for the accepting end. `secrets` must outlive this object.
   SecretProof(Secrets& secrets, const Hello* hello);
 
   [[nodiscard]] SSL* make() override;
@@ -26,7 +26,7 @@ class SecretProof final : public Proof {
   [[nodiscard]] std::error_code why_not_shaken(SSL& ssl, int reason) override;
   [[nodiscard]] std::error_code why_ended(int reason) const override;
   [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const override;
-  // Each that has the secret may do all.
+  // Every peer that has the secret may do everything.
   [[nodiscard]] bool may_drive() const override { return true; }
   [[nodiscard]] std::string detail(std::error_code error, const std::string& self) const override;
 
@@ -36,9 +36,10 @@ class SecretProof final : public Proof {
 
   Secrets& secrets_;
   const bool accepts_;
-  Peer peer_{};                  // of one who connects: to whom
+  Peer peer_{};                  // connecting end: the task that it connects to
   std::vector<std::byte> name_;  // of the key, in clear
-  // Of the secret that one who connects has said, until it has proved to be ours.
+  // The fingerprint that a connecting peer has sent, until its secret has proved to be a shared
+  // one.
   std::optional<Fingerprint> other_;
 };
 

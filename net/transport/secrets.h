@@ -1,8 +1,9 @@
-// What the tasks of a run share so that nobody else is one of them: a secret, or several while one
-// takes the place of another. And the keys that are made of it, one for each pair of tasks and
-// direction, by which the two know each other (net/transport/secret_proof.h).
+// The secret that all tasks of a run share, or several while one replaces another; and the keys
+// that are derived from it, one for each pair of tasks and direction, with which the two
+// authenticate each other (net/transport/secret_proof.h).
 //
-// Which file they are of, and when it is read; net/transport/keyring.h is what they are.
+// This file is about where secrets come from and when they are read; net/transport/keyring.h is
+// about what they are.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +24,26 @@
 
 namespace disttf::net {
 
-// The secret itself, in a task's environment. There is no flag for that: every user of a machine
-// sees its command lines.
+// The environment variable with the secret itself. There is no flag for that, because every user of
+// a machine sees its command lines.
 inline constexpr const char* kSecretVariable = "DISTTF_SECRET";
 
 inline constexpr std::size_t kLeastSecretBytes = 32;
 inline constexpr std::size_t kMostSecretBytes = 1024;
 inline constexpr std::size_t kMostSecrets = 16;
 
-// Who says HELLO to whom, and what for: what the key of a connection depends on. Says so in clear.
+// What the key of a connection depends on: sender, receiver and purpose of the HELLO. Sent in
+// clear.
 [[nodiscard]] std::vector<std::byte> pair_context(const Hello& hello);
 
 // Callable from any thread.
 class Secrets final : public Credentials {
  public:
-  // One a line, the first is offered, each is accepted. Throws std::invalid_argument with one
-  // sentence that begins with `source` and never shows a secret.
+  // One secret a line; the first is offered, each is accepted. Throws std::invalid_argument with
+  // one sentence that begins with `source` and never shows a secret.
   Secrets(std::string_view text, const std::string& source);
-  // The same of a file, which must be its owner's alone. It is read again where it has changed;
-  // where it cannot be used then, `warn` gets a sentence and the secrets of before stay.
+  // The same from a file, which must be private to its owner. The file is read again when it has
+  // changed. If it is unusable then, `warn` gets a sentence and the previous secrets stay in use.
   // Throws std::invalid_argument.
   Secrets(std::string path, std::function<void(std::string_view)> warn);
 
@@ -57,15 +59,15 @@ class Secrets final : public Credentials {
   // See Keyring.
   void agreed(const Peer& peer);
   [[nodiscard]] bool may_be_changing(const Fingerprint& refused, const Peer& peer);
-  // "ab12cd34", or "ab12cd34 or 0011aabb": of all that are accepted.
+  // "ab12cd34", or "ab12cd34 or 0011aabb": the fingerprints of all accepted secrets.
   [[nodiscard]] std::string fingerprints();
 
  private:
   void read_again();  // REQUIRES: mutex_ is held
 
   std::mutex mutex_;
-  const std::string path_;          // empty: they are not of a file
-  std::optional<FileWatch> watch_;  // guarded by mutex_; none: the same
+  const std::string path_;          // empty: not from a file
+  std::optional<FileWatch> watch_;  // guarded by mutex_; nullopt: not from a file
   Keyring keyring_;                 // guarded by mutex_
 };
 

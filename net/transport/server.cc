@@ -29,7 +29,7 @@ namespace {
 using asio::ip::tcp;
 constexpr std::chrono::seconds kLogInterval{1};
 
-// Counts one open socket of a listener for as long as it exists.
+// Counts one open socket of a listener as long as it exists.
 class Slot {
  public:
   explicit Slot(std::function<void()> released) : released_(std::move(released)) {}
@@ -52,7 +52,7 @@ class Slot {
                                 : "_host differs between tasks"));
 }
 
-// Why a HELLO does not fit the cluster; nullopt when it does.
+// Returns why a HELLO does not fit the cluster; nullopt if it does.
 [[nodiscard]] std::optional<std::string> misfit(const ServerOptions& self, const Hello& hello) {
   const ClusterHash ours = hash_of(self.cluster);
   const bool same_lists = hello.cluster == ours || hello.cluster == sparse_hash_of(self.cluster);
@@ -120,10 +120,10 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   [[nodiscard]] bool make_room_for(const Hello& hello);
   void stranger(const ServerConnection& connection, std::error_code error);
   void refuse(const ConnectionPtr& connection, const Refusal& refusal, std::uint64_t request_id);
-  // Of those who have not proved to be somebody, or were refused.
+  // Sockets that are unauthenticated or refused.
   [[nodiscard]] std::size_t unproven() const noexcept { return pending_.size() + doorstep_.size(); }
   [[nodiscard]] std::size_t open() const noexcept { return open_ + doorstep_.size(); }
-  // Whether report() would show the next sentence.
+  // Whether report() would log the next sentence.
   [[nodiscard]] bool may_report() noexcept;
   void report(const std::string& sentence);
   [[nodiscard]] static OfTask of_task(const Hello& hello) {
@@ -138,24 +138,25 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   tcp::acceptor acceptor_;
   const tcp protocol_;
   asio::steady_timer pause_timer_;
-  asio::steady_timer silence_timer_;  // until somebody on the doorstep has been silent for too long
+  asio::steady_timer silence_timer_;  // the first deadline in the pre-handshake queue
   bool waits_for_silent_ = false;
   const ServerOptions options_;
   ServerHooks hooks_;
   bool stopped_ = false;
   Doorstep doorstep_;
   asio::posix::stream_descriptor doorstep_fd_;
-  // Sockets that have not said a valid HELLO, or were refused: the oldest first. Weak, since the
-  // coroutines own them; each takes itself off when it is closed or handed on.
+  // Sockets that have not sent a valid HELLO, or were refused: oldest first. Weak pointers, because
+  // the coroutines own them; each removes itself when it is closed or passed on.
   struct Pending {
     std::weak_ptr<ServerConnection> connection;
-    Doorstep::Time until;  // as on the doorstep: the one of the earlier time came first
+    Doorstep::Time until;  // as in the pre-handshake queue: orders both
   };
   std::map<Id, Pending> pending_;
-  // Those that were handed on, of each task; of all evaluators as if they were the first.
+  // Connections that were passed on, by task; those of all evaluators are stored as the first
+  // one's.
   std::map<OfTask, std::map<Id, std::weak_ptr<ServerConnection>>> served_;
   Id next_id_ = 0;
-  std::size_t open_ = 0;  // without those on the doorstep
+  std::size_t open_ = 0;  // without those in the pre-handshake queue
   std::uint64_t strangers_ = 0;
   std::uint64_t refusals_ = 0;
   std::optional<std::chrono::steady_clock::time_point> last_report_;
@@ -197,7 +198,8 @@ asio::awaitable<void> Listener::Impl::accept_loop() {
   }
 }
 
-// A few, as others want a turn. Some errors are those of one connection, which has gone.
+// Accepts a few connections only, so that other coroutines get a turn. Some errors concern a single
+// connection that has gone; they are skipped.
 std::error_code Listener::Impl::accept_some() {
   constexpr int kMost = 16;
   for (int count = 0; count < kMost && !stopped_; ++count) {
@@ -230,7 +232,7 @@ asio::awaitable<void> Listener::Impl::watch_doorstep() {
   }
 }
 
-// REQUIRES: somebody is on the doorstep.
+// Arms the timer for the first deadline. REQUIRES: the pre-handshake queue is not empty.
 void Listener::Impl::wait_for_silent() {
   waits_for_silent_ = true;
   silence_timer_.expires_at(doorstep_.first_until());
@@ -250,8 +252,8 @@ void Listener::Impl::wait_for_silent() {
   });
 }
 
-// Out of descriptors or memory: those who have proved nothing make room, and the others wait in
-// the kernel's queue. Never a loop without a pause: the error comes back at once.
+// Out of descriptors or memory: half of the unauthenticated sockets make room, and new ones wait in
+// the kernel's queue. The pause is needed because accept() would return the error again at once.
 asio::awaitable<void> Listener::Impl::pause_accepting(std::error_code error) {
   report("cannot accept connections: " + error.message() + descriptor_hint(error));
   for (std::size_t left = (unproven() + 1) / 2; left > 0; --left) drop_oldest();
@@ -259,7 +261,7 @@ asio::awaitable<void> Listener::Impl::pause_accepting(std::error_code error) {
   co_await pause_timer_.async_wait(kAsTuple);
 }
 
-// False: there is none, for one connection more.
+// Makes room for one more connection. False: there is none.
 bool Listener::Impl::make_room() {
   while (unproven() >= options_.max_pending ||
          (open() >= options_.max_connections && unproven() != 0)) {
@@ -277,7 +279,7 @@ void Listener::Impl::admit(Doorstep::Arrival arrival) {
   tcp::socket socket(acceptor_.get_executor());
   std::error_code error;
   socket.assign(protocol_, arrival.socket.number(), error);
-  if (error) {  // out of memory, or of what epoll may watch
+  if (error) {  // out of memory, or of epoll watches
     ++strangers_;
     report("dropped a connection: " + error.message());
     return;
@@ -300,8 +302,8 @@ void Listener::Impl::admit(Doorstep::Arrival arrival) {
       to_owner());
 }
 
-// Wherever it is: were those on the doorstep the first to go, some handshakes that are never
-// finished would keep all others from getting beyond it. REQUIRES: there is one.
+// Drops the oldest of both kinds. If the pre-handshake queue always lost first, a few handshakes
+// that never finish would keep all others out. REQUIRES: unproven() > 0.
 void Listener::Impl::drop_oldest() {
   assert(unproven() != 0);
   const auto oldest = pending_.begin();
@@ -327,6 +329,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
     co_return;
   }
   FrameHeader header;
+  // Version and TLS mismatches are answered, so that both logs name the cause.
   error = co_await connection->read_first_header(header);
   if (error == TlsError::kNotSpoken || (is_plain && !error)) {
     refuse(connection,
@@ -359,6 +362,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
            header.request_id);
     co_return;
   }
+  // Stopped during the reads: the connection closes with the coroutine.
   if (stopped_) co_return;
   if (const auto why = connection->tls_misfit(hello)) {
     refuse(connection, {kExitMisconfigured, options_.self_text + " " + *why}, header.request_id);
@@ -370,6 +374,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
 
 void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameHeader& header,
                             const Hello& hello) {
+  // A server's task has not started yet: no answer makes the peer retry.
   if (options_.vacant == hello.cluster) {
     connection->close();
     return;
@@ -417,7 +422,7 @@ bool Listener::Impl::make_room_for(const Hello& hello) {
 void Listener::Impl::serve(const ConnectionPtr& connection, Id id) {
   asio::co_spawn(
       acceptor_.get_executor(),
-      // The callable, kept by co_spawn, outlives the coroutine that it makes.
+      // co_spawn keeps the callable, which must outlive its coroutine.
       [on_connection = hooks_.on_connection, connection] { return on_connection(connection); },
       [self = shared_from_this(), connection, id](const std::exception_ptr& failure) {
         const auto found = self->served_.find(of_task(connection->hello()));
@@ -431,10 +436,10 @@ void Listener::Impl::serve(const ConnectionPtr& connection, Id id) {
 }
 
 void Listener::Impl::stranger(const ServerConnection& connection, std::error_code error) {
-  // Dropped by ourselves: counted where that was decided.
+  // Dropped by this listener: counted where that was decided.
   if (error == std::errc::operation_canceled) return;
   ++strangers_;
-  // Looking whether the port is open, and no more, is what health checks do every few seconds.
+  // Health checks open a connection and close it every few seconds: no log line.
   if (error == asio::error::eof || error == asio::error::connection_reset) return;
   if (const auto why = connection.tls_detail(error, options_.self_text); !why.empty()) {
     report("closed " + connection.endpoint_text() + ": " + why);
@@ -456,6 +461,7 @@ bool Listener::Impl::may_report() noexcept {
   if (!last_report_ || std::chrono::steady_clock::now() - *last_report_ >= kLogInterval) {
     return true;
   }
+  // The next sentence that is logged reports the number of suppressed ones.
   ++unreported_;
   return false;
 }

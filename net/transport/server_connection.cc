@@ -26,7 +26,7 @@ namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
-// Thrown-away bytes pass through a buffer of this size.
+// Buffer size for discarded bytes.
 constexpr std::size_t kDiscardBytes = 16 * 1024;
 
 }  // namespace
@@ -40,7 +40,7 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
       peer_text_(endpoint_text_),
       either_(socket_.get_executor(), asio::steady_timer::time_point::max()),
       timer_(socket_.get_executor()) {
-  std::error_code ignored;  // these fail only when the peer has gone: the first read tells
+  std::error_code ignored;  // fail only when the peer has gone; the first read reports that
   socket_.non_blocking(true, ignored);
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
@@ -95,7 +95,7 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
         co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
   }
   read_deadline_ = kNever;
-  // Bytes that came after refuse() belong to nobody.
+  // Bytes that arrived after refuse() are discarded.
   if (error || state_ != State::kOpen) co_return read_failed(error);
   may_have_bytes_ = tls_ != nullptr;
   is_excused_ = false;
@@ -128,6 +128,7 @@ asio::awaitable<std::error_code> ServerConnection::accept_tls(Credentials& crede
     socket_.receive(asio::buffer(&first, 1), asio::socket_base::message_peek, error);
   }
   if (error || state_ != State::kOpen) co_return read_failed(error);
+  // Peeks, so that the bytes of a peer without TLS can still be read as a frame.
   if (!may_be_tls(std::span(&first, 1))) co_return TlsError::kNotTls;
   tls_ = TlsStream::accept(socket_.native_handle(), credentials);
   co_return co_await shake_hands();
@@ -146,13 +147,13 @@ asio::awaitable<std::error_code> ServerConnection::shake_hands() {
   std::error_code error = tls_->shake_hands();
   while (error == asio::error::would_block && state_ == State::kOpen) {
     error = co_await await_tls();
-    // An end in the middle is that of one who only looked, or has no TLS: not a cut.
+    // A peer that ends here only probed the port, or has no TLS. That is an end, not a cut.
     if (error == TlsError::kCut) error = asio::error::eof;
     if (!error && state_ == State::kOpen) error = tls_->shake_hands();
   }
   read_deadline_ = kNever;
   if (!error && state_ == State::kOpen) co_return error;
-  // Why its certificate is not taken the peer reads when it has already begun to speak.
+  // A peer reads why its certificate is rejected only after it has begun to send; so linger.
   if (error == TlsError::kNotTrusted || error == TlsError::kNotValidNow ||
       error == TlsError::kNoCertificate) {
     finish();
@@ -165,7 +166,8 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
                                                                std::chrono::milliseconds timeout) {
   for (bool is_own = true; is_own;) {
     body_in_place_ = {};
-    // After a header from memory the others have a turn first, as they have where a read waits.
+    // After a header from the mailbox other coroutines get a turn first, as they do when a read
+    // waits.
     if (std::exchange(was_in_memory_, false) && has_left_header()) {
       co_await asio::post(socket_.get_executor(), asio::use_awaitable);
       if (state_ != State::kOpen) co_return read_failed({});
@@ -182,6 +184,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
       const auto error = co_await read_frame_header(header, timeout);
       if (error == asio::error::interrupted) continue;
       if (error) co_return error;
+      // A header in the mailbox was left before the frame arrived: it is read first.
       if (has_left_header()) {
         kept_ = header;
         continue;
@@ -193,8 +196,8 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
   }
   if (slots_ && is_bodiless<Ack>(header)) slots_->done(header.request_id);
   if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
-  // Said over a connection that was open before, and come late: its sender, which agrees first, is
-  // not to end for that. It connects again.
+  // Sent over an earlier connection and arrived late. The sender must not exit for that: it
+  // connects again.
   if (!in_place_) co_return read_failed(WireError::kUnexpected);
   if (!find_body(header)) {
     co_return refuse_read(header, "a gradient in memory that is not shared");
@@ -205,7 +208,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
 asio::awaitable<std::error_code> ServerConnection::read_frame_header(
     FrameHeader& header, std::chrono::milliseconds timeout) {
   std::array<std::byte, kHeaderBytes> bytes{};
-  // Between two requests there is mostly nothing to read yet: straight to waiting.
+  // Between two requests there is mostly nothing to read yet, so it waits without a try first.
   std::size_t received = 0;
   const auto failed = in_place_ || slots_ ? co_await read_unless_left(bytes, received, timeout)
                                           : co_await read_some(bytes, received, timeout);
@@ -253,7 +256,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
   }
   const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
   while (!body.empty()) {
-    // What has arrived already is taken without a turn through the scheduler.
+    // Takes bytes that have arrived already without a turn through the scheduler.
     if (state_ != State::kOpen) co_return read_failed({});
     std::error_code error;
     std::size_t received = read_now(body, error);
@@ -274,7 +277,8 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
 asio::awaitable<std::error_code> ServerConnection::discard_body(std::uint64_t bytes,
                                                                 std::chrono::milliseconds timeout) {
   if (!body_in_place_.bytes.empty()) co_return std::error_code{};
-  // Only asynchronous reads: `bytes` may be anything a peer claims, and the others want a turn.
+  // Only asynchronous reads: a peer may announce any number of bytes, and other coroutines need
+  // turns.
   std::vector<std::byte> sink(std::min<std::uint64_t>(bytes, kDiscardBytes));
   while (bytes > 0) {
     std::size_t received = 0;
@@ -299,6 +303,7 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (slots_) slots_->sends(header);
   encode_header(header, frame.header);
   if (queue_.empty()) {
+    // An empty queue: tries the socket at once, which mostly takes the whole frame.
     if (write_now(frame)) {
       close();
       return;
@@ -313,7 +318,7 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (!writing_) start_writer();
 }
 
-// Writes what the socket takes now. The frame may be incomplete afterwards without an error.
+// Writes what the socket takes now. Without an error the frame may still be incomplete.
 std::error_code ServerConnection::write_now(Queued& frame) {
   while (!frame.complete()) {
     std::error_code error;
@@ -327,16 +332,16 @@ std::error_code ServerConnection::write_now(Queued& frame) {
 
 void ServerConnection::start_writer() {
   writing_ = true;
-  // The callable keeps this object alive for as long as the coroutine runs.
+  // The callable keeps this object alive as long as the coroutine runs.
   spawn(
       socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); },
-      // Out of memory: the peer sees a lost connection.
+      // Out of memory: closing makes the peer see a lost connection.
       [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
 }
 
 asio::awaitable<void> ServerConnection::write_queue() {
   while (state_ != State::kClosed && !queue_.empty()) {
-    Queued& frame = queue_.front();  // push_back leaves it where it is
+    Queued& frame = queue_.front();  // push_back does not move it
     write_deadline_ = std::chrono::steady_clock::now() + limits_.write_timeout;
     watch(write_deadline_);
     std::error_code error;
@@ -369,7 +374,7 @@ asio::awaitable<void> ServerConnection::write_queue() {
 asio::awaitable<bool> ServerConnection::drained(std::chrono::milliseconds timeout) {
   if (state_ == State::kClosed) co_return false;
   if (queue_.empty()) co_return true;
-  // Takes itself off the list even when the io_context goes away under this coroutine.
+  // The destructor removes it from the list even if the io_context is destroyed first.
   struct Waiter {
     Waiter(std::vector<asio::steady_timer*>& waiters, asio::steady_timer timer_to_wake)
         : list(waiters), timer(std::move(timer_to_wake)) {
@@ -382,7 +387,7 @@ asio::awaitable<bool> ServerConnection::drained(std::chrono::milliseconds timeou
     asio::steady_timer timer;
   };
   Waiter waiter(drain_waiters_, asio::steady_timer(socket_.get_executor(), timeout));
-  // Woken early, it looks again: a new frame may have been queued before its turn came.
+  // Checks again after each wake: a new frame may have been queued meanwhile.
   while (state_ != State::kClosed && !queue_.empty() &&
          std::chrono::steady_clock::now() < waiter.timer.expiry()) {
     co_await waiter.timer.async_wait(kAsTuple);
@@ -409,15 +414,15 @@ void ServerConnection::finish() {
       [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
 }
 
-// Closing with unread bytes in the socket would make the kernel send a reset, which may destroy
-// what the peer has not yet read of our last frame. So: stop sending, take what comes, and close
-// when the peer hangs up or the time is over.
+// Closing with unread bytes makes the kernel send a reset, which may destroy what the peer has not
+// yet read of the last frame. Therefore: stop sending, discard what arrives, and close when the
+// peer hangs up or the time is over.
 asio::awaitable<void> ServerConnection::linger() {
   linger_deadline_ = std::chrono::steady_clock::now() + limits_.linger;
   watch(linger_deadline_);
   if (!co_await drained(limits_.linger)) co_return;
   std::error_code error;
-  socket_.cancel(error);  // the owner's read, if one is waiting; nothing is being written
+  socket_.cancel(error);  // ends the owner's pending read; no write is pending
   if (tls_) tls_->finish();
   socket_.shutdown(tcp::socket::shutdown_send, error);
   std::vector<std::byte> sink(kDiscardBytes);
@@ -431,19 +436,21 @@ asio::awaitable<void> ServerConnection::linger() {
 void ServerConnection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  // Headers that the peer leaves from here on are not handed off.
   if (in_place_) in_place_->take_no_more();
   if (tls_) tls_->finish();
-  std::error_code ignored;  // the descriptor is gone either way
+  std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);
   timer_.cancel();
   wake_drain_waiters();
-  // The writer clears the queue itself: its operation still names the first frame's bytes.
+  // The writer clears the queue itself, because its operation still refers to the first frame's
+  // bytes.
   if (!writing_) queue_.clear();
   slot_.reset();
 }
 
-// This process was stopped for a while, so the peer, which may have been as well, has as much time
-// again: once, so that a peer that is gone is found out however often that happens.
+// This process was stopped for a while, and the peer may have been, too. The peer gets its whole
+// time again, but only once, so that a dead peer is detected however often that happens.
 void ServerConnection::excuse() {
   const TimePoint now = std::chrono::steady_clock::now();
   if (is_excused_ || handshake_deadline_ != kNever) return;
@@ -452,7 +459,7 @@ void ServerConnection::excuse() {
   if (write_deadline_ != kNever) write_deadline_ = now + limits_.write_timeout;
 }
 
-// Makes sure that the timer fires at `deadline` or before.
+// Makes sure that the timer fires at or before `deadline`.
 void ServerConnection::watch(TimePoint deadline) {
   if (deadline >= timer_at_) return;
   timer_at_ = deadline;

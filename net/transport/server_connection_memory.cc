@@ -1,5 +1,5 @@
-// What concerns memory that a connection shares with its peer: how the two agree on it, and bodies
-// that are left there rather than sent.
+// ServerConnection's part for shared memory: the agreement with the peer, and bodies that are left
+// there instead of being sent.
 #include <array>
 #include <asio/error.hpp>
 #include <chrono>
@@ -39,6 +39,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   SharedOffer offer;
   if (const auto error = decode(body, offer)) co_return read_failed(error);
   std::vector<std::byte> answer;
+  // A new offer ends an earlier agreement.
   in_place_.reset();
   const std::unique_ptr<PendingHandover> before = std::move(handover_);
   if (offer.rendezvous != 0) {
@@ -95,6 +96,7 @@ ServerConnection::Told ServerConnection::send_acknowledged(FrameHeader header,
   const bool may_be_left = slots_ && state_ == State::kOpen;
   const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
   if (is_all_left(left)) return slots_->is_given() ? Told::kGiven : Told::kLeft;
+  // The header carries the body's offset; the body itself is not sent.
   if (left == Left::kBody) {
     head.clear();
   } else {
@@ -120,8 +122,8 @@ bool ServerConnection::is_all_left(Left left) {
 
 // ------------------------------------------------------------------ headers that come from there
 
-// Who has offered memory is offered none. (What the peer says may change between two looks, so
-// which it is follows from what there is here.)
+// An end that has offered memory is offered none. The decision uses only local state, because the
+// peer's memory may change between two reads.
 bool ServerConnection::has_left_header() const noexcept {
   return slots_ ? slots_->has_ack() : in_place_ && in_place_->has_request();
 }
@@ -143,6 +145,7 @@ bool ServerConnection::find_body(FrameHeader& header) {
 }
 
 ServerConnection::Rest ServerConnection::take_rest(FrameHeader& header) {
+  // First ends the handing off, then polls: see set_taker().
   if (!in_place_) return Rest::kNone;
   in_place_->take_no_more();
   if (!was_nonsense_ && !in_place_->has_request()) return Rest::kNone;
@@ -156,6 +159,8 @@ asio::awaitable<std::error_code> ServerConnection::read_unless_left(
   begin_read(timeout);
   std::error_code error = asio::error::would_block;
   while (error == asio::error::would_block && state_ == State::kOpen) {
+    // Without this check TLS bytes that came with the last ones would not be reported by the
+    // socket.
     if (!may_have_bytes_) co_await await_either();
     if (state_ != State::kOpen || has_left_header()) break;
     received = read_now(buffer, error);
@@ -170,17 +175,17 @@ asio::awaitable<std::error_code> ServerConnection::read_unless_left(
   co_return std::error_code{};
 }
 
-// A wait for the socket that a header from memory ends would be begun anew behind each of these,
-// for some microseconds of system calls and of OpenSSL. So it goes on meanwhile.
+// The wait for the socket stays pending while headers come through the mailbox. Cancelling and
+// restarting it each time would cost some microseconds of system calls and of OpenSSL.
 asio::awaitable<void> ServerConnection::await_either() {
   if (!std::exchange(awaits_socket_, true)) {
-    socket_.async_wait(
-        asio::ip::tcp::socket::wait_read, [weak = weak_from_this()](std::error_code) {
-          const auto self = weak.lock();
-          if (!self) return;
-          self->awaits_socket_ = false;  // whatever it is, the read that follows tells
-          self->either_.cancel();
-        });
+    socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                       [weak = weak_from_this()](std::error_code) {
+                         const auto self = weak.lock();
+                         if (!self) return;
+                         self->awaits_socket_ = false;  // the following read reports any error
+                         self->either_.cancel();
+                       });
   }
   is_interruptible_ = true;
   while (awaits_socket_ && is_interruptible_) {

@@ -1,4 +1,4 @@
-// Starting a coroutine whose exception does not get lost.
+// Starts a coroutine without losing its exception.
 #pragma once
 
 #include <asio/co_spawn.hpp>
@@ -8,7 +8,7 @@
 namespace disttf::net {
 
 // Runs `work`, an awaitable or a function that returns one, on `context`; a function lives as long
-// as its coroutine. `on_exception(std::exception_ptr)` is told what has ended it, if something has.
+// as its coroutine. Calls `on_exception(std::exception_ptr)` if an exception ends it.
 template <typename Context, typename Work, typename OnException>
 void spawn(Context&& context, Work work, OnException on_exception) {
   asio::co_spawn(
@@ -20,7 +20,7 @@ void spawn(Context&& context, Work work, OnException on_exception) {
       });
 }
 
-// What then comes out of the context's run(), and ends whoever called that.
+// Makes the exception leave the context's run(), which ends the caller of run().
 inline void rethrow(const std::exception_ptr& exception) { std::rethrow_exception(exception); }
 
 }  // namespace disttf::net

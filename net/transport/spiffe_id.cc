@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kScheme = "spiffe://";
 constexpr std::string_view kSeparators = "/-";
-// An index that no cluster reaches is none.
+// No cluster has indexes with more digits.
 constexpr std::size_t kMostIndexDigits = 9;
 
 constexpr bool is_lower_or_digit(char c) {
@@ -21,7 +21,7 @@ constexpr bool may_be_in_domain(char c) {
 
 constexpr bool may_be_in_path(char c) { return may_be_in_domain(c) || (c >= 'A' && c <= 'Z'); }
 
-// "/a/b": no segment is empty or leads elsewhere.
+// "/a/b": no segment is empty or navigates (. or ..).
 bool is_path(std::string_view path) {
   while (!path.empty()) {
     const std::size_t end = std::min(path.find('/', 1), path.size());
@@ -35,7 +35,7 @@ bool is_path(std::string_view path) {
   return true;
 }
 
-// Takes the last word off, and what separates it from those before. REQUIRES: there is a
+// Removes the last word and the separator before it, and returns the word. REQUIRES: there is a
 // separator.
 std::string_view take_last(std::string_view& text) {
   const std::size_t at = text.find_last_of(kSeparators);
@@ -44,7 +44,7 @@ std::string_view take_last(std::string_view& text) {
   return word;
 }
 
-// Decimal, as to_string() writes it: "01" and "1" would be two names of one task.
+// Decimal, as to_string() writes it. "01" and "1" would be two names of one task.
 std::optional<std::size_t> parse_index(std::string_view word) {
   std::size_t index = 0;
   const char* const end = word.data() + word.size();
@@ -72,7 +72,7 @@ std::optional<SpiffeId> parse_spiffe_id(std::string_view uri) {
     return std::nullopt;
   }
   SpiffeId id;
-  // Separators of the path alone: a domain has hyphens of its own.
+  // Searches separators in the path only: a domain may contain hyphens.
   std::string_view rest = uri.substr(path);
   std::string_view word = take_last(rest);
   id.index = parse_index(word);
@@ -81,7 +81,7 @@ std::optional<SpiffeId> parse_spiffe_id(std::string_view uri) {
     word = take_last(rest);
   }
   const std::optional<Job> job = parse_job(word);
-  // One separator stands before the job, and what is before it is a path by itself.
+  // Exactly one separator precedes the job, and the part before it is a valid path.
   const bool is_run = rest.empty() || (!rest.ends_with('-') && is_path(rest));
   if (!job || !is_run) return std::nullopt;
   id.job = *job;

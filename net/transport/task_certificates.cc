@@ -25,7 +25,7 @@ struct Freed {
   void operator()(X509_STORE_CTX* context) const noexcept { X509_STORE_CTX_free(context); }
 };
 
-// One that is not there is found out by who reads it.
+// A missing file is reported by the code that reads it.
 void must_be_private(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IRWXO) != 0) {
@@ -35,8 +35,8 @@ void must_be_private(const std::string& path) {
   }
 }
 
-// The task's own certificate is looked at as its peers will: what they would say one by one, and
-// in their logs, it says at once.
+// Verifies the task's own certificate as its peers will. One error here replaces an error in the
+// log of every peer.
 void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
   STACK_OF(X509)* between = nullptr;
   SSL_CTX_get0_chain_certs(&context, &between);
@@ -56,7 +56,7 @@ void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
   }
 }
 
-// What alerts of the peer say about the certificate that it was shown.
+// What alerts of the peer say about the certificate that this end has shown.
 std::optional<TlsError> said_by_alert(int reason) {
   switch (reason) {
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
@@ -73,8 +73,8 @@ std::optional<TlsError> said_by_alert(int reason) {
   }
 }
 
-// Whether it means that the peer goes by something else than certificates: a secret, an older
-// version. Anything else may be otherwise the next time.
+// Whether the reason means that the peer uses no certificates but a secret or an older version. Any
+// other reason may be temporary.
 bool has_none(int reason) {
   switch (reason) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
@@ -91,8 +91,8 @@ bool has_none(int reason) {
   }
 }
 
-// One that begins later is told as one that has expired is: OpenSSL would call it a bad one, and a
-// peer end for it, where a clock is behind by a second.
+// Reports a certificate that is not valid yet like an expired one. OpenSSL would call it bad, and a
+// peer whose clock is a second behind would exit for that.
 int check_chain(int is_right, X509_STORE_CTX* context) {
   if (X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_NOT_YET_VALID) {
     X509_STORE_CTX_set_error(context, X509_V_ERR_CERT_HAS_EXPIRED);
@@ -102,12 +102,12 @@ int check_chain(int is_right, X509_STORE_CTX* context) {
 
 class CertificateProof final : public Proof {
  public:
-  // `peer`: who it is to be; nullopt: of one who accepts. `ours` must outlive it.
+  // `peer`: the expected task; nullopt: for the accepting end. `ours` must outlive this object.
   CertificateProof(TaskCertificates& ours, std::optional<TaskId> peer) : ours_(ours), peer_(peer) {}
 
   [[nodiscard]] SSL* make() override { return ours_.session(); }
 
-  // Of one who accepts it is the HELLO that says who is to be there: misfit() answers it.
+  // At the accepting end the HELLO says which task to expect: misfit() checks it.
   [[nodiscard]] std::error_code check(SSL& ssl) override {
     const X509* const shown = SSL_get0_peer_certificate(&ssl);
     if (shown == nullptr || SSL_get_verify_result(&ssl) != X509_V_OK) {
@@ -130,13 +130,14 @@ class CertificateProof final : public Proof {
   }
 
   [[nodiscard]] std::error_code why_ended(int reason) const override {
-    // The last word of one who accepts comes when the one who connects has begun to speak.
+    // The acceptor's alert arrives after the connecting end has begun to send.
     if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) return TlsError::kNotTaken;
     return said_by_alert(reason).value_or(TlsError::kBroken);
   }
 
   [[nodiscard]] std::optional<std::string> misfit(const Hello& hello) const override {
-    // A driver is the chief of its run, and to its servers an evaluator: none of their tasks.
+    // A driver is the chief of its run, and an evaluator to its servers, which are not in its task
+    // lists.
     const bool is_driver = hello.from.job == Job::kEvaluator && may_drive();
     if (is(hello.from) || is_driver) return std::nullopt;
     return "got a HELLO of " + to_string(hello.from) + " of " + ours_.run() +
@@ -163,7 +164,7 @@ class CertificateProof final : public Proof {
   TaskCertificates& ours_;
   const std::optional<TaskId> peer_;
   std::optional<SpiffeId> id_;  // the peer's
-  std::string uri_;             // and what it was read from
+  std::string uri_;             // the URI that it was read from
   std::string found_;           // what is wrong with its certificate
 };
 

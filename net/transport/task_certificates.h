@@ -1,7 +1,7 @@
-// The certificate by which a task shows which task of which run it is, and by which it knows the
-// others: signed by an authority that all of them trust, and with one URI that names the task
-// (net/transport/spiffe_id.h). Other than a secret, which all tasks share, it lets nobody be
-// another task than it is.
+// The certificate by which a task proves which task of which run it is, and the check of its peers'
+// certificates. A certificate must be signed by an authority that all tasks trust and contain
+// exactly one URI that names the task (net/transport/spiffe_id.h). Unlike a shared secret, it
+// prevents a task from impersonating another one.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,28 @@ using X509 = struct x509_st;
 
 namespace disttf::net {
 
-// PEM. The certificate has those between it and its authority behind it; the key, which others
-// than its owner and its group must not read, has no password.
+// PEM files. The certificate is followed by those between it and its authority. The key must be
+// readable only by its owner and its group, and has no password.
 struct TaskCertificateFiles {
   std::string certificate;
   std::string key;
   std::string authorities;
 };
 
-// The one URI of a certificate that names a task. nullopt: it has none, several, or another one;
-// `found` says then what is wrong with it, as the end of a sentence: "is missing".
+// Returns the URI of a certificate that names a task. nullopt: it has none, several, or a different
+// kind; `found` then describes that as the end of a sentence: "is missing".
 [[nodiscard]] std::optional<SpiffeId> spiffe_id_of(const X509& certificate, std::string& uri,
                                                    std::string& found);
 
 // Callable from any thread.
 //
-// The files are looked at when somebody connects, and read again where they have changed, the
-// authorities, too: files that do not fit each other yet, or cannot be used, cost a warning, and
-// the ones of before go on to count. Connections keep theirs.
+// The files are checked on each connection and read again when they have changed, the authorities
+// as well. Files that do not match each other yet, or are unusable, cause a warning, and the
+// previous ones stay in use. Existing connections keep theirs.
 class TaskCertificates final : public Credentials {
  public:
-  // Throws std::invalid_argument, one sentence: the flag, the file, what is wrong; NotFittingYet.
-  // The certificate must be one that the authorities take now, and name `self`.
+  // Throws std::invalid_argument, one sentence (the flag, the file, what is wrong), or
+  // NotFittingYet. The certificate must be valid now under the authorities, and name `self`.
   TaskCertificates(TaskCertificateFiles files, const TaskId& self,
                    std::function<void(std::string_view)> warn);
   ~TaskCertificates() override;
@@ -55,10 +55,10 @@ class TaskCertificates final : public Credentials {
                                                const std::string& detail) override;
   [[nodiscard]] std::string wanted_by(const std::string& whom) const override;
 
-  // What the certificate says before the job: the same of all tasks of the run, and for the life of
-  // this object.
+  // The part of the certificate's URI before the job: the same for all tasks of the run and for the
+  // life of this object.
   [[nodiscard]] const std::string& run() const noexcept { return run_; }
-  // Of a new connection; the caller frees it. nullptr: out of memory.
+  // Makes the SSL object of a new connection; the caller frees it. nullptr: out of memory.
   [[nodiscard]] SSL* session();
 
  private:
@@ -66,7 +66,8 @@ class TaskCertificates final : public Credentials {
     void operator()(SSL_CTX* context) const noexcept;
   };
   using Context = std::unique_ptr<SSL_CTX, Free>;
-  // `run`: empty, any; else the certificate must be of this one. It is what it is of afterwards.
+  // `run`: empty for any, else the run that the certificate must belong to. Afterwards the run that
+  // it belongs to.
   [[nodiscard]] Context read(std::string& run) const;
   void read_again();  // REQUIRES: mutex_ is held
 

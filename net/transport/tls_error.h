@@ -1,4 +1,4 @@
-// How TLS between two tasks fails.
+// Errors of TLS between two tasks.
 #pragma once
 
 #include <system_error>
@@ -6,19 +6,19 @@
 namespace disttf::net {
 
 enum class TlsError {
-  kOtherSecret = 1,  // the peer has another one than we
-  kNotTls,           // the peer speaks, but without
-  kNoSecret,         // the peer speaks TLS, and has no secret of this kind
-  kCut,              // the connection ended without a farewell
-  kBroken,           // a record that is none, or was changed on its way
-  kNoCertificate,    // the peer speaks TLS, and not by certificates
-  kNotTrusted,       // the peer's certificate is of nobody whom we trust
-  kOtherTask,        // the peer's certificate names another task than it should
-  kNotTaken,         // the peer does not take ours
-  kNotValidNow,      // either of the two has expired, or begins later
+  kOtherSecret = 1,  // the peer has a different secret
+  kNotTls,           // the peer sends data, but not TLS
+  kNoSecret,         // the peer uses TLS, but has no secret of this kind
+  kCut,              // the connection ended without a TLS close_notify
+  kBroken,           // an invalid record, or one that was modified in transit
+  kNoCertificate,    // the peer uses TLS, but without certificates
+  kNotTrusted,       // the peer's certificate is of no authority that is trusted here
+  kOtherTask,        // the peer's certificate names another task than expected
+  kNotTaken,         // the peer rejects this task's certificate
+  kNotValidNow,      // one of the two has expired, or is not valid yet
   kNotShaken,        // the handshake has failed for another reason
-  kNotSpoken,        // the peer speaks TLS, and this task none
-  kSecretChanges,    // the peer has another secret than we, which may be so only for now
+  kNotSpoken,        // the peer uses TLS, and this task does not
+  kSecretChanges,    // the peer has a different secret, possibly only for now
 };
 [[nodiscard]] const std::error_category& tls_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;

@@ -15,8 +15,8 @@ namespace {
 constexpr std::byte kHandshakeRecord{22};
 constexpr std::byte kAlertRecord{21};
 
-// Whole records that fit into what goes in one system call, and comes in one. More of them would
-// be encrypted before the peer could begin to decrypt the first.
+// Whole records per system call, in each direction. With more of them, encryption would delay the
+// moment at which the peer can begin to decrypt the first.
 constexpr std::size_t kRecordsAtOnce = 2;
 constexpr std::size_t kBoxBytes = kRecordsAtOnce * (kRecordBytes + kRecordOverhead);
 
@@ -51,7 +51,7 @@ bool TlsSocket::has_room() const noexcept {
 
 std::error_code TlsSocket::flush() noexcept {
   while (out_begin_ != out_end_) {
-    // SIGPIPE is no way to learn that a peer has gone.
+    // MSG_NOSIGNAL: a peer that has gone is an error code here, not a signal.
     const ssize_t sent =
         ::send(fd_, outbox_.get() + out_begin_, out_end_ - out_begin_, MSG_NOSIGNAL);
     if (sent >= 0) {
@@ -69,8 +69,8 @@ std::error_code TlsSocket::flush() noexcept {
 
 // ------------------------------------------------------------------------------------------- in
 
-// A frame's end is a record's end. So where a record begins, at least what is expected follows, in
-// no fewer records than that takes.
+// A frame ends where a record ends. So where a record begins, at least the expected bytes follow,
+// in at least as many records as they need.
 std::size_t TlsSocket::most_to_take(std::size_t asked) const noexcept {
   if (reads_ahead_) return kBoxBytes;
   if (!borders_.at_border()) return asked;
@@ -99,7 +99,8 @@ void TlsSocket::received(std::size_t bytes) noexcept {
 struct TlsSocket::Callbacks {
   static TlsSocket& socket_of(BIO* bio) { return *static_cast<TlsSocket*>(BIO_get_data(bio)); }
 
-  // All or nothing: whoever flushes, and writes no more than there is room for, is never refused.
+  // All or nothing. A caller that flushes, and writes no more than there is room for, is never
+  // refused.
   static int write(BIO* bio, const char* bytes, int size) {
     BIO_clear_retry_flags(bio);
     TlsSocket& self = socket_of(bio);
@@ -119,6 +120,7 @@ struct TlsSocket::Callbacks {
     const auto asked = static_cast<std::size_t>(size);
     const std::size_t most = self.most_to_take(asked);
     std::size_t part = 0;
+    // A read that fits into OpenSSL's buffer saves the copy through the inbox.
     if (!self.has_bytes() && most <= asked) {
       const int taken = take(self, bio, bytes, asked);
       if (taken <= 0) return taken;
@@ -176,7 +178,7 @@ bool may_be_tls(std::span<const std::byte> prefix) noexcept {
   return prefix.front() == kHandshakeRecord || prefix.front() == kAlertRecord;
 }
 
-// A record's type, and its version, which has been one of these since 1999.
+// A record's type and version; the version has been one of these since 1999.
 bool begins_tls(std::span<const std::byte> prefix) noexcept {
   constexpr std::byte kMajor{3};
   constexpr std::byte kLastMinor{4};

@@ -1,7 +1,7 @@
-// The socket below a TLS stream, as OpenSSL sees it: it takes and gives records, which are at most
-// 16 KB, and here many of them go in one system call.
+// The socket below a TLS stream, as OpenSSL's BIO. OpenSSL transfers records of at most 16 KB; this
+// class transfers many of them in one system call.
 //
-// One thread at a time. The socket does not block, and stays its owner's.
+// Use by one thread at a time. The socket is non-blocking and stays its owner's.
 #pragma once
 
 #include <cstddef>
@@ -14,57 +14,57 @@ using BIO = struct bio_st;
 
 namespace disttf::net {
 
-// The most that a record holds, and what it has besides (RFC 8446, 5.1 and 5.2): a header, the
-// content's type, and the cipher's tag.
+// The largest content of a record, and its overhead (RFC 8446, 5.1 and 5.2): a header, the content
+// type, and the cipher's tag.
 inline constexpr std::size_t kRecordBytes = 16 * 1024;
 inline constexpr std::size_t kRecordHeaderBytes = 5;
 inline constexpr std::size_t kRecordOverhead = kRecordHeaderBytes + 1 + 16;
 
-// Where the borders between records are in a stream of bytes.
+// Finds the borders between records in a stream of bytes.
 class RecordBorders {
  public:
-  // These come next.
+  // Advances over these bytes.
   void pass(std::span<const std::byte> bytes) noexcept;
-  // The next byte begins a record.
+  // Whether the next byte begins a record.
   [[nodiscard]] bool at_border() const noexcept { return have_ == 0; }
 
  private:
-  std::size_t have_ = 0;  // of this record's header
-  std::size_t left_ = 0;  // behind its header; it is said in the last two bytes of it
+  std::size_t have_ = 0;  // bytes of this record's header seen so far
+  std::size_t left_ = 0;  // bytes after the header; its last two bytes have the length
 };
 
 class TlsSocket {
  public:
-  // With `reads_ahead` all that is there is taken, without it nothing beyond the frame that is
-  // being read, so that poll() tells whether there is more: see expect().
+  // With `reads_ahead` it takes all available bytes. Without, it takes nothing beyond the frame
+  // that is being read, so that poll() reports further bytes: see expect().
   TlsSocket(int fd, bool reads_ahead);
   TlsSocket(const TlsSocket&) = delete;
   TlsSocket& operator=(const TlsSocket&) = delete;
-  // How OpenSSL reaches it, who owns it from then on. nullptr: out of memory.
+  // Makes the BIO for OpenSSL, which owns it from then on. nullptr: out of memory.
   [[nodiscard]] BIO* make_bio();
 
   // --- out: what OpenSSL writes is gathered until flush()
 
-  [[nodiscard]] bool has_room() const noexcept;  // for one record more
+  [[nodiscard]] bool has_room() const noexcept;  // for one more record
   [[nodiscard]] bool has_unsent() const noexcept { return out_begin_ != out_end_; }
   // asio::error::would_block: the socket takes no more now.
   [[nodiscard]] std::error_code flush() noexcept;
 
   // --- in
 
-  // At least as many bytes of contents are still to come of the frame that is being read, which
-  // ends where a record ends; 0: nobody knows.
+  // At least that many bytes of content are still to come of the current frame, which ends where a
+  // record ends; 0: unknown.
   void expect(std::size_t bytes) noexcept { expected_ = bytes; }
-  // Taken, and not yet asked for.
+  // Whether there are bytes that OpenSSL has not read yet.
   [[nodiscard]] bool has_bytes() const noexcept { return in_begin_ != in_end_; }
-  // For whoever waits by reading: where bytes of the socket may be put, and how many have been.
-  // REQUIRES: it reads ahead, and OpenSSL has just found nothing.
+  // For a caller that waits by reading: inbox() is where bytes of the socket may be put, and
+  // received() tells how many were. REQUIRES: reads_ahead, and OpenSSL has just found nothing.
   [[nodiscard]] std::span<std::byte> inbox() noexcept;
   void received(std::size_t bytes) noexcept;
 
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
   [[nodiscard]] bool has_heard() const noexcept { return has_heard_; }  // any bytes
-  // The first of them cannot be TLS.
+  // Whether the first byte cannot be TLS.
   [[nodiscard]] bool is_plain() const noexcept { return is_plain_; }
 
  private:
@@ -78,8 +78,8 @@ class TlsSocket {
   bool has_heard_ = false;
   bool is_plain_ = false;
   std::size_t expected_ = 0;
-  RecordBorders borders_;  // in what OpenSSL was handed
-  // They need not be filled with zeros.
+  RecordBorders borders_;  // in what OpenSSL has read
+  // Not zeroed, to save the time.
   std::unique_ptr<std::byte[]> inbox_;  // NOLINT(*-avoid-c-arrays)
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
@@ -88,10 +88,10 @@ class TlsSocket {
   std::size_t out_end_ = 0;
 };
 
-// Whether these can be the first bytes of TLS. REQUIRES: they are not empty.
+// Whether these can be the first bytes of TLS. REQUIRES: not empty.
 [[nodiscard]] bool may_be_tls(std::span<const std::byte> prefix) noexcept;
-// Whether so far it is how a client begins to speak TLS of any version since 1.0, which
-// kTlsBeginning bytes tell from noise.
+// Whether `prefix` is how a client begins TLS of any version since 1.0. kTlsBeginning bytes are
+// enough to tell that from other data.
 inline constexpr std::size_t kTlsBeginning = 3;
 [[nodiscard]] bool begins_tls(std::span<const std::byte> prefix) noexcept;
 

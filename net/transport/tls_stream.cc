@@ -91,12 +91,12 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
   if (result != 1) error = failure(result);
   socket_.expect(0);
-  // To read may be to answer: why there is an end, say. It is nothing that a reader waits for.
+  // Reading may also produce output, such as an alert. A reader does not wait for that.
   if (socket_.has_unsent()) static_cast<void>(socket_.flush());
   return taken;
 }
 
-// Header and the beginning of the body are one record.
+// Puts the header and the beginning of the body into one record.
 std::size_t TlsStream::write_record(std::span<const std::byte> header,
                                     std::span<const std::byte> body, std::size_t sent,
                                     std::error_code& error) {
@@ -122,7 +122,7 @@ std::size_t TlsStream::write_some(std::span<const std::byte> header,
                                   std::error_code& error) {
   error = {};
   const std::size_t whole = header.size() + body.size();
-  // What the socket was too full for goes first, and alone.
+  // What the socket had no room for goes first, and alone.
   const bool is_again = gathered_ != 0;
   while (!is_again && sent + gathered_ < whole && socket_.has_room()) {
     gathered_ += write_record(header, body, sent + gathered_, error);
