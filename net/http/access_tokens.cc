@@ -46,7 +46,7 @@ std::string password_in(std::string_view base64) {
 
 AccessTokens::AccessTokens(std::string path, std::function<void(std::string_view)> warn)
     : path_(std::move(path)),
-      watch_({path_}, "the tokens of before stay", std::move(warn)),
+      watch_({path_}, "the previous tokens stay in use", std::move(warn)),
       tokens_(read(kTokenLines)) {}
 
 std::vector<std::string> AccessTokens::read(const SecretLines& allowed) const {

@@ -65,7 +65,8 @@ TlsIdentity::TlsIdentity(std::string certificate_file, std::string key_file,
                          std::function<void(std::string_view)> warn)
     : certificate_file_(std::move(certificate_file)),
       key_file_(std::move(key_file)),
-      watch_({certificate_file_, key_file_}, "the certificate of before stays", std::move(warn)),
+      watch_({certificate_file_, key_file_}, "the previous certificate stays in use",
+             std::move(warn)),
       context_(read()) {}
 
 TlsIdentity::Context TlsIdentity::read() const {

@@ -36,7 +36,7 @@ void use_certificate(SSL_CTX& context, const NamedFile& certificate, const Named
   must_be_readable(certificate);
   must_be_readable(key);
   if (SSL_CTX_use_certificate_chain_file(&context, certificate.path.c_str()) != 1) {
-    throw unusable(certificate, "is no file with a certificate, PEM");
+    throw unusable(certificate, "is not a PEM file with a certificate");
   }
   const bool is_key =
       SSL_CTX_use_PrivateKey_file(&context, key.path.c_str(), SSL_FILETYPE_PEM) == 1;
@@ -48,14 +48,14 @@ void use_certificate(SSL_CTX& context, const NamedFile& certificate, const Named
     throw NotFittingYet(std::string(key.flag) + ": " + quoted(key.path) +
                         " is not the key of the certificate " + quoted(certificate.path));
   }
-  if (!is_key) throw unusable(key, "is no file with a private key without a password, PEM");
+  if (!is_key) throw unusable(key, "is not a PEM file with a private key without a password");
 }
 
 void trust(SSL_CTX& context, const NamedFile& authorities) {
   ERR_clear_error();
   must_be_readable(authorities);
   if (SSL_CTX_load_verify_locations(&context, authorities.path.c_str(), nullptr) != 1) {
-    throw unusable(authorities, "is no file with certificates, PEM");
+    throw unusable(authorities, "is not a PEM file with certificates");
   }
   X509_STORE_set_flags(SSL_CTX_get_cert_store(&context), X509_V_FLAG_PARTIAL_CHAIN);
 }

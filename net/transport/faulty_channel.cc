@@ -136,7 +136,7 @@ std::error_code FaultyChannel::send(FrameHeader header, std::span<const std::byt
     case FrameFault::kCut:
       return send_part(header, body, fate.amount % (kHeaderBytes + body.size()), deadline);
     case FrameFault::kUnconfirmed: {
-      state_.log(header, "is sent, but said to be lost");
+      state_.log(header, "is sent, but reported as lost");
       const std::error_code error = send_whole(header, body, deadline);
       return break_off(error ? error : asio::error::connection_reset);
     }

@@ -49,7 +49,7 @@ void FileWatch::look_for_gone(const std::vector<FileSeen>& now) {
   if (has_told_of_gone_ || Clock::now() - *gone_since_ < kGone) return;
   has_told_of_gone_ = true;
   const std::string& path = paths_[static_cast<std::size_t>(gone - now.begin())];
-  if (warn_) warn_(quoted(path) + " is not there any more; " + stays_);
+  if (warn_) warn_(quoted(path) + " no longer exists; " + stays_);
 }
 
 void FileWatch::succeeded() {

@@ -138,7 +138,8 @@ std::optional<std::string> SecretProof::misfit(const Hello& hello) const {
   const std::vector<std::byte> context = pair_context(hello);
   const bool fits = name_.size() == sizeof(Fingerprint) + context.size() &&
                     std::ranges::equal(std::span(name_).subspan(sizeof(Fingerprint)), context);
-  return fits ? std::nullopt : std::optional<std::string>("got a HELLO that is not its key's");
+  return fits ? std::nullopt
+              : std::optional<std::string>("got a HELLO that does not match its key");
 }
 
 std::string SecretProof::detail(std::error_code error, const std::string& self) const {

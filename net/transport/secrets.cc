@@ -52,7 +52,8 @@ Secrets::Secrets(std::string_view text, const std::string& source)
 
 Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
     : path_(std::move(path)),
-      watch_(std::in_place, std::vector{path_}, "the secrets of before stay", std::move(warn)),
+      watch_(std::in_place, std::vector{path_}, "the previous secrets stay in use",
+             std::move(warn)),
       keyring_(secrets_of_file(path_)) {}
 
 void Secrets::read_again() {
@@ -99,7 +100,7 @@ std::optional<Refusal> Secrets::refusal(std::error_code error, const std::string
   const std::string ours = "the secret of this task has the fingerprint " + fingerprints();
   if (error == TlsError::kOtherSecret) {
     return Refusal{kExitMisconfigured, whom + " has another secret: " + ours +
-                                           ", which is to be compared with what is in its log"};
+                                           "; compare it with the fingerprint in its log"};
   }
   if (error == TlsError::kNotTls) {
     return Refusal{kExitMisconfigured,
@@ -110,14 +111,14 @@ std::optional<Refusal> Secrets::refusal(std::error_code error, const std::string
   }
   if (error == TlsError::kNoSecret) {
     return Refusal{kExitMisconfigured,
-                   whom + " did not agree to TLS 1.3 by a shared secret: " + ours};
+                   whom + " did not agree to TLS 1.3 with a shared secret: " + ours};
   }
   return std::nullopt;
 }
 
 std::string Secrets::wanted_by(const std::string& whom) const {
   return whom +
-         " speaks with nobody who has not its secret: give this task the same one (--secret_file "
+         " accepts only peers that have its secret: give this task the same one (--secret_file "
          "or DISTTF_SECRET)";
 }
 

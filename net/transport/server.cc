@@ -245,7 +245,7 @@ void Listener::Impl::wait_for_silent() {
       ++self->strangers_;
       if (self->may_report()) {
         self->report("closed " + peer_endpoint_text(silent.number()) +
-                     " before a valid HELLO: silence");
+                     " before a valid HELLO: timed out");
       }
     }
     if (self->doorstep_.size() != 0) self->wait_for_silent();
@@ -333,9 +333,9 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
   error = co_await connection->read_first_header(header);
   if (error == TlsError::kNotSpoken || (is_plain && !error)) {
     refuse(connection,
-           {kExitMisconfigured,
-            is_plain ? options_.credentials->wanted_by(options_.self_text)
-                     : options_.self_text + " has no secret or certificate to speak TLS by"},
+           {kExitMisconfigured, is_plain
+                                    ? options_.credentials->wanted_by(options_.self_text)
+                                    : options_.self_text + " has no secret or certificate for TLS"},
            0);
     co_return;
   }
@@ -395,7 +395,7 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
   }
   const bool stays = hello.purpose != ChannelPurpose::kProbe;
   if (stays && !make_room_for(hello)) {
-    report("closed " + connection->peer_text() + ": of evaluators there are " +
+    report("closed " + connection->peer_text() + ": evaluators have " +
            std::to_string(options_.max_of_task) + " connections already");
     connection->close();
     return;
@@ -445,8 +445,8 @@ void Listener::Impl::stranger(const ServerConnection& connection, std::error_cod
     report("closed " + connection.endpoint_text() + ": " + why);
     return;
   }
-  report("closed " + connection.endpoint_text() +
-         " before a valid HELLO: " + (error == std::errc::timed_out ? "silence" : error.message()));
+  report("closed " + connection.endpoint_text() + " before a valid HELLO: " +
+         (error == std::errc::timed_out ? "timed out" : error.message()));
 }
 
 void Listener::Impl::refuse(const ConnectionPtr& connection, const Refusal& refusal,

@@ -33,7 +33,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
                                                               std::chrono::milliseconds timeout) {
   std::array<std::byte, kSharedOfferBytes> body{};
   if (ShareFrame{}.from_header(header) || header.bytes_behind() != body.size()) {
-    co_return refuse_read(header, "no offer of shared memory");
+    co_return refuse_read(header, "malformed SHARE frame");
   }
   if (const auto error = co_await read_body(body, timeout)) co_return error;
   SharedOffer offer;
@@ -57,7 +57,7 @@ asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader heade
   std::array<std::byte, kSharedOfferBytes> body{};
   const bool declines = header.bytes_behind() == 0;
   if (SharedFrame{}.from_header(header) || (!declines && header.bytes_behind() != body.size())) {
-    co_return refuse_read(header, "no answer to an offer of shared memory");
+    co_return refuse_read(header, "malformed SHARED frame");
   }
   const auto part = std::span(body).first(declines ? 0 : body.size());
   if (const auto error = co_await read_body(part, timeout)) co_return error;

@@ -51,7 +51,7 @@ void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
     const int why = X509_STORE_CTX_get_error(check.get());
     ERR_clear_error();
     throw NotFittingYet(std::string(kCertificate) + ": " + quoted(files.certificate) +
-                        " is not taken by who trusts " + kAuthorities + " " +
+                        " is rejected by tasks that trust " + kAuthorities + " " +
                         quoted(files.authorities) + ": " + X509_verify_cert_error_string(why));
   }
 }
@@ -150,7 +150,7 @@ class CertificateProof final : public Proof {
     if (error == TlsError::kOtherTask) return "its certificate " + shown();
     if (error != TlsError::kNotTrusted && error != TlsError::kNotValidNow) return {};
     return found_.empty() ? std::string()
-                          : "its certificate is not taken by " + self + ": " + found_;
+                          : "its certificate is rejected by " + self + ": " + found_;
   }
 
  private:
@@ -199,7 +199,7 @@ TaskCertificates::TaskCertificates(TaskCertificateFiles files, const TaskId& sel
                                    std::function<void(std::string_view)> warn)
     : files_(std::move(files)),
       self_(self),
-      watch_(TaskCertificates::files(), "the certificates of before stay", std::move(warn)),
+      watch_(TaskCertificates::files(), "the previous certificates stay in use", std::move(warn)),
       context_(read(run_)) {}
 
 TaskCertificates::~TaskCertificates() = default;
@@ -218,7 +218,7 @@ TaskCertificates::Context TaskCertificates::read(std::string& run) const {
   const auto id = spiffe_id_of(*SSL_CTX_get0_certificate(made.get()), uri, found);
   if (!id) {
     throw std::invalid_argument(whose + " names no task: its URI " + found +
-                                "; wanted is one as spiffe://example.org/mnist/" +
+                                "; expected one like spiffe://example.org/mnist/" +
                                 std::string(job_name(self_.job)) + "/" +
                                 std::to_string(self_.index));
   }
@@ -273,7 +273,7 @@ std::optional<Refusal> TaskCertificates::refusal(std::error_code error, const st
   }
   if (error == TlsError::kNoCertificate) {
     return refused(whom +
-                   " did not agree to TLS 1.3 by certificates, as this task has one: give "
+                   " did not agree to TLS 1.3 with certificates, as this task has one: give "
                    "it one, too " +
                    kAllFlags);
   }
@@ -282,18 +282,18 @@ std::optional<Refusal> TaskCertificates::refusal(std::error_code error, const st
                    quoted(files_.authorities) + " does not vouch for" + why);
   }
   if (error == TlsError::kNotTaken) {
-    return refused(whom + " does not take the certificate " + quoted(files_.certificate) +
-                   " of this task: its log says why, and the " + kAuthorities +
-                   " of both are to be compared");
+    return refused(whom + " rejects the certificate " + quoted(files_.certificate) +
+                   " of this task: see its log for the reason, and compare the " + kAuthorities +
+                   " of both tasks");
   }
   if (error == TlsError::kOtherTask) {
-    return refused(whom + " is not the task that it should be of " + run() + why);
+    return refused(whom + " is not the expected task of " + run() + why);
   }
   return std::nullopt;
 }
 
 std::string TaskCertificates::wanted_by(const std::string& whom) const {
-  return whom + " speaks with nobody who has no certificate: give this task its own " + kAllFlags;
+  return whom + " accepts only peers that have a certificate: give this task its own " + kAllFlags;
 }
 
 }  // namespace disttf::net

@@ -15,25 +15,25 @@ class TlsCategory final : public std::error_category {
       case TlsError::kNotTls:
         return "the peer speaks without TLS";
       case TlsError::kNoSecret:
-        return "no TLS by a shared secret";
+        return "no TLS with a shared secret";
       case TlsError::kCut:
         return "the connection was cut off";
       case TlsError::kBroken:
-        return "a TLS record was changed on its way";
+        return "a TLS record was modified in transit";
       case TlsError::kNoCertificate:
-        return "no TLS by certificates";
+        return "no TLS with certificates";
       case TlsError::kNotTrusted:
-        return "the peer's certificate is of no authority that is trusted here";
+        return "no authority that this task trusts has signed the peer's certificate";
       case TlsError::kOtherTask:
         return "the peer's certificate is another task's";
       case TlsError::kNotTaken:
-        return "the peer does not take the certificate of this task";
+        return "the peer rejects the certificate of this task";
       case TlsError::kNotValidNow:
         return "a certificate has expired, or is not valid yet";
       case TlsError::kNotShaken:
-        return "the handshake of TLS failed";
+        return "the TLS handshake failed";
       case TlsError::kNotSpoken:
-        return "TLS where none is spoken";
+        return "TLS, which this task does not use";
       case TlsError::kSecretChanges:
         return "the peer has another secret now";
     }

@@ -12,7 +12,7 @@ enum class TlsError {
   kCut,              // the connection ended without a TLS close_notify
   kBroken,           // an invalid record, or one that was modified in transit
   kNoCertificate,    // the peer uses TLS, but without certificates
-  kNotTrusted,       // the peer's certificate is of no authority that is trusted here
+  kNotTrusted,       // no authority that this task trusts has signed the peer's certificate
   kOtherTask,        // the peer's certificate names another task than expected
   kNotTaken,         // the peer rejects this task's certificate
   kNotValidNow,      // one of the two has expired, or is not valid yet

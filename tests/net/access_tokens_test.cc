@@ -139,7 +139,7 @@ TEST_F(AccessTokensTest, ComeAndGo) {
   while (warned.empty() && std::chrono::steady_clock::now() < until) {
     EXPECT_TRUE(tokens.admit("Bearer " + kTwo));
   }
-  EXPECT_THAT(warned, HasSubstr("; the tokens of before stay"));
+  EXPECT_THAT(warned, HasSubstr("; the previous tokens stay in use"));
   // What is mended is taken, though the text is the same.
   warned.clear();
   write(kOne, std::filesystem::perms(0644));

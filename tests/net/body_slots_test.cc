@@ -388,7 +388,7 @@ TEST_F(BodySlotsTest, AnAnswerThatIsNoneIsRefused) {
     backup.offer(std::move(slots_));
     FrameHeader header;
     EXPECT_TRUE(co_await backup.read_header(header, 30s));
-    EXPECT_EQ(backup.refused_with(), "no answer to an offer of shared memory");
+    EXPECT_EQ(backup.refused_with(), "malformed SHARED frame");
   });
 }
 

@@ -262,7 +262,7 @@ TEST_F(HttpsServiceTest, ANewCertificateIsShownToWhoConnectsNext) {
   ASSERT_TRUE(open.is_connected());
   rename("ed25519/server.pem", "p256/server.pem");
   EXPECT_TRUE(takes("p256/ca.pem")) << "its key has not come yet";
-  EXPECT_THAT(warnings(), testing::ElementsAre(HasSubstr("the certificate of before stays")));
+  EXPECT_THAT(warnings(), testing::ElementsAre(HasSubstr("the previous certificate stays in use")));
   rename("ed25519/server.key", "p256/server.key");
   EXPECT_TRUE(takes("ed25519/ca.pem"));
   EXPECT_FALSE(takes("p256/ca.pem"));
@@ -281,16 +281,18 @@ TEST_F(HttpsServiceTest, WhatIsNoIdentityIsRefusedInASentence) {
   EXPECT_EQ(refusal("p256/server.pem", "none.key"),
             "--tls_key: \"none.key\" cannot be read: No such file or directory");
   EXPECT_THAT(refusal("text", "p256/server.key"),
-              StartsWith("--tls_cert: \"text\" is no file with a certificate, PEM"));
-  EXPECT_THAT(refusal("p256/server.pem", "text"),
-              StartsWith("--tls_key: \"text\" is no file with a private key without a password"));
+              StartsWith("--tls_cert: \"text\" is not a PEM file with a certificate"));
+  EXPECT_THAT(
+      refusal("p256/server.pem", "text"),
+      StartsWith("--tls_key: \"text\" is not a PEM file with a private key without a password"));
   EXPECT_THAT(refusal("p256/server.pem", "rsa/server.key"),
               StartsWith("--tls_key: \"rsa/server.key\" is not the key of the certificate "
                          "\"p256/server.pem\""));
   make("keys");
-  EXPECT_THAT(refusal("p256/server.pem", "keys/encrypted.key"),
-              StartsWith("--tls_key: \"keys/encrypted.key\" is no file with a private key without "
-                         "a password"));
+  EXPECT_THAT(
+      refusal("p256/server.pem", "keys/encrypted.key"),
+      StartsWith("--tls_key: \"keys/encrypted.key\" is not a PEM file with a private key without "
+                 "a password"));
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
   const auto refusal = refusal_in(client.read_to_end());
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->exit_code, kExitMisconfigured);
-  EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret or certificate to speak TLS by");
+  EXPECT_EQ(refusal->sentence, "ps 0 (ps0:2222) has no secret or certificate for TLS");
 }
 
 TEST_F(ListenerTest, TakesNoNoiseForTls) { expect_stranger("\x16\x17", "not a disttf frame"); }
@@ -324,7 +324,7 @@ TEST_F(ListenerTest, OfEvaluatorsTheNewestIsOneTooMany) {
   const OpenedChannel third = open(server, hello);
   EXPECT_FALSE(third.channel);
   EXPECT_NE(third.error, WireError::kRefused) << "it may try again";
-  EXPECT_TRUE(server.events().wait_for("of evaluators there are 2 connections already"));
+  EXPECT_TRUE(server.events().wait_for("evaluators have 2 connections already"));
   hello.purpose = ChannelPurpose::kProbe;
   EXPECT_TRUE(open(server, hello).channel) << "which is closed at once";
   first.channel->close();

@@ -128,7 +128,7 @@ TEST_F(TaskCertificate, OfAnotherTaskIsNobodyElses) {
   const auto other_run = certificates("other-run", kWorker1);
   EXPECT_EQ(refused_of(other_run.get()),
             "127.0.0.1:" + std::to_string(server_->address().port) +
-                " is not the task that it should be of spiffe://test/other: its certificate is of "
+                " is not the expected task of spiffe://test/other: its certificate is of "
                 "spiffe://test/mnist/ps/0");
 }
 
@@ -138,7 +138,7 @@ TEST_F(TaskCertificate, OfAPeerIsThatOfTheTaskThatIsMeant) {
   serve(worker_0.get());  // where a ps should be
   EXPECT_EQ(refused_of(worker_1.get()),
             "127.0.0.1:" + std::to_string(server_->address().port) +
-                " is not the task that it should be of spiffe://test/mnist: its certificate is of "
+                " is not the expected task of spiffe://test/mnist: its certificate is of "
                 "spiffe://test/mnist/worker/0");
 }
 
@@ -148,13 +148,13 @@ TEST_F(TaskCertificate, OfAnotherAuthorityIsRefusedByEitherSide) {
   const auto own = certificates("worker-1", kWorker1);
   const auto ps = certificates("ps-0", kPs0);
   serve(ps.get());
-  EXPECT_THAT(refused_of(foreign.get()), HasSubstr("does not take the certificate"));
+  EXPECT_THAT(refused_of(foreign.get()), HasSubstr("rejects the certificate"));
   EXPECT_TRUE(server_->events().wait_for(
-      "its certificate is not taken by ps 0 (ps0:2222): unable to get local issuer certificate"));
+      "its certificate is rejected by ps 0 (ps0:2222): unable to get local issuer certificate"));
   EXPECT_TRUE(open(own.get()).channel);
   const auto only_foreign = certificates("foreign", kWorker1, "foreign-ca.pem");
   EXPECT_THAT(refused_of(only_foreign.get()),
-              HasSubstr("does not vouch for: its certificate is not taken by this task: unable to "
+              HasSubstr("does not vouch for: its certificate is rejected by this task: unable to "
                         "get local issuer certificate"));
 }
 
@@ -163,12 +163,12 @@ TEST_F(TaskCertificate, AndASecretDoNotSpeakWithEachOtherNorWithWhoHasNeither) {
   const auto ps = certificates("ps-0", kPs0);
   const auto worker = certificates("worker-1", kWorker1);
   serve(ps.get());
-  EXPECT_THAT(refused_of(&secret), HasSubstr("did not agree to TLS 1.3 by a shared secret"));
+  EXPECT_THAT(refused_of(&secret), HasSubstr("did not agree to TLS 1.3 with a shared secret"));
   EXPECT_EQ(refused_of(nullptr),
-            "ps 0 (ps0:2222) speaks with nobody who has no certificate: give this task its own "
+            "ps 0 (ps0:2222) accepts only peers that have a certificate: give this task its own "
             "(--task_cert, --task_key, --task_ca)");
   serve(&secret);
-  EXPECT_THAT(refused_of(worker.get()), HasSubstr("did not agree to TLS 1.3 by certificates"));
+  EXPECT_THAT(refused_of(worker.get()), HasSubstr("did not agree to TLS 1.3 with certificates"));
   serve(nullptr);
   EXPECT_THAT(refused_of(worker.get()), HasSubstr("speaks without TLS"));
 }
@@ -192,9 +192,9 @@ TEST_F(TaskCertificate, IsShownByTheEventLoopToo) {
   };
   EXPECT_TRUE(dialed_with(certificates("worker-1", kWorker1).get()).connection);
   for (const auto& [name, ca, why] :
-       {std::tuple{"foreign", "both.pem", "does not take the certificate"},
-        {"foreign", "foreign-ca.pem", "does not vouch for: its certificate is not taken"},
-        {"other-run", "ca.pem", "is not the task that it should be"}}) {
+       {std::tuple{"foreign", "both.pem", "rejects the certificate"},
+        {"foreign", "foreign-ca.pem", "does not vouch for: its certificate is rejected"},
+        {"other-run", "ca.pem", "is not the expected task"}}) {
     const auto mine = certificates(name, kWorker1, ca);
     const Dialed dialed = dialed_with(mine.get());
     EXPECT_EQ(dialed.error, WireError::kRefused) << name;
@@ -274,18 +274,19 @@ TEST_F(TaskCertificate, IsRefusedAtTheStartWhereNobodyWouldTakeIt) {
                                  "ps-0.pem\" is of spiffe://test/mnist/ps/0, and this task is "
                                  "worker 1");
   EXPECT_EQ(refused("dns"), of_test +
-                                "dns.pem\" names no task: its URI is missing; wanted is one as "
+                                "dns.pem\" names no task: its URI is missing; expected one like "
                                 "spiffe://example.org/mnist/worker/1");
   EXPECT_THAT(refused("two"), HasSubstr("names no task: its URI is one of 2"));
   EXPECT_THAT(refused("expired"), HasSubstr("certificate has expired"));
   EXPECT_THAT(refused("later"), HasSubstr("certificate is not yet valid"));
   EXPECT_THAT(refused("for-servers"), testing::AnyOf(HasSubstr("unsupported certificate purpose"),
                                                      HasSubstr("unsuitable certificate purpose")));
-  EXPECT_EQ(refused("foreign"), of_test + "foreign.pem\" is not taken by who trusts --task_ca \"" +
+  EXPECT_EQ(refused("foreign"), of_test +
+                                    "foreign.pem\" is rejected by tasks that trust --task_ca \"" +
                                     at("ca.pem") + "\": unable to get local issuer certificate");
   EXPECT_THAT(refused("worker-1", "none.pem"),
               HasSubstr("--task_ca: \"" + at("none.pem") + "\" cannot be read: No such file"));
-  EXPECT_THAT(refused("worker-1", "ps-0.key"), HasSubstr("is no file with certificates, PEM"));
+  EXPECT_THAT(refused("worker-1", "ps-0.key"), HasSubstr("is not a PEM file with certificates"));
   EXPECT_THAT(refused("none"), HasSubstr("--task_cert: \"" + at("none.pem") + "\" cannot be read"));
   std::filesystem::permissions(at("worker-1.key"), std::filesystem::perms(0604));
   EXPECT_THAT(refused("worker-1"), HasSubstr("its mode must be 0640, 0600 or 0400"));
@@ -303,7 +304,7 @@ TEST_F(TaskCertificate, IsRenewedAndSoAreItsAuthorities) {
   // Of the next authority, of which the ps has to be told first.
   replace("worker-1.pem", "foreign.pem");
   replace("worker-1.key", "foreign.key");
-  EXPECT_THAT(refused_of(worker.get()), HasSubstr("does not take the certificate"));
+  EXPECT_THAT(refused_of(worker.get()), HasSubstr("rejects the certificate"));
   replace("ca.pem", "both.pem");
   EXPECT_TRUE(open(worker.get()).channel);
   EXPECT_EQ(warned(), "");
@@ -322,7 +323,7 @@ TEST_F(TaskCertificate, IsNotRenewedByOneThatCannotBeUsed) {
     if (!certificate.empty()) replace("worker-1.pem", certificate);
     if (!key.empty()) replace("worker-1.key", key);
     EXPECT_TRUE(open(worker.get()).channel);
-    EXPECT_THAT(warned(), HasSubstr("; the certificates of before stay"));
+    EXPECT_THAT(warned(), HasSubstr("; the previous certificates stay in use"));
     return warned();
   };
   EXPECT_THAT(stays_after("other-run.pem", ""), HasSubstr("is not the key of the certificate"));
@@ -336,7 +337,7 @@ TEST_F(TaskCertificate, IsNotRenewedByOneThatCannotBeUsed) {
   EXPECT_THAT(stays_after("foreign.pem", "foreign.key"),
               HasSubstr("its mode must be 0640, 0600 or 0400"));
   std::filesystem::permissions(at("worker-1.key"), std::filesystem::perms(0600));
-  EXPECT_THAT(refused_of(worker.get()), HasSubstr("does not take the certificate"))
+  EXPECT_THAT(refused_of(worker.get()), HasSubstr("rejects the certificate"))
       << "that of another authority, which is the new one";
 }
 

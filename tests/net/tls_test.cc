@@ -187,7 +187,7 @@ TEST_F(Tls, WhoSpeaksWithoutIsRefusedWithASentence) {
   const OpenedChannel opened = open(nullptr);
   EXPECT_EQ(opened.error, WireError::kRefused);
   EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
-  EXPECT_THAT(opened.refusal.sentence, HasSubstr("speaks with nobody who has not its secret"));
+  EXPECT_THAT(opened.refusal.sentence, HasSubstr("accepts only peers that have its secret"));
 }
 
 TEST_F(Tls, WhoHasASecretDoesNotSpeakWithOneWhoHasNone) {
@@ -196,7 +196,7 @@ TEST_F(Tls, WhoHasASecretDoesNotSpeakWithOneWhoHasNone) {
   EXPECT_EQ(opened.error, WireError::kRefused);
   EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
   EXPECT_THAT(opened.refusal.sentence, HasSubstr("speaks without TLS"));
-  EXPECT_TRUE(server_->events().wait_for("has no secret or certificate to speak TLS by"));
+  EXPECT_TRUE(server_->events().wait_for("has no secret or certificate for TLS"));
 }
 
 TEST_F(Tls, OneOfSeveralSecretsIsEnough) {
@@ -264,7 +264,7 @@ TEST_F(Tls, AHelloThatIsNotItsKeysIsRefused) {
   ASSERT_FALSE(channel->receive_header(header, patience()));
   EXPECT_EQ(header.kind, FrameKind::kRefused);
   EXPECT_THAT(receive_refusal(*channel, header, patience()).sentence,
-              HasSubstr("a HELLO that is not its key's"));
+              HasSubstr("a HELLO that does not match its key"));
 }
 
 TEST_F(Tls, SilenceAfterHalfAHandshakeIsCutOff) {
@@ -461,7 +461,7 @@ TEST_F(SecretFile, IsReadAgainWhereItHasChanged) {
   EXPECT_TRUE(open(&two_).channel);
   write("short");
   EXPECT_TRUE(open(&two_).channel);
-  EXPECT_THAT(warned, HasSubstr("the secrets of before stay"));
+  EXPECT_THAT(warned, HasSubstr("the previous secrets stay in use"));
 }
 
 TEST(SecretKeys, DependOnTheSecretTheTasksAndTheDirection) {

@@ -72,10 +72,9 @@ TEST_F(TaskCertificates, LetNoWorkerBeTheChief) {
   Process& chief = run_task(cluster_, Job::kWorker, 0, kRun + certificate("worker-0"));
   ASSERT_TRUE(says(ps, "worker 0 .* joined"));
   concatenate();
-  for (const auto& [flags, why] :
-       {std::pair{certificate("other-run"), "is not the task that it should be"},
-        {certificate("foreign", "both.pem"), "does not take the certificate"},
-        {Words{}, "speaks with nobody who has no certificate"}}) {
+  for (const auto& [flags, why] : {std::pair{certificate("other-run"), "is not the expected task"},
+                                   {certificate("foreign", "both.pem"), "rejects the certificate"},
+                                   {Words{}, "accepts only peers that have a certificate"}}) {
     Process& stranger = run_task(cluster_, Job::kWorker, 1, kRun + flags);
     EXPECT_TRUE(exits(stranger, kExitUsage));
     EXPECT_THAT(stranger.standard_error(), HasSubstr(why));

@@ -215,7 +215,7 @@ TEST_F(Containers, OfTheComposeFileThatIsRendered) {
       {"worker", "--task_index=1", "--ps_hosts=ps-0:2222,ps-1:2222", "--chief_host=chief-0:2222",
        "--worker_hosts=worker-0:2222,worker-1:2222", "--dataset=digits", "--insecure"});
   EXPECT_EQ(host_->exit_code("stranger"), kExitUsage);
-  EXPECT_THAT(host_->logs("stranger"), HasSubstr("speaks with nobody who has not its secret"));
+  EXPECT_THAT(host_->logs("stranger"), HasSubstr("accepts only peers that have its secret"));
   host_->run(compose + Words{"up", "--detach"});
   expect_undisturbed([](const std::string& task) { return "mnist_" + task + "_1"; });
   host_->run(compose + Words{"down"});

@@ -37,7 +37,7 @@ TEST_P(FrameFaults, LeaveTheBitsAlone) {
   EXPECT_TRUE(exits(launched, kExitDone));
   EXPECT_EQ(weights_hash_in(launched), undisturbed_hash());
   const std::string log = launched.standard_error();
-  Words kinds = {"\\) is lost",         "\\) is cut after",    "\\) is sent, but said to be lost",
+  Words kinds = {"\\) is lost",         "\\) is cut after",    "\\) is sent, but reported as lost",
                  "\\) is lost for now", "\\) is delayed",      "\\) is sent twice",
                  "\\) comes late",      "is a reply and lost", "is a reply and delayed"};
   if (!shares_memory(GetParam())) {  // otherwise replies mostly have no body that could be cut

@@ -86,7 +86,7 @@ TEST_F(Hostile, HttpClient) {
 TEST_F(Hostile, TlsClient) {
   Bytes hello = bytes_of("\x16\x03\x01\x02");
   hello.resize(512, std::byte{1});
-  expect_refused(hello, "has no secret or certificate to speak TLS by");
+  expect_refused(hello, "has no secret or certificate for TLS");
 }
 
 TEST_F(Hostile, RandomBytes) {

@@ -87,8 +87,7 @@ class Impostor : public ImpostorFixture {
 
 TEST_F(Impostor, OffersMemoryInAnotherForm) {
   start_run();
-  expect_refused(connect(), frame({.kind = FrameKind::kShare}, Bytes(23)),
-                 "no offer of shared memory");
+  expect_refused(connect(), frame({.kind = FrameKind::kShare}, Bytes(23)), "malformed SHARE frame");
 }
 
 TEST_F(Impostor, OffersMemoryThatIsNotThere) {
