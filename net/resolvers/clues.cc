@@ -17,7 +17,7 @@ namespace {
   return value;
 }
 
-// --workers of worker, as messages name what limits an index.
+// The flag that limits the index of a job, for messages.
 [[nodiscard]] std::string count_flag(Job job) {
   switch (job) {
     case Job::kPs:
@@ -30,7 +30,7 @@ namespace {
 }
 
 void check_index(const TaskCounts& counts, const TaskId& task, std::string_view from) {
-  // An evaluator belongs to no list: one is legal.
+  // An evaluator belongs to no list: one is valid.
   const std::size_t count = task.job == Job::kEvaluator ? 1 : counts.of(task.job);
   if (task.index < count) return;
   const std::string what = std::string(from) + " makes this " + to_string(task) + ", but ";

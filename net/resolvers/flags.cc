@@ -83,9 +83,9 @@ TaskCounts counts_of(const ClusterFlags& flags) {
   if (!flags.ps) fail("--ps" + std::string(kWhy));
   if (!flags.workers) fail("--workers" + std::string(kWhy));
   const TaskCounts counts{*flags.ps, flags.chief, *flags.workers};
-  if (counts.ps == 0) fail("--ps: 0 leaves nobody to hold the parameters; at least 1");
+  if (counts.ps == 0) fail("--ps: must be at least 1 (got 0)");
   if (counts.total() == counts.ps) {
-    fail("--workers: 0 leaves nobody to train; at least 1, or --chief");
+    fail("--workers: must be at least 1 without --chief (got 0)");
   }
   return counts;
 }
@@ -111,7 +111,8 @@ Found find_in_flags_alone(const ClusterFlags& flags) {
     fail(std::string(flags.ps        ? "--ps"
                      : flags.workers ? "--workers"
                                      : "--chief") +
-         ": given, but nothing says which addresses the tasks have; --task_hosts does, and launch "
+         ": given, but the addresses of the tasks are unknown; give --task_hosts, or use launch, "
+         "which "
          "starts them on this machine");
   }
   if (flags.job) {
@@ -120,7 +121,7 @@ Found find_in_flags_alone(const ClusterFlags& flags) {
   }
   if (flags.task_index) {
     fail("--task_index: " + std::to_string(*flags.task_index) +
-         " is of no cluster; it needs --job_name, --ps_hosts and --worker_hosts, or a TF_CONFIG "
+         " needs a cluster: give --job_name, --ps_hosts and --worker_hosts, or a TF_CONFIG "
          "with a cluster");
   }
   fail(

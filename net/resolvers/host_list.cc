@@ -12,7 +12,7 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::size_t kMaxNumberBytes = 18;  // fits 64 bits
+constexpr std::size_t kMaxNumberBytes = 18;  // fits into 64 bits
 
 [[nodiscard]] bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit);
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxNumberBytes = 18;  // fits 64 bits
   return value;
 }
 
-// `text` up to the first `separator`, which is taken off with it.
+// Returns `text` up to the first `separator`, and removes both from `text`.
 [[nodiscard]] std::string_view take(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -33,7 +33,7 @@ constexpr std::size_t kMaxNumberBytes = 18;  // fits 64 bits
   return part;
 }
 
-// One "009-011" of a group.
+// One range "009-011" of a group.
 struct Range {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -47,7 +47,7 @@ struct Range {
   return text;
 }
 
-// Reads a host list from its beginning to its end.
+// Parses a host list.
 class HostListReader {
  public:
   HostListReader(std::string_view field, std::string_view text)
@@ -74,7 +74,7 @@ class HostListReader {
     fail("it names more than " + std::to_string(kMaxListedHosts) + " hosts");
   }
 
-  // Up to a comma outside brackets, or the end.
+  // Reads up to a comma outside brackets, or the end.
   [[nodiscard]] std::vector<std::string> read_item() {
     std::vector<std::string> names = {""};
     while (!rest_.empty() && rest_.front() != ',') {
@@ -131,7 +131,7 @@ class HostListReader {
                                                     const std::vector<Range>& ranges) const {
     std::uint64_t count = 0;
     for (const Range& range : ranges) {
-      // Checked one by one: a sum of such numbers could wrap.
+      // Checked one by one: a sum of such numbers could overflow.
       if (range.count() > kMaxListedHosts) fail_too_many();
       count += range.count();
       if (count * names.size() > kMaxListedHosts) fail_too_many();

@@ -1,11 +1,11 @@
-// Slurm's short form of host names, and of numbers of tasks.
+// Slurm's short forms of host names and of task counts.
 //
 //   list  = item {"," item}            n1,gpu[01-03,07],r[0-1]n[1-2]-ib
 //   item  = {text | "[" range {"," range} "]"}
 //   range = digits ["-" digits]        padded with zeros to the width of its first number
 //
 // Several groups in one item count like digits, the last one fastest. The order is kept, nothing is
-// sorted or dropped: it is the order in which Slurm numbers the nodes.
+// sorted or removed: Slurm numbers the nodes in this order.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -17,11 +17,11 @@
 
 namespace disttf::net {
 
-// What a list may name at most: as many as there can be tasks, so that a few bytes cannot make us
-// allocate gigabytes.
+// The most hosts in a list, which is the most tasks there can be. The limit prevents a few bytes
+// from allocating gigabytes.
 inline constexpr std::size_t kMaxListedHosts = 30'000;
 
-// `field` opens the message of std::invalid_argument: what is wrong, and what is allowed.
+// `field` begins the message of std::invalid_argument: what is wrong, and what is allowed.
 [[nodiscard]] std::vector<std::string> expand_host_list(std::string_view field,
                                                         std::string_view text);
 

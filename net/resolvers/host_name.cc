@@ -1,5 +1,5 @@
-// A pod of a Kubernetes StatefulSet is called NAME-ORDINAL, and so is anything else that was given
-// such a host name: mnist-worker-0 is worker 0.
+// A pod of a Kubernetes StatefulSet is named NAME-ORDINAL: mnist-worker-0 is worker 0. Other
+// machines with such host names are treated alike.
 #include "net/resolvers/resolver.h"
 
 namespace disttf::net {
@@ -10,7 +10,7 @@ std::string_view host_label(const Environment& environment) {
 }
 
 std::optional<Found> find_in_host_name(const ClusterFlags& flags, const Environment& environment) {
-  // Any machine may be called like this: flags that say all are believed.
+  // Any machine may have such a name, so flags that define the task completely take precedence.
   const bool said = flags.job && flags.task_index && flags.resolver == "auto";
   const auto named = task_in_name(host_label(environment));
   if (!named || said) return std::nullopt;

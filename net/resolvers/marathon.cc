@@ -1,4 +1,4 @@
-// Marathon: an app for each task, /mnist/worker-0. Mesos-DNS calls it
+// Marathon: one app for each task, /mnist/worker-0. Mesos-DNS names it
 // worker-0-mnist.marathon.mesos.
 #include <stdexcept>
 
@@ -9,7 +9,7 @@
 namespace disttf::net {
 namespace {
 
-// The scheduler gave the task a port, and it is not the one that the others will try.
+// Warns if the scheduler has assigned another port than the one that the other tasks connect to.
 void warn_of_other_port(const Environment& environment, Found& found) {
   const auto text = variable(environment, "PORT0");
   if (!text || found.answer.task.job == Job::kEvaluator) return;
@@ -28,7 +28,7 @@ std::optional<Found> find_in_marathon(const ClusterFlags& flags, const Environme
   const auto id = variable(environment, "MARATHON_APP_ID");
   if (!id) return std::nullopt;
   const std::string_view name = id->substr(id->rfind('/') + 1);  // npos + 1 is 0
-  // A chief is the only one of its kind and may do without a number.
+  // There is only one chief, so its number may be missing.
   std::optional<TaskId> named = task_in_name(name);
   if (!named && job_at_end(name) == Job::kChief) named = TaskId{Job::kChief, 0};
   if (!named && flags.job && flags.task_index) return std::nullopt;

@@ -1,5 +1,5 @@
-// MPI and torchrun number the processes that they start, but tell them no addresses. Each of them
-// would train alone and report success, so that is refused.
+// MPI and torchrun number the processes that they start, but provide no addresses. Each process
+// would train alone and report success, so this is an error.
 #include <array>
 #include <stdexcept>
 
@@ -24,10 +24,10 @@ constexpr std::array kLaunchers = {
     Launcher{"torchrun", "RANK", "WORLD_SIZE"},
 };
 
-// Engines that number tasks which may be independent runs: a warning, no refusal.
+// Engines whose numbered tasks may be independent runs: a warning, no error.
 struct Engine {
   const char* name;
-  const char* count;  // a variable: how many tasks there are
+  const char* count;  // the variable with the number of tasks
 };
 constexpr std::array kEngines = {
     Engine{"PBS", "PBS_NUM_NODES"},
@@ -40,7 +40,7 @@ constexpr std::array kEngines = {
     Engine{"Volcano", "VC_WORKER_NUM"},
 };
 
-// RANK alone is anybody's.
+// RANK alone is too common a name: torchrun's other variables must be set, too.
 [[nodiscard]] bool is_there(const Launcher& launcher, const Environment& environment) {
   if (!variable(environment, launcher.rank)) return false;
   const std::string_view size = variable(environment, launcher.size).value_or("1");
@@ -59,8 +59,8 @@ void refuse_rank_only_launchers(const Environment& environment) {
         std::string(launcher.rank) + " is " + net::quoted(*variable(environment, launcher.rank)) +
         " of " + launcher.size + " " + net::quoted(*variable(environment, launcher.size)) + ": " +
         launcher.name +
-        " numbers the tasks but tells no addresses; give each --job_name, --task_index, "
-        "--ps_hosts and --worker_hosts, start them with srun, or say --resolver local");
+        " numbers the tasks but provides no addresses; give each --job_name, --task_index, "
+        "--ps_hosts and --worker_hosts, start them with srun, or use --resolver local");
   }
 }
 
@@ -76,7 +76,7 @@ std::vector<std::string> signs_of_several_tasks(const Environment& environment) 
     sentences.push_back(std::string(engine.count) + " is " + net::quoted(*count) + " (" +
                         engine.name + ")" + alone);
   }
-  // PMIx tells a rank and no size; a step of one task has one as well.
+  // PMIx gives a rank and no size; a step with a single task has one as well.
   const auto rank = variable(environment, "PMIX_RANK");
   if (rank && variable(environment, "SLURM_STEP_NUM_TASKS") != "1") {
     sentences.push_back("PMIX_RANK is " + net::quoted(*rank) + " (PMIx)" + alone);

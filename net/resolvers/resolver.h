@@ -1,4 +1,4 @@
-// One row of the table of resolvers, and what the rows are made with. For net/resolvers/ alone.
+// One row of the table of resolvers, and helpers for the rows. Only for net/resolvers/.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace disttf::net {
 
-// What one resolver found. The facts "job" and "index" are always there.
+// What one resolver has found. The facts "job" and "index" are always present.
 struct Found {
   ClusterAndTask answer;
   std::vector<Fact> facts;
 };
 
-// The resolvers, each in a file of its own. Each gives nullopt when its variables are not there,
-// and throws std::invalid_argument when they are broken.
+// The resolvers, each in its own file. Each returns nullopt when its variables are not set, and
+// throws std::invalid_argument when they are invalid.
 [[nodiscard]] std::optional<Found> find_in_flags(const ClusterFlags&, const Environment&);
 [[nodiscard]] std::optional<Found> find_in_tf_config(const ClusterFlags&, const Environment&);
 [[nodiscard]] std::optional<Found> find_in_tfmesos(const ClusterFlags&, const Environment&);
@@ -30,43 +30,43 @@ struct Found {
 [[nodiscard]] std::optional<Found> find_in_marathon(const ClusterFlags&, const Environment&);
 [[nodiscard]] std::optional<Found> find_in_host_name(const ClusterFlags&, const Environment&);
 
-// MPI and torchrun: throws with what to do instead, when one of them has started several tasks.
+// MPI and torchrun: throws with what to do instead if one of them has started several tasks.
 void refuse_rank_only_launchers(const Environment&);
 
-// A sentence for each engine whose variables say that this process is one of several tasks, though
-// they do not say where the others are. MPI is above.
+// Returns a sentence for each engine whose variables show that this process is one of several
+// tasks, but do not give the others' addresses. MPI is above.
 [[nodiscard]] std::vector<std::string> signs_of_several_tasks(const Environment&);
 
-// A batch script's body or a shell of a Slurm job of several tasks or nodes: the sentence that says
-// so. nullopt: no such job, or a task of a step.
+// Returns a sentence if this is the body of a batch script, or a shell, of a Slurm job with several
+// tasks or nodes. nullopt: no such job, or a task of a step.
 [[nodiscard]] std::optional<std::string> slurm_job_without_step(const Environment&);
 
 // --- flags.cc ---
 
 [[nodiscard]] bool has_host_lists(const ClusterFlags& flags) noexcept;
-// Whether --ps, --workers or --chief is there.
+// Whether --ps, --workers or --chief is given.
 [[nodiscard]] bool has_counts(const ClusterFlags& flags) noexcept;
-// Both counts, given. Throws a sentence about the one that is missing.
+// The counts of --ps and --workers. Throws a sentence about the one that is missing.
 [[nodiscard]] TaskCounts counts_of(const ClusterFlags& flags);
-// The cluster of --task_hosts with the counts. Throws when one of them is missing.
+// The cluster of --task_hosts with the counts. Throws if one of them is missing.
 [[nodiscard]] Cluster cluster_of_task_hosts(const ClusterFlags& flags);
-// The flags are all there is, so what is missing in them is told. Throws where they do not do.
+// For a process that has only flags: throws a sentence about what is missing or wrong in them.
 [[nodiscard]] Found find_in_flags_alone(const ClusterFlags& flags);
 
 // --- clues.cc ---
 
-// The variable's value; nullopt when it is not set or blank.
+// The variable's value; nullopt if it is not set or blank.
 [[nodiscard]] std::optional<std::string_view> variable(const Environment& environment,
                                                        std::string_view name);
-// Of a variable that must be there. `because` ends the sentence: "NAME is not set; " + because.
+// The value of a required variable. `because` ends the sentence: "NAME is not set; " + because.
 [[nodiscard]] std::string_view needed_variable(const Environment& environment,
                                                std::string_view name, std::string_view because);
 // Throws: `name` is "x"; expected a whole number from 0 to `most`.
 [[nodiscard]] std::size_t parse_whole_number(std::string_view name, std::string_view text,
                                              std::size_t most);
 
-// worker 0 of "mnist-worker-0" or "worker-0": a job's name and a number without leading zeros
-// behind the last two hyphens. nullopt: another name.
+// The task that a name such as "mnist-worker-0" or "worker-0" ends with: a job's name and a number
+// without leading zeros, each after a hyphen. nullopt: another name.
 [[nodiscard]] std::optional<TaskId> task_in_name(std::string_view name);
 // The machine's name up to its first dot; empty: unknown.
 [[nodiscard]] std::string_view host_label(const Environment& environment);
@@ -74,15 +74,15 @@ void refuse_rank_only_launchers(const Environment&);
 // The worker of "worker" or "mnist-worker".
 [[nodiscard]] std::optional<Job> job_at_end(std::string_view name);
 
-// What an orchestrator that numbers its tasks says of one of them.
+// What an orchestrator that numbers its tasks reports about one of them.
 struct Clues {
   std::optional<Job> job;
   std::string job_from;  // the variable
   std::size_t index = 0;
   std::string index_from;     // the variable
-  bool may_be_place = false;  // the index is the place when the pattern has {place}
+  bool may_be_place = false;  // the index is the {place} if the pattern has that
 };
-// The task that clues and flags together name, in the cluster of --task_hosts.
+// The task that clues and flags together define, in the cluster of --task_hosts.
 [[nodiscard]] Found find_by_clues(const ClusterFlags& flags, const Clues& clues);
 
 // How messages name the lists of a cluster that comes from --task_hosts.
@@ -92,9 +92,9 @@ inline constexpr ClusterFields kTaskHostsFields = {.ps = "--task_hosts of ps",
                                                    .evaluators = "--task_hosts of evaluator",
                                                    .index = "--task_index"};
 
-// Appends the facts of a cluster whose lists all come from one place.
+// Appends the facts of a cluster whose lists all have one source.
 void add_cluster_facts(std::vector<Fact>& facts, const Cluster& cluster, std::string_view from);
-// The address list as the flags spell it.
+// The address list in the form of a flag.
 [[nodiscard]] std::string join(const std::vector<Address>& addresses);
 
 }  // namespace disttf::net

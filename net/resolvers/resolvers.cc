@@ -10,15 +10,15 @@ namespace disttf::net {
 namespace {
 
 struct Resolver {
-  std::string_view name;   // of --resolver
-  std::string_view needs;  // "... is not there", when it was asked for by name
-  const char* sign;        // a variable that says this orchestrator is there; nullptr: none does
-  bool knows_all;          // the whole cluster, so two of these must agree
+  std::string_view name;   // value of --resolver
+  std::string_view needs;  // for "... is not there", when it was requested by name
+  const char* sign;        // a variable that shows this orchestrator; nullptr: none
+  bool knows_all;          // it knows the whole cluster, so two of these must agree
   bool needs_task_hosts;
   std::optional<Found> (*find)(const ClusterFlags&, const Environment&);
 };
 
-// In the order in which they are asked.
+// In the order in which they are tried.
 constexpr std::array<Resolver, 8> kResolvers = {{
     {.name = "flags",
      .needs = "--ps_hosts and --worker_hosts",
@@ -135,7 +135,8 @@ constexpr std::array kVariables = {
   return what == "ps" ? found.facts.front().from : source_of(found, "ps");
 }
 
-// The flags that a resolver had no need of say the same as it does, or one of the two is a mistake.
+// Flags that the resolver did not need must agree with its result; otherwise one of the two is
+// wrong.
 void check_against_flags(const Found& found, const ClusterFlags& flags) {
   const TaskId& task = found.answer.task;
   const std::string there = ": this is " + to_string(task) + " there, but ";
@@ -152,12 +153,12 @@ void check_against_flags(const Found& found, const ClusterFlags& flags) {
                                const std::vector<Address>& list, const char* what) {
     if (!count || *count == list.size() || (cluster.sparse && &list == &cluster.workers)) return;
     fail(std::string(flag) + ": " + std::to_string(*count) + " is not the number of " + what +
-         ", " + std::to_string(list.size()) + ", that " + source_of(found, what) + " tells");
+         ", " + std::to_string(list.size()) + ", in " + source_of(found, what));
   };
   check_count("--ps", flags.ps, cluster.ps, "ps");
   check_count("--workers", flags.workers, cluster.workers, "workers");
   if (flags.chief && cluster.chief.empty()) {
-    fail("--chief: true, but " + source_of(found, "chief") + " tells of no chief task");
+    fail("--chief: true, but " + source_of(found, "chief") + " has no chief task");
   }
 }
 
@@ -166,7 +167,7 @@ struct Answer {
   Found found;
 };
 
-// What the table's first rows know: none, or several that agree.
+// The result of the table's first rows: none, or several that agree.
 [[nodiscard]] std::optional<Answer> ask_those_that_know_all(const ClusterFlags& flags,
                                                             const Environment& environment) {
   std::optional<Answer> first;
@@ -188,14 +189,14 @@ struct Answer {
     };
     fail(std::string(shown(resolver)) + " and " + shown(*first->resolver) +
          " describe different clusters or tasks (" + to_string(other.task) + " and " +
-         to_string(one.task) + "); give one of them, or say which with --resolver");
+         to_string(one.task) + "); give one of them, or select one with --resolver");
   }
-  // --task_hosts describes the cluster once more.
+  // --task_hosts describes the cluster again.
   if (first && !flags.task_hosts.empty() && first->resolver->find != find_in_flags &&
       hash_of(cluster_of_task_hosts(flags)) != hash_of(first->found.answer.cluster)) {
     fail("--task_hosts: " + net::quoted(flags.task_hosts) +
          " and the counts make another cluster than " + source_of(first->found, "ps") +
-         " describes; give one of them, or say which with "
+         " describes; give one of them, or select one with "
          "--resolver");
   }
   return first;
@@ -239,8 +240,8 @@ struct Answer {
   return result;
 }
 
-// No cluster anywhere. A warning where an orchestrator is there whose tasks are perhaps meant to
-// train together.
+// There is no cluster. Warns if an orchestrator is present whose tasks may be meant to train
+// together.
 [[nodiscard]] Resolution local(const Environment& environment) {
   Resolution result{"local", std::nullopt, {}, {}};
   for (const Resolver& resolver : kResolvers) {
@@ -254,7 +255,7 @@ struct Answer {
   return result;
 }
 
-// The flags describe a part of a cluster, and no resolver knows the rest.
+// The flags describe a part of a cluster, and no resolver provides the rest.
 [[nodiscard]] Answer ask_flags_alone(const ClusterFlags& flags, const Environment& environment) {
   try {
     return {&kResolvers.front(), find_in_flags_alone(flags)};

@@ -1,10 +1,10 @@
 // A Slurm step of several tasks: srun -n 6 disttf train --ps 2. A task's place is its rank
-// (SLURM_PROCID), its host the node that Slurm put the rank on, its port --port_base plus its
-// number on that node.
+// (SLURM_PROCID), its host is the rank's node, and its port is --port_base plus its number on that
+// node.
 //
-// Where Slurm put the other ranks is computed from the list of nodes, the numbers of tasks on them
-// and the distribution; what Slurm says of this task and its node is then held against it. A table
-// that is wrong would have every task wait for the others.
+// The nodes of the other ranks are computed from the node list, the task counts and the
+// distribution. The result for this task and its node is checked against what Slurm reports,
+// because a wrong table would make every task wait for the others.
 #include <algorithm>
 #include <stdexcept>
 
@@ -29,13 +29,13 @@ constexpr std::string_view kWhy =
 constexpr std::string_view kDistributionAdvice = "; start the step with srun --distribution=block";
 constexpr std::size_t kMostTasks = 3 * (kMaxTaskIndex + 1);
 
-// Where a rank runs.
+// The position of a rank.
 struct Seat {
-  std::size_t node = 0;   // in the list of nodes
-  std::size_t local = 0;  // among the ranks of the node
+  std::size_t node = 0;   // index in the node list
+  std::size_t local = 0;  // index among the ranks of the node
 };
 
-// By rank. Block: node 0 is filled first. Cyclic: a rank on each node that has a seat left, in
+// The positions by rank. Block: fills node 0 first. Cyclic: one rank on each node with room, in
 // turn.
 [[nodiscard]] std::vector<Seat> seats(const std::vector<std::size_t>& tasks_per_node, bool cyclic) {
   std::vector<Seat> by_rank;
@@ -54,14 +54,14 @@ struct Seat {
   return by_rank;
 }
 
-// "block:cyclic,Pack": what stands before the colon deals ranks to nodes, the rest to cores.
+// "block:cyclic,Pack": the part before the colon assigns ranks to nodes, the rest to cores.
 [[nodiscard]] bool is_cyclic(const Environment& environment) {
   const std::string_view text = variable(environment, kDistribution).value_or("block");
   const std::string_view name = text.substr(0, text.find_first_of(":,="));
   if (name == "cyclic") return true;
   if (name == "block" || name == "*" || name == "unknown") return false;
   fail(std::string(kDistribution) + " is " + net::quoted(text) +
-       ", which does not tell what rank is on which node; block and cyclic do" +
+       ", which does not define which rank is on which node; block and cyclic do" +
        std::string(kDistributionAdvice));
 }
 
@@ -94,7 +94,7 @@ void read_layout(const Environment& environment, Step& step) {
   step.by_rank = seats(counts, is_cyclic(environment));
 }
 
-// What Slurm says of this rank: its node, and its number there.
+// Checks what Slurm reports about this rank: its node, and its number there.
 void check_own_seat(const Environment& environment, const Step& step) {
   const Seat& own = step.by_rank[step.rank];
   const auto check = [&](const char* name, std::size_t computed) {
@@ -109,7 +109,7 @@ void check_own_seat(const Environment& environment, const Step& step) {
   check(kLocal, own.local);
 }
 
-// All ranks of the own node: rank 0 sits in the same seat whatever the distribution.
+// Checks all ranks of this node: rank 0 has the same position in any distribution.
 void check_own_node(const Environment& environment, const Step& step) {
   const auto told = variable(environment, kRanksHere);
   if (!told) return;
@@ -125,7 +125,7 @@ void check_own_node(const Environment& environment, const Step& step) {
        " has the ranks " + net::quoted(computed) + std::string(kDistributionAdvice));
 }
 
-// Without flags: one ps and, where nothing else is said, workers.
+// Without flags: one ps, and workers for the rest.
 [[nodiscard]] TaskCounts counts_from(const ClusterFlags& flags, std::size_t tasks) {
   TaskCounts counts{flags.ps.value_or(1), flags.chief, flags.workers.value_or(0)};
   if (!flags.workers && counts.total() < tasks) counts.workers = tasks - counts.total();
@@ -136,24 +136,24 @@ void check_own_node(const Environment& environment, const Step& step) {
          std::to_string(counts.total()));
   }
   if (counts.total() == counts.ps) {
-    fail("--ps: " + std::to_string(counts.ps) + " leaves nobody to train of the " +
-         std::to_string(tasks) + " tasks that " + kTasks + " tells");
+    fail("--ps: " + std::to_string(counts.ps) + " leaves no trainer among the " +
+         std::to_string(tasks) + " tasks of " + kTasks);
   }
   return counts;
 }
 
-// A component of a heterogeneous step has ranks of the whole step, but nodes and a number of tasks
-// of its own. (Before Slurm 20.02 such jobs were called packs.)
+// A task of a heterogeneous step has its rank in the whole step, but sees only the nodes and task
+// counts of its own component. (Before Slurm 20.02 such jobs were called packs.)
 void refuse_heterogeneous(const Environment& environment) {
   for (const char* name : {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
     const std::string_view size = variable(environment, name).value_or("1");
     if (size == "1") continue;
     fail(std::string(name) + " is " + net::quoted(size) +
-         ": Slurm tells a task of a heterogeneous step the nodes of its own component only; start "
+         ": a task of a heterogeneous step sees only the nodes of its own component; start "
          "a step of one component (env -u " +
          name +
          " srun --het-group=0), give each task --job_name, --task_index, --ps_hosts and "
-         "--worker_hosts, or say --resolver local");
+         "--worker_hosts, or use --resolver local");
   }
 }
 
@@ -204,7 +204,7 @@ std::optional<std::string> slurm_job_without_step(const Environment& environment
 }
 
 std::optional<Found> find_in_slurm_step(const ClusterFlags& flags, const Environment& environment) {
-  // The body of a batch script and a shell in an allocation are no steps of several tasks.
+  // The body of a batch script, or a shell in an allocation, is no step of several tasks.
   if (!variable(environment, kNodes) || !variable(environment, kRank)) return std::nullopt;
   refuse_heterogeneous(environment);
   Step step;

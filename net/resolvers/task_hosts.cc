@@ -16,7 +16,7 @@ constexpr std::size_t kMaxPatternBytes = 512;
   throw std::invalid_argument(std::string(kFlag) + ": " + net::quoted(pattern) + " " + sentence);
 }
 
-// One task, as the words of a pattern see it.
+// The values of a pattern's words for one task.
 struct Place {
   TaskId task;
   std::size_t place;
@@ -31,7 +31,7 @@ struct Place {
   if (word == "place") return std::to_string(at.place);
   if (word == "port") return std::to_string(at.port);
   if (word == "host") {
-    if (at.host == nullptr) fail_pattern(pattern, "has {host}, which only Slurm tells");
+    if (at.host == nullptr) fail_pattern(pattern, "has {host}, which only Slurm provides");
     return *at.host;
   }
   fail_pattern(pattern, "has " + net::quoted(word) +
@@ -54,7 +54,7 @@ struct Place {
   }
 }
 
-// Two tasks would get one address.
+// Rejects patterns that give two tasks the same address.
 void check_words(std::string_view pattern, const TaskCounts& counts) {
   const auto has = [&](std::string_view word) { return has_word(pattern, word); };
   if (counts.total() < 2 || has("place") || has("port")) return;

@@ -21,8 +21,8 @@ constexpr std::string_view kExpectedList =
 constexpr std::string_view kExpectedTypes =
     "expected chief, master, worker, ps or evaluator, in any letter case";
 
-// A JSON value as messages show it. Lists and maps by name only: writing them out would recurse as
-// deep as somebody nested them. (net:: because std::quoted comes along with std::string.)
+// A JSON value for messages. Lists and maps are only named: writing them out would recurse as deep
+// as they are nested. (net:: because std::quoted comes along with std::string.)
 [[nodiscard]] std::string shown(const Json& value) {
   if (value.is_string()) return net::quoted(value.get_ref<const std::string&>());
   if (value.is_array()) return value.empty() ? "[]" : "a list";
@@ -34,7 +34,7 @@ constexpr std::string_view kExpectedTypes =
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    // The place, not the whole variable: it may be long, and hold what is nobody's business.
+    // Shows the position, not the whole variable, which may be long and contain private data.
     static constexpr std::size_t kContextBytes = 15;
     const std::size_t at = error.byte == 0 ? 0 : error.byte - 1;
     const std::size_t begin = at < kContextBytes ? 0 : at - kContextBytes;
@@ -42,12 +42,12 @@ constexpr std::string_view kExpectedTypes =
         begin < text.size() ? text.substr(begin, 2 * kContextBytes) : std::string_view{};
     fail("TF_CONFIG is not valid JSON at byte " + std::to_string(error.byte) + ", near " +
          net::quoted(near));
-  } catch (const Json::exception&) {  // no parse_error, but out_of_range
-    fail("TF_CONFIG holds a number that is too large for any use");
+  } catch (const Json::exception&) {  // not parse_error but out_of_range
+    fail("TF_CONFIG contains a number that is out of range");
   }
 }
 
-// 0..kMaxTaskIndex in decimal digits.
+// Parses decimal digits from 0 to kMaxTaskIndex.
 [[nodiscard]] std::optional<std::size_t> index_from_digits(std::string_view text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -58,7 +58,7 @@ constexpr std::string_view kExpectedTypes =
   return value;
 }
 
-// One job as it stands in the JSON: addresses by index, perhaps with gaps.
+// One job of the JSON: addresses by index, possibly with gaps.
 struct JobEntry {
   std::string field;  // "TF_CONFIG.cluster.ps"
   std::map<std::size_t, Address> addresses;
@@ -97,7 +97,7 @@ struct JobEntry {
   return job;
 }
 
-// The `cluster` object, job by job.
+// The `cluster` object by job.
 struct Jobs {
   std::string field;  // "TF_CONFIG.cluster" or "TF_CONFIG.sparseCluster"
   std::map<Job, JobEntry> entries;
@@ -131,7 +131,7 @@ struct Jobs {
   return jobs;
 }
 
-// `cluster`, or `sparseCluster` where the first is missing or empty; nullopt: neither.
+// `cluster`, or `sparseCluster` if the first is missing or empty; nullopt: neither.
 [[nodiscard]] std::optional<Jobs> find_jobs(const Json& root) {
   for (const char* key : {"cluster", "sparseCluster"}) {
     const auto found = root.find(key);
@@ -161,7 +161,7 @@ struct Jobs {
   return *index;
 }
 
-// nullopt: TF_CONFIG does not say who this is.
+// nullopt: TF_CONFIG does not contain the task.
 [[nodiscard]] std::optional<TaskId> parse_task(const Json& root) {
   const auto task = root.find("task");
   if (task == root.end() || task->is_null()) return std::nullopt;
@@ -180,14 +180,14 @@ struct Jobs {
   return TaskId{*job, parse_task_index(*task)};
 }
 
-// One job with one task, which trains: TensorFlow runs it locally, and so do we.
+// One job with a single task, a trainer: TensorFlow runs it locally, and so does disttf.
 [[nodiscard]] bool is_lone_trainer(const Jobs& jobs, const std::optional<TaskId>& task) {
   if (jobs.task_count() != 1 || jobs.size(Job::kWorker) + jobs.size(Job::kChief) != 1) return false;
   const Job only = jobs.size(Job::kChief) == 1 ? Job::kChief : Job::kWorker;
   return !task || *task == TaskId{only, 0};
 }
 
-// Kubeflow's enableDynamicWorker, seen from the tasks that it hides the cluster from.
+// Kubeflow's enableDynamicWorker hides the cluster from some tasks: throws for these.
 void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
   static constexpr std::string_view kSwitchOff =
       "; disttf must know how many tasks there are: switch enableDynamicWorker off";
@@ -238,7 +238,7 @@ void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
   return cluster;
 }
 
-// The names of the lists as this TF_CONFIG wrote them ("TF_CONFIG.cluster.master").
+// The names of the lists as this TF_CONFIG spells them ("TF_CONFIG.cluster.master").
 class FieldNames {
  public:
   explicit FieldNames(const Jobs& jobs) {
@@ -264,6 +264,7 @@ class FieldNames {
 }  // namespace
 
 std::optional<ClusterAndTask> parse_tf_config(std::string_view json) {
+  // An empty variable counts as unset.
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
   const Json root = parse_json(json);
   if (!root.is_object()) {

@@ -1,4 +1,4 @@
-// TF_CONFIG, the variable: Kubeflow's TFJob, Volcano, TonY, cloud services.
+// TF_CONFIG, the variable: set by Kubeflow's TFJob, Volcano, TonY and cloud services.
 #include "net/resolvers/resolver.h"
 #include "net/resolvers/tf_config.h"
 

@@ -1,4 +1,5 @@
-// TFMesos' tfrun sets these for each command that it starts on Mesos. It knows ps and workers only.
+// TFMesos' tfrun sets these variables for each command that it starts on Mesos. It has only ps and
+// workers.
 #include <stdexcept>
 
 #include "net/resolvers/resolver.h"

@@ -18,12 +18,12 @@ constexpr std::size_t kMaxLabelBytes = 63;  // between two dots
 constexpr std::string_view kGrpcScheme = "grpc://";
 constexpr std::string_view kExpected = "expected host:port, e.g. ps0:2222 or [::1]:2222";
 
-// ASCII only: the same answer in every locale.
+// ASCII only: the same result in every locale.
 [[nodiscard]] bool is_name_character(char c) noexcept {
   return is_digit(c) || is_letter(c) || c == '-' || c == '_';
 }
 
-// The one way to write it, so that equal addresses have equal text; nullopt: not a number.
+// The canonical text, so that equal addresses have equal text; nullopt: no address.
 [[nodiscard]] std::optional<std::string> canonical_ip(int family, const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> binary{};
   std::array<char, INET6_ADDRSTRLEN> out{};
@@ -48,14 +48,14 @@ constexpr std::string_view kExpected = "expected host:port, e.g. ps0:2222 or [::
   }
 }
 
-// No name ends in a label of digits alone (RFC 1123, 2.1): such a host is meant to be IPv4.
+// No name ends in a label of digits only (RFC 1123, 2.1), so such a host must be IPv4.
 [[nodiscard]] bool looks_like_ipv4(std::string_view host) noexcept {
   const std::size_t dot = host.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? host : host.substr(dot + 1);
   return !last.empty() && std::all_of(last.begin(), last.end(), is_digit);
 }
 
-// Messages about one entry of one field.
+// Error messages about one entry of one field.
 class Entry {
  public:
   Entry(std::string_view field, std::string_view text) : field_(field), text_(text) {}
@@ -124,6 +124,7 @@ Address parse_address(std::string_view field, std::string_view text) {
   if (to_lower(rest.substr(0, kGrpcScheme.size())) == kGrpcScheme)
     rest.remove_prefix(kGrpcScheme.size());
   const std::size_t colon = rest.rfind(':');
+  // A colon inside the brackets belongs to the IPv6 address.
   const std::size_t bracket = rest.rfind(']');
   if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) {
     entry.fail("has no port");

@@ -1,4 +1,4 @@
-// host:port of a task, as --ps_hosts, --worker_hosts and TF_CONFIG carry it.
+// host:port of a task, as in --ps_hosts, --worker_hosts and TF_CONFIG.
 //
 //   entry = ["grpc://"] host ":" port
 //   host  = name | IPv4 | "[" IPv6 "]"      name: letters, digits, '-', '_', '.', at most 253 bytes
@@ -30,13 +30,14 @@ struct Address {
 
 // "host:port", IPv6 as "[::1]:2222".
 [[nodiscard]] std::string to_string(const Address& address);
-// The list as a flag takes it: "host:port,host:port".
+// The list in the form of a flag: "host:port,host:port".
 [[nodiscard]] std::string to_string(const std::vector<Address>& addresses);
 
-// `field` is what the text was given as ("--ps_hosts", "TF_CONFIG.cluster.ps[0]"): it opens the
-// message. Throws std::invalid_argument.
+// Parses one entry. `field` names the source of the text ("--ps_hosts", "TF_CONFIG.cluster.ps[0]")
+// and begins the message. Throws std::invalid_argument.
 [[nodiscard]] Address parse_address(std::string_view field, std::string_view text);
-// Comma separated; blank text is an empty list, an empty entry between commas is an error.
+// Parses a comma-separated list. Blank text is an empty list; an empty entry between commas is an
+// error.
 [[nodiscard]] std::vector<Address> parse_address_list(std::string_view field,
                                                       std::string_view text);
 

@@ -1,5 +1,5 @@
-// How long to wait before the next attempt: exponential with full jitter, so that a hundred
-// workers that lost the same ps do not come back in the same millisecond.
+// The time to wait before the next attempt: exponential back-off with full jitter, so that a
+// hundred workers that lost the same ps do not reconnect in the same millisecond.
 //
 // A pure function of the engine and the number of calls. Not thread-safe.
 #pragma once
@@ -11,12 +11,12 @@ namespace disttf::net {
 
 class Backoff {
  public:
-  // The ceiling of the first delay: a task that starts a moment later is met at once.
+  // The upper bound of the first delay: small, because a peer often starts a moment later.
   static constexpr std::chrono::milliseconds kFirst{50};
-  // The ceiling of all later ones: what a peer's return may cost at most in idle time.
+  // The upper bound of all later ones: the most idle time after a peer's return.
   static constexpr std::chrono::milliseconds kLongest{2000};
 
-  // `engine` is to be seeded at random, differently in each process.
+  // `engine` must be seeded at random, differently in each process.
   explicit Backoff(std::mt19937_64 engine) noexcept : engine_(engine) {}
 
   // Uniform in [1 ms, ceiling]; the ceiling starts at kFirst and doubles up to kLongest.

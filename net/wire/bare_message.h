@@ -1,5 +1,5 @@
-// The kinds of frames whose header says nothing but which request it is, or answers: what they
-// have to say, if anything, is in the body. As net/wire/messages.h has the others.
+// The kinds of frames whose header has only a request_id; their content, if any, is in the body.
+// net/wire/messages.h has the other kinds.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BareMessage {
   friend bool operator==(const BareMessage&, const BareMessage&) = default;
 };
 
-// Bodies: what the names say is in net/wire/handshake.h, order.h, run_order.h, replication.h and
+// With a body; its format is in net/wire/handshake.h, order.h, run_order.h, replication.h and
 // net/transport/shared_memory.h.
 using HelloFrame = BareMessage<FrameKind::kHello>;
 using WelcomeFrame = BareMessage<FrameKind::kWelcome>;
@@ -39,19 +39,19 @@ using RunTaskFrame = BareMessage<FrameKind::kRunTask>;
 using TaskEndedFrame = BareMessage<FrameKind::kTaskEnded>;
 
 // Without a body.
-using GetConfig = BareMessage<FrameKind::kGetConfig>;  // a trainer asks for the configuration
-using GetStatus = BareMessage<FrameKind::kStatus>;     // anyone asks how the run stands
+using GetConfig = BareMessage<FrameKind::kGetConfig>;  // a trainer requests the configuration
+using GetStatus = BareMessage<FrameKind::kStatus>;     // any peer requests the run's status
 using Ack = BareMessage<FrameKind::kAck>;
-using Fenced = BareMessage<FrameKind::kFenced>;  // the run's state has moved on: pull again
+using Fenced = BareMessage<FrameKind::kFenced>;  // the run's state has changed: pull again
 
-// A text is their body: JSON; of the last one a sentence.
-using Publish = BareMessage<FrameKind::kPublish>;  // the chief tells a ps the configuration
-using Config = BareMessage<FrameKind::kConfig>;    // a ps tells it a trainer
+// The body is a text: JSON; for the last kind a sentence.
+using Publish = BareMessage<FrameKind::kPublish>;  // the chief sends a ps the configuration
+using Config = BareMessage<FrameKind::kConfig>;    // a ps sends it to a trainer
 using StatusReply = BareMessage<FrameKind::kStatusReply>;
 using Written = BareMessage<FrameKind::kWritten>;        // the file that a ps has written
 using NotWritten = BareMessage<FrameKind::kNotWritten>;  // why it has not
 
-// Whether a header says this, and nothing follows it.
+// Whether the header is of this kind and has no body.
 template <typename Message>
 [[nodiscard]] bool is_bodiless(const FrameHeader& header) noexcept {
   return header.body_size == 0 && !Message{}.from_header(header);

@@ -76,7 +76,7 @@ bool decode_base64(std::string_view text, std::vector<std::uint8_t>& bytes) {
       bits &= (1U << count) - 1;
     }
   }
-  return bits == 0;  // what is left over of the last digit
+  return bits == 0;  // unused bits of the last digit must be 0
 }
 
 std::optional<std::uint64_t> base64_bits(std::string_view digits) {

@@ -1,4 +1,4 @@
-// Bytes as letters and digits, six bits in each (RFC 4648), and back.
+// Base64 (RFC 4648), in both directions.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -15,13 +15,14 @@ namespace disttf::net {
 
 [[nodiscard]] std::string base64(std::span<const std::byte> bytes);
 [[nodiscard]] std::string base64(std::string_view bytes);
-// As URLs and JWTs have it: "-" and "_", and nothing at the end.
+// The URL alphabet, as in JWTs: "-" and "_", without padding.
 [[nodiscard]] std::string base64_for_urls(std::string_view bytes);
 
-// Of either alphabet, with what fills the end or without. False: it is no base64; `bytes` is then
-// of no use.
+// Accepts either alphabet, with or without padding. False: not base64; the content of `bytes` is
+// unspecified then.
 [[nodiscard]] bool decode_base64(std::string_view text, std::vector<std::uint8_t>& bytes);
-// What up to ten digits mean, without "=", as one number. nullopt: one is none.
+// The value of up to ten digits without padding. nullopt: a character is no digit, or there are
+// more than ten.
 [[nodiscard]] std::optional<std::uint64_t> base64_bits(std::string_view digits);
 
 }  // namespace disttf::net

@@ -30,7 +30,7 @@ void append_line(std::string& text, Job job, const std::vector<Address>& address
   return hash;
 }
 
-// The lists of a cluster with the names that messages give them.
+// A list of a cluster with its name in messages.
 struct NamedList {
   std::string_view field;
   const std::vector<Address>& addresses;
@@ -50,11 +50,12 @@ void check_no_address_twice(const Cluster& cluster, const ClusterFields& fields)
   std::vector<Place> places;
   for (const NamedList& list : named_lists(cluster, fields)) {
     for (std::size_t i = 0; i < list.addresses.size(); ++i) {
-      if (list.addresses[i].port == 0) continue;  // a worker that a sparse map leaves out
+      if (list.addresses[i].port == 0) continue;  // a worker that a sparse map omits
       places.push_back(
           {list.addresses[i], std::string(list.field) + "[" + std::to_string(i) + "]"});
     }
   }
+  // Stable, so that the message names the two in the order of the lists.
   std::stable_sort(places.begin(), places.end(), [](const Place& left, const Place& right) {
     return left.address < right.address;
   });
@@ -82,7 +83,7 @@ void check_no_address_twice(const Cluster& cluster, const ClusterFields& fields)
 
 void check_index(const Cluster& cluster, const TaskId& task, const ClusterFields& fields) {
   const std::size_t listed = cluster.tasks_of(task.job).size();
-  // An evaluator is legal without an entry: some orchestrators list it, some do not.
+  // An evaluator is valid without an entry: some orchestrators list it, some do not.
   const std::size_t count = task.job == Job::kEvaluator ? 1 : listed;
   if (task.index < count) return;
   const std::string what = std::string(fields.index) + " is " + std::to_string(task.index);
@@ -97,6 +98,7 @@ void check_index(const Cluster& cluster, const TaskId& task, const ClusterFields
 
 void check_sparse(const Cluster& cluster, const TaskId& task, const ClusterFields& fields) {
   if (!cluster.sparse) return;
+  // A ps and the chief need the number of trainers before the configuration exists.
   if (task.job == Job::kPs || cluster.is_chief(task)) {
     fail(std::string(fields.workers) + " leaves workers out, but " + to_string(task) +
          " must know how many there are; list every worker");
@@ -170,7 +172,7 @@ std::size_t Cluster::rank_of(const TaskId& task) const {
   return task.job == Job::kChief ? task.index : task.index + chief.size();
 }
 
-// Subtrees twice as large, as long as the other half is of this host, too.
+// Doubles the subtree as long as the other half is on this host, too.
 HostGroup host_group_of(const Cluster& cluster, std::size_t rank) {
   HostGroup group{.first = rank, .count = 1};
   if (cluster.sparse || cluster.open) return group;
@@ -217,6 +219,7 @@ const Address& Cluster::address_of(const TaskId& task) const {
 bool Cluster::is_listed(const TaskId& task) const { return address_of(task).port != 0; }
 
 ClusterHash hash_of(const Cluster& cluster) {
+  // Not all workers are listed, so the lists of two tasks may differ.
   if (cluster.sparse || cluster.open) return sparse_hash_of(cluster);
   std::string text = "disttf cluster 1\n";
   append_line(text, Job::kPs, cluster.ps);

@@ -1,7 +1,6 @@
-// Fixed-width little-endian integers in byte buffers: what the frame header and the handshake
-// bodies are written with.
+// Fixed-width little-endian integers in byte buffers, for frame headers and bodies.
 //
-// Pure; callable from any thread. A reader never reads past its bytes: it turns bad and stays so.
+// Pure; callable from any thread. A reader never reads past its bytes: it fails and stays failed.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +16,11 @@
 
 namespace disttf::net {
 
-// Then an integer is one move. The compiler sees that in a loop over its bytes only at times.
+// On such a machine an integer is one move. Compilers recognise that in a loop over its bytes only
+// sometimes.
 inline constexpr bool kIsLittleEndian = std::endian::native == std::endian::little;
 
-// REQUIRES: out has sizeof(T) bytes or more.
+// REQUIRES: out has at least sizeof(T) bytes.
 template <std::unsigned_integral T>
 constexpr void store_le(T value, std::span<std::byte> out) noexcept {
   if (kIsLittleEndian && !std::is_constant_evaluated()) {
@@ -32,7 +32,7 @@ constexpr void store_le(T value, std::span<std::byte> out) noexcept {
   }
 }
 
-// REQUIRES: bytes has sizeof(T) bytes or more.
+// REQUIRES: bytes has at least sizeof(T) bytes.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr T load_le(std::span<const std::byte> bytes) noexcept {
   if (kIsLittleEndian && !std::is_constant_evaluated()) {
@@ -67,7 +67,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads from bytes we do not trust. Past the end it returns zeros and ok() is false.
+// Reads untrusted bytes. Past the end it returns zeros, and ok() is false.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
@@ -92,7 +92,7 @@ class ByteReader {
   }
   [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
-  // Every byte was read, and none was missing.
+  // Whether every byte was read and none was missing.
   [[nodiscard]] bool complete() const noexcept { return ok_ && rest_.empty(); }
 
  private:

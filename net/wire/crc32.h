@@ -1,6 +1,6 @@
-// CRC-32 of a frame header, as zlib's crc32() has it (polynomial 0xEDB88320, reflected): eight
-// bytes a turn, by eight tables. Every exchange has four of them one after the other, of 60 bytes
-// each; zlib, made for long texts, takes these for the most part byte by byte.
+// CRC-32 of a frame header, compatible with zlib's crc32() (polynomial 0xEDB88320, reflected), with
+// eight tables for eight bytes per iteration. Every exchange computes four of them in sequence, of
+// 60 bytes each. zlib is made for long inputs and processes these mostly byte by byte.
 //
 // Pure; callable from any thread.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace disttf::net {
 
-// tables[k][b]: what byte b does to the sum when k further bytes, all 0, have come after it.
+// tables[k][b]: the effect of byte b on the sum after k further bytes, all 0.
 using CrcTables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr CrcTables make_crc_tables() noexcept {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::byte, 4> kMagic{std::byte{'D'}, std::byte{'T'}, std::byte{'F'},
                                           std::byte{'1'}};
-// Where the fields of the header's table begin.
+// Offsets of the header's fields.
 constexpr std::size_t kVersionAt = 4;
 constexpr std::size_t kKindAt = 5;
 constexpr std::size_t kFlagsAt = 6;
@@ -84,7 +84,7 @@ bool may_be_frame(std::span<const std::byte> prefix) noexcept {
 std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                               FrameHeader& out) noexcept {
   if (!may_be_frame(bytes)) return WireError::kBadMagic;
-  // Before the checksum: another version may keep it elsewhere, and deserves an answer.
+  // Before the checksum: another version may have it elsewhere, and its sender gets an answer.
   if (std::to_integer<std::uint8_t>(bytes[kVersionAt]) != kWireVersion) {
     return WireError::kBadVersion;
   }

@@ -1,23 +1,23 @@
-// A frame is the one unit that crosses a socket between two disttf tasks: a fixed 64-byte
-// header, then body_size bytes.
+// A frame is the unit that crosses a socket between two disttf tasks: a fixed 64-byte header, then
+// body_size bytes.
 //
 //   offset  size  field
-//        0     4  magic        'D' 'T' 'F' '1': a stray client is refused at once
-//        4     1  version      kWireVersion; a receiver refuses every other value
+//        0     4  magic        'D' 'T' 'F' '1': a stray client is rejected at once
+//        4     1  version      kWireVersion; a receiver rejects every other value
 //        5     1  kind         FrameKind
 //        6     2  flags        FrameFlags; unknown bits must be 0
 //        8     8  request_id   chosen by the requester, echoed in the reply
-//       16     8  body_size    bytes of the body; the receiver's state says what is allowed
-//       24     8  step         global step the message is about; 0 where it is about none
-//       32     8  sequence     the trainer's own count of pushes, async: for exactly-once;
+//       16     8  body_size    bytes of the body; the receiver's state limits it
+//       24     8  step         global step of the message; 0 if it has none
+//       32     8  sequence     async: the trainer's count of pushes, for exactly-once;
 //                              elastic: a micro-batch, or which of them a trainer takes
 //       40     8  range_begin  first float of the tensor range in the body
-//       48     8  generation   of the run's state; late messages of an older one are refused
-//       56     4  place        where the body lies, if it does not follow: see kFlagInPlace
+//       48     8  generation   of the run's state; messages of an older one are rejected
+//       56     4  place        offset of the body if it does not follow: see kFlagInPlace
 //       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
 //
-// Integers are little-endian. One cache line, one read. Bodies and their limits, the order of
-// messages, a worked example and version rules: docs/wire_format.md. tests/net/frame_test.cc
+// Integers are little-endian. One cache line, one read. docs/wire_format.md has the bodies and
+// their limits, the order of messages, a worked example and version rules. tests/net/frame_test.cc
 // pins the bytes. Pure functions only: no socket, clock or log here; callable from any thread.
 #pragma once
 
@@ -34,14 +34,14 @@ namespace disttf::net {
 
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint8_t kWireVersion = 7;
-// Bodies that are not tensors (HELLO, configuration, a refusal's sentence) stay below this,
+// Bodies that are not tensors (HELLO, configuration, a refusal's sentence) are at most this large,
 // whatever the peer claims.
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
 
 enum class FrameKind : std::uint8_t {
   kHello = 1,          // requester -> listener, first on every connection
   kWelcome = 2,        // reply to hello
-  kRefused = 3,        // reply to anything: exit code and a sentence; the sender closes after it
+  kRefused = 3,        // reply to anything: exit code and a sentence; the sender then closes
   kPublish = 4,        // chief -> ps: the run's configuration (JSON)
   kGetConfig = 5,      // trainer -> ps 0
   kConfig = 6,         // reply: JSON
@@ -49,69 +49,69 @@ enum class FrameKind : std::uint8_t {
   kPull = 8,           // trainer -> ps
   kPushPull = 9,       // trainer -> ps: gradient of its range; answered when applied
   kParameters = 10,    // reply to pull and push_pull: parameters of the range
-  kHeartbeat = 11,     // either way, no reply: "I am alive"
+  kHeartbeat = 11,     // both directions, no reply: "I am alive"
   kGoodbye = 12,       // trainer -> ps: leaves for good
   kShutdown = 13,      // chief -> ps: the run is over
   kAck = 14,           // reply without a body
-  kStatus = 15,        // anyone -> ps: how the run stands
+  kStatus = 15,        // anyone -> ps: requests the run's status
   kStatusReply = 16,   // reply: JSON
-  kFenced = 17,        // reply to pull and push_pull: the run's state has moved on; pull again
-  kGetCut = 18,        // chief -> ps: the training state that a push of its asked to be kept
+  kFenced = 17,        // reply to pull and push_pull: the run's state has changed; pull again
+  kGetCut = 18,        // chief -> ps: the snapshot shard that a push of its requested
   kCut = 19,           // reply: parameters of the range, then each optimizer tensor of it
   kPush = 20,          // elastic trainer -> ps: gradient of one micro-batch; no reply
-  kWork = 21,          // to an elastic trainer that waits: a micro-batch that is missing
-  kFindCut = 22,       // chief -> ps: as kGetCut, but the reply is to come without the tensors
-  kWriteCut = 23,      // chief -> ps: write your range of that cut into your --train_dir
-  kWritten = 24,       // reply: JSON, what the file is
-  kNotWritten = 25,    // reply: a sentence that says why
+  kWork = 21,          // to a waiting elastic trainer: a micro-batch that is missing
+  kFindCut = 22,       // chief -> ps: as kGetCut, but the reply has no tensors
+  kWriteCut = 23,      // chief -> ps: write that snapshot shard into your --train_dir
+  kWritten = 24,       // reply: JSON, describes the file
+  kNotWritten = 25,    // reply: a sentence with the reason
   kShare = 26,         // trainer -> ps, primary -> backup: the sender's shared memory
-  kShared = 27,        // reply: where the ps's parameters lie; no body: they will not share
+  kShared = 27,        // reply: the ps's shared memory; no body: the ps declines
   kView = 28,          // chief -> host of a range: which of its two hosts is the primary
-  kReport = 29,        // host -> chief: what it is, and what it needs
+  kReport = 29,        // host -> chief: its role and its needs
   kFill = 30,          // primary -> backup: its whole state
   kUpdate = 31,        // primary -> backup: one update of the parameters
-  kComplete = 32,      // primary -> backup: from now on nothing is acknowledged without you
+  kComplete = 32,      // primary -> backup: from now on acknowledgements wait for you
   kOrder = 33,         // anyone -> server: an expression to compute (net/wire/order.h)
-  kResult = 34,        // reply: what came of it
-  kRunTask = 35,       // driver -> server: be your task of a run (net/wire/run_order.h)
+  kResult = 34,        // reply: the result
+  kRunTask = 35,       // driver -> server: run your task of a run (net/wire/run_order.h)
   kTaskEnded = 36,     // server -> driver: how that task's process has ended
-  kBest = 37,          // chief -> ps, and back; primary -> backup: the best evaluation on the way
-  kMetrics = 38,       // trainer -> ps 0: how it does (JSON); no reply
-  kGetMetrics = 39,    // chief -> ps: how it does, and what trainers have told it
+  kBest = 37,          // chief <-> ps, primary -> backup: the best intermediate evaluation
+  kMetrics = 38,       // trainer -> ps 0: its metrics (JSON); no reply
+  kGetMetrics = 39,    // chief -> ps: requests its metrics, and those that trainers have sent
   kMetricsReply = 40,  // reply: texts (net/wire/metrics_messages.h)
-  kTrace = 41,         // chief -> ps, ps 0 -> trainer: tell all of these steps; no reply
-  kWatch = 42,         // evaluator -> ps: the parameters of a step to come, or of the run's result
+  kTrace = 41,         // chief -> ps, ps 0 -> trainer: measure these steps; no reply
+  kWatch = 42,         // evaluator -> ps: requests parameters of a later step, or the result
   kConclude = 43,      // primary -> backup: the run ends with the step that you hold
-  kMeet = 44,          // trainer -> ps 0, and back: where the trainers of a host find each other
+  kMeet = 44,          // trainer <-> ps 0: peer discovery among the trainers of a host
 };
 
 enum FrameFlags : std::uint16_t {
-  // On parameters, and a cut: the run is over, these are the final ones. On the chief's pull: so it
-  // is to be.
-  // On restore and fill: the state is the result of a run that has ended before its last step.
+  // On parameters and snapshot shards: the run is over, and these are the final ones. On the
+  // chief's pull: the answer shall be final. On restore and fill: the state is the result of a run
+  // that ended before its last step.
   kFlagFinished = 1U << 0U,
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
-  kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the state it leads to
+  kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the resulting state
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
-  kFlagNext = 1U << 4U,      // on pull: parameters of a later step than `step`; waits for it
-  // The body does not follow: it lies in memory that the sender shares, `place` bytes from its
-  // beginning. net/transport/ sets this, and takes it away again: see BodyInPlace.
+  kFlagNext = 1U << 4U,      // on pull: parameters of a step after `step`; waits for it
+  // The body does not follow: it lies in the sender's shared memory at offset `place`.
+  // net/transport/ sets and clears this flag: see BodyInPlace.
   kFlagInPlace = 1U << 5U,
-  // The tensor in the body is bfloat16, or in blocks of numbers of 8 or 4 bits. On push_pull, and
-  // on pull with next, the reply's may be, too.
+  // The tensor in the body is bfloat16, or in blocks of 8-bit or 4-bit numbers. On push_pull, and
+  // on pull with next, the reply may use that form, too.
   kFlagBf16 = 1U << 6U,
   kFlagSparse = 1U << 7U,  // on a push: net/wire/sparse_gradient.h
   kFlagInt8 = 1U << 8U,
   kFlagInt4 = 1U << 9U,
-  // On push_pull, of the sender's host group: its leader's body is the sum of all their gradients,
-  // a member sends none. On the parameters that answer a member: they are where the leader is.
+  // On push_pull within a host group: the leader's body is the sum of all gradients, and a member
+  // sends no body. On the parameters that answer a member: the leader has them.
   kFlagGroupSum = 1U << 10U,
 };
 inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
                                              kFlagPrevious | kFlagNext | kFlagInPlace | kFlagBf16 |
                                              kFlagSparse | kFlagInt8 | kFlagInt4 | kFlagGroupSum;
 
-// What lies in shared memory begins on such a boundary; the frame counts in these.
+// Alignment of bodies in shared memory; the frame stores the offset in this unit.
 inline constexpr std::size_t kPlaceUnit = 64;
 
 struct FrameHeader {
@@ -125,15 +125,15 @@ struct FrameHeader {
   Generation generation = 0;
   std::uint64_t place = 0;  // bytes, a multiple of kPlaceUnit; 0 without kFlagInPlace
 
-  // Bytes of the body that follow the header.
+  // The number of bytes that follow the header.
   [[nodiscard]] std::uint64_t bytes_behind() const noexcept {
     return (flags & kFlagInPlace) != 0 ? 0 : body_size;
   }
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };
 
-// A body that lies where it can be read when its header comes; unchanged until the frame is
-// answered. Empty: it is on its way.
+// A body that can be read in place when its header arrives. It stays unchanged until the frame is
+// answered. Empty: the body is sent.
 struct BodyInPlace {
   std::span<const std::byte> bytes = {};
   std::shared_ptr<const void> owner = {};  // keeps them
@@ -148,18 +148,18 @@ enum class WireError {
   kBadReserved,   // bytes that must be 0 are not
   kBodyTooLarge,  // more than the receiver's state allows
   kBadBody,       // a control body that does not decode
-  kUnexpected,    // a kind that makes no sense here and now
-  kRefused,       // the peer answered REFUSED: its sentence says why
+  kUnexpected,    // a kind that is invalid at this point
+  kRefused,       // the peer answered REFUSED; its sentence has the reason
 };
 [[nodiscard]] const std::error_category& wire_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(WireError error) noexcept;
 
-// Reads a header out of bytes we do not trust. On error `out` is untouched and the caller must
-// close the connection: past a bad header nobody knows where the next one starts.
+// Decodes an untrusted header. On error `out` is untouched and the caller must close the
+// connection, because the position of the next header is unknown.
 [[nodiscard]] std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                                             FrameHeader& out) noexcept;
-// False once these first bytes, however few, cannot be the start of a frame: a listener need not
-// wait for 64 bytes to turn away an HTTP client that sent 18.
+// False if these first bytes, however few, cannot begin a frame. A listener can so reject an HTTP
+// client that sent 18 bytes without waiting for 64.
 [[nodiscard]] bool may_be_frame(std::span<const std::byte> prefix) noexcept;
 // Cannot fail.
 void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes> out) noexcept;

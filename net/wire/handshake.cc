@@ -94,7 +94,7 @@ std::error_code decode(std::span<const std::byte> body, Welcome& out) {
 std::vector<std::byte> encode(const Refusal& refusal) {
   const std::string_view sentence = cut_utf8(refusal.sentence, kMaxSentenceBytes);
   ByteWriter body(kRefusalPrefixBytes + sentence.size());
-  body.put(std::uint32_t{refusal.exit_code});  // the code's byte and three reserved
+  body.put(std::uint32_t{refusal.exit_code});  // the code's byte and three reserved ones
   body.put(refusal.replaced_by);
   body.put_bytes(std::as_bytes(std::span(sentence)));
   return std::move(body).take();

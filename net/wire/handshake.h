@@ -12,9 +12,9 @@
 //   74   1  purpose
 //   75   1  replica
 //
-// Integers are little-endian; docs/wire_format.md has an example. Decoders take bytes that nobody
-// vouches for: any other length, job, purpose, replica, state, standing or reserved byte is
-// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+// Integers are little-endian; docs/wire_format.md has an example. Decoders take untrusted bytes:
+// any other length, job, purpose, replica, state, standing or reserved byte is WireError::kBadBody,
+// and `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@ namespace disttf::net {
 inline constexpr std::size_t kHelloBytes = 76;
 inline constexpr std::size_t kWelcomeBytes = 32;
 
-// What a connection is for. The step channel belongs to the computing thread and may wait for
-// minutes; the control channel carries heartbeats, so its silence is death; a probe asks only
-// whether the task is there, and is closed after WELCOME; a state channel brings the chief the
-// training state beside the steps. With --ps_replicas: a replica channel brings a range's backup
-// what its primary did, a view channel tells a host what it is to be. An order channel is to a
-// server, which computes what it is told (net/wire/order.h), or runs its task of a run for as long
-// as the channel lasts (net/wire/run_order.h); whoever is no task of the cluster speaks on it as
-// its evaluator.
+// The purpose of a connection. The step channel belongs to the computing thread and may be idle for
+// minutes. The control channel carries heartbeats, so a timeout on it means that the peer is lost.
+// A probe only checks whether the task runs, and is closed after WELCOME. A state channel brings
+// the chief the training state beside the steps. With --ps_replicas, a replica channel carries the
+// primary's updates to a range's backup, and a view channel tells a host its replica role. An order
+// channel goes to a server, which evaluates an expression (net/wire/order.h), or runs its task of a
+// run as long as the channel lasts (net/wire/run_order.h); a peer that is no task of the cluster
+// uses it under the name of an evaluator.
 enum class ChannelPurpose : std::uint8_t {
   kStep = 1,
   kControl = 2,
@@ -50,24 +50,24 @@ enum class ChannelPurpose : std::uint8_t {
   kOrder = 7,
 };
 
-// The newest that a trainer's process has been answered with by a range, whichever host it was. Who
-// serves the range in that generation has it, too, or has lost the range's state.
+// The newest answer that a trainer's process has received from a range, from either host. A host
+// that serves the range in that generation has this state, too, or has lost the range's state.
 struct LastAnswer {
   Generation generation = 0;  // 0: none
   std::uint64_t step = 0;     // of the parameters
-  std::uint64_t push = 0;     // the number of its newest push that was answered; 0: none
+  std::uint64_t push = 0;     // number of its newest answered push; 0: none
   friend bool operator==(const LastAnswer&, const LastAnswer&) = default;
 };
 
 struct Hello {
   ClusterHash cluster{};  // must equal the listener's
-  TaskId from;            // who speaks
-  TaskId to;              // whom it believes to speak to
+  TaskId from;            // the sender
+  TaskId to;              // the task that it means to reach
   ChannelPurpose purpose = ChannelPurpose::kStep;
-  // To a ps: which of the ranges it hosts is meant. 0: its own, 1: that of the ps before it.
+  // To a ps: which of the ranges it hosts. 0: its own, 1: that of the ps before it.
   std::uint8_t replica = 0;
-  // Of the speaker's process: tells a restarted task from its old self, and which of two processes
-  // of one trainer is the newer one: the higher. See roles/run/incarnation.h.
+  // Of the sender's process. It tells a restarted task from its predecessor, and which of two
+  // processes of one trainer is the newer one: the higher. See roles/run/incarnation.h.
   std::uint64_t incarnation = 0;
   LastAnswer last = {};  // on a step channel
   friend bool operator==(const Hello&, const Hello&) = default;
@@ -79,34 +79,34 @@ enum class ShardState : std::uint8_t {
   kFinished = 2,  // the run is over
 };
 
-// What a ps is to a range that two of them host.
+// The replica role of a ps for a range that two ps host.
 enum class Standing : std::uint8_t {
-  kOnly = 0,     // nobody has told it of another host
+  kOnly = 0,     // has no view with another host
   kPrimary = 1,  // serves trainers
-  kBackup = 2,   // the other one does
+  kBackup = 2,   // keeps a copy of the primary's state
 };
 
 struct Welcome {
-  std::uint64_t incarnation = 0;  // the listener's, or of the process where its state began
+  std::uint64_t incarnation = 0;  // the listener's, or that of the process in which its state began
   ShardState state = ShardState::kEmpty;
   Standing standing = Standing::kOnly;
   Generation generation = 0;
   std::uint64_t step = 0;
-  std::uint32_t heartbeat_ms = 0;  // how often the listener sends a heartbeat while a request waits
+  std::uint32_t heartbeat_ms = 0;  // interval of the listener's heartbeats while a request waits
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-// Exit codes that net/ itself puts into a refusal (docs/operations.md lists all).
+// Exit codes that net/ itself uses in a refusal (docs/operations.md lists all).
 inline constexpr std::uint8_t kExitError = 1;
 inline constexpr std::uint8_t kExitMisconfigured = 2;
 inline constexpr std::uint8_t kExitRestartMe = 138;
 
 struct Refusal {
   std::uint8_t exit_code = 1;  // what the refused task should exit with
-  std::string sentence;        // UTF-8; encoding cuts it to kMaxSentenceBytes, decoding makes it
-                               // safe to log (one_line() in net/wire/text.h)
-  // Not 0: a trainer was refused since another process is that trainer, and this is the highest
-  // incarnation that the listener knows of.
+  std::string sentence;        // UTF-8; encoding truncates it to kMaxSentenceBytes, decoding makes
+                               // it safe to log (one_line() in net/wire/text.h)
+  // Not 0: a trainer was refused because another process is that trainer; this is the highest
+  // incarnation that the listener has recorded.
   std::uint64_t replaced_by = 0;
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

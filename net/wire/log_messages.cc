@@ -34,7 +34,7 @@ FrameHeader PublishToBackup::to_header() const noexcept {
 
 std::error_code PublishToBackup::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kPublishToBackupFields)) return error;
-  // It is no entry of the log, and is not acknowledged.
+  // It is no entry of the log and is not acknowledged.
   const bool is_numbered = header.request_id != 0;
   if (is_numbered || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
     return WireError::kBadReserved;

@@ -1,8 +1,8 @@
-// What the primary of a range says to its backup, one struct for each kind of frame, as
-// net/wire/messages.h has those of trainers. Bodies: net/wire/replication.h.
+// Messages from the primary of a range to its backup, one struct for each kind of frame, as in
+// net/wire/messages.h. Bodies: net/wire/replication.h.
 //
-// FILL, UPDATE, COMPLETE and CONCLUDE are entries of a log, numbered in their order; request_id is
-// an entry's number. The backup acknowledges each.
+// FILL, UPDATE, COMPLETE and CONCLUDE are entries of a log, numbered in order; request_id is an
+// entry's number. The backup acknowledges each.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace disttf::net {
 
-// PUBLISH, over a replica channel: the configuration that follows is said by the primary.
+// PUBLISH on a replica channel: the primary sends the configuration that follows.
 struct PublishToBackup {
   ViewNumber view = {};  // in which it is the primary
   Generation generation = 0;
@@ -29,7 +29,7 @@ struct Fill {
   std::uint64_t step = 0;         // that the state is of
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
-  bool finished = false;  // it is the run's result: no update follows
+  bool finished = false;  // the run's result: no update follows
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -39,8 +39,8 @@ struct Fill {
 // A sum of gradients that has been applied.
 struct Update {
   std::uint64_t entry = 0;
-  std::uint64_t step = 0;         // of the parameters that they were computed from
-  std::uint64_t push = 0;         // async: the push's number, as its trainer counts
+  std::uint64_t step = 0;         // of the parameters that the gradients were computed from
+  std::uint64_t push = 0;         // async: the push's number as its trainer counts
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
 
@@ -49,7 +49,7 @@ struct Update {
   friend bool operator==(const Update&, const Update&) = default;
 };
 
-// From here on nothing is acknowledged that the backup has not.
+// From here on nothing is acknowledged that the backup does not have.
 struct Complete {
   std::uint64_t entry = 0;
   Generation generation = 0;
@@ -59,10 +59,10 @@ struct Complete {
   friend bool operator==(const Complete&, const Complete&) = default;
 };
 
-// The chief has the parameters as the run's result before the last step: no update follows.
+// The chief has taken these parameters as the run's result before the last step: no update follows.
 struct Conclude {
   std::uint64_t entry = 0;
-  std::uint64_t step = 0;  // that the parameters are of
+  std::uint64_t step = 0;  // of the parameters
   Generation generation = 0;
 
   [[nodiscard]] FrameHeader to_header() const noexcept;

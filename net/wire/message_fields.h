@@ -1,5 +1,5 @@
-// What the sources of messages (net/wire/messages.h and its neighbours) have in common: which
-// fields of a header a kind of frame has, and what is made of a header with others.
+// Shared by net/wire/messages.h and its neighbours: which header fields a kind of frame has, and
+// the check of a header against that.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace disttf::net {
 
-// Besides request_id and body_size.
+// Apart from request_id and body_size.
 struct MessageFields {
   FrameKind kind = FrameKind::kHello;
   std::uint16_t flags = 0;
@@ -19,8 +19,8 @@ struct MessageFields {
   bool generation = false;
 };
 
-// WireError::kUnexpected: of another kind; kBadFlags, kBadReserved: with a flag or a field that the
-// kind has not.
+// WireError::kUnexpected for another kind; kBadFlags or kBadReserved for a flag or a field that the
+// kind does not have.
 [[nodiscard]] inline std::error_code check(const FrameHeader& header,
                                            const MessageFields& fields) noexcept {
   if (header.kind != fields.kind) return WireError::kUnexpected;

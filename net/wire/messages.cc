@@ -52,7 +52,7 @@ constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
   return header.flags & kTensorForms;
 }
 
-// A share lies where other kinds have the beginning of a range.
+// PARAMETERS has the share in the field range_begin.
 constexpr unsigned kStrideShift = 32;
 
 }  // namespace
@@ -184,7 +184,7 @@ std::error_code Parameters::from_header(const FrameHeader& header) noexcept {
   return {};
 }
 
-// The two numbers lie where other kinds have a step and a count of pushes.
+// MEET has its two numbers in the fields step and sequence.
 FrameHeader Meet::to_header() const noexcept {
   return {
       .kind = kMeetFields.kind, .request_id = request_id, .step = rendezvous, .sequence = token};
@@ -255,7 +255,7 @@ std::error_code Heartbeat::from_header(const FrameHeader& header) noexcept {
   return {};
 }
 
-// The bits of the loss lie where other kinds have a count of pushes.
+// BEST has the bits of the loss in the field sequence.
 FrameHeader Best::to_header() const noexcept {
   return {.kind = kBestFields.kind,
           .request_id = request_id,

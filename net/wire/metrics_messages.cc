@@ -28,6 +28,7 @@ std::vector<std::byte> encode_metrics(std::span<const std::string> texts) {
   std::size_t size = 0;
   std::size_t count = 0;
   for (; count < texts.size(); ++count) {
+    // The rest is dropped rather than sent in a second reply.
     const std::size_t next = size + kLengthBytes + texts[count].size();
     if (texts[count].size() > kMaxMetricsBytes || next > kMaxMetricsReplyBytes) {
       break;

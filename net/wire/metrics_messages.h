@@ -1,5 +1,5 @@
-// What tasks tell of themselves while a run goes on, over control channels: METRICS, GET_METRICS,
-// METRICS_REPLY and TRACE. The texts are roles/monitor/core/task_metrics.h's; here they are bytes.
+// Metrics of tasks during a run, over control channels: METRICS, GET_METRICS, METRICS_REPLY and
+// TRACE. roles/monitor/core/task_metrics.h defines the texts; here they are bytes.
 //
 //   METRICS        trainer -> ps 0     body: a text of at most kMaxMetricsBytes; not answered
 //   GET_METRICS    chief -> ps         no body
@@ -7,10 +7,10 @@
 //                                      those that came since the last reply; of each
 //                                       0  4  length, at most kMaxMetricsBytes
 //                                       4  n  the text
-//   TRACE          chief -> ps         no body: the `sequence` steps from `step` on are all to be
-//                  ps 0 -> trainer     measured. Said again until they have been; not answered
+//   TRACE          chief -> ps         no body: all `sequence` steps from `step` on are to be
+//                  ps 0 -> trainer     measured. Repeated until they have been; not answered
 //
-// The decoder takes bytes that nobody vouches for. Pure functions; callable from any thread.
+// The decoder takes untrusted bytes. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 namespace disttf::net {
 
 inline constexpr std::size_t kMaxMetricsBytes = 16 * 1024;
-// Those of a thousand trainers that tell little each, or of a few that tell all.
+// Enough for a thousand trainers with little text each, or a few with the maximum.
 inline constexpr std::size_t kMaxMetricsReplyBytes = 1024 * 1024;
 
 using MetricsFrame = BareMessage<FrameKind::kMetrics>;
@@ -43,9 +43,9 @@ struct TraceSteps {
   friend bool operator==(const TraceSteps&, const TraceSteps&) = default;
 };
 
-// As many of the texts as fit, in their order.
+// Encodes as many of the texts as fit, in order.
 [[nodiscard]] std::vector<std::byte> encode_metrics(std::span<const std::string> texts);
-// kBadBody, and `out` is left alone: a length that does not fit.
+// kBadBody for a length that does not fit; `out` is unchanged then.
 [[nodiscard]] std::error_code decode_metrics(std::span<const std::byte> body,
                                              std::vector<std::string>& out);
 

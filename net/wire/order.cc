@@ -66,6 +66,8 @@ std::error_code decode(std::span<const std::byte> body, Order& out) {
   ByteReader reader(body);
   Order order;
   std::size_t missing = 1;  // expressions
+  // Each node fills one place and opens as many as it has operands; the body ends when none is
+  // open.
   while (missing > 0) {
     const auto operation = reader.get<std::uint8_t>();
     const auto job = reader.get<std::uint8_t>();

@@ -1,4 +1,4 @@
-// The bodies of ORDER and RESULT: what a server is told to compute, and what came of it.
+// The bodies of ORDER and RESULT: an expression for a server to compute, and its result.
 //
 //   ORDER: 1 to 64 nodes of 16 bytes        RESULT: 8 bytes and more
 //    0  1  operation                         0  8  value, two's complement
@@ -8,9 +8,9 @@
 //    8  8  value  of NUMBER, two's complement; of others 0
 //
 // An order is an expression in prefix order: a node, then its operands. Integers are little-endian.
-// The decoders take bytes that nobody vouches for: another length, operation or job, operands that
-// are missing or too many, is WireError::kBadBody, and `out` is then untouched. Pure functions;
-// callable from any thread.
+// The decoders take untrusted bytes: another length, operation or job, or a wrong number of
+// operands, is WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,9 @@ inline constexpr std::size_t kMaxResultTextBytes = 4096;
 
 enum class Operation : std::uint8_t {
   kNumber = 1,    // no operand: the node's value
-  kAdd = 2,       // two: their sum, modulo 2^64
-  kAsk = 3,       // one: its result, as this task gets it
-  kDescribe = 4,  // no operand: the text says what program the task is
+  kAdd = 2,       // two operands: their sum modulo 2^64
+  kAsk = 3,       // one operand: its result, as this task receives it
+  kDescribe = 4,  // no operand: the text describes the task's program
 };
 
 struct OrderNode {
@@ -45,12 +45,12 @@ using Order = std::vector<OrderNode>;
 
 struct OrderResult {
   std::int64_t value = 0;
-  std::string text = {};  // encoding cuts it to kMaxResultTextBytes, decoding makes it safe to log
+  std::string text = {};  // encoding truncates it, decoding makes it safe to log
   friend bool operator==(const OrderResult&, const OrderResult&) = default;
 };
 
-// The nodes of the first expression in `nodes`, its operands included. REQUIRES: there is a whole
-// one, as in what decode() has taken.
+// Returns the number of nodes of the first expression in `nodes`, including its operands. REQUIRES:
+// the expression is complete, as decode() guarantees.
 [[nodiscard]] std::size_t expression_size(std::span<const OrderNode> nodes) noexcept;
 
 [[nodiscard]] std::vector<std::byte> encode(std::span<const OrderNode> order);

@@ -1,5 +1,5 @@
-// The bodies of VIEW, REPORT, and the beginnings of those of UPDATE and FILL: what the chief and
-// the two hosts of a range say to each other with --ps_replicas 2.
+// The bodies of VIEW and REPORT, and the heads of the bodies of UPDATE and FILL: messages between
+// the chief and the two hosts of a range with --ps_replicas 2.
 //
 //   VIEW, 16 bytes       REPORT, 24 bytes      UPDATE, 16 and more     FILL, 72 and more
 //    0 12  number         0 12  view            0  8  incarnation       0  8  lineage
@@ -13,9 +13,8 @@
 //                                                                          n  tensors
 //
 // A view's number is the incarnation of the chief that made it, 8 bytes, then a count, 4 bytes.
-// Integers are little-endian. Decoders take bytes that nobody vouches for: another length, or a
-// value that means nothing, is WireError::kBadBody, and `out` is then untouched. Pure functions;
-// callable from any thread.
+// Integers are little-endian. Decoders take untrusted bytes: another length, or an undefined value,
+// is WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <array>
@@ -30,59 +29,61 @@
 
 namespace disttf::net {
 
-// Two chiefs that are alive at once never make views of the same number, and those of the newer
-// process count, however many the older one makes. The count goes on from one chief to the next.
+// Two chiefs that run at the same time never make views of the same number, and those of the newer
+// process are higher, however many the older one makes. The count continues from one chief to the
+// next.
 struct ViewNumber {
   std::uint64_t chief = 0;  // incarnation of the process that made it
   std::uint32_t count = 0;
   friend auto operator<=>(const ViewNumber&, const ViewNumber&) = default;
 };
 
-// Who serves a range. Only the chief makes a new one, with a higher number; hosts keep the newest.
+// Which ps serves a range. Only the chief makes a new view, with a higher number; hosts keep the
+// newest.
 struct View {
   ViewNumber number = {};
   std::uint8_t primary = 0;  // 0: the range's own ps, 1: the ps after it
-  // The primary acknowledges nothing that the backup has not; the backup may take its place.
+  // The primary acknowledges nothing that the backup does not have; the backup may replace it.
   bool paired = false;
   friend bool operator==(const View&, const View&) = default;
 };
 inline constexpr std::size_t kViewBytes = 16;
 
-// What a host says of itself: when it is asked, when it changes, and every second.
+// A host's status: sent on request, on each change, and every second.
 struct Report {
-  ViewNumber view = {};  // the newest that it knows
+  ViewNumber view = {};  // the newest that it has received
   Standing standing = Standing::kOnly;
-  bool holds = false;        // bit 0: the whole state, with all that was acknowledged
-  bool wants_alone = false;  // bit 1: a primary that waits for a backup it has lost
+  bool holds = false;        // bit 0: it has the whole state with all that was acknowledged
+  bool wants_alone = false;  // bit 1: a primary that has lost its backup and waits
   bool wants_pair = false;   // bit 2: a primary whose backup has become complete
   bool finished = false;     // bit 3: the run is over here
-  bool paired = false;       // bit 4: that view is
-  // Of a primary those that it lacks, of a backup those that ask it for the range: in_set() of
-  // each.
+  bool paired = false;       // bit 4: whether that view is paired
+  // From a primary: the unreachable trainers. From a backup: the trainers that have asked it for
+  // the range. in_set() of each.
   std::uint64_t trainers = 0;
   friend bool operator==(const Report&, const Report&) = default;
 };
 inline constexpr std::size_t kReportBytes = 24;
 
-// Trainers 64 ranks apart share a bit.
+// A bit for a rank; trainers 64 ranks apart share one.
 [[nodiscard]] constexpr std::uint64_t in_set(std::size_t rank) noexcept {
   return std::uint64_t{1} << (rank % 64);
 }
 
-// A set of ranks: bit rank % 64 of number rank / 64.
+// A set of ranks: bit rank % 64 of word rank / 64.
 using RankSet = std::vector<std::uint64_t>;
 [[nodiscard]] constexpr std::size_t rank_set_size(std::size_t trainers) noexcept {
   return (trainers + 63) / 64;
 }
 
-// What an update was made of; the step is in the header. Exact: it takes all that it is given.
+// The sources of an update; the step is in the header. The decoder consumes all bytes it is given.
 struct UpdateHead {
   std::uint64_t incarnation = 0;  // async: of the trainer's process
-  RankSet trainers;               // whose gradients the tensor is the sum of; not empty
+  RankSet trainers;               // the tensor is the sum of their gradients; not empty
   friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
 };
-// Of a run of so many trainers: its bytes, and with the zeros that follow them, so that what is
-// behind them begins on a boundary of kPlaceUnit.
+// Size of the head in a run with `trainers` trainers; and the same padded with zeros, so that what
+// follows is aligned to kPlaceUnit.
 [[nodiscard]] constexpr std::size_t update_head_bytes(std::size_t trainers) noexcept {
   return sizeof(std::uint64_t) * (1 + rank_set_size(trainers));
 }
@@ -99,12 +100,12 @@ struct FillHead {
 };
 inline constexpr std::size_t kFillHeadBytes = 72;
 
-// What makes a trainer's repeats known.
+// What a host needs to recognise a trainer's repeated pushes.
 struct FillTrainer {
   std::uint64_t incarnation = 0;    // async
   std::uint64_t last_sequence = 0;  // async
   std::uint64_t clock = 0;          // async
-  std::uint64_t used = 0;           // sync: the newest step that a gradient was used for, plus 1
+  std::uint64_t used = 0;           // sync: the newest step whose gradient was used, plus 1
   friend bool operator==(const FillTrainer&, const FillTrainer&) = default;
 };
 inline constexpr std::size_t kFillTrainerBytes = 32;

@@ -1,4 +1,4 @@
-// The bodies of RUN_TASK and TASK_ENDED: how one process, the driver, has servers train.
+// The bodies of RUN_TASK and TASK_ENDED: how a driver process makes servers train.
 //
 //   RUN_TASK, 20 bytes                      TASK_ENDED: 8 bytes and more
 //    0  4  start timeout, s                  0  4  exit code, 0 to 255
@@ -8,10 +8,10 @@
 //   16  1  data set: 1 the server's own choice, 2 mnist, 3 digits, others of later versions
 //   17  3  reserved, 0
 //
-// The server's own lists and driven() make the run's cluster; what is trained, and how, a worker is
-// told by ps 0. Nothing here names a program, a word of a command line, a host or a file.
+// The server's own lists and driven() define the run's cluster. A worker receives from ps 0 what is
+// trained, and how. Nothing here names a program, a command-line argument, a host or a file.
 //
-// Integers are little-endian. The decoders take bytes that nobody vouches for: anything else is
+// Integers are little-endian. The decoders take untrusted bytes: anything else is
 // WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
@@ -30,7 +30,7 @@ namespace disttf::net {
 inline constexpr std::chrono::seconds kLongestOrderedTimeout{86'400};
 inline constexpr std::size_t kMaxLastLineBytes = 4096;
 
-// RunOrder::data where it names none.
+// The value of RunOrder::data that leaves the choice to the server.
 inline constexpr std::uint8_t kAnyData = 1;
 
 struct RunOrder {
@@ -46,13 +46,13 @@ struct RunOrder {
 struct TaskEnd {
   std::uint8_t exit_code = 0;
   std::uint8_t signal = 0;
-  std::string last_line = {};  // encoding cuts it, decoding makes it safe to log
+  std::string last_line = {};  // encoding truncates it, decoding makes it safe to log
   friend bool operator==(const TaskEnd&, const TaskEnd&) = default;
 };
 
-// The cluster of a run that a driver leads: the servers' lists, and the driver as the chief under a
-// name that nobody looks up. The same for every driver, so a server knows the run's tasks before it
-// is ordered to be one.
+// The cluster of a run that a driver leads: the servers' lists, with the driver as the chief under
+// a name that is never resolved. It is the same for every driver, so a server knows the run's tasks
+// before it is asked to run one.
 [[nodiscard]] Cluster driven(const Cluster& servers);
 
 [[nodiscard]] std::vector<std::byte> encode(const RunOrder& order);

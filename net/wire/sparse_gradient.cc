@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kIndexBytes = 4;
 
-// What is written of a value, in the upper bits; the lower ones of a bfloat16 are 0.
+// The bits that are written of a value, in the upper half for bfloat16, whose lower bits are 0.
 std::uint32_t bits_of(float value, bool bf16) noexcept {
   return std::bit_cast<std::uint32_t>(value) & (bf16 ? 0xFFFF0000U : 0xFFFFFFFFU);
 }
@@ -54,7 +54,8 @@ std::error_code decode_sparse(std::span<const std::byte> body, bool bf16,
   }
   const auto indices = body.first(kIndexBytes * count);
   const auto kept = body.subspan(indices.size());
-  std::uint64_t next = 0;  // the least that the next index may be
+  std::uint64_t next = 0;  // lower bound of the next index
+  // Checks everything first, so that an invalid body leaves `values` unchanged.
   for (std::size_t at = 0; at < count; ++at) {
     const auto index = load_le<std::uint32_t>(indices.subspan(kIndexBytes * at));
     if (index < next || index >= values.size() || load_value(kept, at, bf16) == 0) {

@@ -1,4 +1,4 @@
-// The body of a push with the flag *sparse*: those components of a range's gradient that are not 0.
+// The body of a push with the flag *sparse*: the non-zero components of a range's gradient.
 //
 //   offset  size  field
 //        0   4 n  where each is: floats from the beginning of the range, ascending
@@ -14,17 +14,17 @@
 
 namespace disttf::net {
 
-// Bytes of a body with so many components.
+// The size of a body with that many components.
 [[nodiscard]] constexpr std::size_t sparse_bytes(std::size_t components, bool bf16) noexcept {
   return components * (bf16 ? 6 : 8);
 }
 
-// Overwrites `body`, whose memory is used again. A component is left out where its bits are all 0;
-// -0 is written. REQUIRES: fewer than 2^32 values; with `bf16` they have been rounded to it.
+// Encodes into `body` and reuses its memory. Skips components whose bits are all 0; -0 is kept.
+// REQUIRES: fewer than 2^32 values; with `bf16` they have been rounded to it.
 void encode_sparse(std::span<const float> values, bool bf16, std::vector<std::byte>& body);
 
-// Reads bytes that we do not trust: WireError::kBadBody, and `values` as they were, unless they are
-// what encode_sparse() makes of some range of this size.
+// Decodes untrusted bytes. WireError::kBadBody, with `values` unchanged, unless they are an output
+// of encode_sparse() for a range of this size.
 [[nodiscard]] std::error_code decode_sparse(std::span<const std::byte> body, bool bf16,
                                             std::span<float> values) noexcept;
 

@@ -80,7 +80,7 @@ std::string one_line(std::string_view text) {
 std::string_view cut_utf8(std::string_view text, std::size_t max_bytes) noexcept {
   if (text.size() <= max_bytes) return text;
   std::size_t end = max_bytes;
-  // A character's later bytes are 10xxxxxx: go back to its first one.
+  // Continuation bytes are 10xxxxxx: go back to the character's first byte.
   while (end > 0 && (byte_at(text, end) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end);
 }

@@ -1,4 +1,4 @@
-// Text from outside made fit for one line of a log or an error message.
+// Makes text from outside safe for one line of a log or an error message.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -10,11 +10,12 @@
 
 namespace disttf::net {
 
-// What a message shows of a value at most: enough to recognise it, too little to flood a log.
+// The most that a message shows of a value: enough to recognise it, too little to flood a log.
 inline constexpr std::size_t kMaxShownBytes = 80;
 
-// `text` in double quotes, cut to kMaxShownBytes with "..." after the quote, everything but
-// printable ASCII written as \xNN (and \n, \t, \", \\ by their short names).
+// `text` in double quotes, truncated to kMaxShownBytes with "..." after the quote. Everything but
+// printable ASCII is written as \xNN (and
+// , \t, \", \\ by their short names).
 [[nodiscard]] std::string quoted(std::string_view text);
 
 // ASCII only, whatever the locale.
@@ -27,16 +28,16 @@ inline constexpr std::size_t kMaxShownBytes = 80;
   return lower(c) >= 'a' && lower(c) <= 'z';
 }
 
-// `text` without the blanks, tabs and line breaks around it.
+// `text` without surrounding blanks, tabs and line breaks.
 [[nodiscard]] std::string_view trim(std::string_view text) noexcept;
 
-// Something that a user gave is wrong: throws std::invalid_argument with the sentence that says so.
+// Reports a mistake of the user: throws std::invalid_argument with the sentence.
 [[noreturn]] inline void fail(const std::string& sentence) {
   throw std::invalid_argument(sentence);
 }
 
 // `text` as valid UTF-8 on one line: control characters become spaces, bytes that are not UTF-8
-// become '?'. For sentences that a peer sends us to show.
+// become '?'. For sentences that a peer has sent.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 // The longest prefix of at most `max_bytes` that does not end inside a UTF-8 character.

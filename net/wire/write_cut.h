@@ -1,13 +1,13 @@
-// The body of WRITE_CUT: which file of a checkpoint a ps is to write.
+// The body of WRITE_CUT: which file of a checkpoint a ps writes.
 //
 //   offset  size  field
 //        0     8  attempt  tells this save from others of its step, drawn at random
 //        8     4  shard    the ps's index
 //       12     4  shards   the number of ps, which is that of files
 //
-// The step is the header's. Integers are little-endian. The decoder takes bytes that nobody
-// vouches for: another length, or a shard that is none of the shards, is WireError::kBadBody, and
-// `out` is then untouched. Pure functions; callable from any thread.
+// The step is in the header. Integers are little-endian. The decoder takes untrusted bytes: another
+// length, or a shard that is not below `shards`, is WireError::kBadBody, and `out` is then
+// untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>

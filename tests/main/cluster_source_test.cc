@@ -92,7 +92,7 @@ TEST(ClusterFromFlags, RefusesTwoChiefs) {
 }
 
 TEST(ClusterFromFlags, AnIndexNeedsACluster) {
-  EXPECT_THAT(refused("train --task_index 3"), StartsWith("--task_index: 3 is of no cluster"));
+  EXPECT_THAT(refused("train --task_index 3"), StartsWith("--task_index: 3 needs a cluster"));
 }
 
 // ---- TF_CONFIG ----
@@ -150,7 +150,7 @@ TEST(ClusterFromTfConfig, MayAgreeWithTheLists) {
 TEST(ClusterFromTfConfig, MustAgreeWithTheLists) {
   const std::string sentence =
       "TF_CONFIG and the flags describe different clusters or tasks (worker 1 and worker 0); give "
-      "one of them, or say which with --resolver";
+      "one of them, or select one with --resolver";
   EXPECT_EQ(refused("worker --task_index 0" + kHosts, tf_config(R"({"type":"worker","index":1})")),
             sentence);
   EXPECT_THAT(refused("worker --task_index 1 --ps_hosts=other:1 --worker_hosts=w0:2222,w1:2222",

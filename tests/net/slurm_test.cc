@@ -75,8 +75,8 @@ TEST(SlurmStep, HasOnePsAndWorkersWithoutFlags) {
 TEST(SlurmStep, OfSeveralComponentsIsRefusedInEachOfThem) {
   for (const Task& task : {Task{.components = "2"}, Task{.rank = "4", .components = "2"},
                            Task{.nodes = "n1", .per_node = "1", .tasks = "1", .components = "2"}}) {
-    EXPECT_THAT(told(task), StartsWith("SLURM_HET_SIZE is \"2\": Slurm tells a task of a "
-                                       "heterogeneous step the nodes of its own component only"));
+    EXPECT_THAT(told(task), StartsWith("SLURM_HET_SIZE is \"2\": a task of a heterogeneous step "
+                                       "sees only the nodes of its own component"));
   }
   EXPECT_THAT(told({.components = "1"}), StartsWith("ps 0"));
 }
@@ -212,13 +212,13 @@ INSTANTIATE_TEST_SUITE_P(
             "Plane",
             {.distribution = "plane=4"},
             {},
-            "SLURM_DISTRIBUTION is \"plane=4\", which does not tell what rank is on which node"},
+            "SLURM_DISTRIBUTION is \"plane=4\", which does not define which rank is on which node"},
         BadClues{
             "Arbitrary", {.distribution = "arbitrary"}, {}, "SLURM_DISTRIBUTION is \"arbitrary\""},
         BadClues{"TooManyPs",
                  {},
                  {.ps = 4},
-                 "--ps: 4 leaves nobody to train of the 4 tasks that SLURM_STEP_NUM_TASKS tells"},
+                 "--ps: 4 leaves no trainer among the 4 tasks of SLURM_STEP_NUM_TASKS"},
         BadClues{"TooFewTasks",
                  {},
                  {.ps = 2, .workers = 3, .chief = true},

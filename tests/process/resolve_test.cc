@@ -52,7 +52,7 @@ TEST_F(Resolve, TellsMpiWhatToDo) {
   Process& task =
       run("train", {"train"}, {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
   EXPECT_TRUE(exits(task, kExitUsage));
-  EXPECT_TRUE(says(task, "Open MPI numbers the tasks but tells no addresses; give each"));
+  EXPECT_TRUE(says(task, "Open MPI numbers the tasks but provides no addresses; give each"));
 }
 
 // As tfrun starts them: the same command, without flags for the role.
