@@ -20,15 +20,15 @@ constexpr SecretLines kTokenLines{.what = "token",
                                   .most_lines = kMostTokens,
                                   .must_be_visible = true};
 
-// The rest of `text` behind a scheme's name, which is written in any case (RFC 9110, 11.1), and
-// blanks; empty: it is another scheme.
+// Returns the rest of `text` after a scheme's name, in any case (RFC 9110, 11.1), and blanks;
+// empty: another scheme.
 std::string_view behind_scheme(std::string_view text, std::string_view scheme) {
   const std::size_t blank = text.find(' ');
   if (blank == std::string_view::npos || to_lower(text.substr(0, blank)) != scheme) return {};
   return trim(text.substr(blank));
 }
 
-// Of "name:password" in base64; empty: it is none.
+// The password of a base64 text "name:password"; empty: malformed.
 std::string password_in(std::string_view base64) {
   if (base64.size() > kMostBase64Bytes || base64.size() % 4 != 0) return {};
   std::string text(base64.size() / 4 * 3, '\0');
@@ -58,7 +58,7 @@ void AccessTokens::read_again() {
   if (now - looked_ < kLookInterval) return;
   looked_ = now;
   watch_.read_where_due([this] {
-    // Whoever empties it means that nobody may ask any more.
+    // Emptying the file revokes all tokens.
     SecretLines allowed = kTokenLines;
     allowed.may_be_none = true;
     tokens_ = read(allowed);
@@ -76,6 +76,7 @@ bool AccessTokens::admit(std::string_view authorization) {
   const std::string_view bearer = behind_scheme(authorization, "bearer");
   const std::lock_guard lock(mutex_);
   read_again();
+  // Compares with all tokens, so that the time does not depend on which one matches.
   bool found = false;
   for (const std::string& token : tokens_) {
     found = is_same_secret(bearer, token) || found;

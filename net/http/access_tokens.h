@@ -1,4 +1,4 @@
-// Who may ask at an address for people and their tools: whoever says one of the tokens of a file.
+// Access control by bearer tokens: a request must carry one of the tokens of a file.
 #pragma once
 
 #include <chrono>
@@ -19,22 +19,22 @@ inline constexpr std::size_t kLeastTokenBytes = 32;
 inline constexpr std::size_t kMostTokenBytes = 1024;
 inline constexpr std::size_t kMostTokens = 64;
 
-// One token a line, of printable characters without blanks; the file is its owner's alone. It is
-// looked at once a second where somebody asks, and read again where it has changed, so that tokens
-// come and go without a restart: one that cannot be used then, or is gone, costs a warning, and the
-// tokens of before go on to count. With an empty one nobody may ask.
+// The file has one token a line, of printable characters without blanks, and must be private to its
+// owner. It is checked at most once a second, on a request, and read again when it has changed, so
+// tokens can be added and removed without a restart. A file that is unusable or missing then causes
+// a warning, and the previous tokens stay in use. An empty file denies all requests.
 //
 // Callable from any thread.
 class AccessTokens {
  public:
-  // Throws std::invalid_argument, one sentence that names the flag and the file, never a token.
+  // Throws std::invalid_argument: one sentence that names the flag and the file, never a token.
   AccessTokens(std::string path, std::function<void(std::string_view)> warn);
 
   [[nodiscard]] const std::string& file() const noexcept { return path_; }
-  // For who asks somebody else: the first; empty: there is none any more.
+  // For outgoing requests: the first token; empty: there is none.
   [[nodiscard]] std::string offered();
-  // Whether a request's field Authorization has one: "Bearer TOKEN" (RFC 6750, 2.1), or "Basic"
-  // with any name and the token as its password (RFC 7617), which browsers ask people for.
+  // Whether the Authorization field contains a token: "Bearer TOKEN" (RFC 6750, 2.1), or "Basic"
+  // with any name and the token as the password (RFC 7617), which browsers ask for.
   [[nodiscard]] bool admit(std::string_view authorization);
 
  private:
@@ -48,7 +48,7 @@ class AccessTokens {
   std::chrono::steady_clock::time_point looked_;  // guarded by mutex_
 };
 
-// 401, and how to ask.
+// A reply with status 401 and the accepted schemes.
 [[nodiscard]] HttpReply unauthorized_reply();
 
 }  // namespace disttf::net

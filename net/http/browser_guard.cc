@@ -13,8 +13,8 @@
 namespace disttf::net {
 namespace {
 
-// Scripts, styles and the stream come from here and from nowhere else; pictures may be in the page
-// itself. Nothing that stands in the page as text is run.
+// Scripts, styles and the stream come only from this page; pictures may also be inline. Text in the
+// page is never executed.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kSeal = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
 }};
 
-// Of "token=abc", "token=abc&more": the token. nullopt: there is none.
+// The token in "token=abc" or "token=abc&more". nullopt: there is none.
 std::optional<std::string_view> token_in(std::string_view query) {
   constexpr std::string_view kName = "token=";
   if (!query.starts_with(kName)) return std::nullopt;
@@ -63,8 +63,8 @@ bool BrowserGuard::is_known_host(std::string_view host) const {
          address == address_text(access_.address);
 }
 
-// Of a browser's request: its page has the same address as the request. A proxy may have written
-// another Host, but then the page has one of the names that it is known by.
+// Whether a browser's request comes from this page: then its origin has the request's address. A
+// proxy may have rewritten Host, but then the origin is one of the page's names.
 bool BrowserGuard::is_own_origin(const HttpServerRequest& request) const {
   const std::optional<Url> origin = read_origin(request.origin);
   if (!origin || (access_.is_https && origin->scheme != Scheme::kHttps)) return false;
@@ -73,7 +73,7 @@ bool BrowserGuard::is_own_origin(const HttpServerRequest& request) const {
   return std::find(access_.names.begin(), access_.names.end(), origin->host) != access_.names.end();
 }
 
-// "a=1; b=2"
+// Parses "a=1; b=2".
 bool BrowserGuard::has_cookie(std::string_view cookies) const {
   bool found = false;
   while (!cookies.empty()) {
@@ -87,8 +87,8 @@ bool BrowserGuard::has_cookie(std::string_view cookies) const {
   return found;
 }
 
-// To the page without the token, which would stay in the browser's history; with a cookie where it
-// is one that nobody has used.
+// Redirects to the page without the token, which would stay in the browser's history; sets the
+// cookie if the token is unused.
 HttpReply BrowserGuard::follow_link(std::string_view token) {
   HttpReply reply{
       .status = http_status::kSeeOther, .content_type = "text/plain; charset=utf-8", .body = {}};
@@ -110,8 +110,8 @@ std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
   const bool is_of_no_browser = request.is_http10 && request.host.empty();
   if (!is_of_no_browser && !is_known_host(request.host)) {
     return error_reply(http_status::kMisdirected, "Host: " + quoted(request.host) +
-                                                      " is not a name that this page is known by "
-                                                      "(--page_names adds some)");
+                                                      " is not a name of this page "
+                                                      "(--page_names adds names)");
   }
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (const auto token = token_in(request.query); reads && request.path == "/" && token) {
@@ -125,9 +125,9 @@ std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
   }
   if (!request.may_change) {
     return error_reply(http_status::kUnauthorized,
-                       "this needs the cookie that comes with the link printed at the start");
+                       "this needs the cookie of the link that was printed at the start");
   }
-  // A cookie goes with whatever a browser sends, also from another port of this host.
+  // A browser sends the cookie with any request, also from another port of this host.
   if (!reads && !is_own_origin(request)) {
     return error_reply(http_status::kForbidden,
                        "Origin: " + quoted(request.origin) + " is another page");

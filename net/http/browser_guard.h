@@ -1,17 +1,17 @@
-// Who may ask what at an address that browsers reach, and what browsers are told to forbid.
+// Access control for addresses that browsers reach, and the security fields of the replies.
 //
-// Loopback is no boundary: any page that somebody has open can send requests there, and a name that
-// its owner points at 127.0.0.1 makes them look as if they came from this page. So, in this order:
+// Loopback is no boundary: any open page can send requests there, and a name whose owner points it
+// at 127.0.0.1 makes them look as if they came from this page. Therefore, in this order:
 //
-//   Host      an address or a name that this page is known by, else 421: before anything is routed
-//   ?token=   of the link that was printed: once, for a cookie, and on to the page without it
-//   reading   of what is open to all: without more, or with a token where there is a file of them,
-//             or the cookie; else 401
-//   the rest  whatever the method: the cookie, else 401; and for more than reading the Origin of
-//             the page itself, else 403
+//   Host      must be an address or a name of this page, else 421, before anything is routed
+//   ?token=   of the printed link: exchanged once for a cookie, and redirected to the page
+//   reading   of open paths: always allowed, or with a token if there is a token file, or with the
+//             cookie; else 401
+//   the rest  with any method: needs the cookie, else 401; for more than reading also the Origin
+//             of the page itself, else 403
 //
-// Every reply is sealed with the fields that keep others from framing, guessing and leaking it.
-// Decides, and knows no socket; one thread.
+// Every reply gets fields that prevent framing, content sniffing and leaking of its contents. Only
+// decides, and has no socket; use by one thread.
 #pragma once
 
 #include <cstddef>
@@ -31,35 +31,35 @@
 namespace disttf::net {
 
 struct BrowserAccess {
-  // What is in the cookie. REQUIRES: not empty, and not to be guessed: 128 bits as hexadecimal
+  // The value of the cookie. REQUIRES: not empty, and not guessable: 128 bits as hexadecimal
   // digits.
   std::string secret;
-  // Cookies are shared by all ports of a host, so each page has a name of its own for its cookie.
+  // Cookies are shared by all ports of a host, so each page has its own cookie name.
   std::string cookie;
-  // The address that it listens on; of "0.0.0.0" and "::" every address is one of it. A name is
-  // never let in by its address: whom it belongs to, nobody knows here.
+  // The address that the page listens on; "0.0.0.0" and "::" mean every address. A name is never
+  // accepted because of its address: who owns the name is unknown here.
   std::string address = "127.0.0.1";
-  // Names that it is reached by besides localhost, such as a reverse proxy's, lower case.
+  // Names of the page besides localhost, such as a reverse proxy's, lower case.
   std::vector<std::string> names = {};
-  bool is_https = false;  // then browsers say the cookie over https alone, and so does its page
-  // What anybody may read who reaches it, or who has one of the tokens.
+  bool is_https = false;  // then browsers send the cookie only over https
+  // The paths that every client may read, or every client with one of the tokens.
   std::function<bool(std::string_view path)> is_open;
-  std::shared_ptr<AccessTokens> tokens = nullptr;  // null: none is asked for
+  std::shared_ptr<AccessTokens> tokens = nullptr;  // null: no token needed
 };
 
 class BrowserGuard {
  public:
   explicit BrowserGuard(BrowserAccess access);
 
-  // A link's token, good for one cookie, from now on. The oldest of more than kMaxLinks is
-  // forgotten.
+  // Adds the token of a link, which is valid for one cookie. Forgets the oldest of more than
+  // kMaxLinks.
   static constexpr std::size_t kMaxLinks = 8;
   void add_link(std::string token);
 
-  // nullopt: the request may be answered, and may_change is set. Else the reply to it.
+  // nullopt: the request may be answered, and may_change is set. Otherwise the reply to it.
   [[nodiscard]] std::optional<HttpReply> check(HttpServerRequest& request);
 
-  // What every reply carries.
+  // Adds the security fields that every reply has.
   static void seal(HttpReply& reply);
 
  private:
@@ -69,10 +69,10 @@ class BrowserGuard {
   [[nodiscard]] HttpReply follow_link(std::string_view token);
 
   BrowserAccess access_;
-  std::deque<std::string> links_;  // tokens that nobody has used yet
+  std::deque<std::string> links_;  // unused tokens
 };
 
-// Whether it is "Bearer " and the token.
+// Whether the field is "Bearer " followed by the token.
 [[nodiscard]] bool is_bearer(std::string_view authorization, std::string_view token) noexcept;
 
 }  // namespace disttf::net

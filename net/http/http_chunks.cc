@@ -8,10 +8,10 @@
 namespace disttf::net {
 namespace {
 
-// A chunk of one byte has 6 around it. More than this is no honest body.
+// A chunk of one byte has 6 bytes around it. A regular body stays below this limit.
 constexpr std::size_t kMostFramingBytes = 8 * 1024;
 constexpr std::size_t kMostFramingOfByte = 16;
-// 2^60 bytes are above any bound, and a digit more does not overflow.
+// 2^60 bytes are above any limit, and one more digit does not overflow.
 constexpr int kMostDigits = 15;
 
 int chunk_digit(char c) {
@@ -79,7 +79,7 @@ bool HttpChunks::take_size(char c, std::size_t body_bytes) {
   if (state_ == State::kSizeEnd) {
     if (c != '\n') return false;
     state_ = left_ == 0 ? State::kTrailerStart : State::kData;
-    // Before any of it has been kept.
+    // Before any of it is stored.
     if (left_ > max_body_bytes_ - body_bytes) refusal_ = http_status::kContentTooLarge;
     return refusal_ == 0;
   }
@@ -89,7 +89,7 @@ bool HttpChunks::take_size(char c, std::size_t body_bytes) {
   }
   if (digits_ == 0) return false;
   if (c == '\r') {
-    const bool is_whole = state_ != State::kBlank;  // blanks stand before ';' alone
+    const bool is_whole = state_ != State::kBlank;  // blanks are allowed only before ';'
     state_ = State::kSizeEnd;
     return is_whole;
   }

@@ -1,9 +1,9 @@
-// Reads a body that comes in chunks (RFC 9112, 7.1), out of bytes that nobody vouches for.
+// Decodes a chunked body (RFC 9112, 7.1) from untrusted bytes.
 //
-// Strict where servers and proxies have read the same bytes differently: sizes are hexadecimal
-// digits alone, lines end in CR LF, a chunk has exactly the bytes that it announces. Extensions and
-// trailer fields are read and dropped. What is not body (sizes, extensions, trailers) is bounded,
-// too. Pure; one thread.
+// Strict where servers and proxies have interpreted the same bytes differently: sizes consist of
+// hexadecimal digits only, lines end in CR LF, and a chunk has exactly the announced bytes.
+// Extensions and trailer fields are read and dropped. Their total size is limited, too. Pure; use
+// by one thread.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,12 @@ class HttpChunks {
  public:
   explicit HttpChunks(std::size_t max_body_bytes) : max_body_bytes_(max_body_bytes) {}
 
-  // Takes the next bytes, and appends to `body` what belongs to it. Returns how many it took: all
-  // of them, unless the body has ended or is refused. Of no use after a refusal.
+  // Takes the next bytes and appends the content to `body`. Returns how many bytes it took: all of
+  // them, unless the body has ended or is refused. Not usable after a refusal.
   [[nodiscard]] std::size_t feed(std::string_view bytes, std::string& body);
 
   [[nodiscard]] bool complete() const noexcept { return state_ == State::kDone; }
-  // The status of the reply where the body is refused: 400, or 413 where it is above the bound;
-  // else 0.
+  // The status for a refused body: 400, or 413 where it is above the limit; else 0.
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 
  private:
@@ -43,7 +42,7 @@ class HttpChunks {
     kDone,
   };
 
-  // False: this byte does not belong there.
+  // Returns false if this byte is invalid here.
   bool take(char c, std::size_t body_bytes);
   bool take_size(char c, std::size_t body_bytes);
   bool take_trailer(char c);

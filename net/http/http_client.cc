@@ -23,7 +23,7 @@ bool is_redirect(int status) {
          status == http_status::kPermanentRedirect;
 }
 
-// One http_get(). The steps return false when the transfer is over, with outcome_ saying why.
+// One http_get(). The steps return false when the transfer is over; outcome_ then has the reason.
 class Transfer {
  public:
   Transfer(const HttpRequest& request, HttpSink& sink, const Interrupt& interrupt)
@@ -57,14 +57,14 @@ class Transfer {
   const HttpLimits limits_;
   HttpSink& sink_;
   const Interrupt& interrupt_;
-  Url url_;  // of the hop under way
+  Url url_;  // of the current hop
   std::vector<Url> visited_;
-  std::optional<Proxy> proxy_;  // of the hop under way
+  std::optional<Proxy> proxy_;  // of the current hop
   std::optional<HttpConnection> connection_;
   std::optional<HttpResponseParser> parser_;
   HttpBodyInfo info_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(kReadBytes);
-  std::vector<std::span<const std::byte>> body_;  // views of buffer_ that await delivery
+  std::vector<std::span<const std::byte>> body_;  // views of buffer_ that are not delivered yet
   HttpOutcome outcome_;
 };
 
@@ -134,6 +134,7 @@ std::string Transfer::request_text() const {
   if (absolute && !proxy_->authorization.empty()) {
     text += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
   }
+  // A redirect may lead to another server, which must not get the token.
   if (!request_.token.empty() && visited_.empty()) {
     text += "Authorization: Bearer " + request_.token + "\r\n";
   }
@@ -143,7 +144,7 @@ std::string Transfer::request_text() const {
   return text + "\r\n";
 }
 
-// Sends the request and reads the response's header; body bytes that came with it wait in body_.
+// Sends the request and reads the response's header; body bytes that came with it stay in body_.
 bool Transfer::request_head() {
   outcome_.stage = HttpStage::kResponse;
   const Deadline deadline = within(limits_, request_.stall_timeout);
@@ -156,7 +157,7 @@ bool Transfer::request_head() {
   return failure ? fail(*failure) : true;
 }
 
-// Whether the header is that of a body we can use; the sink then learns of it.
+// Checks that the header announces a usable body, and passes it to the sink.
 bool Transfer::accept_head() {
   const HttpHead& head = parser_->head();
   if (head.status == http_status::kRangeNotSatisfiable) {
@@ -175,7 +176,7 @@ bool Transfer::accept_head() {
   if (!head.transfer_encoding.empty() && head.transfer_encoding != "chunked") {
     return fail(HttpError::kEncodedBody, "the server sent Transfer-Encoding " +
                                              net::quoted(head.transfer_encoding) +
-                                             "; only chunked is understood");
+                                             "; only chunked is supported");
   }
   info_.accepts_ranges =
       head.status == http_status::kPartialContent || head.accept_ranges == "bytes";
@@ -191,7 +192,7 @@ bool Transfer::accept_head() {
   return true;
 }
 
-// A 206 must be what was asked for: from there to the end, and as long as it says.
+// A 206 must have the requested range: from there to the end, with the announced length.
 bool Transfer::accept_range(HttpBodyInfo& info) {
   const HttpHead& head = parser_->head();
   const std::optional<ContentRange> range = read_content_range(head.content_range);
@@ -213,11 +214,12 @@ bool Transfer::accept_range(HttpBodyInfo& info) {
 std::string Transfer::position_text() const {
   const std::string at = std::to_string(info_.offset + outcome_.received_bytes);
   return info_.total_bytes ? at + " of " + std::to_string(*info_.total_bytes) + " bytes"
-                           : at + " bytes of unknown many";
+                           : at + " bytes of an unknown total";
 }
 
 bool Transfer::read_body() {
   Deadline deadline = within(limits_, request_.stall_timeout);
+  // The deadline moves only after kMinStallBytes more, so a dripping server times out.
   std::uint64_t quota = outcome_.received_bytes + kMinStallBytes;
   if (!deliver()) return false;
   while (!parser_->complete()) {
@@ -238,7 +240,7 @@ bool Transfer::read_body() {
   return end_of_body({});
 }
 
-// Hands what waits in body_ to the sink.
+// Passes the views in body_ to the sink.
 bool Transfer::deliver() {
   for (const std::span<const std::byte> bytes : body_) {
     if (bytes.size() > request_.max_bytes - info_.offset - outcome_.received_bytes) {
@@ -253,7 +255,7 @@ bool Transfer::deliver() {
   return true;
 }
 
-// The body is complete, or `error` ended the connection: is it all there?
+// Called when the body is complete, or `error` ended the connection: checks that all of it arrived.
 bool Transfer::end_of_body(const std::error_code& error) {
   if (error == std::errc::operation_canceled || error == std::errc::timed_out) {
     return fail(

@@ -19,8 +19,8 @@
 namespace disttf::net {
 namespace {
 
-// One address of several gets its share of the time left, but not less than this: a SYN that was
-// lost is sent again after one second.
+// With several addresses each gets its share of the remaining time, but at least this: a lost SYN
+// is sent again after one second.
 constexpr std::chrono::milliseconds kLeastConnectTime{1500};
 
 bool is_numeric(const std::string& host) {
@@ -29,13 +29,13 @@ bool is_numeric(const std::string& host) {
   return !error;
 }
 
-// Asio's own system category (1.22) does not know std::errc; the standard's does.
+// Asio's own system category (1.22) does not map to std::errc; the standard one does.
 std::error_code standard(const std::error_code& error) {
   if (error.category() != asio::error::get_system_category()) return error;
   return {error.value(), std::system_category()};
 }
 
-// Whom the certificate must be for, and (for names) whom the server should present itself as.
+// Sets the name that the certificate must have, and (for names) the server name indication.
 bool expect_host(SSL* ssl, const std::string& host) {
   if (is_numeric(host)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
@@ -51,12 +51,13 @@ bool expect_host(SSL* ssl, const std::string& host) {
 
 HttpConnection::HttpConnection(const Interrupt& interrupt) : interrupt_(interrupt) {
   watch_.assign(interrupt.fd());
-  // Never completes but for the interrupt; its handler has nothing to do, run() looks itself.
+  // Completes only on the interrupt. The handler has nothing to do, because run() checks the
+  // interrupt.
   watch_.async_wait(asio::posix::stream_descriptor::wait_read, [](const std::error_code&) {});
 }
 
 HttpConnection::~HttpConnection() {
-  watch_.release();  // the descriptor is the Interrupt's to close
+  watch_.release();  // the descriptor belongs to the Interrupt
 }
 
 void HttpConnection::close() noexcept {
@@ -64,9 +65,9 @@ void HttpConnection::close() noexcept {
   socket_.close(ignored);
 }
 
-// Starts one asynchronous operation and runs the io_context until it is over. When the deadline
-// or the interrupt comes first the socket is closed, which ends the operation: the buffers that
-// it borrows belong to the caller, so it must not outlive this call.
+// Starts one asynchronous operation and runs the io_context until it is over. If the deadline or
+// the interrupt comes first, closes the socket, which ends the operation: its buffers belong to the
+// caller, so it must not outlive this call.
 template <class Start>
 std::error_code HttpConnection::run(Deadline deadline, std::size_t& bytes, const Start& start) {
   std::optional<std::error_code> result;

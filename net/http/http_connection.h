@@ -1,9 +1,9 @@
-// The connection below a download: TCP, TLS on top of it when asked for, and every operation
-// bounded by a deadline and the interrupt.
+// The connection of a download: TCP, optionally TLS, every operation bounded by a deadline and the
+// interrupt.
 //
 // Synchronous: each call runs the connection's own io_context on the calling thread until the one
 // operation is over. Not thread-safe. Errors: std::errc::timed_out, std::errc::operation_canceled
-// (interrupt), HttpError of TLS, asio::error::eof (the peer closed) or what the system said; the
+// (interrupt), HttpError for TLS, asio::error::eof (the peer closed) or a system error; the
 // connection is closed after any of them.
 #pragma once
 
@@ -32,20 +32,20 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // Tries every address that `host` has.
+  // Tries every address of `host`.
   [[nodiscard]] std::error_code connect(const std::string& host, std::uint16_t port,
                                         Deadline deadline);
-  // Shakes hands as a client of `host`, whose name or address the certificate must carry. On
-  // error `sentence` says why if there is more to say than the code's message.
+  // Performs the handshake as a client of `host`, whose name or address the certificate must
+  // contain. On error `sentence` explains it if there is more to say than the code's message.
   [[nodiscard]] std::error_code start_tls(const std::string& host, const std::string& ca_file,
                                           Deadline deadline, std::string& sentence);
-  // All of `text`.
+  // Writes all of `text`.
   [[nodiscard]] std::error_code write(std::string_view text, Deadline deadline);
-  // At least one byte, unless there is an error; `bytes` is how many.
+  // Reads at least one byte, unless there is an error; sets `bytes` to the number.
   [[nodiscard]] std::error_code read_some(std::span<std::byte> buffer, std::size_t& bytes,
                                           Deadline deadline);
-  // Whether `error` is an end that the peer meant: a plain close is all that TCP has, but TLS says
-  // goodbye first, and without it anybody on the way may have cut the rest off.
+  // Whether `error` is an intended end. TCP has only a plain close; TLS sends close_notify first,
+  // and without it an attacker on the path may have cut off the rest.
   [[nodiscard]] static bool is_orderly_end(const std::error_code& error) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What can go wrong in a download, apart from what the system says itself.
+// Errors of a download, apart from system errors.
 #pragma once
 
 #include <system_error>
@@ -7,22 +7,22 @@ namespace disttf::net {
 
 enum class HttpError {
   kBadResponse = 1,      // the bytes are not an HTTP/1.x response
-  kHeaderTooLarge,       // more header than an honest server sends
+  kHeaderTooLarge,       // a larger header than any correct server sends
   kBadStatus,            // neither a body nor a redirect
-  kBadRedirect,          // no Location, or one that is no http or https URL
+  kBadRedirect,          // no Location, or none with an http or https URL
   kInsecureRedirect,     // https -> http
   kTooManyRedirects,     // more than allowed, or in a circle
-  kEncodedBody,          // a Content-Encoding though none was asked for
+  kEncodedBody,          // a Content-Encoding although none was requested
   kTooLarge,             // more than max_bytes
   kShortBody,            // the connection ended before the body did
   kStalled,              // too few bytes for too long
   kConnectTimeout,       // no connection within connect_timeout
-  kBadRange,             // 206 with another range than the one asked for
-  kRangeNotSatisfiable,  // 416: what was kept does not fit what the server has
+  kBadRange,             // 206 with another range than the requested one
+  kRangeNotSatisfiable,  // 416: the kept part does not match the server's file
   kProxyRefused,         // the proxy did not open the tunnel
   kNoCaFile,             // https without a file of certificate authorities
   kBadCaFile,            // that file cannot be used
-  kBadCertificate,       // the server is not who its name says
+  kBadCertificate,       // the certificate does not match the server's name
 };
 
 [[nodiscard]] const std::error_category& http_category() noexcept;

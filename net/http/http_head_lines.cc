@@ -12,7 +12,7 @@ std::size_t HttpHeadLines::read(std::string_view bytes) noexcept {
     too_long_ = bytes_left_ == 0;
     if (too_long_) return at;
     --bytes_left_;
-    // The two come together or not at all.
+    // CR and LF are valid only together.
     if ((previous_ == '\r') != (c == '\n')) return at;
     if (c == '\n' ? !end_line() : c != '\r' && !takes(c)) return at;
     previous_ = c;
@@ -40,7 +40,7 @@ bool HttpHeadLines::takes(char c) noexcept {
     if (c == '\t' || (c == ' ' && (line_is_empty_ || ++spaces_ > 2))) return false;
   } else {
     if (line_is_empty_) in_name_ = true;
-    if (in_name_ && is_blank) return false;  // at a line's start, it would continue the one before
+    if (in_name_ && is_blank) return false;  // at a line's start it continues the previous one
     in_name_ = in_name_ && c != ':';
   }
   begun_ = true;

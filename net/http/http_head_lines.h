@@ -1,9 +1,9 @@
-// Whether the lines of a request's head are such that every server and proxy reads them alike.
+// Checks that every server and proxy parses the lines of a request's head alike.
 //
-// http_parser is lenient: it takes a bare line feed for the end of a line, a carriage return alone
-// for that of the head, a blank before a colon, a line that continues another. Who stands before
-// this server may read such bytes as another request than it does (request smuggling), so they are
-// refused, as RFC 9112 (2.2, 3, 5.1, 5.2) allows or demands. Pure; one thread.
+// http_parser is lenient: it accepts a bare line feed as a line end, a lone carriage return as the
+// end of the head, a blank before a colon, and continued lines. A proxy in front of this server may
+// read such bytes as another request (request smuggling), so they are refused, as RFC 9112 (2.2, 3,
+// 5.1, 5.2) allows or demands. Pure; use by one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace disttf::net {
 
 class HttpHeadLines {
  public:
-  // `most_bytes`: of a head, and of empty lines before it.
+  // `most_bytes`: limit for a head including empty lines before it.
   explicit HttpHeadLines(std::size_t most_bytes) noexcept : bytes_left_(most_bytes) {}
 
-  // Takes the next bytes of a head, or of empty lines before it; what follows its end is not looked
-  // at. Returns where the first byte stands that makes it a wrong one, or one that is too long, or
-  // bytes.size(). Of no use behind such a byte.
+  // Takes the next bytes of a head, or of empty lines before it; ignores what follows the head.
+  // Returns the position of the first byte that is invalid or exceeds the limit, or bytes.size().
+  // Not usable after such a byte.
   [[nodiscard]] std::size_t read(std::string_view bytes) noexcept;
 
   // Whether any byte of the head has come.
   [[nodiscard]] bool begun() const noexcept { return begun_; }
-  // Whether all have.
+  // Whether the head is complete.
   [[nodiscard]] bool ended() const noexcept { return ended_; }
-  // Whether there are more than `most_bytes`.
+  // Whether it exceeds `most_bytes`.
   [[nodiscard]] bool too_long() const noexcept { return too_long_; }
 
  private:
@@ -39,13 +39,13 @@ class HttpHeadLines {
   bool too_long_ = false;
   bool is_request_line_ = true;
   bool line_is_empty_ = true;  // so far
-  bool in_name_ = false;       // of a field: its colon has not come
+  bool in_name_ = false;       // of a field: before its colon
   int spaces_ = 0;             // in the request line
 };
 
-// Whether a Host field names one server, this or any: a name or an address, in brackets where it is
-// of IPv6, and perhaps a port (RFC 9110, 7.2; RFC 3986, 3.2.2; of the characters of a name the
-// comma is left out, which is what stands between two).
+// Whether a Host field contains a single valid host: a name or an address, IPv6 in brackets, and
+// optionally a port (RFC 9110, 7.2; RFC 3986, 3.2.2). Commas are not accepted in names, because
+// they separate two hosts.
 [[nodiscard]] bool is_host_field(std::string_view value) noexcept;
 
 }  // namespace disttf::net

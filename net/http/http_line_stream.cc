@@ -16,7 +16,7 @@ void HttpLineStream::append(std::string_view line) {
   } else if (when_full_ == WhenFull::kLeaveOut) {
     ++left_out_;
   } else {
-    pending_ = {};  // a part of them would only be a hole between numbers
+    pending_ = {};  // a partial backlog would hide a gap in the numbers
     ended_ = true;
   }
   wake_.cancel();
@@ -33,7 +33,7 @@ asio::awaitable<bool> HttpLineStream::take(std::string& text) {
   }
   text = std::exchange(pending_, {});
   if (const std::size_t lines = std::exchange(left_out_, 0); lines != 0) {
-    text += "(" + std::to_string(lines) + " lines left out: they came faster than they are read)\n";
+    text += "(" + std::to_string(lines) + " lines dropped: the reader was too slow)\n";
   }
   co_return !text.empty();
 }

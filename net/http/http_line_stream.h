@@ -1,5 +1,5 @@
-// Lines that are sent as they come, to one reader. Who writes them never waits: what a slow reader
-// leaves is kept up to a bound, and then either left out and counted, or the reader is given up.
+// Lines that are sent to one reader as they are written. The writer never waits. Lines for a slow
+// reader are kept up to a limit; beyond it they are dropped and counted, or the stream ends.
 //
 // Everything runs on the one thread that runs the io_context.
 #pragma once
@@ -19,16 +19,16 @@ class HttpLineStream {
   static constexpr std::size_t kMaxPendingBytes = 256 * 1024;
 
   enum class WhenFull : std::uint8_t {
-    kLeaveOut,  // a log: a sentence says how many lines are missing
-    kGiveUp,    // events with numbers: the stream ends, and who wants to may come again
+    kLeaveOut,  // for logs: a sentence reports the number of dropped lines
+    kGiveUp,    // for numbered events: the stream ends, and the reader may reconnect
   };
 
   explicit HttpLineStream(asio::io_context& context, WhenFull when_full = WhenFull::kLeaveOut);
 
-  void append(std::string_view line);  // without its end
-  void end();                          // no more lines; those that wait are still sent
+  void append(std::string_view line);  // without a line end
+  void end();                          // no more lines; pending ones are still sent
 
-  // Waits for lines and moves them to `text`. False: there will be none any more.
+  // Waits for lines and moves them to `text`. False: there will be no more.
   asio::awaitable<bool> take(std::string& text);
 
  private:

@@ -16,7 +16,7 @@
 namespace disttf::net {
 namespace {
 
-// Of this call; closed at its end.
+// A socket for one call; closed at its end.
 class LocalSocket {
  public:
   LocalSocket() : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -33,7 +33,7 @@ class LocalSocket {
       return std::make_error_code(std::errc::filename_too_long);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    // The socket API takes every kind of address under one type.
+    // The socket API takes every kind of address as one type.
     const auto* const any = reinterpret_cast<const sockaddr*>(&address);
     return fd_ < 0 || connect(fd_, any, sizeof(address)) != 0 ? last_error() : std::error_code{};
   }
@@ -66,7 +66,7 @@ class LocalSocket {
 
  private:
   static std::error_code last_error() {
-    // How the system says that the limit on silence has passed.
+    // EAGAIN: the receive or send timeout has passed.
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::make_error_code(std::errc::timed_out);
     return {errno, std::generic_category()};
   }
@@ -89,7 +89,8 @@ std::error_code http_over_local(
   LocalSocket socket;
   if (const std::error_code error = socket.connect_to(request.socket)) return error;
   socket.limit_silence(request.silence);
-  // A server that refuses a request may close before it has read all of it: its reply counts.
+  // A server that refuses a request may close before it has read all of it: its reply is read all
+  // the same.
   const std::error_code write_error = socket.write_all(text_of(request));
   if (write_error && write_error != std::errc::broken_pipe) return write_error;
   HttpResponseParser parser(HttpResponseParser::Request::kGet);

@@ -1,4 +1,4 @@
-// One HTTP request over a Unix socket: what a command says to a process of the same user.
+// One HTTP request over a Unix socket: from a command to a process of the same user.
 //
 // Synchronous, for a program that does nothing else meanwhile.
 #pragma once
@@ -14,19 +14,19 @@ namespace disttf::net {
 struct LocalHttpRequest {
   std::string socket;  // the path of the Unix socket
   std::string method = "GET";
-  std::string target;  // with what has to be encoded encoded
+  std::string target;  // percent-encoded where needed
   std::string body;
-  std::chrono::seconds silence{10};  // of the server, before it is given up; 0: for ever
+  std::chrono::seconds silence{10};  // the server's limit for a response; 0: forever
 };
 
-// `on_body` gets the status and the next piece of the body, as it comes. Errors: what the system
-// said (ENOENT and ECONNREFUSED: nobody listens there), std::errc::timed_out, HttpError for what is
-// no HTTP, std::errc::filename_too_long.
+// Calls `on_body` with the status and the next piece of the body as it arrives. Errors: system
+// errors (ENOENT and ECONNREFUSED: no listener), std::errc::timed_out, HttpError for invalid HTTP,
+// std::errc::filename_too_long.
 [[nodiscard]] std::error_code http_over_local(
     const LocalHttpRequest& request,
     const std::function<void(int status, std::string_view piece)>& on_body);
 
-// Whether somebody accepts connections there: no error; or why not.
+// Returns no error if a listener accepts connections there, else the reason.
 [[nodiscard]] std::error_code try_local(const std::string& socket);
 
 }  // namespace disttf::net

@@ -33,7 +33,7 @@ MaybeFailure open_tunnel(HttpConnection& connection, const Url& url, const Proxy
                        "the proxy " + proxy.host + " port " + std::to_string(proxy.port) +
                            " refused the tunnel with " + status_text(parser.head())};
   }
-  // A server speaks second in TLS. Bytes that came before we spoke would be lost to the handshake.
+  // In TLS the client sends first. Bytes before that would be lost to the handshake.
   if (parser.excess_bytes() == 0) return std::nullopt;
   return HttpFailure{HttpError::kBadResponse,
                      "the proxy sent data into the tunnel ahead of the server"};
@@ -56,7 +56,7 @@ HttpFailure io_failure(const HttpLimits& limits, std::error_code error, const st
   if (error == std::errc::operation_canceled) return {error, what + " was interrupted"};
   if (error != std::errc::timed_out) return {error, what + " failed: " + error.message()};
   if (limits.deadline && Clock::now() >= *limits.deadline) {
-    return {error, what + " was given up, no time is left"};
+    return {error, what + " timed out: no time is left"};
   }
   return {on_timeout, what + " took longer than " + seconds_text(limit)};
 }

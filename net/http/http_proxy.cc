@@ -14,7 +14,7 @@
 namespace disttf::net {
 namespace {
 
-// An address's bytes, network order: 4 or 16 of them, or none for a name.
+// An address's bytes in network order: 4 or 16 of them, or none for a name.
 struct IpBytes {
   std::array<unsigned char, 16> bytes{};
   std::size_t size = 0;
@@ -85,7 +85,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// A password in a variable has its special characters percent-encoded.
+// Special characters of a password are percent-encoded in the variable.
 std::string percent_decoded(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -115,7 +115,7 @@ Proxy parse_proxy(std::string_view variable, std::string_view value) {
   const std::string bare = std::string(scheme) + "://" + std::string(rest);
   const std::optional<Url> url = read_url(bare, why);
   if (!url || url->scheme != Scheme::kHttp) {
-    if (url || why.starts_with("does not begin")) why = "is no plain http proxy";
+    if (url || why.starts_with("does not begin")) why = "is not a plain http proxy";
     throw std::invalid_argument(std::string(variable) + ": the proxy \"" + bare + "\" " + why +
                                 "; expected http://[user:password@]host:port");
   }

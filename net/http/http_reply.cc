@@ -25,23 +25,23 @@ std::string refusal_sentence(int status, std::size_t max_body_bytes) {
     case http_status::kUnauthorized:
       return "Authorization: missing or wrong; expected \"Bearer\" and the token of this launch";
     case http_status::kRequestTimeout:
-      return "the request did not come whole within the time that is allowed";
+      return "the request was not complete within the allowed time";
     case http_status::kContentTooLarge:
       return "the request's body is too large; " + std::to_string(max_body_bytes / 1024) +
              " KiB are allowed";
     case http_status::kHeadTooLarge:
       return "the request's head is too large; 8 KiB are allowed";
     case http_status::kNotImplemented:
-      return "this method, CONNECT, and a Transfer-Encoding other than chunked are not understood "
+      return "this method, CONNECT, and a Transfer-Encoding other than chunked are not supported "
              "here";
     case http_status::kExpectationFailed:
-      return "Expect: only 100-continue is understood here";
+      return "Expect: only 100-continue is supported here";
     case http_status::kUnavailable:
       return "too many connections are open; try again";
     case http_status::kVersionNotSupported:
-      return "only HTTP/1.1 and HTTP/1.0 are spoken here";
+      return "only HTTP/1.1 and HTTP/1.0 are supported here";
     default:
-      return "the request is not HTTP to the letter: lines that end in CR LF, no blank before a "
+      return "the request is not valid HTTP: lines must end in CR LF, no blank before a "
              "colon, one Host, a path that begins with /, Content-Length or chunks and not both";
   }
 }

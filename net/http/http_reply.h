@@ -1,4 +1,4 @@
-// What a server of this project replies with, and the head of it as bytes.
+// Replies of disttf's HTTP servers, and their head as bytes.
 //
 // Values; pure functions.
 #pragma once
@@ -19,9 +19,9 @@ struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";
   std::string body = {};
-  // Comes after the body, which it makes chunked; null: none.
+  // Sent after the body, which becomes chunked then; null: none.
   std::shared_ptr<HttpLineStream> lines = nullptr;
-  // Further header fields, names and values. REQUIRES: no line break in them.
+  // More header fields, names and values. REQUIRES: no line break in them.
   std::vector<std::pair<std::string, std::string>> fields = {};
 
   [[nodiscard]] bool has_field(std::string_view name) const noexcept;
@@ -30,13 +30,13 @@ struct HttpReply {
 // {"error": sentence}
 [[nodiscard]] HttpReply error_reply(int status, std::string_view sentence);
 
-// What a request is refused with before anybody has looked at what it asks: the body of an
-// error_reply(). `max_body_bytes`: what a body may have.
+// The sentence for a request that is refused before it is routed; for the body of an error_reply().
+// `max_body_bytes`: the limit for bodies.
 [[nodiscard]] std::string refusal_sentence(int status,
                                            std::size_t max_body_bytes = kMaxRequestBodyBytes);
 
-// Status line and header, the empty line included. `stays_open`: another request may follow.
-// `takes_chunks`: false of HTTP/1.0, to which lines go as they are until the connection closes.
+// Status line and header, including the empty line. `stays_open`: another request may follow.
+// `takes_chunks`: false for HTTP/1.0, which gets lines unframed until the connection closes.
 [[nodiscard]] std::string head_text(const HttpReply& reply, bool stays_open,
                                     bool takes_chunks = true);
 

@@ -11,7 +11,7 @@
 namespace disttf::net {
 namespace {
 
-// http_parser's mark for a length that was not announced.
+// http_parser's value for a length that was not announced.
 constexpr auto kNoLength = std::numeric_limits<std::uint64_t>::max();
 
 int digit_of(char c) {
@@ -21,12 +21,12 @@ int digit_of(char c) {
   return -1;
 }
 
-// The fields that are kept.
+// The fields that are stored.
 struct KeptField {
   std::string_view name;  // lower case
   std::string HttpServerRequest::*place;
-  // Between the values of several such fields, which are one list; empty: it has one value, and two
-  // fields are refused.
+  // Joins the values of repeated fields that form one list; empty: a single-value field, which must
+  // not be repeated.
   std::string_view separator = {};
 };
 constexpr std::array<KeptField, 12> kKeptFields = {{
@@ -44,7 +44,7 @@ constexpr std::array<KeptField, 12> kKeptFields = {{
     {"inference-header-content-length", &HttpServerRequest::json_bytes},
 }};
 
-// The next of a list whose members commas divide, in lower case; takes it off `list`.
+// Returns the next member of a comma-separated list in lower case, and removes it from `list`.
 std::string next_of(std::string_view& list) {
   const std::size_t end = std::min(list.find(','), list.size());
   std::string member(trim(list.substr(0, end)));
@@ -200,9 +200,9 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
       return self(parser).on_body({text, size});
     };
     settings.on_message_complete = [](http_parser* parser) {
-      self(parser).complete_ = !self(parser).is_chunked_;  // else the chunks come
+      self(parser).complete_ = !self(parser).is_chunked_;  // otherwise the chunks follow
       self(parser).may_stay_open_ = http_should_keep_alive(parser) != 0;
-      http_parser_pause(parser, 1);  // whatever follows is not looked at
+      http_parser_pause(parser, 1);  // what follows is not parsed here
       return 0;
     };
     return settings;
@@ -210,7 +210,7 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
   return kSettings;
 }
 
-// Names and values come in pieces, cut wherever the bytes were.
+// Names and values arrive in pieces, split wherever the bytes were.
 int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
   if (head_complete_) return 0;
   if (is_name) {
@@ -226,11 +226,11 @@ int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
   return refusal_ == 0 ? 0 : -1;
 }
 
-// Where the value of `name_` goes. The status of the refusal, or 0.
+// Sets the destination of the value of `name_`. Returns the status of a refusal, or 0.
 int HttpRequestParser::begin_value() {
   value_ = nullptr;
-  // Judged with the head's end: before it, what is wrong with the rest is to be found or not as
-  // the bytes happened to be cut.
+  // Checked at the end of the head. Before it, the result for other mistakes would depend on how
+  // the bytes were split.
   if (name_ == "transfer-encoding") {
     if (std::exchange(has_transfer_encoding_, true)) transfer_encoding_ += ',';
     value_ = &transfer_encoding_;
@@ -240,7 +240,7 @@ int HttpRequestParser::begin_value() {
     const KeptField& field = kKeptFields[each];
     std::string& value = request_.*field.place;
     if ((seen_ & (1U << each)) != 0) {
-      // Twice: which of the two would count?
+      // Repeated: it is ambiguous which value counts.
       if (field.separator.empty()) return http_status::kBadRequest;
       value += field.separator;
     }
@@ -251,14 +251,14 @@ int HttpRequestParser::begin_value() {
 }
 
 void HttpRequestParser::execute(std::string_view bytes) {
-  if (bytes.empty()) return;  // http_parser would take it for the end
+  if (bytes.empty()) return;  // http_parser treats empty input as the end
   const std::size_t taken = http_parser_execute(&parser_, &settings(), bytes.data(), bytes.size());
   has_excess_ = complete_ && taken < bytes.size();
   taken_ += taken;
 }
 
-// "http://host:80/path" -> "/path", and "host:80" in the place of the Host field. False: it is
-// neither a path nor such a target.
+// "http://host:80/path" -> "/path", with "host:80" replacing the Host field. False: neither a path
+// nor such a target.
 bool HttpRequestParser::take_authority() {
   if (target_.starts_with('/')) return true;
   if (target_ == "*") return request_.method == "OPTIONS";
@@ -284,8 +284,8 @@ bool HttpRequestParser::take_target() {
   return request_.path == "*" || (decode_percent(request_.path) && is_normal_path(request_.path));
 }
 
-// RFC 9112, 6.1 and 6.3: chunked comes last and once, HTTP/1.0 has none, and a length beside it is
-// how two servers are made to read one body as two requests.
+// RFC 9112, 6.1 and 6.3: chunked must be the last coding and occur once, HTTP/1.0 has none, and a
+// length beside it is a way to make two servers split the bytes differently.
 int HttpRequestParser::refusal_of_coding() const {
   if (!has_transfer_encoding_) return 0;
   std::string_view rest = transfer_encoding_;
@@ -312,7 +312,7 @@ int HttpRequestParser::refusal_of_head() {
   if (!has_host || !take_target()) return http_status::kBadRequest;
   if (const int refusal = refusal_of_coding(); refusal != 0) return refusal;
   if (parser_.content_length != kNoLength && parser_.content_length > max_body_bytes_) {
-    return http_status::kContentTooLarge;  // before any of it has been kept
+    return http_status::kContentTooLarge;  // before any of it is stored
   }
   std::string_view expected = request_.expect;
   return expects_continue() && next_of(expected) != "100-continue" ? http_status::kExpectationFailed
@@ -323,13 +323,13 @@ int HttpRequestParser::on_head_end() {
   head_complete_ = true;
   for (const KeptField& field : kKeptFields) {
     std::string& value = request_.*field.place;
-    value.resize(value.find_last_not_of(" \t") + 1);  // http_parser leaves those behind a value
+    value.resize(value.find_last_not_of(" \t") + 1);  // http_parser keeps blanks after a value
   }
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
   request_.is_http10 = parser_.http_major == 1 && parser_.http_minor == 0;
   refusal_ = refusal_of_head();
   if (refusal_ != 0) return -1;
-  parser_.upgrade = 0;  // the offer of another protocol is not taken up
+  parser_.upgrade = 0;  // an offer of another protocol is ignored
   is_chunked_ = has_transfer_encoding_;
   return is_chunked_ ? 1 : 0;  // 1: http_parser reads no body
 }
@@ -360,7 +360,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
   }
   if (is_chunked_) return feed_chunks(bytes);
   const std::size_t fine = lines_.ended() ? bytes.size() : lines_.read(bytes);
-  // What is wrong before that byte is said as what it is, however the bytes are cut.
+  // Mistakes before that byte are reported as such, however the bytes are split.
   execute(bytes.substr(0, fine));
   if (refusal_ != 0) return refusal_;
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);

@@ -1,13 +1,12 @@
-// Reads an HTTP/1.1 request out of bytes that nobody vouches for, and writes the head of a reply.
+// Parses an HTTP/1.1 request from untrusted bytes.
 //
-// A push parser without a socket: the caller feeds what came. One request at a time; what follows
-// it is left alone, and noticed. HTTP/1.1 and HTTP/1.0 are read; an offer to upgrade is ignored
-// (RFC 9110, 7.8). Stricter than the standard where proxies and servers have read the same bytes
-// differently: Transfer-Encoding is "chunked" and nothing else, and never beside Content-Length
-// (net/http/http_chunks.h), no lines that some read otherwise (net/http/http_head_lines.h), no
-// field twice that has one value, Host always in HTTP/1.1, and only paths that mean the same to
-// everybody. A target in absolute form counts as the path and Host that it names (RFC 9112, 3.2.2).
-// Pure; one thread.
+// A push parser without a socket: the caller feeds what arrived. One request at a time; bytes after
+// it are not parsed, but reported. Accepts HTTP/1.1 and HTTP/1.0; ignores an offer to upgrade (RFC
+// 9110, 7.8). Stricter than the standard where proxies and servers have interpreted the same bytes
+// differently: Transfer-Encoding must be "chunked", never beside Content-Length
+// (net/http/http_chunks.h); no ambiguous lines (net/http/http_head_lines.h); no repeated
+// single-value field; Host is required in HTTP/1.1; only normalised paths. A target in absolute
+// form counts as the path and Host that it contains (RFC 9112, 3.2.2). Pure; use by one thread.
 #pragma once
 
 #include <http_parser.h>
@@ -21,15 +20,15 @@
 
 namespace disttf::net {
 
-// What a stranger can make a server keep. Honest heads have 200 bytes; the largest honest body is a
-// file of options, of which the sample ones have 500.
+// Limits what an unauthenticated peer can make a server store. Typical heads have 200 bytes; the
+// largest regular body is an options file, the samples of which have 500.
 inline constexpr std::size_t kMaxRequestHeadBytes = 8 * 1024;
 inline constexpr std::size_t kMaxRequestBodyBytes = 256 * 1024;
 
 struct HttpServerRequest {
   std::string method;         // "GET"
-  std::string path;           // decoded and normal, without what is behind '?': "/v1/pods/worker:1"
-  std::string query;          // as it came: "follow=true"
+  std::string path;           // decoded and normal, without the query: "/v1/pods/worker:1"
+  std::string query;          // unchanged: "follow=true"
   std::string authorization;  // empty: none; so are the fields below
   std::string body;
   std::string host = {};  // empty: HTTP/1.0 without one
@@ -42,11 +41,11 @@ struct HttpServerRequest {
   std::string content_type = {};
   std::string content_encoding = {};
   std::string expect = {};
-  std::string json_bytes = {};  // Inference-Header-Content-Length: of a body, before its tensors
+  std::string json_bytes = {};  // Inference-Header-Content-Length: bytes before the tensors
   bool is_http10 = false;       // no chunks in the reply, and no 100 before it
-  // Whoever asks may change what runs: set by the server, from who it is.
+  // The client may change the run. Set by the server after its access checks.
   bool may_change = false;
-  // Who that is: "192.0.2.1:4711", or "uid 1000, pid 4711" of this machine. Set by the server.
+  // The client: "192.0.2.1:4711", or "uid 1000, pid 4711" on this machine. Set by the server.
   std::string peer = {};
 };
 
@@ -56,32 +55,32 @@ class HttpRequestParser {
   HttpRequestParser(const HttpRequestParser&) = delete;
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
-  // Takes the next bytes. Returns the status of the reply where the request is refused (400, 413,
-  // 417, 431, 501, 505), else 0. The parser is of no use after a refusal.
+  // Takes the next bytes. Returns the status of the reply if the request is refused (400, 413, 417,
+  // 431, 501, 505), else 0. The parser is not usable after a refusal.
   [[nodiscard]] int feed(std::string_view bytes);
   // How many of the bytes that were fed last belong to the request.
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
-  // For another request; memory is kept for it, but for that of large bodies.
+  // Prepares for another request; keeps the memory, except that of large bodies.
   void reset();
 
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
-  // Whether any byte has come, and whether any came that belongs to what follows the request.
+  // Whether any byte has come, and whether bytes came that follow the request.
   [[nodiscard]] bool begun() const noexcept { return lines_.begun(); }
   [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
-  // Whether the other side is ready for another reply on this connection. REQUIRES: complete().
+  // Whether the client accepts another reply on this connection. REQUIRES: complete().
   [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
-  // Whether the other side waits for "100 Continue" before it sends the body. REQUIRES:
+  // Whether the client waits for "100 Continue" before it sends the body. REQUIRES:
   // head_complete().
   [[nodiscard]] bool expects_continue() const noexcept {
     return !request_.expect.empty() && !request_.is_http10;
   }
-  // The same as may_stay_open() of a server that answers whatever follows, too.
+  // As may_stay_open(), for a server that also answers the bytes that follow.
   [[nodiscard]] bool may_be_followed() const noexcept { return may_stay_open_; }
   [[nodiscard]] const HttpServerRequest& request() const noexcept { return request_; }
 
  private:
-  // What http_parser calls; it hands itself, and in its `data` this object.
+  // http_parser's callbacks; it passes itself, with this object in its `data`.
   static const http_parser_settings& settings() noexcept;
   static HttpRequestParser& self(http_parser* parser) noexcept;
   int on_header_piece(bool is_name, std::string_view text);
@@ -98,36 +97,36 @@ class HttpRequestParser {
   const std::size_t max_body_bytes_;
   http_parser parser_{};
   HttpServerRequest request_;
-  std::string target_;            // as it came
-  std::string name_;              // of the header field being read, lower case
-  bool in_name_ = false;          // the last piece belonged to a name
-  std::string* value_ = nullptr;  // where its value goes; null: nowhere
-  unsigned seen_ = 0;             // a bit each for the fields that have come
+  std::string target_;            // unchanged
+  std::string name_;              // of the current header field, lower case
+  bool in_name_ = false;          // the last piece was part of a name
+  std::string* value_ = nullptr;  // destination of its value; null: dropped
+  unsigned seen_ = 0;             // a bit for each field that has come
   bool has_transfer_encoding_ = false;
-  std::string transfer_encoding_;  // all of its values, with commas between
+  std::string transfer_encoding_;  // all of its values, separated by commas
   bool is_chunked_ = false;
   HttpChunks chunks_;
   HttpHeadLines lines_{kMaxRequestHeadBytes};
   bool has_excess_ = false;
   bool may_stay_open_ = false;
-  bool head_complete_ = false;  // what comes later is no head, but perhaps a trailer
+  bool head_complete_ = false;  // what follows is no head, but may be a trailer
   bool complete_ = false;
   int refusal_ = 0;
   std::size_t taken_ = 0;
 };
 
-// "Not Found". REQUIRES: a status that this project's servers reply with.
+// "Not Found". REQUIRES: a status that disttf's servers send.
 [[nodiscard]] std::string_view http_reason(int status) noexcept;
 
-// Whether every server reads the path as the same one: no ".", ".." or empty segment, but for the
-// last, no backslash, no control character. REQUIRES: decoded.
+// Whether every server interprets the path alike: no ".", ".." or empty segment, except the last
+// one, no backslash, no control character. REQUIRES: decoded.
 [[nodiscard]] bool is_normal_path(std::string_view path) noexcept;
 
-// Whether a list of codings, "gzip, deflate;q=0.5", names gzip, and not to forbid it.
+// Whether a list of codings such as "gzip, deflate;q=0.5" accepts gzip.
 [[nodiscard]] bool takes_gzip(std::string_view accepted) noexcept;
 
-// "%41b" -> "Ab". Leaves `text` alone and returns false where a % is not followed by two
-// hexadecimal digits, or where they are 00.
+// "%41b" -> "Ab". Returns false and leaves `text` unchanged if a % is not followed by two
+// hexadecimal digits, or if these are 00.
 [[nodiscard]] bool decode_percent(std::string& text);
 
 }  // namespace disttf::net

@@ -8,7 +8,7 @@
 namespace disttf::net {
 namespace {
 
-// Digits only, all of them, no overflow.
+// Digits only, all of the text, no overflow.
 std::optional<std::uint64_t> read_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -96,8 +96,8 @@ std::string* HttpResponseParser::field_named(std::string_view name) noexcept {
   return nullptr;
 }
 
-// Names and values come in pieces, cut wherever the bytes were. Those after the head are the
-// trailer of a chunked body: nobody looks at them.
+// Names and values arrive in pieces, split wherever the bytes were. Those after the head are the
+// trailer of a chunked body, which is ignored.
 void HttpResponseParser::append_to_name(std::string_view text) {
   if (head_complete_) return;
   if (name_complete_) name_.clear();
@@ -115,7 +115,7 @@ void HttpResponseParser::append_to_value(std::string_view text) {
   if (value_ != nullptr) value_->append(text);
 }
 
-// 101 is none: it would begin another protocol, and is the final answer to us.
+// 101 is not interim: it would begin another protocol, and no further answer follows.
 bool HttpResponseParser::interim() const noexcept {
   return parser_.status_code / 100 == 1 && parser_.status_code != 101;
 }
@@ -125,7 +125,7 @@ int HttpResponseParser::on_headers_complete() {
   static constexpr int kNoBody = 1;
   static constexpr int kTunnelBegins = 2;
   head_.status = parser_.status_code;
-  // http_parser's mark for "not announced".
+  // http_parser's value for "not announced".
   if (parser_.content_length != std::numeric_limits<std::uint64_t>::max()) {
     head_.content_length = parser_.content_length;
   }
@@ -137,7 +137,7 @@ int HttpResponseParser::on_headers_complete() {
 }
 
 int HttpResponseParser::on_message_complete() {
-  if (!head_complete_) {  // an interim response: the real one follows
+  if (!head_complete_) {  // an interim response: the final one follows
     head_ = {};
     name_complete_ = true;
     value_ = nullptr;
@@ -145,7 +145,7 @@ int HttpResponseParser::on_message_complete() {
   }
   complete_ = true;
   keeps_alive_ = http_should_keep_alive(&parser_) != 0;
-  http_parser_pause(&parser_, 1);  // whatever follows is not ours to read
+  http_parser_pause(&parser_, 1);  // what follows is not parsed here
   return 0;
 }
 
@@ -155,10 +155,10 @@ std::error_code HttpResponseParser::feed(std::span<const std::byte> bytes,
     excess_bytes_ += bytes.size();
     return {};
   }
-  if (bytes.empty()) return {};  // http_parser would take it for the end
+  if (bytes.empty()) return {};  // http_parser treats empty input as the end
   const bool in_head = !head_complete_;
   body_ = &body;
-  // http_parser reads char; a byte is one.
+  // http_parser reads char; a byte is a char.
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const std::size_t taken = http_parser_execute(&parser_, &settings(), text, bytes.size());
   body_ = nullptr;

@@ -33,17 +33,17 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Socket = asio::generic::stream_protocol::socket;
 
-// Accepting stops for this long when the process has no descriptors left.
+// How long accepting pauses when the process has no descriptors left.
 constexpr milliseconds kAcceptPause{100};
 constexpr std::string_view kServerContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kEndOfChunks = "0\r\n\r\n";
 
 std::string chunk(std::string_view text) {
-  if (text.empty()) return {};  // would be the end
+  if (text.empty()) return {};  // an empty chunk would be the end
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
-// nullopt: the kernel does not say.
+// nullopt: the kernel does not report it.
 std::optional<LocalPeer> local_peer_of(Socket& socket) {
   ucred who{};
   socklen_t size = sizeof(who);
@@ -53,7 +53,7 @@ std::optional<LocalPeer> local_peer_of(Socket& socket) {
   return LocalPeer{.uid = who.uid, .pid = who.pid};
 }
 
-// Of another process of this machine the kernel says who it is.
+// For a process of this machine the kernel reports user and process id.
 std::string peer_of(Socket& socket) {
   std::error_code error;
   const auto endpoint = socket.remote_endpoint(error);
@@ -66,7 +66,7 @@ std::string peer_of(Socket& socket) {
     std::memcpy(of_tcp.data(), endpoint.data(), endpoint.size());
     return endpoint_text(of_tcp);
   }
-  return "somebody who has gone";
+  return "a peer that has gone";
 }
 
 bool changes_something(const HttpServerRequest& request) {
@@ -78,8 +78,8 @@ bool changes_something(const HttpServerRequest& request) {
 
 struct HttpServer::Listener {
   std::variant<asio::local::stream_protocol::acceptor, asio::ip::tcp::acceptor> acceptor;
-  std::string token = {};                          // empty: none is asked for
-  std::shared_ptr<AccessTokens> tokens = nullptr;  // the same: null
+  std::string token = {};                          // empty: none is required
+  std::shared_ptr<AccessTokens> tokens = nullptr;  // null: none is required
   std::shared_ptr<BrowserGuard> guard = nullptr;
   std::shared_ptr<TlsIdentity> identity = nullptr;  // null: http
   std::size_t connections = 0;
@@ -102,13 +102,13 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   HttpServerOptions options;
   asio::steady_timer grace;  // runs after stop()
   std::list<Listener> listeners;
-  std::vector<Connection*> connections;  // each holds itself until it is over; the oldest first
+  std::vector<Connection*> connections;  // each owns itself until it is over; oldest first
   bool stopping = false;
-  std::optional<Clock::time_point> audited_refusal;  // the last one
-  std::size_t unaudited = 0;                         // refusals since
+  std::optional<Clock::time_point> audited_refusal;  // time of the last one
+  std::size_t unaudited = 0;                         // refusals since then
 };
 
-// A request and its reply; for a browser, one after the other. Held by its own coroutines.
+// A request and its reply; for a browser, one after the other. Owned by its own coroutines.
 class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<State> state, Listener& listener, Socket socket)
@@ -140,7 +140,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         [self = shared_from_this(), is_one_too_many] { return self->serve(is_one_too_many); },
         [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
   }
-  // A stream ends, and so does a connection on which nothing is asked.
+  // Ends a stream, and closes an idle connection.
   void wind_down() {
     if (lines_) lines_->end();
     if (is_idle()) close();
@@ -153,11 +153,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     if (lines_) lines_->end();
   }
   [[nodiscard]] bool is_of(const Listener& listener) const { return &listener_ == &listener; }
-  // It waits for a request, or for the rest of one.
+  // Whether it waits for a request, or for the rest of one.
   [[nodiscard]] bool is_reading() const { return is_reading_; }
 
  private:
-  // It waits for another request, of which nothing has come.
+  // Whether it waits for another request of which no byte has come.
   [[nodiscard]] bool is_idle() const { return is_reading_ && replies_ > 0 && !parser_->begun(); }
 
   asio::awaitable<void> serve(bool is_one_too_many) {
@@ -168,11 +168,11 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         reply = error_reply(http_status::kUnavailable, refusal_sentence(http_status::kUnavailable));
       } else if (const std::optional<int> refusal = co_await read_request()) {
         if (tls_ && tls_->is_plain_http()) {
-          tls_.reset();  // whoever asks so can read no other answer
+          tls_.reset();  // such a client can read no other answer
           co_await write_reply(error_reply(http_status::kBadRequest, kHttpsAlone));
           break;
         }
-        // Nobody is there any more, or nobody whom one could tell.
+        // The client has gone, or cannot be sent an answer.
         if (*refusal == 0 || (tls_ && !tls_->is_shaken())) co_return;
         reply = error_reply(*refusal, refusal_sentence(*refusal));
       } else {
@@ -189,7 +189,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     if (!stays_open_) co_await linger();
   }
 
-  // nullopt: it is complete. 0: the peer has gone. Else the status to refuse it with.
+  // nullopt: it is complete. 0: the peer has gone. Else the status of the refusal.
   asio::awaitable<std::optional<int>> read_request() {
     std::array<char, 4096> buffer{};
     parser_.emplace();
@@ -222,9 +222,9 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     co_return refusal;
   }
 
-  // Like the socket's own.
+  // As the socket's own function.
   asio::awaitable<std::pair<std::error_code, std::size_t>> read_some(std::span<char> into) {
-    while (tls_ && socket_.is_open()) {  // else its descriptor may be another one's by now
+    while (tls_ && socket_.is_open()) {  // a closed socket's descriptor may be reused already
       std::error_code error;
       const std::size_t size = tls_->read_some(into, error);
       if (error != asio::error::would_block) co_return std::pair(error, size);
@@ -235,7 +235,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     co_return std::pair(error, size);
   }
 
-  // All of it.
+  // Writes all of `text`.
   asio::awaitable<std::error_code> write_all(std::string_view text) {
     while (tls_ && socket_.is_open() && !text.empty()) {
       std::error_code error;
@@ -248,12 +248,13 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     co_return error;
   }
 
-  // What TLS has in store is read without waiting, so whoever keeps it full would keep the thread.
+  // TLS reads buffered bytes without waiting, so a peer that keeps the buffer full would keep the
+  // thread.
   asio::awaitable<void> let_others() {
     if (tls_) co_await asio::post(state_->context, asio::use_awaitable);
   }
 
-  // For what TLS waits for.
+  // Waits for the event that TLS waits for.
   asio::awaitable<std::error_code> wait() {
     const auto what = tls_->waits_for() == POLLOUT ? Socket::wait_write : Socket::wait_read;
     auto [error] = co_await socket_.async_wait(what, kAsTuple);
@@ -268,19 +269,19 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     return reply;
   }
 
-  // The sentence with which every request of this connection is refused; nullopt: none is.
+  // The sentence with which every request of this connection is refused; nullopt: none.
   [[nodiscard]] std::optional<std::string> refusal_of_peer() {
     const bool is_local =
         std::holds_alternative<asio::local::stream_protocol::acceptor>(listener_.acceptor);
     if (!is_local || !state_->options.refuses_peer) return std::nullopt;
     const std::optional<LocalPeer> peer = local_peer_of(socket_);
-    if (!peer) return "the kernel does not say which process asks";
+    if (!peer) return "the kernel does not identify the requesting process";
     return state_->options.refuses_peer(*peer);
   }
 
   HttpReply answer(HttpServerRequest& request) const {
     if (refusal_) return error_reply(http_status::kForbidden, *refusal_);
-    request.may_change = true;  // whoever may ask here at all
+    request.may_change = true;  // a client that may make requests here may change the run
     if (listener_.guard) {
       if (std::optional<HttpReply> reply = listener_.guard->check(request)) {
         return *std::move(reply);
@@ -298,7 +299,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     }
   }
 
-  // False when the connection is of no use any more.
+  // Returns false when the connection is unusable.
   asio::awaitable<bool> write_reply(HttpReply reply) {
     if (reply.lines) stays_open_ = false;
     const bool takes_chunks = !parser_ || !parser_->request().is_http10;
@@ -322,8 +323,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     co_return open;
   }
 
-  // False when the connection is of no use any more. A write of 256 KiB to a reader that is there
-  // takes far less than the timeout.
+  // Returns false when the connection is unusable. Writing 256 KiB to an active reader takes far
+  // less than the timeout.
   asio::awaitable<bool> write(std::string text) {
     expire_after(state_->options.write_timeout, /*closes=*/true);
     const std::error_code error = co_await write_all(text);
@@ -331,7 +332,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     co_return !error;
   }
 
-  // A reader of a stream that goes away is noticed at once, not with the next line.
+  // Detects at once that the reader of a stream has gone, and not with the next line.
   void watch_for_end() {
     asio::co_spawn(
         state_->context,
@@ -347,8 +348,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         asio::detached);
   }
 
-  // What a peer still sends is read away for a moment: closing with bytes unread would reset the
-  // connection, and the reply could be lost on its way.
+  // Discards input for a moment: closing with unread bytes would reset the connection, and the
+  // reply could be lost.
   asio::awaitable<void> linger() {
     std::error_code error;
     if (tls_) tls_->finish();
@@ -365,7 +366,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     }
   }
 
-  // `closes`: the connection is of no use afterwards; else only its reads end.
+  // `closes`: the connection is unusable afterwards; otherwise only its reads end.
   void expire_after(milliseconds time, bool closes) {
     deadline_.expires_after(time);
     deadline_.async_wait([weak = weak_from_this(), closes](std::error_code error) {
@@ -390,7 +391,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   asio::steady_timer deadline_;
   bool timed_out_ = false;
   bool is_reading_ = false;
-  bool stays_open_ = false;  // after the reply under way
+  bool stays_open_ = false;  // after the current reply
   std::size_t replies_ = 0;
   std::optional<HttpRequestParser> parser_;  // of the newest request
   std::shared_ptr<HttpLineStream> lines_;
@@ -420,7 +421,7 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
     fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
     const std::size_t open = listener.connections;
     const std::size_t most = most_connections(listener);
-    if (open >= 2 * most) continue;  // not even a sentence: closed at once
+    if (open >= 2 * most) continue;  // closed at once, without a sentence
     const bool is_one_too_many = open >= most && !make_room(listener);
     std::make_shared<Connection>(shared_from_this(), listener, std::move(*socket))
         ->start(is_one_too_many);
@@ -431,8 +432,8 @@ std::size_t HttpServer::State::most_connections(const Listener& listener) const 
   return listener.guard ? options.max_browser_connections : options.max_connections;
 }
 
-// Who opens connections and says nothing cannot keep others out: the one that waits for longest is
-// closed. A browser opens another when it has something to ask.
+// Idle connections cannot keep others out: the one that has waited for longest is closed. A browser
+// opens another one when it needs it.
 bool HttpServer::State::make_room(const Listener& listener) {
   if (!listener.guard) return false;
   for (Connection* const connection : connections) {
@@ -483,10 +484,10 @@ void HttpServer::State::stop() {
     std::visit([&ignored](auto& acceptor) { acceptor.close(ignored); }, listener.acceptor);
   }
   if (connections.empty()) return;
-  for (Connection* const connection : connections) connection->wind_down();  // none goes meanwhile
+  for (Connection* const connection : connections) connection->wind_down();  // none is removed
   grace.expires_after(options.stop_grace);
   grace.async_wait([self = shared_from_this()](std::error_code error) {
-    if (error) return;  // all have ended by themselves
+    if (error) return;  // all have ended on their own
     for (Connection* const connection : self->connections) connection->close();
   });
 }
@@ -498,7 +499,7 @@ HttpServer::~HttpServer() {
   try {
     stop();
   } catch (const std::exception&) {
-    // No memory for the grace: whoever is connected ends with the context.
+    // No memory for the grace period: the connections end with the context.
   }
 }
 

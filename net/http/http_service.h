@@ -1,15 +1,14 @@
 // An HTTP/1.1 server for services: many connections, one request after the other on each, bodies of
-// megabytes, answers that may come later. (net/http/http_server.h is the one for pages and
-// commands.)
+// megabytes, deferred answers. (net/http/http_server.h is the server for pages and commands.)
 //
-// Some threads, each with its own epoll set, connections and handler, and nothing between them: a
-// request is read, answered and written by one thread. The first one accepts, and hands a new
-// connection to the thread that has fewest. With `is_quick` a thread besides accepts, reads the
-// first head of each connection, answers it where it is quick, and else hands the connection over:
-// whether the service is alive can be asked while all others compute. A connection that waits for
-// an answer is not read from, so a request that follows waits in the socket. With an identity all
-// of it is https; a handshake is the beginning of the first request, and has its time. What is
-// slow, half-open, too large or too many costs bounded time and memory.
+// Several threads, each with its own epoll set, connections and handler, and no shared state: one
+// thread reads, answers and writes a request. The first thread accepts and passes a new connection
+// to the thread with the fewest. With `is_quick` an additional thread accepts, reads the first head
+// of each connection, answers it if it is quick, and otherwise passes the connection on, so
+// liveness can be checked while all others compute. A connection that waits for an answer is not
+// read, so a pipelined request waits in the socket. With an identity everything is https; the
+// handshake counts as the beginning of the first request and shares its timeout. Clients that are
+// slow, half-open, too large or too many cost bounded time and memory.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -34,27 +33,27 @@ struct HttpServiceOptions {
   std::size_t threads = 1;
   std::size_t max_body_bytes = kMaxRequestBodyBytes;
   std::size_t max_connections = 4096;
-  // Of all bodies together that a thread holds and that are not whole.
+  // Limit for all incomplete bodies that a thread holds.
   std::size_t max_held_bytes = std::size_t{256} << 20U;
   std::chrono::milliseconds request_timeout{20'000};  // from a request's first byte to its last
-  std::chrono::milliseconds write_timeout{20'000};    // a reader that takes nothing for so long
+  std::chrono::milliseconds write_timeout{20'000};    // limit without progress of the reader
   std::chrono::milliseconds idle_timeout{120'000};    // between two requests
   std::chrono::milliseconds stop_grace{5000};         // for what is under way at stop()
-  std::shared_ptr<TlsIdentity> identity = nullptr;    // https as this one; null: http
-  // Who has none of these is answered 401, but on what is open to all; null: none is asked for.
+  std::shared_ptr<TlsIdentity> identity = nullptr;    // for https; null: http
+  // Requests without one of these get 401, except on open paths; null: none is required.
   std::shared_ptr<AccessTokens> tokens = nullptr;
   std::function<bool(std::string_view path)> is_open = nullptr;
-  // Why a request is not answered, whatever it asks, but for what is open to all; null: each is.
+  // Returns a refusal for a request, whatever it asks, except on open paths; null: none.
   std::function<std::optional<HttpReply>(const HttpServerRequest& request)> refuse = nullptr;
-  // What is answered at once, however busy the threads are: by a thread of its own, which reads the
-  // first request of each connection. null: there is no such thread.
+  // Paths that are answered at once, however busy the threads are: by a thread of its own, which
+  // reads the first request of each connection. null: there is no such thread.
   std::function<bool(std::string_view path)> is_quick = nullptr;
 };
 
-// A request that has come whole, and where its answer goes. Of one thread.
+// A complete request and the destination of its answer. Belongs to one thread.
 class HttpExchange {
  public:
-  // What a handler keeps for a connection, from one request to the next.
+  // State that a handler keeps for a connection between requests.
   class Attachment {
    public:
     Attachment() = default;
@@ -69,17 +68,17 @@ class HttpExchange {
   HttpExchange& operator=(const HttpExchange&) = delete;
 
   [[nodiscard]] virtual const HttpServerRequest& request() const noexcept = 0;
-  // When its last byte had come; the epoch of a request that is refused before it is whole.
+  // When its last byte had come; the epoch for a request that is refused before it is complete.
   [[nodiscard]] virtual std::chrono::steady_clock::time_point begun() const noexcept = 0;
-  // "192.0.2.1", of whoever asks.
+  // The client's address: "192.0.2.1".
   [[nodiscard]] virtual std::string peer() const = 0;
-  // Once for each ask(); the request is gone afterwards. REQUIRES: no lines in it.
+  // Call once for each ask(); the request is invalid afterwards. REQUIRES: no lines in the reply.
   virtual void answer(const HttpReply& reply) = 0;
 
   std::unique_ptr<Attachment> attachment;
 };
 
-// Of one thread, which calls it.
+// Belongs to one thread, which calls it.
 class HttpServiceHandler {
  public:
   HttpServiceHandler() = default;
@@ -87,13 +86,14 @@ class HttpServiceHandler {
   HttpServiceHandler(const HttpServiceHandler&) = delete;
   HttpServiceHandler& operator=(const HttpServiceHandler&) = delete;
 
-  // A request, to be answered now or in work(). The exchange lives until it is. What this throws
-  // before it has answered becomes a 500 with its sentence.
+  // Handles a request: answers it now or in work(). The exchange lives until it is answered. An
+  // exception before the answer becomes a 500 with its text.
   virtual void ask(HttpExchange& exchange) = 0;
-  // Called when all that has come was handed over. True: there is more to do at once, and it is
-  // called again after another look at the sockets. Must not throw.
+  // Called when all requests that have arrived were passed to ask(). True: there is more to do at
+  // once, and work() is called again after the sockets were polled. Must not throw.
   virtual bool work() = 0;
-  // Each reply that is sent, also those to what is no request. `exchange` has what is known.
+  // Called for each reply that is sent, including those to invalid requests. `exchange` has what is
+  // known.
   virtual void answered(const HttpExchange& exchange, int status, std::size_t bytes) = 0;
 };
 
@@ -101,22 +101,22 @@ class HttpService {
  public:
   using MakeHandler = std::function<std::unique_ptr<HttpServiceHandler>(std::size_t thread)>;
 
-  // Takes the acceptor's socket. `make_handler` is called once for each thread, by the constructor;
-  // the last one is that of `is_quick`, where there is one, and is asked nothing else.
-  // Throws std::system_error.
+  // Takes over the acceptor's socket. The constructor calls `make_handler` once for each thread. If
+  // there is `is_quick`, its thread is the last one and gets only quick requests. Throws
+  // std::system_error.
   HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOptions& options,
               const MakeHandler& make_handler);
   ~HttpService();
   HttpService(const HttpService&) = delete;
   HttpService& operator=(const HttpService&) = delete;
 
-  // options.threads, and one more with `is_quick`.
+  // options.threads, plus one with `is_quick`.
   [[nodiscard]] std::size_t threads() const noexcept;
-  // The body of a thread, until stop(); once for each. Throws std::system_error.
+  // The body of a thread, until stop(); call once for each. Throws std::system_error.
   void run(std::size_t thread);
 
-  // From any thread. drain(): every further reply is the last of its connection; new ones are still
-  // served. stop(): accepts nobody any more, answers what is under way, and closes.
+  // Callable from any thread. drain(): every further reply is the last of its connection; new
+  // connections are still served. stop(): stops accepting, answers what is under way, and closes.
   void drain() noexcept;
   void stop() noexcept;
 

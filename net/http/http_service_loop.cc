@@ -20,10 +20,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Looks for connections whose time is over, and accepts again where there were no descriptors;
-// nobody waits for either to the millisecond.
+// Interval of the check for expired connections, and of accepting again after a lack of
+// descriptors; neither needs precision.
 constexpr milliseconds kSweepInterval{500};
-// Who was refused may still send, and must be able to read the sentence: closing at once would
+// A refused client may still send, and must be able to read the sentence: closing at once would
 // reset the connection.
 constexpr milliseconds kServiceLinger{1000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -96,7 +96,7 @@ void HttpService::Loop::on_event(const epoll_event& event) {
     send(connection);
   } else if (connection.tls && !connection.is_lingering) {
     receive_tls(connection);
-  } else if (!connection.is_asked && connection.rest.empty()) {  // else that comes first
+  } else if (!connection.is_asked && connection.rest.empty()) {  // the rest is handled first
     receive(connection);
   }
 }
@@ -108,7 +108,7 @@ void HttpService::Loop::accept() {
         ::accept4(listener_.front()->number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-      // No descriptors, no memory: it is tried again, without keeping the thread busy meanwhile.
+      // No descriptors or no memory: retried by the next sweep, so that the thread does not spin.
       watch(listener_.front()->number(), 0, &listener_, EPOLL_CTL_MOD);
       accept_pauses_ = true;
       return;
@@ -117,7 +117,7 @@ void HttpService::Loop::accept() {
     for (const std::unique_ptr<Loop>& each : shared_.loops) total += each->count();
     Loop* const least = is_front() ? this : &least_busy();
     if (total >= 2 * options_.max_connections) {
-      ::close(socket);  // not even a sentence
+      ::close(socket);  // closed without a sentence
     } else if (total >= options_.max_connections || least == this) {
       ++count_;
       Connection* const connection = adopt(socket);
@@ -150,7 +150,7 @@ void HttpService::Loop::take_inbox() {
   for (std::unique_ptr<Connection>& each : moved) take_moved(std::move(each));
 }
 
-// With the end of a turn, when nothing here refers to them any more.
+// Runs at the end of a turn, when nothing in this loop refers to the connections any more.
 void HttpService::Loop::hand_over() {
   for (Connection* const each : std::exchange(moving_, {})) {
     if (each->is_over) continue;
@@ -174,7 +174,7 @@ void HttpService::Loop::hand_over() {
   }
 }
 
-// Its head has come whole, and perhaps more; `count_` has it already.
+// The head is complete, and perhaps more has come; `count_` includes the connection already.
 void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
   Connection& connection = *moved;
   connection.place = connections_.size();
@@ -193,7 +193,7 @@ void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
   if (!connection.is_over && (!connection.rest.empty() || connection.tls)) resume(connection);
 }
 
-// Who waits for 100 before the body is told to go on, once.
+// Sends 100 to a client that waits for it before the body, once.
 void HttpService::Loop::let_send(Connection& connection) {
   if (!connection.has_continued && connection.parser.expects_continue()) {
     connection.has_continued = true;
@@ -202,7 +202,7 @@ void HttpService::Loop::let_send(Connection& connection) {
   }
 }
 
-// `count_` has it already. nullptr: it could not be had.
+// `count_` includes the connection already. nullptr: it could not be set up.
 HttpService::Connection* HttpService::Loop::adopt(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -228,8 +228,8 @@ void HttpService::Loop::receive(Connection& connection) {
   }
 }
 
-// What TLS has taken from the socket no epoll tells of: so it is read on, until there is a request,
-// or with the next turn, since others wait, too.
+// epoll does not report bytes that TLS has taken from the socket. So this reads on until there is a
+// request, or continues in the next turn, because other connections wait, too.
 void HttpService::Loop::receive_tls(Connection& connection) {
   const auto reads = [&connection] {
     return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
@@ -251,7 +251,7 @@ void HttpService::Loop::receive_tls(Connection& connection) {
       wait_for(connection, connection.tls->waits_for() == POLLOUT ? EPOLLOUT : EPOLLIN);
       return;
     } else if (connection.tls->is_plain_http()) {
-      connection.tls.reset();  // whoever asks so can read no other answer
+      connection.tls.reset();  // such a client can read no other answer
       refuse(connection, error_reply(http_status::kBadRequest, kHttpsAlone));
     } else {
       end(connection);
@@ -269,7 +269,7 @@ void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
   }
 }
 
-// Takes what belongs to the request off the bytes. False: there is nothing more to be done.
+// Removes from `bytes` what belongs to the request. False: nothing is left to do.
 bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   HttpRequestParser& parser = connection.parser;
   if (!parser.begun()) connection.deadline = now_ + options_.request_timeout;
@@ -285,7 +285,7 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
     ask(connection);
     return true;
   }
-  // Who may not ask is told before anything is kept of what he asks.
+  // An unauthorised client is refused before any of its body is stored.
   if (parser.head_complete() && !parser.complete()) {
     if (const std::optional<HttpReply> refusal = refusal_of(connection)) {
       refuse(connection, *refusal);
@@ -318,7 +318,7 @@ std::optional<HttpReply> HttpService::Loop::refusal_of(const Connection& connect
 void HttpService::Loop::ask(Connection& connection) {
   connection.is_asked = true;
   connection.asked_at = now_;
-  hold(connection, 0);  // bounded from here on by who answers
+  hold(connection, 0);  // from here on the handler bounds it
   if (const std::optional<HttpReply> refusal = refusal_of(connection)) {
     connection.answer(*refusal);
     return;
@@ -390,8 +390,7 @@ void HttpService::Loop::send(Connection& connection) {
     connection.out_sent +=
         send_some(connection, std::string_view(connection.out).substr(connection.out_sent), error);
     if (error == asio::error::would_block) {
-      // Only room in the socket is of interest until the reply is gone. (TLS may want to hear
-      // first.)
+      // Waits only for room in the socket until the reply is sent. (TLS may need to read first.)
       const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
       if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
       wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
@@ -456,7 +455,7 @@ void HttpService::Loop::sweep() {
   }
 }
 
-// What was handed over before the front's end is answered, too.
+// Connections that were passed on before the front thread's end are answered, too.
 bool HttpService::Loop::is_done_stopping() {
   const bool may_more_come = shared_.front != nullptr && !is_front() && !shared_.front_is_over;
   if (!may_more_come) take_inbox();
@@ -468,7 +467,7 @@ bool HttpService::Loop::is_done_stopping() {
   return is_done;
 }
 
-// With every turn from stop() on: whoever has nothing under way goes.
+// Runs in every turn after stop(): closes idle connections.
 void HttpService::Loop::stop_once() {
   if (stop_at_ == ServiceClock::time_point::max()) {
     stop_at_ = now_ + options_.stop_grace;

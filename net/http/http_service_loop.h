@@ -1,4 +1,5 @@
-// A thread of HttpService: its epoll set, its connections, its handler. For http_service*.cc alone.
+// One thread of HttpService: its epoll set, its connections, its handler. Only for
+// http_service*.cc.
 #pragma once
 
 #include <sys/epoll.h>
@@ -26,16 +27,16 @@ namespace disttf::net {
 
 using ServiceClock = std::chrono::steady_clock;
 
-// Of one look at a socket. A request of an image has 3 KB.
+// Read size per poll of a socket. A request with an image has 3 KB.
 inline constexpr std::size_t kReceiveBytes = std::size_t{64} << 10U;
 
-// Throws std::system_error where the kernel had none.
+// Throws std::system_error if the kernel returned no descriptor.
 inline Descriptor opened(int number) {
   if (number < 0) throw std::system_error(errno, std::system_category(), "no descriptor");
   return Descriptor(number);
 }
 
-// Of one loop; it marks itself as over, and the loop removes it.
+// Belongs to one loop. It marks itself as over, and the loop removes it.
 class HttpService::Connection final : public HttpExchange {
  public:
   Connection(Loop& owner, int socket, std::size_t max_body_bytes)
@@ -49,27 +50,27 @@ class HttpService::Connection final : public HttpExchange {
   void answer(const HttpReply& reply) override;
 
   [[nodiscard]] int socket() const noexcept { return socket_.number(); }
-  // Whether nothing of a request has come, nor is anything to be sent.
+  // Whether no byte of a request has come and nothing is to be sent.
   [[nodiscard]] bool is_idle() const noexcept {
     return !is_asked && out.empty() && !parser.begun();
   }
 
   HttpRequestParser parser;
-  Loop* loop;                        // whose it is
+  Loop* loop;                        // the owner
   std::unique_ptr<TlsAccepted> tls;  // null: http
-  std::string rest;                  // what came behind a request that is not answered
-  std::string out;                   // what the peer has not taken
-  std::size_t out_sent = 0;          // of it
-  std::size_t held_bytes = 0;        // of the body, as the loop has counted it
-  std::size_t place = 0;             // in the loop's list
+  std::string rest;                  // bytes after a request that is not answered yet
+  std::string out;                   // bytes that the peer has not taken
+  std::size_t out_sent = 0;          // of `out`
+  std::size_t held_bytes = 0;        // of the body, as counted by the loop
+  std::size_t place = 0;             // index in the loop's list
   ServiceClock::time_point asked_at;
   ServiceClock::time_point deadline;
   bool is_asked = false;      // the handler has it
-  bool is_last = false;       // closed once `out` is sent
-  bool is_lingering = false;  // only to be read away
-  bool is_resumed = false;    // the loop has it in its list
+  bool is_last = false;       // closed after `out` is sent
+  bool is_lingering = false;  // input is only discarded
+  bool is_resumed = false;    // it is in the loop's resumed_
   bool is_over = false;
-  bool is_moving = false;           // goes to another loop with the end of this turn
+  bool is_moving = false;           // passed to another loop at the end of this turn
   std::uint32_t watched = EPOLLIN;  // what the loop waits for
   bool has_continued = false;       // 100 was sent for this request
 
@@ -83,8 +84,8 @@ struct HttpService::Shared {
   HttpServiceOptions options;
   std::atomic<Stage> stage{Stage::kServing};
   std::vector<std::unique_ptr<Loop>> loops;
-  Loop* front = nullptr;                   // that of `is_quick`: the last one
-  std::atomic<bool> front_is_over{false};  // it hands nothing over any more
+  Loop* front = nullptr;                   // the loop of `is_quick`: the last one
+  std::atomic<bool> front_is_over{false};  // it passes on no more connections
 };
 
 class HttpService::Loop {
@@ -104,7 +105,7 @@ class HttpService::Loop {
     must_watch(socket, &listener_);
   }
   void run();
-  // From any thread.
+  // Callable from any thread.
   void wake() noexcept {
     const std::uint64_t one = 1;
     static_cast<void>(!::write(wake_.number(), &one, sizeof(one)));
@@ -119,7 +120,7 @@ class HttpService::Loop {
   void answer(Connection& connection, const HttpReply& reply);
 
  private:
-  // False: the kernel has no memory for it.
+  // Returns false if the kernel has no memory for it.
   bool watch(int socket, std::uint32_t events, void* whose, int operation) noexcept {
     epoll_event event{};
     event.events = events;
@@ -139,7 +140,7 @@ class HttpService::Loop {
   void receive_tls(Connection& connection);
   std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
   void wait_for(Connection& connection, std::uint32_t events);
-  // With the next turn, whether its socket has something or not.
+  // Handles the connection in the next turn, even if its socket has no event.
   void resume(Connection& connection) {
     if (!std::exchange(connection.is_resumed, true)) resumed_.push_back(&connection);
   }
@@ -171,16 +172,16 @@ class HttpService::Loop {
   std::unique_ptr<HttpServiceHandler> handler_;
   Descriptor epoll_;
   Descriptor wake_;
-  std::vector<std::unique_ptr<Descriptor>> listener_;  // of the first loop: one
+  std::vector<std::unique_ptr<Descriptor>> listener_;  // of the accepting loop: one
   std::atomic<std::size_t> count_{0};
   std::mutex mutex_;
   std::vector<int> inbox_;                          // guarded by mutex_
-  std::vector<std::unique_ptr<Connection>> moved_;  // to here; likewise
-  // The thread's own.
+  std::vector<std::unique_ptr<Connection>> moved_;  // to this loop; guarded by mutex_
+  // Used only by the loop's own thread.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> over_;
-  std::vector<Connection*> moving_;   // away from here
-  std::vector<Connection*> resumed_;  // were answered and have a rest, or have had their share
+  std::vector<Connection*> moving_;   // away from this loop
+  std::vector<Connection*> resumed_;  // answered with bytes left over, or have used up their share
   std::string buffer_;
   std::size_t held_bytes_ = 0;
   ServiceClock::time_point now_;

@@ -6,9 +6,9 @@
 namespace disttf::net {
 namespace {
 
-// Large enough that a request for some MiB does not take thousands of calls.
+// Large enough that an object of some MiB does not take thousands of calls.
 constexpr std::size_t kSessionReadBytes = 256 * 1024;
-// A body goes out in pieces of which each has the stall timeout for itself.
+// A body is sent in pieces; each has the stall timeout for itself.
 constexpr std::size_t kSessionWriteBytes = std::size_t{1} << 20U;
 
 bool is_same_peer(const Url& one, const Url& other) {
@@ -29,6 +29,7 @@ HttpAnswer HttpSession::ask(const HttpQuestion& question) {
   HttpAnswer answer;
   const bool is_old = connection_ && is_used_ && is_same_peer(peer_, question.url);
   MaybeFailure failure = attempt(question, answer);
+  // Without a status the server may have closed the idle connection before it saw the request.
   const bool may_be_stale = is_old && answer.head.status == 0;
   if (failure && may_be_stale && failure->error != std::errc::operation_canceled &&
       failure->error != HttpError::kStalled) {
@@ -131,7 +132,7 @@ MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answ
     if (ended) continue;
     deadline = within(limits, limits.stall_timeout);
     if (parser.feed(std::span<const std::byte>(buffer_).first(bytes), pieces)) {
-      return HttpFailure{HttpError::kBadResponse, "the body is not one of HTTP"};
+      return HttpFailure{HttpError::kBadResponse, "the body is not valid HTTP"};
     }
   }
   if (ended && !HttpConnection::is_orderly_end(ended)) {

@@ -1,12 +1,12 @@
-// Requests of any method to one server after the other, over a connection that stays open between
-// them: what a store of objects is spoken to with.
+// Requests of any method over a persistent connection, to one server after the other: the client
+// for object stores.
 //
-// A body that goes out is borrowed; one that comes back is kept whole, up to a bound. Redirects are
-// not followed, and nothing is tried again, but for one case: a connection that the server has
-// closed since the last answer is opened anew. So a request may reach the server twice; whoever
-// cannot bear that says so in the request itself (If-None-Match).
+// A request body is borrowed; an answer's body is kept whole, up to a limit. Redirects are not
+// followed. Nothing is retried, with one exception: a connection that the server has closed since
+// the last answer is opened again. So a request may reach the server twice; a caller for which that
+// matters makes the request conditional (If-None-Match).
 //
-// Runs on the calling thread; one thread at a time.
+// Runs on the calling thread; use by one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -25,23 +25,23 @@ namespace disttf::net {
 struct HttpQuestion {
   std::string method = "GET";
   Url url;
-  // Without Host, Content-Length and Connection, which are written as they have to be.
+  // Without Host, Content-Length and Connection, which are added.
   std::vector<std::pair<std::string, std::string>> fields;
   std::span<const std::byte> body;
-  std::size_t max_answer_bytes = std::size_t{64} << 20U;  // of the body; more is refused
-  // How long the server may be silent once it has all of the request, before its answer or within
-  // it; none: as long as HttpLimits::stall_timeout says.
+  std::size_t max_answer_bytes = std::size_t{64} << 20U;  // larger bodies are refused
+  // How long the server may take without a byte once it has the whole request, before and within
+  // its answer; nullopt: HttpLimits::stall_timeout.
   std::optional<std::chrono::milliseconds> patience{};
 };
 
 struct HttpAnswer {
-  // None: a whole answer came, whatever its status. Else HttpError, the system's, or
+  // None: a complete answer came, whatever its status. Else HttpError, a system error, or
   // std::errc::operation_canceled.
   std::error_code error;
-  std::string sentence;  // empty without an error; else one without a full stop, with the URL
+  std::string sentence;  // empty without an error; else without a full stop, with the URL
   HttpHead head;
   std::string body;
-  bool was_repeated = false;  // it was sent twice: the first may have reached the server
+  bool was_repeated = false;  // sent twice: the first one may have reached the server
 };
 
 class HttpSession {
@@ -50,8 +50,8 @@ class HttpSession {
   HttpSession(HttpLimits limits, std::string ca_file, ProxySettings proxy,
               const Interrupt& interrupt);
 
-  // Throws std::invalid_argument where the proxy settings are malformed, and std::system_error only
-  // when the process is out of file descriptors.
+  // Throws std::invalid_argument for malformed proxy settings, and std::system_error only when the
+  // process is out of file descriptors.
   [[nodiscard]] HttpAnswer ask(const HttpQuestion& question);
 
  private:
@@ -65,9 +65,9 @@ class HttpSession {
   const ProxySettings proxy_settings_;
   const Interrupt& interrupt_;
   std::vector<std::byte> buffer_;
-  std::optional<HttpConnection> connection_;  // none: the last one ended
+  std::optional<HttpConnection> connection_;  // nullopt: the last one has ended
   std::optional<Proxy> proxy_;                // of the connection
-  Url peer_;                                  // whom it was opened to
+  Url peer_;                                  // the server of the connection
   bool is_used_ = false;                      // an answer has come over it
 };
 

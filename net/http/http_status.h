@@ -1,5 +1,4 @@
-// The status codes of HTTP (RFC 9110, section 15; 429, 431: RFC 6585) that this project sends or
-// looks for.
+// The HTTP status codes (RFC 9110, section 15; 429, 431: RFC 6585) that disttf sends or checks.
 #pragma once
 
 namespace disttf::net::http_status {
@@ -27,7 +26,7 @@ inline constexpr int kExpectationFailed = 417;
 inline constexpr int kMisdirected = 421;
 inline constexpr int kTooManyRequests = 429;
 inline constexpr int kHeadTooLarge = 431;
-inline constexpr int kServerError = 500;  // the first of those that are the server's fault
+inline constexpr int kServerError = 500;  // the first of the server errors
 inline constexpr int kNotImplemented = 501;
 inline constexpr int kBadGateway = 502;
 inline constexpr int kUnavailable = 503;

@@ -15,7 +15,7 @@ bool is_below(std::string_view name, std::string_view domain) {
   return name.size() > domain.size() && name.ends_with(domain);
 }
 
-// Whether no site can be called so.
+// Whether no site can have this name.
 bool is_private_name(std::string_view name) {
   return name.find('.') == std::string_view::npos || is_below(name, ".svc") ||
          is_below(name, ".svc.cluster.local") || is_below(name, ".localhost");
@@ -40,7 +40,7 @@ bool is_own_page(const HttpServerRequest& request, const ServiceNames& names) {
   if (!origin) return false;
   const std::optional<Url> host = read_host(scheme_name(origin->scheme), request.host);
   if (host && name_of(*host) == name_of(*origin) && host->port == origin->port) return true;
-  // A proxy in front may write another Host; "*" is of Host alone.
+  // A proxy in front may rewrite Host; "*" applies to Host only.
   const std::string name = name_of(*origin);
   return std::ranges::any_of(names.names, [&](const std::string& each) {
     return each != "*" && has_name({.names = {each}}, name);
@@ -74,7 +74,7 @@ std::string address_text(const std::string& host) {
 
 std::optional<HttpReply> refuse_other_pages(const HttpServerRequest& request,
                                             const ServiceNames& names) {
-  if (!request.host.empty()) {  // HTTP/1.0 may have none, and no browser speaks it
+  if (!request.host.empty()) {  // HTTP/1.0 may have none, and no browser uses it
     const std::optional<Url> host = read_host("http", request.host);
     const bool is_known =
         host && (!address_text(host->host).empty() || is_private_name(name_of(*host)) ||
@@ -82,7 +82,7 @@ std::optional<HttpReply> refuse_other_pages(const HttpServerRequest& request,
     if (!is_known) {
       return error_reply(http_status::kMisdirected,
                          "Host: " + net::quoted(request.host) +
-                             " is not a name that this service has (--host_names adds some)");
+                             " is not a name of this service (--host_names adds names)");
     }
   }
   const bool only_reads =

@@ -1,9 +1,8 @@
-// Which names a server answers to, and which pages may ask it: what keeps the pages of other sites
-// from it.
+// Protects a server from the pages of other sites: which Host names it accepts, and which origins.
 //
-// Loopback and a private network are no boundary: any page that somebody has open can send requests
-// there, and a site can point a name of its own at such an address (DNS rebinding), so that its
-// pages may read the answers. Pure; callable from any thread.
+// Loopback and a private network are no boundary: any open page can send requests there, and a site
+// can point one of its names at such an address (DNS rebinding), so that its pages may read the
+// answers. Pure; callable from any thread.
 #pragma once
 
 #include <optional>
@@ -17,25 +16,26 @@
 
 namespace disttf::net {
 
-// "host", "host:port", "[v6]:port", and nothing more than that.
+// Parses "host", "host:port" or "[v6]:port", and nothing else.
 [[nodiscard]] std::optional<Url> read_host(std::string_view scheme, std::string_view text);
-// "http://host:port", as browsers write whose page asks; "null" is nobody's.
+// Parses "http://host:port", the origin of a page; "null" is rejected.
 [[nodiscard]] std::optional<Url> read_origin(std::string_view text);
-// The address in a form in which equal ones are equal; empty: it is a name.
+// The canonical text of an address; empty: the host is a name.
 [[nodiscard]] std::string address_text(const std::string& host);
 
-// Of a service that programs ask, in a cluster, too: it has no cookies, and no page changes it.
+// For a service that programs call, also within a cluster: it has no cookies, and no page may
+// change it.
 struct ServiceNames {
-  // Lower case. "*.example.com" stands for all below it, "*" for any name.
+  // Lower case. "*.example.com" matches all names below it, "*" any name.
   std::vector<std::string> names = {};
 };
 
-// Why a request is refused: nullopt, it may be answered.
+// Returns a refusal, or nullopt if the request may be answered.
 //
-//   421  Host is a name that this service does not have. It has the given ones, every address,
+//   421  Host is a name that this service does not have. It has the given names, every address,
 //        localhost, and names that no site can have: those without a dot (of a container, a
-//        machine, a Service of Kubernetes) and those below .svc, .svc.cluster.local and .localhost
-//   403  it is to do something (any method but GET, HEAD and OPTIONS) and Origin, which browsers
+//        machine, a Kubernetes Service) and those below .svc, .svc.cluster.local and .localhost
+//   403  it changes something (any method but GET, HEAD and OPTIONS), and Origin, which browsers
 //        send, is another page than this service's own
 [[nodiscard]] std::optional<HttpReply> refuse_other_pages(const HttpServerRequest& request,
                                                           const ServiceNames& names);

@@ -1,11 +1,11 @@
-// Comparing what somebody says with what he should.
+// Compares secrets.
 #pragma once
 
 #include <string_view>
 
 namespace disttf::net {
 
-// Takes as long for a wrong text as for the right one of the same length.
+// Takes equally long for all texts of the same length.
 [[nodiscard]] inline bool is_same_secret(std::string_view given, std::string_view secret) noexcept {
   if (given.size() != secret.size()) return false;
   unsigned difference = 0;

@@ -38,7 +38,7 @@ std::error_code load_authorities(asio::ssl::context& context, std::string ca_fil
   }
   std::error_code error;
   context.load_verify_file(ca_file, error);
-  ERR_clear_error();  // the thread's queue: what is left there would be blamed on the next call
+  ERR_clear_error();  // errors left in the thread's queue would be attributed to the next call
   if (!error) return {};
   sentence = "the file of certificate authorities " + net::quoted(ca_file) +
              " cannot be used: " + error.message() + "; name another with --ca_file";

@@ -19,7 +19,7 @@
 namespace disttf::net {
 namespace {
 
-// OpenSSL's own writes to sockets end the process where the peer has gone.
+// Not OpenSSL's own socket BIO, whose writes raise SIGPIPE when the peer has gone.
 int write_socket(BIO* bio, const char* bytes, int size) {
   BIO_clear_retry_flags(bio);
   const int fd = *static_cast<const int*>(BIO_get_data(bio));
@@ -52,8 +52,9 @@ const BIO_METHOD* socket_method() {
   return kMethod;
 }
 
-// What browsers and clients have had for ten years, and no more: Mozilla's "intermediate" of 2024,
-// without finite fields. All of it has forward secrecy, and no CBC. TLS 1.3's own are all that way.
+// What browsers and clients have supported for ten years, and no more: Mozilla's "intermediate" of
+// 2024, without finite fields. All have forward secrecy, and none uses CBC. The ciphers of TLS 1.3
+// qualify anyway.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr const char* kGroups = "X25519:P-256:P-384";
 

@@ -1,4 +1,4 @@
-// Who a server over https is, and what it says to one who connects.
+// The certificate of an https server, and the server's end of a TLS connection.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ using SSL_CTX = struct ssl_ctx_st;
 
 namespace disttf::net {
 
-// A certificate, with those between it and its authority behind it, and its key: two files, PEM.
-// They are looked at when somebody connects, and read again where they have changed, so that a
-// certificate can be renewed without a restart: files that do not fit each other yet, or cannot be
-// read, cost a warning, and the ones of before go on to count. Connections keep theirs.
+// A certificate, followed by those between it and its authority, and its key: two PEM files. They
+// are checked on each connection and read again when they have changed, so a certificate can be
+// renewed without a restart. Files that do not match each other yet, or are unreadable, cause a
+// warning, and the previous ones stay in use. Existing connections keep theirs.
 //
 // Thread-safe.
 class TlsIdentity {
@@ -30,7 +30,7 @@ class TlsIdentity {
   TlsIdentity(std::string certificate_file, std::string key_file,
               std::function<void(std::string_view)> warn);
 
-  // Of one connection that was accepted; nullptr: out of memory. The caller frees it.
+  // Makes the SSL object of an accepted connection; nullptr: out of memory. The caller frees it.
   [[nodiscard]] SSL* session();
 
  private:
@@ -48,13 +48,13 @@ class TlsIdentity {
   Context context_;  // guarded by mutex_
 };
 
-// For who asks such an address by http.
-inline constexpr const char* kHttpsAlone = "this address speaks https alone";
+// The answer to plain http at such an address.
+inline constexpr const char* kHttpsAlone = "this address accepts only https";
 
-// TLS 1.2 or 1.3 over a socket that was accepted and does not block.
+// TLS 1.2 or 1.3 over an accepted, non-blocking socket.
 //
-// One thread at a time. The socket stays its owner's, who waits for it where an error is
-// would_block, and closes it after any other. The handshake is part of the first reads.
+// Use by one thread at a time. The socket stays its owner's, which waits for it after would_block
+// and closes it after any other error. The first reads perform the handshake.
 class TlsAccepted {
  public:
   // nullptr: out of memory.
@@ -63,20 +63,20 @@ class TlsAccepted {
   TlsAccepted(const TlsAccepted&) = delete;
   TlsAccepted& operator=(const TlsAccepted&) = delete;
 
-  // eof: the peer has said farewell. Reads of what is there until would_block: what was taken from
-  // the socket is not seen by who waits for it.
+  // eof: the peer has sent close_notify. The caller must read until would_block: epoll does not
+  // report bytes that TLS has already taken from the socket.
   [[nodiscard]] std::size_t read_some(std::span<char> into, std::error_code& error);
-  // After would_block, again with the same bytes, or the same and more.
+  // After would_block, call again with the same bytes, or the same and more.
   [[nodiscard]] std::size_t write_some(std::string_view bytes, std::error_code& error);
-  // What would_block waits for: POLLIN or POLLOUT.
+  // The event that would_block waits for: POLLIN or POLLOUT.
   [[nodiscard]] short waits_for() const noexcept { return waits_for_; }
-  // The handshake is over. Before that nothing can be said to the peer.
+  // Whether the handshake is over. Before that nothing can be sent to the peer.
   [[nodiscard]] bool is_shaken() const noexcept;
-  // There is something to read that poll() does not know of.
+  // Whether there is data to read that poll() does not report.
   [[nodiscard]] bool has_bytes() const noexcept;
-  // After an error: the peer has begun to ask over http, without TLS. Nothing was answered yet.
+  // After an error: the peer sent http without TLS. Nothing was answered yet.
   [[nodiscard]] bool is_plain_http() const noexcept { return is_plain_http_; }
-  // Says farewell if the socket takes it at once.
+  // Sends close_notify if the socket takes it at once.
   void finish() noexcept;
 
  private:
@@ -84,7 +84,7 @@ class TlsAccepted {
   [[nodiscard]] std::error_code failure(int result);
 
   SSL* const ssl_;
-  int fd_;  // which OpenSSL's callbacks look at
+  int fd_;  // OpenSSL's callbacks point to it
   short waits_for_ = 0;
   bool has_failed_ = false;
   bool is_plain_http_ = false;

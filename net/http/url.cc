@@ -14,11 +14,11 @@
 namespace disttf::net {
 namespace {
 
-// Longer than any URL that serves a file; a Location header could hold a whole response's worth.
+// Longer than any URL of a file; a Location header could hold much more.
 constexpr std::size_t kMaxUrlBytes = 8192;
 
-// What may stand in a URL at all. A blank or a line break would end the request line early and
-// let a mirror's redirect write headers of its own.
+// Checks the characters of a URL. A blank or a line break would end the request line early and let
+// a mirror's redirect inject header fields.
 bool is_url_text(std::string_view text, std::string& why) {
   if (text.size() > kMaxUrlBytes) {
     why = "is longer than " + std::to_string(kMaxUrlBytes) + " bytes";
@@ -41,7 +41,7 @@ bool is_ipv6(std::string_view host) {
   return inet_pton(AF_INET6, std::string(host).c_str(), ignored.data()) == 1;
 }
 
-// "host", "host:port", "[v6]:port".
+// Parses "host", "host:port", "[v6]:port".
 bool read_authority(std::string_view text, Url& url, std::string& why) {
   if (text.find('@') != std::string_view::npos) {
     why = "carries a user name or password, which is not supported";
@@ -55,7 +55,7 @@ bool read_authority(std::string_view text, Url& url, std::string& why) {
     host = end == std::string_view::npos ? std::string_view{} : text.substr(1, end - 1);
     rest = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
-  // A name's last dot only says that it is complete; certificates do not carry it.
+  // A name's last dot only marks it as complete; certificates do not contain it.
   if (!bracketed && host.ends_with('.')) host.remove_suffix(1);
   if (bracketed ? !is_ipv6(host) : !is_host_name(host)) {
     why = host.empty() ? "has no host" : "has no valid host name or address";
@@ -71,7 +71,7 @@ bool read_authority(std::string_view text, Url& url, std::string& why) {
   return false;
 }
 
-// Path and query as they go on the wire; a fragment stays behind.
+// Path and query in wire form, without a fragment.
 std::string target_of(std::string_view text) {
   text = text.substr(0, text.find('#'));
   std::string target = text.starts_with('/') ? "" : "/";
@@ -96,7 +96,7 @@ std::string remove_dot_segments(std::string_view path) {
   return ends_in_slash ? result + "/" : result;
 }
 
-// As a URL writes it.
+// The host in the form for URLs.
 std::string bracketed(const std::string& host) {
   if (host.find(':') == std::string::npos) return host;
   std::string result = "[";

@@ -69,9 +69,9 @@ TEST(ChooseProxy, PadsBase64) {
 
 TEST(ChooseProxy, RefusesOtherProtocols) {
   EXPECT_EQ(refusal("socks5://p:1080"),
-            "http_proxy: the proxy \"socks5://p:1080\" is no plain http proxy; expected "
+            "http_proxy: the proxy \"socks5://p:1080\" is not a plain http proxy; expected "
             "http://[user:password@]host:port");
-  EXPECT_THAT(refusal("https://p:1"), HasSubstr("is no plain http proxy"));
+  EXPECT_THAT(refusal("https://p:1"), HasSubstr("is not a plain http proxy"));
 }
 
 TEST(ChooseProxy, DoesNotRepeatAPassword) {

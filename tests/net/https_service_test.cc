@@ -203,7 +203,7 @@ TEST_F(HttpsServiceTest, WhoAsksWithoutTlsIsToldSo) {
   serve();
   const std::string reply = RawClient(port_).write("GET /now HTTP/1.1\r\nHost: x\r\n\r\n").read();
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(reply, HasSubstr("{\"error\":\"this address speaks https alone\"}"));
+  EXPECT_THAT(reply, HasSubstr("{\"error\":\"this address accepts only https\"}"));
   EXPECT_EQ(RawClient(port_).write("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c").read(), "");
   EXPECT_TRUE(takes("p256/ca.pem"));
 }

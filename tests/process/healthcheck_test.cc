@@ -53,7 +53,7 @@ TEST_F(Healthcheck, KnowsAServiceThatIsAliveFromOneThatIsReady) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
   service.send(SIGSTOP);
-  expect_unwell(at + "/v2/health/ready", "waiting for the response was given up, no time is left");
+  expect_unwell(at + "/v2/health/ready", "waiting for the response timed out: no time is left");
   service.send(SIGCONT);
 }
 
@@ -166,7 +166,7 @@ TEST_F(Healthcheck, AsksTheAddressesOfALaunchOverHttps) {
 TEST_F(Healthcheck, WaitsNoLongerThanItIsToldTo) {
   MirrorServer mute(
       [](const MirrorRequest&, const MirrorConnection& client) { client.wait_for_hangup(); });
-  expect_unwell(mute.url(), "waiting for the response was given up, no time is left");
+  expect_unwell(mute.url(), "waiting for the response timed out: no time is left");
   MirrorServer drips([](const MirrorRequest&, const MirrorConnection& client) {
     client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
     while (!client.hangs_up_within(milliseconds(10)) && client.send(".")) {
