@@ -1,5 +1,5 @@
-// A fixed-size float buffer on a 64-byte boundary, zeroed if nothing else is asked for: what
-// kernels read with aligned loads and what the wire sends from and receives into.
+// A fixed-size float buffer, aligned to 64 bytes and zeroed by default. Kernels read it with
+// aligned loads; the wire sends from it and receives into it.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class AlignedVector {
   explicit AlignedVector(std::size_t size) : AlignedVector(for_overwrite(size)) {
     std::uninitialized_fill_n(values_.get(), size, 0.0F);
   }
-  // Not zeroed: for whoever writes all of it before any of it is read.
+  // Not zeroed: for callers that write all of it before any of it is read.
   [[nodiscard]] static AlignedVector for_overwrite(std::size_t size) {
     AlignedVector vector;
     vector.values_.reset(size == 0 ? nullptr : static_cast<float*>(allocate(size)));

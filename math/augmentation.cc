@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int64_t kFixedOne = std::int64_t{1} << 16U;
 constexpr unsigned kFixedBits = 16;
-constexpr unsigned kDrawBits = 8;  // of an index: 2^8 draws for each image at most
+constexpr unsigned kDrawBits = 8;  // of an index: at most 2^8 draws for each image
 
-// What a pair of numbers is drawn for; behind the last come the points of the grid.
+// What a pair of numbers is drawn for; the grid points follow the last value.
 enum Use : std::uint64_t { kShift, kTurnAndScale, kShearAndFlip, kCutout, kGrid };
 
 std::int64_t fixed(float share) noexcept {
@@ -27,8 +27,8 @@ struct Turn {
   std::int64_t sine = 0;
 };
 
-// Of `degrees` / 65536, by the series: for half a turn the first term left out is below 1e-6. In
-// whole numbers of 2^-28, of which none here is beyond 2^62.
+// Cosine and sine of `degrees` / 65536, by the series: for half a turn the first omitted term is
+// below 1e-6. In integers with unit 2^-28; none exceeds 2^62.
 Turn turn(std::int64_t degrees) noexcept {
   constexpr unsigned kBits = 28;
   constexpr std::int64_t kRadian = 4'685'083;  // pi / 180 * 2^28, rounded
@@ -138,7 +138,7 @@ void Augmenter::warp(const Map& map, std::span<std::uint8_t> out) noexcept {
   std::uint8_t* pixel = out.data();
   for (std::size_t row = 0; row < shape_.height; ++row) {
     const Fixed down = 2 * static_cast<Fixed>(row) - last_y;
-    std::array<Displacement, kPoints> line{};  // of the grid, at this row
+    std::array<Displacement, kPoints> line{};  // of the grid, for this row
     for (std::size_t point = 0; augmentation_.elastic != 0 && point < kPoints; ++point) {
       line[point] = mix(grid_[rows_[row].point][point], grid_[rows_[row].point + 1][point],
                         rows_[row].beyond);
@@ -163,7 +163,7 @@ void Augmenter::sample(Fixed x, Fixed y, std::uint8_t* out) const noexcept {
   constexpr unsigned kWeightBits = 8;
   constexpr Fixed kWhole = Fixed{1} << kWeightBits;
   constexpr Fixed kHalf = Fixed{1} << (kFixedBits - kWeightBits - 1);
-  // Of the frame, whose first pixel is the image's at (-1, -1).
+  // Relative to the frame, whose first pixel is the image's at (-1, -1).
   const Fixed across = (x + kFixedOne + kHalf) >> (kFixedBits - kWeightBits);
   const Fixed along = (y + kFixedOne + kHalf) >> (kFixedBits - kWeightBits);
   const Fixed column = across >> kWeightBits;
@@ -193,7 +193,7 @@ void Augmenter::cut_out(std::span<std::uint8_t> out) const noexcept {
   const auto smaller = static_cast<Fixed>(std::min(shape_.width, shape_.height));
   const auto side = static_cast<std::size_t>((smaller * fixed(augmentation_.cutout)) >> kFixedBits);
   const auto [x, y] = draw(kCutout);
-  // From [-1, 1) to [0, free], each place as likely as any.
+  // Maps [-1, 1) to [0, free], uniformly.
   const auto place = [](Fixed number, std::size_t free) {
     return (static_cast<std::size_t>(number + kFixedOne) * (free + 1)) >> (kFixedBits + 1);
   };

@@ -13,12 +13,13 @@ double norm_of(std::span<const float> values, std::span<const Range> ranges, Isa
     assert(range.end <= values.size());
     sum += kernels(isa).sum_of_squares(values.data() + range.begin, range.size());
   }
-  return std::sqrt(sum);  // exact by the standard of the arithmetic
+  return std::sqrt(sum);  // correctly rounded by IEEE arithmetic
 }
 
 void clip_by_norm(std::span<float> gradient, std::span<const Range> ranges, float most,
                   Isa isa) noexcept {
   assert(most > 0);
+  // A NaN is not greater than the bound, so such a gradient is left unchanged.
   const double norm = norm_of(gradient, ranges, isa);
   if (norm > double{most}) {
     const auto factor = static_cast<float>(double{most} / norm);

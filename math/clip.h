@@ -1,10 +1,10 @@
-// Clipping by the norm: a gradient that is longer than a bound is scaled to that length.
+// Clipping by norm: scales a gradient whose norm exceeds a bound down to the bound.
 //
-// The norm is the root of the sum of all squares, each exact in double, added in sixteen chains,
-// chain j those of the elements i with i % 16 = j in order, and then the chains in order: the same
-// bits on every instruction set. Of several ranges these sums are added in their order.
+// The norm is the root of the sum of all squares, each exact in double. The sum has sixteen chains;
+// chain j adds the elements i with i % 16 = j in order, and then the chains are added in order. So
+// it is bit-identical on every instruction set. The sums of several ranges are added in order.
 //
-// Pure functions; callable from any thread. Nothing is allocated.
+// Pure functions; callable from any thread. They allocate nothing.
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ namespace disttf::math {
 [[nodiscard]] double norm_of(std::span<const float> values, std::span<const Range> ranges,
                              Isa isa) noexcept;
 
-// gradient *= min(1, most / norm), in these ranges, whose norm it is; the rest is no gradient. One
-// whose norm is not a number stays as it is.
-// REQUIRES: most > 0; isa is in supported_isas(); the ranges are within the gradient, disjoint.
+// gradient *= min(1, most / norm) within these ranges, whose norm is used; the rest is no gradient.
+// A gradient whose norm is not a number is left unchanged. REQUIRES: most > 0; isa is in
+// supported_isas(); the ranges are within the gradient and disjoint.
 void clip_by_norm(std::span<float> gradient, std::span<const Range> ranges, float most,
                   Isa isa) noexcept;
 

@@ -5,12 +5,12 @@
 namespace disttf::math {
 namespace {
 
-// Numbers of a row of the kernel, which lie side by side in the image as well.
+// Length of a row of the kernel, which is contiguous in the image as well.
 std::size_t kernel_row(const ConvolutionShape& shape) noexcept {
   return shape.kernel_width * shape.channels;
 }
 
-// What a position sees: the columns of the matrix.
+// The number of values that a position sees: the columns of the matrix.
 std::size_t depth_of(const ConvolutionShape& shape) noexcept {
   return shape.kernel_height * kernel_row(shape);
 }
@@ -24,7 +24,7 @@ std::size_t matrix_floats(const ConvolutionShape& shape) noexcept {
   return rows_of_block(shape) * shape.out_width * depth_of(shape);
 }
 
-// Columns [begin, end) of the matrix of the positions in rows [first, last) of the output.
+// Copies columns [begin, end) of the matrix of the positions in rows [first, last) of the output.
 void gather(const float* image, const ConvolutionShape& shape, std::size_t first, std::size_t last,
             std::size_t begin, std::size_t end, float* to) noexcept {
   const std::size_t run = kernel_row(shape);
@@ -46,7 +46,7 @@ void gather(const float* image, const ConvolutionShape& shape, std::size_t first
 }  // namespace
 
 std::size_t convolution_scratch_floats(const ConvolutionShape& shape) noexcept {
-  // The products' own, the matrix, and the gradient of one block.
+  // For the products, the matrix, and the gradient of one block.
   return kProductScratchFloats + matrix_floats(shape) + depth_of(shape) * shape.units;
 }
 

@@ -1,17 +1,18 @@
-// Convolutions as matrix products, for products whose operands are rounded: float32's convolutions
-// are direct (math/convolutions.inc). Same arguments and shapes as Kernels::convolve and
+// Convolutions as matrix products, for products with rounded operands. Convolutions in float32 are
+// direct (math/convolutions.inc). Same arguments and shapes as Kernels::convolve and
 // Kernels::convolve_gradient.
 //
-// A block of rows of the output becomes a matrix with a row for each position: what that position
-// sees of the image, in the order of the weights. A block is as many rows of the output as make a
-// matrix of at most kMostMatrixFloats, one at least: a function of the shape alone.
+// A block of rows of the output becomes a matrix with a row for each position, which holds the part
+// of the image that the position sees, in the order of the weights (im2col). A block has as many
+// rows of the output as fit into a matrix of kMostMatrixFloats, at least one: a function of the
+// shape alone.
 //
 // Order of the sums: an output is one element of a product, so its bits do not depend on blocks. A
-// weight's gradient is, of each block, one element of a product over the block's positions, row by
-// row; these are added to what is there, block by block. How a product adds is said in
-// math/kernels_table.h.
+// weight's gradient is, for each block, one element of a product over the block's positions, row by
+// row; these are added to the existing value, block by block. math/kernels_table.h defines how a
+// product adds.
 //
-// Pure functions, which allocate nothing: callable from any thread.
+// Pure functions that allocate nothing: callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@
 
 namespace disttf::math {
 
-// 1 MiB: with the weights it stays in a second-level cache.
+// 1 MiB: fits into a second-level cache together with the weights.
 inline constexpr std::size_t kMostMatrixFloats = std::size_t{1} << 18U;
 
 // Floats of scratch that each of the two needs; 64-byte aligned.

@@ -8,13 +8,13 @@ namespace disttf::math {
 namespace {
 
 #if defined(__x86_64__)
-// MXCSR.FTZ, of results, and MXCSR.DAZ, of operands.
+// MXCSR.FTZ for results, and MXCSR.DAZ for operands.
 constexpr std::uint64_t kFlush = 0x8000 | 0x0040;
 
 std::uint64_t control() noexcept { return _mm_getcsr(); }
 void set_control(std::uint64_t bits) noexcept { _mm_setcsr(static_cast<unsigned>(bits)); }
 #elif defined(__aarch64__)
-constexpr std::uint64_t kFlush = std::uint64_t{1} << 24U;  // FPCR.FZ, of both
+constexpr std::uint64_t kFlush = std::uint64_t{1} << 24U;  // FPCR.FZ, for both
 
 std::uint64_t control() noexcept {
   std::uint64_t bits = 0;

@@ -39,10 +39,10 @@ std::optional<double> area_under_curve(std::span<Margin> margins) {
     return std::nullopt;
   }
   std::ranges::sort(margins, {}, &Margin::towards_one);
-  // Mann and Whitney's statistic: with each example of class 1 those of class 0 below it, and half
-  // of those beside it.
+  // The Mann-Whitney statistic: for each example of class 1 the number of examples of class 0 below
+  // it, plus half of those with an equal margin.
   double pairs = 0;
-  std::uint64_t zeros = 0;  // below the margin that is looked at
+  std::uint64_t zeros = 0;  // of class 0, below the current margin
   for (std::size_t begin = 0, end = 0; begin < margins.size(); begin = end) {
     std::uint64_t ones = 0;
     for (; end < margins.size() && margins[end].towards_one == margins[begin].towards_one; ++end) {

@@ -1,4 +1,4 @@
-// How well a model does on a set of examples.
+// The quality of a model on a set of examples.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,29 @@
 namespace disttf::math {
 
 struct Evaluation {
-  double loss = 0;          // mean per example: what is trained on, without label smoothing
-  std::size_t correct = 0;  // examples that are judged to be of their class
+  double loss = 0;          // mean per example: the training loss without label smoothing
+  std::size_t correct = 0;  // examples that are classified correctly
   std::size_t rows = 0;     // examples
   std::size_t classes = 0;  // 0: labels are numbers
-  // [classes, classes]: so many examples of the class of the row are judged to be of the class of
-  // the column. One whose outputs are not all numbers is judged to be of none, and is in none.
+  // [classes, classes]: the number of examples of the row's class that are classified as the
+  // column's class. An example whose outputs are not all numbers gets no class and is not counted.
   std::vector<std::uint64_t> confusion{};
-  // [rows] by example the class that it is judged to be of; `classes`: of none. Empty where labels
-  // are numbers.
+  // [rows] the class assigned to each example; `classes`: none. Empty where labels are numbers.
   std::vector<std::uint16_t> answers{};
-  // Of two classes: the area under the receiver operating characteristic, the share of all pairs of
-  // an example of class 1 and one of class 0 in which the first one's outputs lie further apart
-  // towards class 1; equal ones count half. None where there are no such pairs, or where an output
-  // is not a number.
+  // For two classes: the area under the receiver operating characteristic. It is the share of all
+  // pairs of an example of class 1 and one of class 0 in which the first one's outputs lie further
+  // apart towards class 1; ties count half. nullopt without such pairs, or where an output is not a
+  // number.
   std::optional<double> area_under_curve{};
-  // Of labels that are numbers, in their own unit; means per example.
+  // For labels that are numbers, in their own unit; means per example.
   double squared_error = 0;
   double absolute_error = 0;
 
-  // Each is a share from 0 to 1, and 0 where it would be one of nothing.
+  // Each is a share from 0 to 1, and 0 if its denominator is 0.
   [[nodiscard]] double accuracy() const noexcept;
-  // Of the examples that are judged to be of `one`, those that are.
+  // Of the examples classified as `one`, the share that belongs to it.
   [[nodiscard]] double precision(std::size_t one) const noexcept;
-  // Of the examples of `one`, those that are judged to be.
+  // Of the examples of `one`, the share classified as it.
   [[nodiscard]] double recall(std::size_t one) const noexcept;
 
   [[nodiscard]] std::uint64_t count(std::size_t label, std::size_t judged) const noexcept {
@@ -43,16 +42,16 @@ struct Evaluation {
   [[nodiscard]] std::uint64_t judged_as(std::size_t judged) const noexcept;
 };
 
-// The first of the largest logits; their number where one is not a number.
+// The index of the first of the largest logits; the number of logits if one is not a number.
 [[nodiscard]] std::size_t judged_class(std::span<const float> logits) noexcept;
 
-// An example of two classes: how far its outputs lie apart towards class 1, and whether it is of
-// it.
+// An example of two classes: how far its outputs lie apart towards class 1, and whether it belongs
+// to class 1.
 struct Margin {
   double towards_one = 0;
   bool is_one = false;
 };
-// Evaluation::area_under_curve of these; they are put in another order.
+// Evaluation::area_under_curve of these; reorders them.
 [[nodiscard]] std::optional<double> area_under_curve(std::span<Margin> margins);
 
 }  // namespace disttf::math

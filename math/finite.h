@@ -1,4 +1,4 @@
-// Whether all of many values are numbers.
+// Checks whether all of many values are finite.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace disttf::math {
 
-// None of them is an infinity or not a number. One pass, of integers: half of what
-// norm_of() (math/clip.h) takes. A pure function; callable from any thread.
+// Returns true if no value is an infinity or NaN. One pass with integers, in half the time of
+// norm_of() (math/clip.h). A pure function; callable from any thread.
 // REQUIRES: isa is in supported_isas().
 [[nodiscard]] bool all_finite(std::span<const float> values, Isa isa) noexcept;
 

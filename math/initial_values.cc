@@ -5,12 +5,12 @@
 namespace disttf::math {
 namespace {
 
-// exp(-t) for 0 <= t <= 2, within 1e-14: (exp(-t/8))^8 by the first terms of the series. From + and
-// * alone, so that every machine draws the same initial values.
+// exp(-t) for 0 <= t <= 2, within 1e-14: (exp(-t/8))^8 by the first terms of the series. Uses only
+// + and *, so that every machine draws the same initial values.
 double exp_of_minus(double t) noexcept {
   const double x = -t / 8.0;
   double sum = 1.0;
-  for (int k = 12; k >= 1; --k) {  // |x| <= 1/4: the first term left out is below 3e-18
+  for (int k = 12; k >= 1; --k) {  // |x| <= 1/4: the first omitted term is below 3e-18
     sum = 1.0 + sum * x / k;
   }
   const double square = sum * sum;
@@ -20,8 +20,8 @@ double exp_of_minus(double t) noexcept {
 
 }  // namespace
 
-// By rejection: a uniform z in [-2, 2) is kept with probability exp(-z^2/2), three times in five.
-// Attempt k of element i draws with the index k * 2^40 + i: no variable has 2^40 elements.
+// Rejection sampling: a uniform z in [-2, 2) is accepted with probability exp(-z^2/2), three times
+// in five. Attempt k of element i draws with the index k * 2^40 + i: no variable has 2^40 elements.
 double truncated_normal(std::uint64_t seed, std::uint64_t variable,
                         std::uint64_t element) noexcept {
   constexpr double kUnit = 1.0 / 4294967296.0;  // 2^-32

@@ -23,8 +23,8 @@ struct IsaList {
   void add(Isa isa) noexcept { isas[count++] = isa; }
 };
 
-// What is asked of the CPU is what math/CMakeLists.txt lets the compiler use, no less.
-// __builtin_cpu_supports also asks whether the operating system saves the wide registers.
+// Tests for exactly the features that math/CMakeLists.txt enables in the compiler.
+// __builtin_cpu_supports also checks whether the operating system saves the wide registers.
 IsaList detect() noexcept {
   IsaList list;
 #if defined(DISTTF_X86_64_KERNELS)
@@ -34,7 +34,7 @@ IsaList detect() noexcept {
                           __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   // A job of 784-100-10 with AVX-512 is 1.4 times as fast as with AVX2 on an Intel Xeon, and 1.15
-  // times on an AMD Zen 4, which does 512 bits in two halves (of convolutions, 1.35 times).
+  // times on an AMD Zen 4, which processes 512 bits in two halves (for convolutions, 1.35 times).
   if (has_avx512) {
     list.add(Isa::kAvx512);
   }
@@ -54,8 +54,8 @@ bool supports_avx512() noexcept {
   return std::ranges::find(isas, Isa::kAvx512) != isas.end();
 }
 
-// The tile unit's registers are 8 KB, which Linux saves only for processes that have asked for it
-// (and which makes the frames of their signals as much larger); elsewhere this is refused.
+// The tile unit's registers have 8 KB. Linux saves them only for processes that have requested it
+// (which enlarges their signal frames by as much); elsewhere the request fails.
 bool take_tile_unit() noexcept {
   constexpr unsigned kAmxBf16 = 1U << 22U;
   constexpr unsigned kAmxTile = 1U << 24U;
@@ -76,9 +76,9 @@ Bf16Multiplier multiplier_beside_avx512() noexcept {
   if (take_tile_unit()) {
     return Bf16Multiplier::kTileUnit;
   }
-  // On an Intel one takes as long as four of float32's, which are half as much each: on an Emerald
-  // Rapids its products took 1.4 times as long as those of rounded floats. On an AMD Zen 4 they
-  // take 0.5 to 0.6 of float32's time. What other CPUs make of it is tried before it is trusted.
+  // On Intel one VDPBF16PS takes as long as four float32 instructions, each with half the work: on
+  // an Emerald Rapids its products took 1.4 times as long as those of rounded floats. On an AMD Zen
+  // 4 they take 0.5 to 0.6 of float32's time. On other CPUs the results are tested before use.
   const bool are_pairs_quick = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
   return are_pairs_quick && give_same_bits(avx512_bf16::kProducts, avx512::kKernels.bf16)
              ? Bf16Multiplier::kPairs
@@ -134,7 +134,7 @@ bool can_multiply(Isa isa, ComputeDtype dtype) noexcept {
 Bf16Multiplier bf16_multiplier([[maybe_unused]] Isa isa) noexcept {
   assert(can_multiply(isa, ComputeDtype::kBf16));
 #if defined(DISTTF_X86_64_KERNELS)
-  // AVX2 that was chosen although it is not what is best here is AVX2 alone.
+  // AVX2 that was chosen although a better set exists must not use AVX-512.
   if (isa == Isa::kAvx512 || isa == supported_isas().front()) {
     static const Bf16Multiplier kBest = multiplier_beside_avx512();
     return kBest;

@@ -1,17 +1,17 @@
 // The products with operands rounded to bfloat16, on the tile unit of newer Intel CPUs (AMX-BF16):
-// a register is a tile of 1 KB, and one instruction multiplies 16 x 32 by 32 x 16 numbers. The bits
-// are those of products_bf16.inc.
+// a register is a tile of 1 KB, and one instruction multiplies 16 x 32 by 32 x 16 numbers.
+// Bit-identical to products_bf16.inc.
 //
 // TDPBF16PS adds to each number of C the sum of two chains of fused multiply-adds, each from 0 and
-// of 16 steps: one over the lower, one over the upper halves of the 32-bit lanes that pairs of
-// bfloat16 numbers lie in. Denormals are 0, whatever the thread has set. Here the lower halves are
-// the first 16 steps of a block of the depth, the upper ones the other 16; and A comes in two
-// tiles, in each of which the other half is 0, so that one chain is added, then the other. What
-// such a zero may not be multiplied by is infinity: those products are computed elsewhere.
+// of 16 steps: one over the lower, one over the upper halves of the 32-bit lanes that hold pairs of
+// bfloat16 numbers. Denormals are 0, whatever mode the thread has set. Here the lower halves are
+// the first 16 steps of a block of the depth, the upper ones the other 16. A is stored in two
+// tiles, in each of which the other half is 0, so that one chain is added after the other. Such a
+// zero must not be multiplied by an infinity: other code computes those products.
 //
-// As in kernels_impl.inc every function has internal linkage, and there is no std:: template.
-// The tiles are configured in each call and given up at its end: a thread that is between two
-// products has no more state to save than others.
+// As in kernels_impl.inc every function has internal linkage, and no std:: template is used. The
+// tiles are configured in each call and released at its end, so a thread between two products has
+// no additional state to save.
 #define DISTTF_ISA amx
 #include "math/bf16_pairs.inc"
 #include "math/kernels_table.h"
@@ -25,8 +25,8 @@ constexpr std::size_t kTileLanes = kTileRows * kTileColumns;
 constexpr std::size_t kBlock = 2 * kBf16Chain;  // steps of the depth in a tile of B
 static_assert(kBf16Chain == 16);
 
-// Of the depth, how many steps are packed at once: 32 KB of B for a pair of tiles, which stay in
-// the first-level cache. Of B, how many columns: whole lines of it, several in a row.
+// Steps of the depth that are packed at once: 32 KB of B for a pair of tiles, which stay in the
+// first-level cache. And columns of B: whole cache lines, several adjacent ones.
 constexpr std::size_t kPieceBlocks = 16;
 constexpr std::size_t kPieceSteps = kPieceBlocks * kBlock;
 constexpr std::size_t kPanelTiles = 4;
@@ -42,7 +42,7 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// A [rows, steps] -> tiles [row tile, block, half of the block].
+// Packs A [rows, steps] into tiles [row tile, block, half of the block].
 bool pack_a(Matrix a, std::size_t rows, std::size_t steps, std::uint32_t* tile) {
   Seen seen;
   for (std::size_t row = 0; row < rows; row += kTileRows) {
@@ -66,8 +66,8 @@ bool pack_a(Matrix a, std::size_t rows, std::size_t steps, std::uint32_t* tile) 
   return seen.is_finite();
 }
 
-// B [steps, columns] -> tiles [column tile, block]. Block by block, so that B's lines are read to
-// their ends.
+// Packs B [steps, columns] into tiles [column tile, block]. Block by block, so that B's lines are
+// read completely.
 bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* tiles) {
   Seen seen;
   const std::size_t blocks = (steps + kBlock - 1) / kBlock;
@@ -96,29 +96,29 @@ bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* til
   return seen.is_finite();
 }
 
-// Where up to 2 x 2 tiles of C come from and go to.
+// The inputs and outputs of up to 2 x 2 tiles of C.
 struct Corner {
   const std::uint32_t* a;  // tiles of the first row tile; the other's are a_next lanes on
   std::size_t a_next;
   const std::uint32_t* b;
   std::size_t b_next;
-  std::size_t chains;  // two in each block, one at last if the depth ends there
+  std::size_t chains;  // two for each block; one in the last if the depth ends there
   float* c;
   std::size_t c_row;
   std::size_t rows;     // 1..32
   std::size_t columns;  // 1..32
   const float* start;   // null: 0
-  bool goes_on;         // C starts from what it is
+  bool goes_on;         // C starts from its present value
 };
 
-// What the compiler has stored it stores before, and reads anew after: it does not know which
-// memory the tiles' instructions read.
+// A compiler barrier for memory: the compiler does not know which memory the tile instructions
+// read, so stores must come before and loads after it.
 inline void tiles_read_memory(const void* memory) { asm volatile("" ::"r"(memory) : "memory"); }
 
 alignas(64) constexpr float kZeros[kTileColumns] = {};
 
-// The part of C that one tile is, as the tile unit can read and write it: whole tiles in their
-// place, others in `copy`.
+// The part of C for one tile, as the tile unit can read and write it: whole tiles in place, others
+// in `copy`.
 struct TileOfC {
   float* c;
   std::size_t c_row;
@@ -142,7 +142,7 @@ struct TileOfC {
   [[nodiscard]] std::size_t row_bytes() const {
     return sizeof(float) * (is_whole() ? c_row : kTileColumns);
   }
-  // Where the tile starts from, and how far its rows are apart: 0, where all start from the same.
+  // The start value of the tile and the distance of its rows: 0 if all rows start alike.
   [[nodiscard]] const float* from() const {
     if (goes_on) {
       return place();
@@ -256,7 +256,7 @@ void multiply(const Corner& corner) {
   }
 }
 
-// All of C that has its rows and a piece of the depth in common. False: B is not finite.
+// All of C for some of its rows and a piece of the depth. False: B is not finite.
 bool multiply_panels(Matrix b, Corner corner, std::size_t rows, std::size_t columns,
                      std::size_t steps, const std::uint32_t* packed_a, std::uint32_t* packed_b) {
   constexpr std::size_t kPanel = kPanelTiles * kTileColumns;
@@ -315,7 +315,7 @@ bool multiply_all(Matrix a, Matrix b, float* c, ProductShape shape, const float*
   return true;
 }
 
-// False: C is not computed.
+// Returns false if C is not computed.
 bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
                  float* scratch) {
   if (shape.depth == 0) {

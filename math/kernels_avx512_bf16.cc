@@ -1,18 +1,19 @@
-// The products with operands rounded to bfloat16, by AVX-512's instruction for them (VDPBF16PS),
-// which AMD has from Zen 4 on. The bits are those of products_bf16.inc.
+// The products with operands rounded to bfloat16, with AVX-512's instruction for them (VDPBF16PS),
+// which AMD has from Zen 4 on. Bit-identical to products_bf16.inc.
 //
-// In each 32-bit lane VDPBF16PS makes two fused multiply-adds one after the other, of the upper
-// halves first, each rounded like float32's; denormals are 0, whatever the thread has set. So a
-// chain of kBf16Chain steps is half as many instructions, where an upper half has an even step of
-// the depth and the lower one the step after it. Where the depth is odd 0 * 0 is added last: that
-// changes no sum but -0, which kernels_table.h makes 0 anyway.
+// In each 32-bit lane VDPBF16PS computes two fused multiply-adds in sequence, the upper halves
+// first, each rounded like float32's; denormals are 0, whatever mode the thread has set. So a chain
+// of kBf16Chain steps takes half as many instructions, if an upper half has an even step of the
+// depth and the lower one the step after it. For an odd depth 0 * 0 is added last: that changes no
+// sum but -0, which kernels_table.h makes 0 anyway.
 //
-// As in products_tiles.inc C is cut into tiles of a few rows and vectors. A tile has the sums of
-// one chain and what they are added to in registers, for all steps of a piece of the depth. A and B
-// are packed first, since they have to be rounded: B a strip of a tile's width at a time, which
-// stays in the first-level cache, A as many rows as the second-level cache has room for.
+// As in products_tiles.inc C is split into tiles of a few rows and vectors. A tile keeps the sums
+// of one chain, and the values to which they are added, in registers for all steps of a piece of
+// the depth. A and B are packed first, because they have to be rounded: B a strip of a tile's width
+// at a time, which stays in the first-level cache, and as many rows of A as fit into the
+// second-level cache.
 //
-// As in kernels_impl.inc every function has internal linkage, and there is no std:: template.
+// As in kernels_impl.inc every function has internal linkage, and no std:: template is used.
 #define DISTTF_ISA avx512_bf16
 #include "math/bf16_pairs.inc"
 #include "math/kernels_table.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr std::size_t kLanes = 16;
 constexpr std::size_t kMostVectors = 2;
 constexpr std::size_t kMostWidth = kMostVectors * kLanes;
-// Of 32 registers the sums and what they are added to take 24.
+// The sums, and the values to which they are added, take 24 of 32 registers.
 constexpr std::size_t rows_beside(std::size_t vectors) { return 12 / vectors; }
 
 constexpr std::size_t kChainPairs = kBf16Chain / 2;
@@ -32,8 +33,8 @@ constexpr std::size_t kPairsOfA = 128 * 1024;  // 512 KB
 static_assert(kPieceSteps % kBf16Chain == 0 && kBf16Chain % 2 == 0);
 static_assert(kProductScratchFloats >= kPairsOfA + kPieceSteps / 2 * kMostWidth);
 
-// What is `count` numbers long lies so far apart: whole cache lines, and an odd number of them, or
-// those that a tile reads at once would push each other out of the first-level cache.
+// The distance between rows of `count` numbers: an odd number of whole cache lines; otherwise those
+// that a tile reads at once would evict each other from the first-level cache.
 constexpr std::size_t apart(std::size_t count) {
   const std::size_t lines = (count + kLanes - 1) / kLanes;
   return (lines + (lines % 2 == 0 ? 1 : 0)) * kLanes;
@@ -44,7 +45,7 @@ inline __m512i pair(__m512i upper, __m512i lower) {
                          _mm512_srli_epi32(lower, 16));
 }
 
-// 16 pairs of what follows each other in memory: the first `count` numbers, then 0.
+// 16 pairs of adjacent numbers in memory: the first `count` numbers, then 0.
 inline __m512i pairs_along(Seen& seen, const float* from, std::size_t count) {
   const __m512i first = rounded(seen.load(from, first_lanes(count)));
   const __m512i second =
@@ -55,7 +56,7 @@ inline __m512i pairs_along(Seen& seen, const float* from, std::size_t count) {
               _mm512_permutex2var_epi32(first, odd, second));
 }
 
-// Pairs of what lies `stride` apart, each in a lane; the second is 0 where it is not there.
+// Pairs of numbers that are `stride` apart, each in a lane; the second is 0 if it does not exist.
 inline __m512i pairs_across(Seen& seen, const float* from, std::size_t stride, bool has_second,
                             __mmask16 lanes) {
   const __m512i first = rounded(seen.load(from, lanes));
@@ -74,7 +75,7 @@ struct PackedA {
   }
 };
 
-// False, here and below: something is not finite.
+// False, here and below: a number is not finite.
 bool pack_a(Matrix a, std::size_t rows, std::size_t steps, const PackedA& packed) {
   Seen seen;
   if (a.turned) {
@@ -96,7 +97,7 @@ bool pack_a(Matrix a, std::size_t rows, std::size_t steps, const PackedA& packed
   return seen.is_finite();
 }
 
-// 16 columns of B, each a line in memory -> strip [pair], a row of which is `width` wide.
+// Packs 16 columns of B, each a line in memory, into strip [pair], whose rows are `width` wide.
 void pack_turned(Seen& seen, Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* strip,
                  std::size_t width) {
   alignas(64) std::uint32_t tile[kLanes * kLanes];
@@ -113,7 +114,7 @@ void pack_turned(Seen& seen, Matrix b, std::size_t steps, std::size_t columns, s
   }
 }
 
-// B [steps, columns], at most kMostWidth wide -> strip [pair, whole vectors].
+// Packs B [steps, columns], at most kMostWidth wide, into strip [pair, whole vectors].
 bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* strip) {
   Seen seen;
   const std::size_t width = columns <= kLanes ? kLanes : kMostWidth;
@@ -131,15 +132,15 @@ bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* str
   return seen.is_finite();
 }
 
-// What a tile of C is computed from.
+// The inputs of a tile of C.
 struct TileWork {
   PackedA a;
   const std::uint32_t* strip;
   std::size_t pairs;
   float* c;
   std::size_t c_row;
-  const float* start;  // what each row of C starts from; null: 0
-  bool goes_on;        // C starts from what it is
+  const float* start;  // start of each row of C; null: 0
+  bool goes_on;        // C starts from its present value
   __mmask16 last;      // the lanes of the last vector that C has
 };
 
@@ -189,7 +190,7 @@ void tile(const TileWork& work) {
     for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
       for (std::size_t j = 0; j < kVectors; ++j) {
-        // The sum of a chain may be -0: plus 0 it is 0.
+        // A chain's sum may be -0: adding 0 makes it 0.
         c[i][j] = _mm512_add_ps(c[i][j], _mm512_add_ps(sums[i][j], _mm512_setzero_ps()));
       }
     }
@@ -203,7 +204,7 @@ void tile(const TileWork& work) {
   }
 }
 
-// Tiles of kRows rows for as long as they fit; returns the rows that are left.
+// Tiles of kRows rows as long as they fit; returns the remaining rows.
 template <std::size_t kRows, std::size_t kVectors>
 inline std::size_t tiles(TileWork& work, std::size_t rows) {
   for (; rows >= kRows; rows -= kRows) {
@@ -222,7 +223,7 @@ void all_tiles(TileWork work, std::size_t rows) {
   tiles<1, kVectors>(work, rows);
 }
 
-// All columns of `rows` rows of C, whose A is packed; `work` lacks what a strip has.
+// All columns of `rows` rows of C, whose A is packed; `work` lacks the strip's part.
 bool multiply_strips(TileWork work, Matrix b, std::size_t rows, std::size_t columns,
                      std::size_t steps, std::uint32_t* strip) {
   float* const c = work.c;
@@ -247,7 +248,7 @@ std::size_t rows_at_once(bool turned, std::size_t pairs) {
   return rows - rows % rows_beside(1);
 }
 
-// False: C is not computed.
+// Returns false if C is not computed.
 bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
                  float* scratch) {
   if (shape.depth == 0) {

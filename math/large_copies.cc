@@ -2,8 +2,8 @@
 
 #include <limits>
 
-// glibc's own variable: from how many bytes on it uses REP MOVSB. It is nobody else's, so it can be
-// reached only where glibc is linked into the file, and is null in a release that has none.
+// glibc's internal variable: the size from which it uses REP MOVSB. It can be accessed only where
+// glibc is linked statically, and is null in a release that has none.
 #if defined(__x86_64__)
 extern "C" {
 // NOLINTNEXTLINE(*-identifier-naming, bugprone-reserved-identifier, cert-*)
@@ -17,7 +17,7 @@ namespace {
 #if defined(__x86_64__)
 constexpr long kNever = std::numeric_limits<long>::max();
 
-// Null where the C library's choice is to stay.
+// Null if the C library's choice stays.
 [[nodiscard]] long* threshold() noexcept {
   return prefers_vectors() ? &__x86_rep_movsb_threshold : nullptr;
 }

@@ -1,10 +1,10 @@
-// How this process copies large blocks: memcpy, memmove and std::copy, its own and its libraries'.
+// How this process copies large blocks with memcpy, memmove and std::copy, including its libraries.
 //
-// glibc before 2.40 copies 2 KB and more by one instruction, REP MOVSB, where the processor says
-// that it is fast. AMD's Zen 3 and 4 say so, and take 14 times as long for it where the destination
-// begins 1 to 31 bytes behind the source within a page of 4 KB: 318 KB in 116 us and not 8. That
-// is no rare case. What malloc maps begins 16 bytes behind a page, shared memory with one.
-// (glibc's bug 30994; its later releases do what is done here.)
+// glibc before 2.40 copies 2 KB and more with one instruction, REP MOVSB, if the processor reports
+// that it is fast. AMD's Zen 3 and 4 report that, but take 14 times as long where the destination
+// begins 1 to 31 bytes behind the source within a 4 KB page: 318 KB in 116 us instead of 8 us. That
+// is common: memory that malloc maps begins 16 bytes behind a page, and shared memory begins on
+// one. (glibc bug 30994; its later releases do what this file does.)
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 namespace disttf::math {
 
 enum class LargeCopies : std::uint8_t {
-  kAsLibcDoes,  // the processor, the C library or the way of linking is another
-  kByVectors,   // by vector registers, as fast wherever both begin
+  kAsLibcDoes,  // not this processor, C library or kind of linking
+  kByVectors,   // with vector registers: fast at any alignment
 };
 
-// Whether this processor is one whose REP MOVSB is not to be used.
+// Whether this is a processor on which REP MOVSB is to be avoided.
 [[nodiscard]] bool prefers_vectors() noexcept;
-// Once, before the process has another thread.
+// Call once, before the process has another thread.
 LargeCopies choose_large_copies() noexcept;
-// What was chosen; before that, what the C library does.
+// The choice; before that, what the C library does.
 [[nodiscard]] LargeCopies large_copies() noexcept;
 
 }  // namespace disttf::math

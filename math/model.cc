@@ -11,23 +11,23 @@
 namespace disttf::math {
 namespace {
 
-// Of a gradient's matrix: below so many multiplications one thread computes it alone.
+// A gradient's matrix with fewer multiplications than this is computed by one thread.
 constexpr std::size_t kLeastWork = 1U << 18U;
-// Of a gradient that is handed on while it is computed. Each piece of a wide layer packs the same
-// matrix anew, so they are few; whole tiles of a product, however wide.
+// For a gradient that is sent while it is computed. Each piece of a wide layer packs the same
+// matrix again, so there are few; they consist of whole tiles of a product, however wide.
 constexpr std::size_t kMostPieces = 4;
 constexpr std::size_t kLeastPieceBytes = std::size_t{64} * 1024;
 constexpr std::size_t kPieceRows = 48;
-// How far ahead of the one that is loaded rows are asked for (the first ones are not), how much of
-// each, and how much of a batch that is expected: it has to fit the second-level cache beside the
-// rest of a step. On a Zen 4 a batch of 100 images takes 16 us if nothing is asked for, 12 with
-// rows ahead, and 3 where it was expected.
+// Prefetching: how many rows ahead (the first rows are not prefetched), how much of each, and how
+// much of an expected batch: it has to fit into the second-level cache together with the rest of a
+// step. On a Zen 4 a batch of 100 images takes 16 us without prefetching, 12 us with rows ahead,
+// and 3 us if it was expected.
 constexpr std::size_t kRowsAhead = 4;
 constexpr std::size_t kMostPrefetchedBytes = 4096;
 constexpr std::size_t kMostExpectedBytes = std::size_t{256} * 1024;
 constexpr std::size_t kLineBytes = 64;
-// Where a prefetch brings a line to, as __builtin_prefetch() has it: the first-level cache, or no
-// further than the second-level one.
+// The target of a prefetch, as in __builtin_prefetch(): the first-level cache, or only the
+// second-level one.
 constexpr int kFirstCache = 3;
 constexpr int kSecondCache = 2;
 
@@ -62,6 +62,7 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
 
 void Model::Impl::plan_rounds() {
   Round& all = at_once.emplace_back();
+  // The pieces of the first stage follow one round with all other stages.
   for (std::size_t i = plan.stages.size(); i-- > 0;) {
     if (i == 0 && !all.empty()) {
       pieces.push_back(all);
@@ -105,8 +106,8 @@ void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t pos
   load_example(set, row, position, by);
 }
 
-// A batch's rows lie anywhere in the set: the processor cannot guess which is next, and most are on
-// pages that its TLB does not hold.
+// A batch's rows are anywhere in the set: the processor cannot predict the next one, and most are
+// on pages that are not in its TLB.
 template <int kLocality>
 std::size_t Model::Impl::prefetch(const ImageSet& set, std::size_t row) const noexcept {
   const std::size_t inputs = spec.input.size();
@@ -117,7 +118,7 @@ std::size_t Model::Impl::prefetch(const ImageSet& set, std::size_t row) const no
   for (std::size_t at = 0; at < bytes; at += kLineBytes) {
     __builtin_prefetch(begin + row * size + at, 0, kLocality);
   }
-  // To GCC a prefetch is nothing: without this it leaves out the calls of a function that
+  // GCC treats a prefetch as no effect: without this statement it removes calls of a function that
   // does nothing else.
   asm volatile("");
   return bytes;
@@ -198,7 +199,8 @@ void Model::Impl::forward(const float* parameters, Rows rows, Phase part, std::s
         LayerPass pass = pass_of(i, parameters, member);
         pass.rows = block;
         pass.draws = trains ? &draws[i] : nullptr;
-        // The batch itself, and what a layer needs of its output, are not overwritten.
+        // In-place layers must not overwrite the batch itself, or an output that the previous layer
+        // needs.
         if (plan.stages[i].layer->in_place() && plan.stages[i].output.size() != 0) {
           const std::size_t size = plan.stages[i].layer->output().size();
           std::copy_n(pass.input + block.begin * size, block.count() * size,
@@ -231,8 +233,8 @@ double Model::Impl::differentiate_loss(Rows rows, float scale, float smoothing) 
   return loss_type(spec.loss).differentiate(pass, delta);
 }
 
-// A stage that measures is the first of a phase on the way forward. On the way back it is measured
-// there last, and then goes first in the phase before.
+// A stage that measures is the first of a phase in the forward pass. In the backward pass it is
+// measured there last, and is the first one of the previous phase.
 void Model::Impl::propagate(const float* parameters, Rows rows, Phase part,
                             std::size_t member) noexcept {
   for (std::size_t number = part.end; number-- > part.begin;) {
@@ -245,7 +247,7 @@ void Model::Impl::propagate(const float* parameters, Rows rows, Phase part,
         pass.rows = block;
         if (i == segment.begin && i < segment.end && plan.measures(i)) {
           plan.stages[i].layer->measure_rows_back(pass);
-        } else if (i > 0) {  // nobody needs the gradient by the pixels
+        } else if (i > 0) {  // the gradient by the pixels is not needed
           plan.stages[i].layer->backward(pass);
         }
       }

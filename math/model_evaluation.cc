@@ -1,4 +1,4 @@
-// The model evaluated: its outputs for a whole set, and what is made of them.
+// Evaluation of a model: its outputs for a whole set, and the results.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -109,8 +109,8 @@ void Model::infer(std::span<const float> parameters, const ImageSet& set, std::s
       for (std::size_t i = part.begin; i < part.end; ++i) {
         model.load_example(set, begin + i, i);
       }
-      // Whole panels: the generic set's bits of a row depend on whether it is in one. What lies
-      // behind the last row is computed with, and its outputs are not looked at.
+      // Whole panels: on the generic set the bits of a row depend on whether it is in one. What
+      // follows the last row is computed, too, and its outputs are ignored.
       const std::size_t panels = (part.count() + Impl::kPanelRows - 1) / Impl::kPanelRows;
       const Rows padded{part.begin, part.begin + panels * Impl::kPanelRows};
       model.forward(parameters.data(), padded, {.begin = 0, .end = model.plan.segments.size()},

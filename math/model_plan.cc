@@ -6,8 +6,8 @@
 namespace disttf::math {
 namespace {
 
-// Of layers that do not care how many rows they are given: what a few rows take, so that they find
-// it in the second-level cache.
+// Block size for layers that do not prefer large calls: the data of a few rows, which then fits
+// into the second-level cache.
 constexpr std::size_t kBlockFloats = std::size_t{64} * 1024;
 
 void add_stages(ModelPlan& plan, const ModelSpec& spec, const ParameterLayout& layout,
@@ -39,7 +39,7 @@ void add_stages(ModelPlan& plan, const ModelSpec& spec, const ParameterLayout& l
   }
 }
 
-// The gradient by the logits is made where these are, unless they are needed.
+// The gradient by the logits overwrites these, unless they are needed.
 void share_logits(ModelPlan& plan) {
   if (plan.stages.back().layer->needs_output()) {
     return;

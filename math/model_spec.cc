@@ -125,7 +125,8 @@ bool is_convolutional(const ModelSpec& spec) {
 
 namespace {
 
-// Of the layer's variables in checkpoints, in the published configuration and in sentences.
+// The prefix of the layer's variables in checkpoints, in the published configuration and in
+// messages.
 void check_name(const std::string& name, std::span<const PlacedLayer> before) {
   constexpr std::size_t kLongest = 32;
   const auto is_allowed = [](char c) {
@@ -184,7 +185,7 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
     throw std::invalid_argument("layer " + std::to_string(placed.size()) + " gives " +
                                 to_string(shape) + ", and there are " +
                                 std::to_string(spec.classes) +
-                                (spec.classes == 1 ? " numbers to tell" : " classes"));
+                                (spec.classes == 1 ? " numbers to predict" : " classes"));
   }
   return placed;
 }
@@ -212,7 +213,7 @@ std::size_t least_rows(const ModelSpec& spec) {
 
 std::size_t activation_floats(const ModelSpec& spec) {
   std::size_t floats = spec.input.size();
-  bool is_needed = false;  // the output of the layer before
+  bool is_needed = false;  // the output of the previous layer
   for (const PlacedLayer& placed : make_layers(spec)) {
     const Layer& layer = *placed.layer;
     if (!layer.computes()) {

@@ -1,4 +1,4 @@
-// Which model: a name and its sizes, and the layers that these stand for.
+// Which model: a name and its sizes, and the layers that they stand for.
 //
 //   softmax  dense                                                          sm
 //   mlp      dense, relu for each hidden layer; dense                       hid, hid2, ...; sm
@@ -7,12 +7,13 @@
 //   cnn      conv2d 16 of 3x3, relu, twice; max_pool 2; the same with 32;   conv1, ..., conv4;
 //            flatten, dropout 2/5; dense                                    sm
 //
-// On the right the names of their variables: hid_w, hid_b, ... in the flat vector in this order.
-// softmax and mlp are mnist_replica.py's, lenet is the network of TensorFlow's "Deep MNIST for
-// experts". Or a model is any list of layers whose last one gives a number for each class.
+// On the right are the names of their variables: hid_w, hid_b, ... in the flat vector in this
+// order. softmax and mlp are mnist_replica.py's, lenet is the network of TensorFlow's "Deep MNIST
+// for experts". Alternatively a model is any list of layers whose last one gives a number for each
+// class.
 //
-// Apart from model.h because a parameter server needs no more than this. Pure functions; callable
-// from any thread.
+// Separate from model.h because a parameter server needs only this. Pure functions; callable from
+// any thread.
 #pragma once
 
 #include <array>
@@ -38,11 +39,11 @@ inline constexpr std::array<std::string_view, 4> kModelNames = {"softmax", "mlp"
 [[nodiscard]] std::string_view model_name(ModelKind kind) noexcept;  // "softmax", ...
 [[nodiscard]] std::optional<ModelKind> model_from_name(std::string_view name) noexcept;
 
-// What validate() allows: enough for any network on 28x28 images, and small enough that no
-// product of sizes overflows and a mistyped number does not ask for all memory.
+// Limits for validate(): enough for any network on 28x28 images, and small enough that no product
+// of sizes overflows and a mistyped number does not allocate all memory.
 inline constexpr std::size_t kMaxInputs = std::size_t{1} << 20U;
 inline constexpr std::size_t kMaxHiddenLayers = 16;
-// A layer's place takes six bits of what dropout draws from (math/layers/dropout.cc).
+// A layer's position takes six bits of dropout's draws (math/layers/dropout.cc).
 inline constexpr std::size_t kMaxLayers = 63;
 inline constexpr std::size_t kMaxUnits = std::size_t{1} << 16U;
 inline constexpr std::size_t kMaxClasses = 256;  // a label is one byte
@@ -51,12 +52,12 @@ struct ModelSpec {
   ModelKind kind = ModelKind::kMlp;
   Shape input{.height = 28, .width = 28};   // of an example
   std::vector<std::size_t> hidden = {100};  // mlp: units per hidden layer
-  std::size_t classes = 10;                 // what the last layer gives; 1 where labels are numbers
+  std::size_t classes = 10;                 // outputs of the last layer; 1 where labels are numbers
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
-  bool numbers = false;             // an example is so many numbers, and not the bytes of an image
-  std::vector<LayerSpec> layers{};  // where it is not one of the above
-  // Of what a label says in training so much is spread evenly over all classes: the target is
-  // (1 - s) onehot(label) + s / classes. 0 <= s < 1.
+  bool numbers = false;             // an example consists of numbers, not of an image's bytes
+  std::vector<LayerSpec> layers{};  // for a model that is none of the above
+  // The share of the target that is spread evenly over all classes in training: the target is (1 -
+  // s) onehot(label) + s / classes. 0 <= s < 1.
   float label_smoothing = 0;
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
@@ -64,32 +65,32 @@ struct ModelSpec {
 // Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
 void validate(const ModelSpec& spec);
 
-// The model's name; "model of 11 layers" where it has none.
+// The model's name; "model of 11 layers" if it has none.
 [[nodiscard]] std::string describe(const ModelSpec& spec);
 
-// The layers of a model, as a model file would have them.
+// The layers of a model, as in a model file.
 [[nodiscard]] std::vector<LayerSpec> layers_of(const ModelSpec& spec);
 
 // Whether one of them is a convolution.
 [[nodiscard]] bool is_convolutional(const ModelSpec& spec);
 
-// A layer in its place in a model.
+// A layer at its position in a model.
 struct PlacedLayer {
-  std::string name;  // "hid", or the type and which one of that type it is
+  std::string name;  // "hid", or the type and its number among the layers of that type
   std::unique_ptr<const Layer> layer;
 };
-// All of them, each fit to the one before. Throws as validate(spec) does.
+// All layers, each matching the one before. Throws as validate(spec) does.
 [[nodiscard]] std::vector<PlacedLayer> make_layers(const ModelSpec& spec);
 
-// Where the variables of a model lie. Throws as validate(spec) does.
+// The layout of a model's variables. Throws as validate(spec) does.
 [[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
 
-// Of a batch that is trained on. Throws as validate(spec) does.
+// The smallest batch for training. Throws as validate(spec) does.
 [[nodiscard]] std::size_t least_rows(const ModelSpec& spec);
 
-// Floats that a trainer keeps for each row of a batch: the example, what each layer makes of it and
-// keeps, and the loss by that. At most: some of it is smaller where the processor allows it. Throws
-// as validate(spec) does.
+// Floats that a trainer keeps for each row of a batch: the example, each layer's output and kept
+// values, and the gradients by them. An upper bound: some are smaller on some processors. Throws as
+// validate(spec) does.
 [[nodiscard]] std::size_t activation_floats(const ModelSpec& spec);
 
 }  // namespace disttf::math

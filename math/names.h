@@ -1,5 +1,4 @@
-// Names of enumerations whose values count from 0: names[i] is that of the value i, so that one
-// array beside the enumeration says all there is to say.
+// Names of enumerations whose values count from 0: names[i] is the name of value i.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -11,7 +10,7 @@
 
 namespace disttf::math {
 
-// "unknown" where there is none.
+// Returns "unknown" for a value without a name.
 template <typename Enum>
 [[nodiscard]] constexpr std::string_view name_of(std::span<const std::string_view> names,
                                                  Enum value) noexcept {

@@ -17,7 +17,7 @@
 namespace disttf::math {
 namespace {
 
-// A rule as a row: what is known of it outside the loops.
+// A rule as a row: its properties outside the loops.
 struct RuleRow {
   float learning_rate;
   std::span<const StateStart> state;
@@ -55,18 +55,18 @@ constexpr auto kNames = names_of(OptimizerRules{});
 
 const RuleRow& rule(OptimizerKind kind) noexcept { return kRules[static_cast<std::size_t>(kind)]; }
 
-// What one thread computes of an update at a time, and from how many parts on several do: a thread
-// takes longer to wake up than to compute a few.
+// The floats of one part of an update, and the number of parts from which several threads compute:
+// waking a thread takes longer than computing a few parts.
 constexpr std::size_t kPartFloats = 16 * 1024;
 constexpr std::size_t kLeastParts = 8;
-// What is computed in the first-level cache before it is streamed.
+// The floats that are computed in the first-level cache before their non-temporal stores.
 constexpr std::size_t kStreamedFloats = 2048;
 
 std::size_t members(std::size_t size, std::size_t threads) {
   return size < kLeastParts * kPartFloats ? 1 : threads;
 }
 
-// 1 - d_t: how far the averaged parameters go towards the others.
+// 1 - d_t: the step of the averaged parameters towards the current ones.
 float average_rate_at(float decay, std::uint64_t step) noexcept {
   const auto count = static_cast<double>(step);
   return static_cast<float>(1.0 - std::min(double{decay}, (1.0 + count) / (10.0 + count)));
@@ -98,7 +98,7 @@ std::optional<OptimizerKind> optimizer_from_name(std::string_view name) noexcept
 
 float default_learning_rate(OptimizerKind kind, bool is_convolutional) noexcept {
   const float rate = rule(kind).learning_rate;
-  // To six digits: a tenth of the float that stands for 0.01 is not the one that stands for 0.001.
+  // Rounded to six digits: a tenth of the float nearest to 0.01 is not the float nearest to 0.001.
   return is_convolutional ? static_cast<float>(std::round(double{rate} * 1e5) / 1e6) : rate;
 }
 
@@ -148,7 +148,7 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
 }
 
 // Without weight decay and running statistics the range is one stretch, so that an update is one
-// loop over it.
+// loop.
 void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying,
                                const std::vector<RunningRange>& running) {
   struct Marked {
@@ -217,7 +217,7 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
     update.state[each] = state_[each].data();
   }
   const float average_rate = average_rate_at(spec_.average_decay, step);
-  // More parts than members: whoever wakes up late has fewer.
+  // More parts than members, so that a member that wakes up late takes fewer.
   const EvenParts parts(size_, kPartFloats, pool_->size() == 1 ? 1 : size_ / kPartFloats);
   pool_->run(parts.count(), [&](std::size_t number, std::size_t) {
     apply_part(update, average_rate, parts.begin(number), parts.end(number));

@@ -9,7 +9,7 @@ struct AdagradRule {
   static constexpr OptimizerKind kKind = OptimizerKind::kAdagrad;
   static constexpr std::string_view kName = "adagrad";
   static constexpr float kLearningRate = 0.1F;
-  // TensorFlow's initial_accumulator_value: the first step divides by its root, not by zero.
+  // TensorFlow's initial_accumulator_value: the first step divides by its root instead of zero.
   static constexpr StateStart kState[] = {{.name = "accumulator", .value = 0.1F}};
   static constexpr std::size_t kStateCount = 1;
 

@@ -15,12 +15,12 @@ struct AdamRule {
   static constexpr StateStart kState[] = {{.name = "m"}, {.name = "v"}};
   static constexpr std::size_t kStateCount = 2;
 
-  // With both bias corrections in it.
+  // Includes both bias corrections.
   [[nodiscard]] static float rate_at(const OptimizerSpec& spec, float rate,
                                      std::uint64_t step) noexcept {
     const double unbias1 = 1.0 - power(double{spec.beta1}, step);
     const double unbias2 = 1.0 - power(double{spec.beta2}, step);
-    // std::sqrt is exact by the standard of the arithmetic, unlike std::pow.
+    // IEEE arithmetic rounds std::sqrt correctly, unlike std::pow.
     return static_cast<float>(double{rate} * std::sqrt(unbias2) / unbias1);
   }
 
@@ -38,7 +38,7 @@ struct AdamRule {
   }
 
  private:
-  // base^exponent by squaring: the C library's pow picks its code by CPU, and its last bit with it.
+  // base^exponent by squaring: the C library's pow differs between CPUs in the last bit.
   [[nodiscard]] static double power(double base, std::uint64_t exponent) noexcept {
     double result = 1.0;
     for (; exponent != 0; exponent >>= 1U) {

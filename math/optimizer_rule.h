@@ -1,4 +1,4 @@
-// What the optimizers' files share; optimizer_rules.h says what is in one.
+// Shared by the optimizers' files; optimizer_rules.h describes their content.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace disttf::math {
 
 inline constexpr std::size_t kMaxStateTensors = 2;
 
-// A tensor of state: its name in checkpoints, and what it begins with. The same name in two
-// optimizers begins with the same value.
+// A state tensor: its name in checkpoints, and its initial value. The same name in two optimizers
+// implies the same value.
 struct StateStart {
   std::string_view name;
   float value = 0;

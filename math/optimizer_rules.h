@@ -1,8 +1,8 @@
-// The registry of the optimizers. One is a file, optimizer_adam.h, and a row of the list below,
-// with an enumerator in optimizer_spec.h; names, state, checkpoints, the default learning rate, the
-// kernels of every instruction set and --optimizer follow from it.
+// The registry of the optimizers. To add one, write a file like optimizer_adam.h, a row of the list
+// below and an enumerator in optimizer_spec.h; names, state, checkpoints, the default learning
+// rate, the kernels of every instruction set and --optimizer follow.
 //
-// A rule is a class that one update makes for all its elements:
+// A rule is a class of which each update makes one object for all its elements:
 //
 //   struct AdamRule {
 //     static constexpr OptimizerKind kKind;         // its place in the list
@@ -22,9 +22,9 @@
 //     float next(float w, float g, float& m, float& v) const noexcept;
 //   };
 //
-// The constructor and next() are compiled once per instruction set, so both are
-// [[gnu::always_inline]], a copy that the linker shared would be illegal instructions on other
-// CPUs, and made of + - * / and __builtin_sqrtf alone (math/kernels_impl.inc says why).
+// The constructor and next() are compiled once per instruction set. So both are
+// [[gnu::always_inline]], because a copy shared by the linker would contain illegal instructions on
+// other CPUs, and use only + - * / and __builtin_sqrtf (math/kernels_impl.inc explains why).
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ template <typename... Rules>
 struct RuleList {
   static constexpr std::size_t kCount = sizeof...(Rules);
 
-  // Whether each stands where its kind says.
+  // Whether each rule is at the position of its kind.
   [[nodiscard]] static constexpr bool is_in_order() noexcept {
     std::size_t place = 0;
     return ((static_cast<std::size_t>(Rules::kKind) == place++) && ...);

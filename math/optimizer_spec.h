@@ -1,5 +1,5 @@
-// Which optimizer, and its numbers: plain values, apart from optimizer.h because the optimizers'
-// own files, optimizer_adam.h and so on, are written in them.
+// Which optimizer, and its numbers: plain values, separate from optimizer.h because the optimizers'
+// own files, such as optimizer_adam.h, use them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct OptimizerSpec {
   float beta1 = 0.9F;            // b1 of adam and adamw; 0 <= beta1 < 1
   float beta2 = 0.999F;          // b2 of adam and adamw; 0 <= beta2 < 1
   float epsilon = 1e-8F;         // of adam and adamw; finite, > 0
-  float weight_decay = 0.0F;     // of the parameters that decay; 0 <= weight_decay < 1
+  float weight_decay = 0.0F;     // for the parameters that decay; 0 <= weight_decay < 1
   float average_decay = 0.0F;    // d of the averaged parameters; 0: none; 0 <= average_decay < 1
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };

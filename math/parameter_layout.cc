@@ -13,7 +13,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// What of it lies in `within`, from whose beginning it is counted.
+// The part of the variable within `within`, relative to its beginning.
 Range part_of(const Variable& variable, Range within) noexcept {
   const std::size_t begin = std::max(variable.offset, within.begin);
   const std::size_t end = std::min(variable.offset + variable.size, within.end);
@@ -85,8 +85,8 @@ std::vector<Range> ParameterLayout::trained() const {
 Range shard_range(std::size_t size, std::size_t index, std::size_t count) {
   assert(index < count);
   const std::size_t pages = round_up(size, kShardAlignmentFloats) / kShardAlignmentFloats;
-  // The first pages % count ranges take one page more. Counted so, instead of as
-  // pages * index / count, no product can overflow.
+  // The first pages % count ranges take one page more. Computed this way, instead of as pages *
+  // index / count, no product can overflow.
   const std::size_t share = pages / count;
   const std::size_t longer = pages % count;
   const auto border = [&](std::size_t i) {

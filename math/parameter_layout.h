@@ -1,12 +1,12 @@
-// All variables lie end to end in one float32 vector; this says where each one is, and which
-// contiguous range of the vector each ps owns.
+// All variables form one float32 vector, end to end. This file defines the position of each one,
+// and which contiguous range of the vector each ps owns.
 //
-// Most are trained. Others are running statistics: trainers push what a batch has of them where
-// they push the gradient of the others, and an update makes of it, averaged as gradients are,
+// Most variables are trained. Others are running statistics: trainers push a batch's value instead
+// of a gradient, and an update averages these like gradients and computes
 //   v = momentum v + (1 - momentum) statistic
-// whatever the optimizer, its rate and its decay.
+// independent of the optimizer, its rate and its decay.
 //
-// Every variable starts on a 64-byte boundary (16 floats); the gap before the next is padding
+// Every variable starts on a 64-byte boundary (16 floats). The gap before the next one is padding
 // that stays zero: gradients are zero there, and every optimizer maps (0, gradient 0) to 0.
 //
 // Values only; callable from any thread.
@@ -21,14 +21,14 @@
 
 namespace disttf::math {
 
-// One variable, e.g. hid_w [784, 100], row-major.
+// One variable, for example hid_w [784, 100], row-major.
 struct Variable {
   std::string name;
   std::vector<std::size_t> shape;
   std::size_t offset = 0;  // in floats from the start of the vector; a multiple of 16
   std::size_t size = 0;    // in floats, without padding: the product of shape
-  bool decays = true;      // weight decay is of it: of weights, not of biases
-  // Of a running statistic; none: it is trained. 0 <= momentum < 1.
+  bool decays = true;      // has weight decay: weights do, biases do not
+  // For a running statistic; nullopt: it is trained. 0 <= momentum < 1.
   std::optional<float> momentum = std::nullopt;
 };
 
@@ -43,7 +43,7 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// Floats that are running statistics.
+// A range of running statistics.
 struct RunningRange {
   Range range;
   float momentum = 0;
@@ -61,18 +61,18 @@ class ParameterLayout {
   // Appends a variable at the next 64-byte boundary.
   void add(std::string name, std::vector<std::size_t> shape, bool decays = true,
            std::optional<float> momentum = std::nullopt);
-  // Borrowed from the layout, hence not from one that is about to go.
+  // Borrowed from the layout, hence deleted for temporaries.
   [[nodiscard]] std::span<const Variable> variables() const& noexcept { return variables_; }
   std::span<const Variable> variables() const&& = delete;
-  // The whole vector in floats, padding included; a multiple of 16.
+  // The whole vector in floats, including padding; a multiple of 16.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // Values, padding not counted.
+  // The number of values, without padding.
   [[nodiscard]] std::size_t parameter_count() const noexcept;
-  // The parts of `within` whose variables decay, in order, each counted from within.begin.
+  // The parts of `within` whose variables decay, in order, relative to within.begin.
   [[nodiscard]] std::vector<Range> decaying(Range within) const;
-  // Those that are running statistics, likewise.
+  // The parts that are running statistics, likewise.
   [[nodiscard]] std::vector<RunningRange> running(Range within) const;
-  // The whole vector but these, as few ranges as it takes; each begins at a variable.
+  // The whole vector without these, in as few ranges as possible; each begins at a variable.
   [[nodiscard]] std::vector<Range> trained() const;
 
  private:
@@ -80,9 +80,9 @@ class ParameterLayout {
   std::size_t size_ = 0;
 };
 
-// The range that ps `index` of `count` owns of a vector of `size` floats: whole pages, as equal
-// as pages allow (the last page may be short). The ranges are disjoint, in order, and cover
-// [0, size). With more ps than pages some are empty. REQUIRES: index < count.
+// The range that ps `index` of `count` owns of a vector of `size` floats: whole pages, divided as
+// evenly as possible (the last page may be short). The ranges are disjoint, in order, and cover [0,
+// size). With more ps than pages some are empty. REQUIRES: index < count.
 [[nodiscard]] Range shard_range(std::size_t size, std::size_t index, std::size_t count);
 
 }  // namespace disttf::math

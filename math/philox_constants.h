@@ -1,5 +1,5 @@
-// Philox4x32-10's published constants (math/random.h says where): two odd multipliers, and the
-// golden ratio and sqrt(3) - 1 as 32-bit fractions, by which the key moves between rounds.
+// Philox4x32-10's published constants (source: math/random.h): two odd multipliers, and the golden
+// ratio and sqrt(3) - 1 as 32-bit fractions, which are added to the key between rounds.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ constexpr float kWhite = 255;
 constexpr std::size_t kPanelRows = Model::kInferredPanelRows;
 
 bool is_a_byte(float value) noexcept {
-  // Not std::floor(), which is a call.
+  // Not std::floor(), which is a function call.
   return value >= 0 && value <= kWhite && value == static_cast<float>(static_cast<int>(value));
 }
 
@@ -50,7 +50,7 @@ void Predictor::predict_numbers(std::span<const float> numbers, std::span<float>
     answer(outputs);
     return;
   }
-  // Which way an image goes is decided by itself alone: so are its bits.
+  // The image alone decides which way it takes, so its bits depend on nothing else.
   as_bytes_.resize(numbers.size());
   std::size_t begin = 0;
   const auto is_bytes = [&](std::size_t row) {

@@ -10,8 +10,8 @@
 namespace disttf::math {
 namespace {
 
-// A layer's matrices, filled with small numbers of both signs: zeros could flatter the arithmetic
-// and denormals slow it down.
+// A layer's matrices, filled with small numbers of both signs: zeros could favour the arithmetic,
+// and denormals would slow it down.
 AlignedVector made_up(std::size_t size) {
   AlignedVector values(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -24,7 +24,7 @@ AlignedVector made_up(std::size_t size) {
 
 struct StepProducts::Impl {
   struct Layer {
-    std::size_t rows;             // of the batch, or their positions where it is a convolution
+    std::size_t rows;             // of the batch, or their positions for a convolution
     std::size_t inputs;           // of each sum
     std::size_t units;            // of a row
     AlignedVector input;          // [rows, inputs]

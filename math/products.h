@@ -1,8 +1,8 @@
-// The matrix products of one training step and nothing else: the floor that a benchmark holds
-// Model::gradient against. Same shapes, same order; no gather, bias, relu, softmax. A convolution
-// counts as the product of the matrix that has a row for each position of its output. The batch is
-// floats, few of them 0: where a Model multiplies pixels, to make numbers of them is not in the
-// floor, nor is that it passes over those that are 0.
+// Only the matrix products of one training step: the lower bound against which a benchmark compares
+// Model::gradient. Same shapes, same order; no gather, bias, relu, softmax. A convolution counts as
+// the product of the matrix with a row for each position of its output. The batch consists of
+// floats, few of them 0: where a Model multiplies pixels, the conversion to floats is not in the
+// bound, nor is the gain from skipping zeros.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace disttf::math {
 
-// Not thread-safe. All memory is taken in the constructor.
+// Not thread-safe. Allocates all memory in the constructor.
 class StepProducts {
  public:
   // REQUIRES: batch > 0; isa is in supported_isas(); can_multiply(isa, dtype). Throws as
@@ -24,7 +24,7 @@ class StepProducts {
   StepProducts(const StepProducts&) = delete;
   StepProducts& operator=(const StepProducts&) = delete;
 
-  // The products of one forward and one backward pass over a batch of made-up numbers.
+  // Computes the products of one forward and one backward pass over a batch of made-up numbers.
   void run() noexcept;
   // Floating-point operations in one run(): two per multiply-add.
   [[nodiscard]] double operations() const noexcept;

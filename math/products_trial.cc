@@ -12,11 +12,11 @@
 namespace disttf::math {
 namespace {
 
-// Odd in all directions: parts of tiles, of vectors, of chains and of pairs.
+// Odd in all directions: partial tiles, vectors, chains and pairs.
 constexpr ProductShape kShape{.rows = 19, .columns = 37, .depth = 51};
 
-// Numbers of exponents around those whose products are the smallest that there are, or where
-// `are_wide` far apart: what is lost in a sum, and where, shows in its bits.
+// Numbers with exponents around those whose products are the smallest that there are, or with
+// `are_wide` far apart, so that any lost bit of a sum is visible in the result.
 AlignedVector numbers(std::size_t count, std::uint32_t seed, bool are_wide) {
   AlignedVector values(count);
   for (float& value : values.span()) {
@@ -27,7 +27,7 @@ AlignedVector numbers(std::size_t count, std::uint32_t seed, bool are_wide) {
   return values;
 }
 
-// C by each of the products, one after the other.
+// C by each of the products in sequence.
 AlignedVector multiply(const Products& products, bool are_wide) {
   const AlignedVector a = numbers(kShape.rows * kShape.depth, 1, are_wide);
   const AlignedVector b = numbers(kShape.depth * kShape.columns, 2, are_wide);

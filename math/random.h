@@ -1,19 +1,19 @@
 // Counter-based randomness: every number is a pure function of (seed, purpose, stream, index).
 //
-// Nothing is stateful, so a restarted task needs no saved generator, and any worker can draw
-// the number that any other would have drawn. The generator is Philox4x32-10: J. Salmon et al.,
-// "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11; tests/math/random_test.cc pins its
+// There is no state, so a restarted task needs no saved generator, and any worker can draw the
+// number that any other would have drawn. The generator is Philox4x32-10: J. Salmon et al.,
+// "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11; tests/math/random_test.cc checks its
 // published test vectors.
 //
-// How (seed, purpose, stream, index) becomes Philox's key and counter (32-bit words):
+// The mapping of (seed, purpose, stream, index) to Philox's key and counter (32-bit words):
 //
 //   key[0], key[1]          seed, low word first
 //   counter[0], counter[1]  index, low word first
 //   counter[2]              stream, bits 0..31
 //   counter[3]              stream, bits 32..47, below; purpose, 16 bits, above
 //
-// Different inputs are different (key, counter) pairs, and for one key Philox is a bijection of
-// the counter: two draws can agree in their 64 bits by chance, never because their inputs collide.
+// Different inputs are different (key, counter) pairs, and for one key Philox is a bijection of the
+// counter: two draws may have equal 64 bits by chance, but never because their inputs collide.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -24,8 +24,8 @@
 
 namespace disttf::math {
 
-// What a number is drawn for. Part of the counter, so that no two uses share a sequence. The
-// values are part of what a run's bits depend on: never renumber, only append.
+// What a number is drawn for. Part of the counter, so that no two uses share a sequence. Results of
+// runs depend on the values: never renumber, only append.
 enum class Purpose : std::uint32_t {
   kInitialValues = 1,
   kPermutation = 2,
@@ -38,23 +38,24 @@ enum class Purpose : std::uint32_t {
   kHoldOut = 9,
 };
 
-// A stream must be below this: 48 bits of the counter hold it. A step number never gets there.
+// Upper bound of streams: 48 bits of the counter. Step numbers never reach it.
 inline constexpr std::uint64_t kStreamLimit = std::uint64_t{1} << 48;
-// A purpose must be below this: 16 bits of the counter hold it.
+// Upper bound of purposes: 16 bits of the counter.
 inline constexpr std::uint32_t kPurposeLimit = std::uint32_t{1} << 16;
 
 // One Philox4x32-10 block: 128 random bits for (counter, key).
 [[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) noexcept;
 
-// 64 random bits: the first two words of the block, the first one low. `purpose` is a Purpose;
-// it is passed as a number because net/ takes this function as a plain pointer, and data/ the one
-// below. `stream` is the epoch, step or variable; `index` the row or element in it.
-// REQUIRES: purpose < kPurposeLimit, stream < kStreamLimit.
+// 64 random bits: the first two words of the block, the first one low. `purpose` is a Purpose,
+// passed as a number because net/ takes this function as a plain pointer, and data/ the one below.
+// `stream` is the epoch, step or variable; `index` the row or element in it. REQUIRES: purpose <
+// kPurposeLimit, stream < kStreamLimit.
 [[nodiscard]] std::uint64_t random_bits(std::uint64_t seed, std::uint32_t purpose,
                                         std::uint64_t stream, std::uint64_t index) noexcept;
-// The same of the indices from `first` on, as many as `bits` holds. They are made 64 at a time: for
-// each with AVX-512 a quarter of the time, with the generic set a half; for few it is slower.
+// The same for consecutive indices from `first` on, as many as `bits` holds. They are computed 64
+// at a time: in a quarter of the time with AVX-512, in half of it with the generic set; slower for
+// few.
 void random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
                  std::uint64_t first, std::span<std::uint64_t> bits) noexcept;
 

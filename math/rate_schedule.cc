@@ -7,17 +7,17 @@
 namespace disttf::math {
 namespace {
 
-// Of one_cycle: PyTorch's pct_start, div_factor and final_div_factor.
+// For one_cycle: PyTorch's pct_start, div_factor and final_div_factor.
 constexpr double kRisingShare = 0.3;
 constexpr double kFirstFactor = 1.0 / 25.0;
 constexpr double kLastFactor = kFirstFactor / 1e4;
 
-// cos(pi x) for 0 <= x <= 1, as the sine of what is missing to a right angle, by its series.
+// cos(pi x) for 0 <= x <= 1, as the sine of the complement to a right angle, by its series.
 double cos_of_half_turns(double x) noexcept {
   const double y = 3.14159265358979323846 * (0.5 - x);
   const double square = y * y;
   double sum = 1.0;
-  for (int k = 20; k >= 2; k -= 2) {  // |y| <= pi / 2: the first term left out is below 2e-18
+  for (int k = 20; k >= 2; k -= 2) {  // |y| <= pi / 2: the first omitted term is below 2e-18
     sum = 1.0 - sum * square / (k * (k + 1));
   }
   return sum * y;
@@ -28,8 +28,7 @@ double along_cosine(double first, double last, double x) noexcept {
   return last + (first - last) * (1.0 + cos_of_half_turns(x)) / 2.0;
 }
 
-// The peak lies at a number of steps that need not be whole, and before the first step of a run of
-// three.
+// The peak is at a possibly fractional step, and before the first step in a run of three.
 double one_cycle(double step, double steps) noexcept {
   const double peak = kRisingShare * steps - 1.0;
   if (step < peak) {
@@ -38,7 +37,8 @@ double one_cycle(double step, double steps) noexcept {
   return along_cosine(1.0, kLastFactor, (step - peak) / (steps - 1.0 - peak));
 }
 
-// After the warm-up. The linear one is in floats, whose bits runs are known by.
+// After the warm-up. The linear decay uses floats, because results of existing runs depend on its
+// bits.
 float factor_after_warmup(RateDecay decay, std::uint64_t step, std::uint64_t steps) noexcept {
   switch (decay) {
     case RateDecay::kLinear:

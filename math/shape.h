@@ -1,5 +1,5 @@
-// The shape of one example as a layer takes or gives it: an image of height x width positions with
-// so many channels each, which lie side by side; or, where height and width are 1, so many numbers.
+// The shape of one example at a layer's input or output: an image of height x width positions with
+// adjacent channels; or, where height and width are 1, a list of numbers.
 //
 // Values only; callable from any thread.
 #pragma once
@@ -17,7 +17,7 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// "28x28x1", or "100" where there is but one position.
+// "28x28x1", or "100" where there is only one position.
 [[nodiscard]] inline std::string to_string(const Shape& shape) {
   std::string text;
   if (shape.height != 1 || shape.width != 1) {

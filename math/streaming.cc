@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kLineFloats = 16;
 constexpr std::size_t kVectorFloats = 4;
 
-// Up to the next boundary of a line.
+// The number of floats before the next cache line.
 std::size_t floats_before_line(const float* at) noexcept {
   const std::size_t within = reinterpret_cast<std::uintptr_t>(at) / sizeof(float) % kLineFloats;
   return within == 0 ? 0 : kLineFloats - within;
 }
 
-// The four stores of a line are put together before it leaves the processor: wider registers are
-// no faster.
+// The processor combines the four stores of a line before it sends them: wider registers are no
+// faster.
 template <typename One, typename Vector>
 void stream_vectors(float* to, std::size_t count, const One& one, const Vector& vector) noexcept {
   std::size_t i = 0;

@@ -1,10 +1,10 @@
-// Test-time augmentation: an image that is evaluated is given to the model as it is and shifted by
-// a few pixels, and the outputs for all of these are averaged: a model that is sure of an image
-// only where it lies by chance is outvoted by what it makes of the same image beside it.
+// Test-time augmentation: an evaluated image is passed to the model unchanged and shifted by a few
+// pixels, and the outputs are averaged. A model that recognises an image only at its accidental
+// position is outvoted by its results for the shifted copies.
 //
 // "By up to n pixels" are the shifts by whole pixels right and down with |right| + |down| <= n,
-// none among them: 5 for n = 1, the image and its four neighbours; 13 for 2, 25 for 3. What comes
-// from outside of the image is 0, as in math/augmentation.h.
+// including none: 5 for n = 1, the image and its four neighbours; 13 for 2, 25 for 3. Pixels from
+// outside the image are 0, as in math/augmentation.h.
 //
 // Pure functions; callable from any thread. Nothing here allocates.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace disttf::math {
 
-// In pixels, either of them below 0 for the other way.
+// In pixels; negative in the other direction.
 struct ImageShift {
   std::ptrdiff_t right = 0;
   std::ptrdiff_t down = 0;
@@ -28,13 +28,13 @@ struct ImageShift {
 // 145 shifts: an evaluation takes as many times as long.
 inline constexpr std::uint64_t kMostTestShift = 8;
 
-// How many shifts by up to `most` pixels there are.
+// The number of shifts by up to `most` pixels.
 [[nodiscard]] constexpr std::size_t count_of_shifts(std::size_t most) noexcept {
   return 2 * most * (most + 1) + 1;
 }
 
-// Calls use(shift) for each shift by up to `most` pixels, from the top down and in each row from
-// the left: the order in which outputs are added up.
+// Calls use(shift) for each shift by up to `most` pixels, from top to bottom and in each row from
+// left to right: the order in which outputs are added.
 template <typename Use>
 void for_each_shift(std::size_t most, const Use& use) {
   const auto reach = static_cast<std::ptrdiff_t>(most);
@@ -46,8 +46,8 @@ void for_each_shift(std::size_t most, const Use& use) {
   }
 }
 
-// Writes `image`, shifted, over `out`; both have shape.size() numbers and do not overlap.
-// `copy(from, to, count)` writes what becomes of so many bytes of it.
+// Writes the shifted `image` to `out`; both have shape.size() numbers and do not overlap.
+// `copy(from, to, count)` converts and writes `count` bytes.
 template <typename Number, typename Copy>
 void shift_image(const std::uint8_t* image, const Shape& shape, ImageShift by, Number* out,
                  const Copy& copy) {
@@ -55,7 +55,8 @@ void shift_image(const std::uint8_t* image, const Shape& shape, ImageShift by, N
     copy(image, out, shape.size());
     return;
   }
-  // Of a line of pixels, and of the lines: how many stay inside, from where to where.
+  // For a line of pixels, and for the lines: how many stay inside, and their source and
+  // destination.
   struct Part {
     std::size_t from = 0;
     std::size_t to = 0;

@@ -10,7 +10,7 @@
 namespace disttf::math {
 namespace {
 
-// Looks again and again, giving way to others in between; false when that has taken `most`.
+// Spins until is_there(), yielding to other threads; false when that has taken `most`.
 template <typename IsThere>
 bool look_for(IsThere is_there, std::chrono::microseconds most) noexcept {
   const auto until = std::chrono::steady_clock::now() + most;
@@ -33,7 +33,7 @@ ThreadPool::ThreadPool(std::size_t members, std::chrono::microseconds look) : lo
       threads_.emplace_back([this, member] { serve(member); });
     }
   } catch (const std::system_error&) {
-    // Those that there are will do.
+    // Continues with the threads that there are.
   }
 }
 
@@ -57,13 +57,14 @@ void ThreadPool::run(Work work, std::size_t parts) noexcept {
   work_ = work;
   done_.store(0, std::memory_order_relaxed);
   parts_.store(static_cast<std::uint32_t>(parts), std::memory_order_relaxed);
+  // Stored last: a thread that sees the new round also sees the work.
   next_.store(std::uint64_t{round} << 32U, std::memory_order_release);
   round_.store(round, std::memory_order_release);
   round_.notify_all();
   take_parts(round, 0);
   const auto all_done = [&] { return done_.load(std::memory_order_acquire) == parts; };
   while (!look_for(all_done, kLook)) {
-    // Somebody is at work on the last part: it ends by itself.
+    // A member still computes the last part; waiting for it needs no notification.
   }
 }
 

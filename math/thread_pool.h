@@ -1,10 +1,10 @@
-// Threads that compute the parts of one thing together, one thing after the other.
+// Threads that compute the parts of one task together, one task after the other.
 //
-// Parts are taken one by one by whoever is free, the caller among them. So nobody waits for a
-// thread that is still waking up, and what is computed must not depend on who computes which part.
+// Each idle member, including the caller, takes the next part. So the caller does not wait for a
+// thread that is still waking up, and results must not depend on which member computes a part.
 //
-// A pool is used by one thread at a time, whose floating-point modes at construction its threads
-// take over (math/denormals.h).
+// A pool is used by one thread at a time. Its threads take over that thread's floating-point modes
+// at construction (math/denormals.h).
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ namespace disttf::math {
 
 class ThreadPool {
  public:
-  // For how long a thread looks for the next round before it sleeps: where rounds follow each other
-  // closely, to wake a processor takes longer than most of them.
+  // How long a thread spins for the next round before it parks: where rounds follow closely, waking
+  // a processor takes longer than most rounds.
   static constexpr std::chrono::microseconds kLook{200};
-  // Where others have use for the processor between two rounds.
+  // For pools whose processors others need between two rounds.
   static constexpr std::chrono::microseconds kSleep{0};
 
-  // `members`: the caller is one of them, the others are threads; fewer where the system has no
-  // more of these. REQUIRES: members > 0.
+  // `members`: including the caller; the others are threads. Fewer if the system has no more
+  // threads. REQUIRES: members > 0.
   explicit ThreadPool(std::size_t members, std::chrono::microseconds look = kLook);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -35,8 +35,8 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size() + 1; }
 
-  // Calls part(number, member) once for each number below `parts`, at most one at a time for each
-  // member below size(), and returns when all calls have. REQUIRES: `part` throws nothing.
+  // Calls part(number, member) once for each number below `parts`, at most one call at a time for
+  // each member below size(), and returns when all have finished. REQUIRES: `part` throws nothing.
   template <typename Part>
   void run(std::size_t parts, Part&& part) noexcept {
     using Type = std::remove_reference_t<Part>;
@@ -57,21 +57,20 @@ class ThreadPool {
   void take_parts(std::uint32_t round, std::size_t member) noexcept;
   void serve(std::size_t member) noexcept;
 
-  // The round in the upper 32 bits, the next part of it that nobody has taken in the lower. A part
-  // of an older round cannot be taken any more, and `work_` changes only when none is being
-  // computed.
+  // The round in the upper 32 bits, its next free part in the lower. A part of an older round
+  // cannot be taken, and `work_` changes only while no part is being computed.
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint32_t> parts_{0};
-  std::atomic<std::uint32_t> done_{0};   // parts of this round that have been computed
-  std::atomic<std::uint32_t> round_{0};  // what sleeping threads wait for
+  std::atomic<std::uint32_t> done_{0};   // finished parts of this round
+  std::atomic<std::uint32_t> round_{0};  // sleeping threads wait for a change of it
   std::atomic<bool> stopped_{false};
   const std::chrono::microseconds look_;
   Work work_;
   std::vector<std::thread> threads_;
 };
 
-// As many parts as `members` have use for, of `size` things in units of `unit`: part `number` is
-// [begin, end), and parts differ by one unit at most. A part has one unit or more.
+// Divides `size` things, in units of `unit`, into as many parts as `members` can use: part `number`
+// is [begin, end), and parts differ by at most one unit. A part has at least one unit.
 class EvenParts {
  public:
   EvenParts(std::size_t size, std::size_t unit, std::size_t members) noexcept;

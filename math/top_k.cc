@@ -10,13 +10,13 @@
 namespace disttf::math {
 namespace {
 
-// Floats without their signs are in the order of their bits.
+// Floats without their signs have the order of their bits.
 std::uint32_t magnitude_of(float value) noexcept {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
 }
 
-// Magnitudes have 31 bits, looked at from the top in digits of so many. 2^11 counters stay in the
-// first-level cache; with 2^16 they do not, with 2^8 a fourth pass is needed.
+// Magnitudes have 31 bits, which are processed from the top in digits of this size. 2^11 counters
+// stay in the first-level cache; 2^16 do not, and with 2^8 a fourth pass is needed.
 struct Digit {
   unsigned shift;
   unsigned bits;
@@ -31,11 +31,11 @@ TopK::TopK(std::size_t size, std::size_t count, bool bf16)
   assert(count >= 1);
 }
 
-// The count-th largest magnitude of residual_, found digit by digit.
+// Finds the count-th largest magnitude of residual_, digit by digit.
 TopK::Threshold TopK::threshold() const {
   const std::span<const float> values = residual_.span();
   std::uint32_t prefix = 0;  // the digits found so far
-  std::uint32_t known = 0;   // which bits these are
+  std::uint32_t known = 0;   // the mask of these digits
   std::size_t wanted = count_;
   for (const Digit& digit : kDigits) {
     std::array<std::uint32_t, 1U << 11U> counts{};

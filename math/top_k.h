@@ -1,14 +1,14 @@
-// Top-k with error feedback: of each gradient a trainer sends the few components that are largest,
-// and keeps the rest, the residual, to be added to its next gradient. Nothing is lost that way; it
-// comes later.
+// Top-k sparsification with error feedback: a trainer sends the largest components of each gradient
+// and keeps the rest, the residual, which is added to its next gradient. Nothing is lost, only
+// delayed.
 //
 //   sum = gradient + residual;  sent = the k components of sum that are largest in magnitude, the
 //   others 0;  residual = sum - sent
 //
-// Which ones they are is a function of the sum's bits: of equal magnitudes those of lower index are
-// sent, a NaN is larger than any number, a component that is 0 is never sent. The whole vector is
-// one: how it is cut over ps changes nothing. Sent values may be rounded to bfloat16 (math/bf16.h);
-// what the rounding takes off stays in the residual.
+// The selection is a function of the sum's bits: of equal magnitudes those with the lower index are
+// sent, a NaN is larger than any number, a component that is 0 is never sent. It covers the whole
+// vector, so the division among ps has no effect. Sent values may be rounded to bfloat16
+// (math/bf16.h); the rounding error stays in the residual.
 //
 // Not thread-safe: the computing thread owns it.
 #pragma once
@@ -24,19 +24,18 @@ namespace disttf::math {
 class TopK {
  public:
   // `size`: floats of the vector. `count`: k, at least 1. `bf16`: sent values are rounded to it.
-  // The residual begins as 0. Throws std::bad_alloc.
+  // The residual is initially 0. Throws std::bad_alloc.
   TopK(std::size_t size, std::size_t count, bool bf16);
 
-  // In: a gradient. Out, in its place: what is sent. Nothing is allocated.
-  // REQUIRES: `size` floats.
+  // Replaces a gradient by what is sent. Allocates nothing. REQUIRES: `size` floats.
   void select(std::span<float> gradient);
-  // What was sent of the vector from float `begin` on was not used: it is kept for later, too.
+  // Adds what was sent of the vector from float `begin` on, but not used, to the residual.
   void take_back(std::size_t begin, std::span<const float> sent);
-  // Forgets the residual.
+  // Clears the residual.
   void reset();
 
  private:
-  // Of what is sent: every component above `magnitude`, and the first `ties` of that magnitude.
+  // What is sent: every component above `magnitude`, and the first `ties` of that magnitude.
   struct Threshold {
     std::uint32_t magnitude = 0;
     std::size_t ties = 0;

@@ -10,7 +10,7 @@
 namespace disttf::math {
 namespace {
 
-// Of the smallest subtree that has room for so many places.
+// The level of the smallest subtree with room for that many places.
 unsigned level_of(std::size_t places) noexcept {
   return places < 2 ? 0U : static_cast<unsigned>(std::bit_width(places - 1));
 }
@@ -27,7 +27,7 @@ void TreeSum::add(std::size_t place, std::span<const float> gradient, std::span<
   rise(place, 0);
 }
 
-// While a place of it is missing, nothing of the subtree has gone into a sum beyond it.
+// As long as one of its places is missing, no part of the subtree has entered a sum beyond it.
 void TreeSum::add_subtree(std::size_t first, std::size_t count, std::span<const float> sum,
                           std::span<float> own) {
   assert(sum.size() == floats_ && (own.empty() || own.data() == sum.data()));
@@ -48,11 +48,11 @@ void TreeSum::rise(std::size_t at, unsigned from) {
     const std::size_t right = left + size;
     nodes_[at].level = level;
     if (right >= nodes_.size()) {
-      continue;  // so it is all of the subtree above as well
+      continue;  // so it completes the subtree above as well
     }
     const Node& other = nodes_[at == left ? right : left];
     if (!other.is_there || other.level != level || level + 1 == top_) {
-      return;  // the two halves of the whole are added by whoever asks
+      return;  // the caller adds the two halves of the whole
     }
     merge(left, right);
     at = left;
@@ -93,8 +93,8 @@ void TreeSum::drop(Node& node) noexcept {
   node = {};
 }
 
-// Of the subtree of that level that begins there: which node has the sum then; kNone: it has
-// nothing.
+// Sums the subtree of that level that begins there; returns the node with the sum, or kNone if it
+// is empty.
 std::size_t TreeSum::gather(std::size_t first, unsigned level) {
   if (first >= nodes_.size()) {
     return kNone;
@@ -124,7 +124,7 @@ bool TreeSum::has_any(std::size_t first, std::size_t count) const noexcept {
   return false;
 }
 
-// Into the memory of one of them, if one of them may be written to.
+// Writes into the memory of one of them, if that may be overwritten.
 void TreeSum::merge(std::size_t left, std::size_t right) {
   Node& sum = nodes_[left];
   const Node other = std::exchange(nodes_[right], {});
@@ -149,7 +149,7 @@ void TreeSum::merge(std::size_t left, std::size_t right) {
 void TreeSum::take_buffer(Node& node) {
   if (unused_.empty()) {
     buffers_.emplace_back(floats_);
-    unused_.reserve(buffers_.size());  // so that giving back throws nothing
+    unused_.reserve(buffers_.size());  // so that returning buffers does not throw
     unused_.push_back(buffers_.size() - 1);
   }
   node.buffer = unused_.back();

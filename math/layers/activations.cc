@@ -5,8 +5,8 @@
 namespace disttf::math {
 namespace {
 
-// With two kernels of the table: values -> their functions; output, and the loss by it -> that by
-// the input.
+// With two kernels of the table: one applies the function to values; the other converts the
+// gradient by the output to that by the input.
 template <ElementFunction kFunction, auto kForward, auto kBackward>
 class Activation final : public Layer {
  public:

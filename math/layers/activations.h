@@ -1,12 +1,11 @@
-// Layers that put each number through a function, in its place. The way back needs the output
-// alone, so nothing else is kept.
+// Layers that apply a function to each number, in place. The backward pass needs only the output,
+// so nothing else is kept.
 //
 //   relu:     y = max(x, 0)          dx = dy where y > 0, else 0
 //   tanh:     y = tanh(x)            dx = dy (1 - y^2)
 //   sigmoid:  y = 1 / (1 + e^-x)     dx = dy y (1 - y)
 //
-// The bits of all three are the same on every instruction set: the kernels have an exp of their
-// own.
+// All three are bit-identical on every instruction set: the kernels have their own exp.
 #pragma once
 
 #include "math/layers/layer_type.h"

@@ -94,7 +94,7 @@ class BatchNorm final : public Layer {
 
   void measure_batch_back(const LayerPass& pass) const noexcept override {
     float* const by_beta = share(pass, kByBeta);
-    const float* const by_gamma = share(pass, kByGamma);  // behind the other, as in a row
+    const float* const by_gamma = share(pass, kByGamma);  // adjacent, as in a row
     pass.kernels->column_sums(pass.kept, by_beta, pass.rows.count(), 2 * channels_);
     const float values = values_of(pass);
     for (std::size_t c = 0; c < channels_; ++c) {
@@ -124,7 +124,7 @@ class BatchNorm final : public Layer {
 
  private:
   enum VariableNumber : std::uint8_t { kGamma, kBeta, kMean, kVariance };
-  // What is shared, each [channels].
+  // The shared values, each [channels].
   enum Share : std::uint8_t {
     kMeans,
     kBiased,
@@ -134,7 +134,7 @@ class BatchNorm final : public Layer {
     kShifts,
     kByBeta,
     kByGamma,
-    kDeltas,  // the mean of the output's deltas
+    kDeltas,  // mean of the output's deltas
     kSlopes,
     kShares
   };
@@ -142,7 +142,7 @@ class BatchNorm final : public Layer {
   [[nodiscard]] float* share(const LayerPass& pass, Share number) const noexcept {
     return pass.shared + number * channels_;
   }
-  // Of a channel.
+  // Values per channel.
   [[nodiscard]] float values_of(const LayerPass& pass) const noexcept {
     return static_cast<float>(pass.rows.count() * positions_);
   }

@@ -1,29 +1,29 @@
-// batch_norm: each channel is brought to mean 0 and variance 1, over all positions of all rows of
-// the batch, and then scaled and shifted by what is trained (S. Ioffe and C. Szegedy, "Batch
-// normalization", ICML 2015). A channel is the last dimension: of an image its channels, of plain
-// numbers each one.
+// batch_norm: normalises each channel to mean 0 and variance 1, over all positions of all rows of
+// the batch, then scales and shifts it by trained values (S. Ioffe and C. Szegedy, "Batch
+// normalization", ICML 2015). A channel is the last dimension: the channels of an image, or each
+// single number.
 //
 //   out = gamma (in - mean) / sqrt(variance + epsilon) + beta
 //
-// with gamma, beta [channels]; they do not decay. In training mean and variance are those of the
-// micro-batch, of n = rows * positions values a channel; the variance is the mean of the squares,
-// divided by n. When the model is evaluated they are the running values, mean and variance
-// [channels], which are not trained: the ps makes them of what the micro-batches have had, averaged
-// like gradients, with `momentum` (math/parameter_layout.h). Of the variance the batches bring the
-// unbiased one, divided by n - 1, as in PyTorch; so a micro-batch has two values a channel or more.
-// Whether in training or not, a channel is one multiplication and one addition,
+// with gamma, beta [channels]; they do not decay. In training, mean and variance are those of the
+// micro-batch with n = rows * positions values per channel; the variance is the mean of squares,
+// divided by n. In evaluation they are the running values, mean and variance [channels]. These are
+// not trained: the ps averages the micro-batches' values like gradients and applies `momentum`
+// (math/parameter_layout.h). The batches send the unbiased variance, divided by n - 1, as in
+// PyTorch; so a micro-batch needs at least two values per channel. In both cases a channel takes
+// one multiplication and one addition,
 //   out = in * scale + shift,  scale = gamma / sqrt(variance + epsilon), shift = beta - mean scale
 //
-// Initial values: gamma 1, beta 0, running mean 0 and variance 1. Kept for the way back: nothing of
-// a row but its sums; xhat, (in - mean) / sqrt(variance + epsilon), is computed again. With d the
-// loss by the output, and sums over all n values of a channel:
+// Initial values: gamma 1, beta 0, running mean 0 and variance 1. Kept for the backward pass: only
+// each row's sums; xhat, (in - mean) / sqrt(variance + epsilon), is recomputed. With d the gradient
+// by the output, and sums over all n values of a channel:
 //   by beta: sum(d);  by gamma: sum(d xhat)
 //   by the input: scale (d - sum(d) / n - xhat sum(d xhat) / n)
 //
-// Order of the sums (math/kernels_table.h), of each channel for itself: of a row its mean and the
-// squares beside it, and on the way back d and d xhat, each over its positions in four chains; then
-// over the rows, from the first to the last, where the variance takes in how far a row's mean lies
-// from the mean of all. So the bits depend on the batch alone.
+// Order of the sums (math/kernels_table.h), for each channel separately: for a row its mean and its
+// squared deviations, and in the backward pass d and d xhat, each over its positions in four
+// chains. Then over the rows, from first to last; there the variance includes the deviation of a
+// row's mean from the overall mean. So the bits depend only on the batch.
 #pragma once
 
 #include "math/layers/layer_type.h"

@@ -41,7 +41,7 @@ constexpr std::array<LayerField, 5> kConvolutionFields = {{
      .otherwise = kConvolutionInitial[0]},
 }};
 
-// An axis of the image: how much lies beside it, and how many outputs there are.
+// An axis of the image: its padding on both sides, and the number of outputs.
 struct Axis {
   std::size_t before = 0;
   std::size_t after = 0;
@@ -87,7 +87,7 @@ class Convolution final : public Layer {
                  .out_height = geometry.down.outputs,
                  .out_width = geometry.across.outputs,
                  .units = channels},
-        // Each position of the input, whatever its stride: the outputs lie `stride` apart.
+        // Computes every position of the input; with larger strides the outputs lie `stride` apart.
         backward_{.height = input.height + geometry.kernel - 1,
                   .width = input.width + geometry.kernel - 1,
                   .channels = channels,
@@ -128,7 +128,7 @@ class Convolution final : public Layer {
     return forward_.kernel_height * forward_.kernel_width * forward_.channels;
   }
 
-  // The kernel turned by half a turn, with the channels of input and output exchanged.
+  // The kernel rotated by 180 degrees, with the channels of input and output exchanged.
   void prepare(const LayerPass& pass, float* prepared) const noexcept override {
     const std::size_t places = geometry_.kernel * geometry_.kernel;
     const std::size_t channels = forward_.channels;
@@ -187,7 +187,7 @@ class Convolution final : public Layer {
   static std::size_t image_size(const ConvolutionShape& shape) noexcept {
     return shape.height * shape.width * shape.channels;
   }
-  // Of spread_delta(), in whole lines of the cache, so that what follows is aligned.
+  // Of spread_delta(), in whole cache lines, so that what follows is aligned.
   [[nodiscard]] std::size_t spread_floats() const noexcept {
     constexpr std::size_t kLine = 64 / sizeof(float);
     return (image_size(backward_) + kLine - 1) / kLine * kLine;
@@ -203,7 +203,7 @@ class Convolution final : public Layer {
     }
   }
 
-  // The image in its place, with zeros around it.
+  // Copies the image with zeros around it.
   void pad(const LayerPass& pass, std::size_t row, float* image) const noexcept {
     const std::size_t from_row = input().width * input().channels;
     const std::size_t to_row = forward_.width * forward_.channels;
@@ -223,7 +223,7 @@ class Convolution final : public Layer {
     std::fill_n(to, geometry_.down.after * to_row, 0.0F);
   }
 
-  // The loss by the output of one row, each position where the first number that it sees is.
+  // The gradient by the output of one row, each position at the first number that it sees.
   void spread_delta(const float* delta, float* image) const noexcept {
     const std::size_t channels = backward_.channels;
     const std::size_t top = geometry_.kernel - 1 - geometry_.down.before;
@@ -241,7 +241,7 @@ class Convolution final : public Layer {
   Geometry geometry_;
   ConvolutionShape forward_;
   ConvolutionShape backward_;
-  std::vector<float> no_start_;  // an input's delta begins with 0
+  std::vector<float> no_start_;  // an input's delta starts from 0
 };
 
 double deviation_of(std::string_view initial, std::size_t sums) {

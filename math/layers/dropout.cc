@@ -12,8 +12,8 @@
 namespace disttf::math {
 namespace {
 
-// The index of a draw, from its highest bit: 36 bits for the place of an example in its step, 6 for
-// the layer, 22 for four elements.
+// The bits of a draw's index, from the highest: 36 bits for the index of the example in its step, 6
+// for the layer, 22 for groups of four elements.
 constexpr unsigned kLayerBit = 22;
 constexpr unsigned kPlaceBit = 28;
 constexpr std::size_t kMostNumbers = std::size_t{4} << kLayerBit;
@@ -59,7 +59,7 @@ class Dropout final : public Layer {
   void draw(const LayerDraws& draws, std::uint64_t place, float* factors) const noexcept {
     const std::size_t size = output().size();
     const std::uint64_t first = (place << kPlaceBit) | (std::uint64_t{draws.layer} << kLayerBit);
-    std::array<std::uint64_t, 64> bits{};  // 4 numbers of each
+    std::array<std::uint64_t, 64> bits{};  // 4 numbers from each
     for (std::size_t begin = 0; begin < size; begin += 4 * bits.size()) {
       const std::size_t count = std::min(4 * bits.size(), size - begin);
       random_bits(draws.seed, static_cast<std::uint32_t>(Purpose::kDropout), draws.step,
@@ -86,14 +86,14 @@ constexpr LayerType kDropoutType{
     .fields = kDropoutFields,
     .make = [](const LayerFields& fields, const Shape& input) -> std::unique_ptr<const Layer> {
       if (input.size() > kMostNumbers) {
-        throw std::invalid_argument("dropout: of " + std::to_string(input.size()) +
-                                    " numbers is not possible, of " + std::to_string(kMostNumbers) +
-                                    " at most it is");
+        throw std::invalid_argument("dropout: " + std::to_string(input.size()) +
+                                    " numbers are too many; at most " +
+                                    std::to_string(kMostNumbers) + " are allowed");
       }
       return std::make_unique<Dropout>(input, fields.fraction("rate"));
     },
     .fields_for = [](const LayerOperation& /*operation*/) -> std::optional<LayerValues> {
-      return std::nullopt;  // what nothing does is no layer
+      return std::nullopt;  // no layer is needed for the identity
     }};
 
 }  // namespace

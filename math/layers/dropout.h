@@ -1,10 +1,10 @@
-// dropout: in training each number is set to 0 with probability `rate`, and the others are divided
-// by 1 - rate, so that their mean stays (N. Srivastava et al., "Dropout", JMLR 2014, in the form
-// that changes nothing when the model is evaluated).
+// dropout: in training, sets each number to 0 with probability `rate` and divides the others by 1 -
+// rate, so that their mean is unchanged (inverted dropout; N. Srivastava et al., "Dropout", JMLR
+// 2014). Does nothing in evaluation.
 //
-// Which ones is drawn from (seed, step, place of the example among those of the step, layer,
-// element), so it does not depend on who computes it. 16 bits decide one number: the rate is
-// rounded to 1/65536. Kept for the way back: what each number was multiplied by.
+// The numbers are drawn from (seed, step, index of the example in the step, layer, element), so the
+// draw does not depend on which task computes it. 16 bits decide one number: the rate is rounded to
+// 1/65536. Kept for the backward pass: the factor of each number.
 #pragma once
 
 #include "math/layers/layer_type.h"

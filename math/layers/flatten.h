@@ -1,5 +1,5 @@
-// flatten: an image becomes the numbers that it consists of, in the order in which they lie: row by
-// row, in a row position by position, of a position its channels. Nothing is computed.
+// flatten: an image becomes a list of its numbers in storage order: row by row, position by
+// position, the channels of a position. Nothing is computed.
 #pragma once
 
 #include "math/layers/layer_type.h"

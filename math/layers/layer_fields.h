@@ -1,5 +1,5 @@
-// The fields of a layer: what a type says of each (name, bounds, default), and the values that one
-// layer has, checked against that.
+// The fields of layers: each type's declaration (name, bounds, default), and one layer's values,
+// validated against it.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -17,17 +17,17 @@ namespace disttf::math {
 struct LayerField {
   enum class Kind : std::uint8_t { kWhole, kFraction, kWord };
   std::string_view name;   // "units"
-  std::string_view about;  // what it is, for the reference of model files
+  std::string_view about;  // description, for the reference of model files
   Kind kind = Kind::kWhole;
   double least = 0;  // of a number; a fraction must be below `most`
   double most = 0;
   std::span<const std::string_view> words{};  // one of these
-  // What it is where the layer does not say: a number, as text, or a word. Empty: it must say.
+  // The value if the layer does not give one: a number as text, or a word. Empty: it is required.
   std::string_view otherwise{};
 };
 
-// The fields of one layer. Throws std::invalid_argument with one sentence, which begins with the
-// field: a value that is not allowed, a field that the type has not, one that is missing.
+// The fields of one layer. Throws std::invalid_argument with one sentence that begins with the
+// field: a value that is not allowed, a field that the type does not have, or a missing one.
 class LayerFields {
  public:
   // Both are borrowed.

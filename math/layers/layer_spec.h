@@ -1,11 +1,11 @@
-// One layer as a person writes it down: which type, and its fields.
+// One layer in a model file: its type and its fields.
 //
 //   [[layer]]
 //   type = "conv2d"
 //   channels = 32
 //   kernel = 5
 //
-// Which types there are, and which fields each has, is in registry.h.
+// registry.h lists the types; each type declares its fields.
 //
 // Values only; callable from any thread.
 #pragma once
@@ -17,17 +17,17 @@
 
 namespace disttf::math {
 
-// A number, or a word.
+// A number or a word.
 using LayerValue = std::variant<double, std::string>;
 
 using LayerValues = std::map<std::string, LayerValue, std::less<>>;
 
 struct LayerSpec {
   std::string type;  // "dense"
-  // What its variables are called by: "hid" has hid_w and hid_b. Empty: the type and which one of
-  // that type it is, "dense2".
+  // The prefix of its variables' names: "hid" has hid_w and hid_b. Empty: the type and its number
+  // among the layers of that type, "dense2".
   std::string name;
-  LayerValues fields;  // those that are not at their default
+  LayerValues fields;  // without those that have their default
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 

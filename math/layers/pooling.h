@@ -1,13 +1,13 @@
-// max_pool, average_pool: of each window of size x size positions, `stride` apart, and of each
-// channel by itself, the largest number or the mean. Windows lie within the image: positions at its
-// lower and right edge that fill none are left out.
+// max_pool, average_pool: for each window of size x size positions, `stride` apart, and for each
+// channel separately, the largest number or the mean. Windows lie within the image: positions at
+// its lower and right edge that do not fill a window are ignored.
 //
 //   max_pool:      the first of equals, row by row; its delta goes back there. A NaN is the
 //   largest.
-//                  Kept for the way back: where in its window each one was.
+//                  Kept for the backward pass: the index of each one in its window.
 //   average_pool:  the sum, row by row, times 1/size^2; each position gets that share of the delta.
 //
-// Where windows overlap, what comes back to a position is added window by window, row by row.
+// Where windows overlap, a position's deltas are added window by window, row by row.
 #pragma once
 
 #include "math/layers/layer_type.h"

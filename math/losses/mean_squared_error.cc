@@ -13,7 +13,7 @@ double squared_errors(const LossPass& pass, float* outputs) noexcept {
   return sum;
 }
 
-// Targets have the mean 0 and the variance 1.
+// Targets are normalised to mean 0 and variance 1.
 constexpr LossType kSquaredLoss{
     .name = "mean_squared_error",
     .of_numbers = true,

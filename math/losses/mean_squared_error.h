@@ -1,7 +1,7 @@
-// Of labels that are numbers: one output y for a row, and one target t.
+// For labels that are numbers: one output y and one target t per row.
 //   loss  (y - t)^2
 //   by y  2 (y - t)
-// Squares are added up in the order of the rows, in double.
+// Squares are added in the order of the rows, in double.
 #pragma once
 
 #include "math/losses/loss.h"

@@ -1,5 +1,6 @@
-// The registry of the losses. One is a file pair of this folder, a row of registry.cc and an
-// enumerator in loss.h; --loss, the published configuration and what is told of a result follow.
+// The registry of the losses. To add one, write a file pair in this folder, a row of registry.cc
+// and an enumerator in loss.h; --loss, the published configuration and the reports of a result
+// follow.
 #pragma once
 
 #include <span>

@@ -7,7 +7,7 @@
 namespace disttf::math {
 namespace {
 
-// What the probability 1/classes for each of them costs.
+// The loss of assigning probability 1/classes to each class.
 double cost_of_guessing(std::size_t classes) noexcept {
   const double one = 1.0 / static_cast<double>(classes);
   return -(one * std::log(one) + (1 - one) * std::log(1 - one));

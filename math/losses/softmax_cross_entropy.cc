@@ -8,7 +8,7 @@
 namespace disttf::math {
 namespace {
 
-// Each exp(z - the largest) over their sum.
+// Each exp(z - the largest), divided by their sum.
 void probabilities(std::span<float> row) noexcept {
   const double most = static_cast<double>(*std::ranges::max_element(row));
   double sum = 0;

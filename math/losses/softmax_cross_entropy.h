@@ -2,7 +2,7 @@
 //   loss  -sum_j t_j log p_j, natural logarithm
 //   t     (1 - s) onehot(label) + s / classes, s the smoothing
 //   by z  p - t
-// The kernel (math/kernels_table.h) has the order of its sums.
+// The kernel (math/kernels_table.h) defines the order of its sums.
 #pragma once
 
 #include "math/losses/loss.h"
