@@ -1,12 +1,12 @@
-// CIFAR-10: small photographs of ten kinds of things, in colour.
+// CIFAR-10: small colour photographs of ten kinds of objects.
 #pragma once
 
 #include "data/file_set.h"
 
 namespace disttf::data {
 
-// Its binary version, of which the archive alone is pinned (file_set.h): of the files in it lists
-// of MD5 were found, and none of SHA-256.
+// The file set of CIFAR-10's binary version. Only the archive is pinned (file_set.h), because no
+// published SHA-256 of the files inside is known, only MD5.
 [[nodiscard]] const FileSet& cifar10() noexcept;
 
 }  // namespace disttf::data

@@ -1,8 +1,8 @@
-// The shapes of the built-in digits: how a hand draws each, in several styles.
+// The stroke tables of the built-in digits: each digit in several styles.
 //
 // A style is a sequence of nodes in a unit square, x to the right, y down. A start node lifts the
-// pen and puts it down elsewhere; through smooth nodes the pen goes in a curve, at corners it
-// turns sharply. Constant tables; callable from any thread.
+// pen and begins a new stroke; the pen follows a curve through smooth nodes and turns sharply at
+// corners. Constant tables; callable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct StrokeNode {
 
 using DigitStyle = std::span<const StrokeNode>;
 
-// The styles of a digit, at least two. REQUIRES: label < 10.
+// Returns the styles of a digit, at least two. REQUIRES: label < 10.
 [[nodiscard]] std::span<const DigitStyle> digit_styles(std::uint8_t label) noexcept;
 
 }  // namespace disttf::data

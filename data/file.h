@@ -1,8 +1,8 @@
-// Files as this folder needs them: read whole, written all or not at all, and a lock on
-// a directory so that work which several tasks want done is done once.
+// File operations of this folder: reading a whole file, writing a file atomically, and a lock on a
+// directory that lets several tasks share work instead of repeating it.
 //
-// Everything throws std::system_error with a sentence that names the path, unless said otherwise.
-// Callable from any thread.
+// Every function throws std::system_error with a sentence that names the path, unless its comment
+// says otherwise. Callable from any thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,56 +36,58 @@ class FileDescriptor {
   ~FileDescriptor();
   [[nodiscard]] int number() const noexcept { return number_; }
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
-  // Hands the descriptor to the caller, who closes it.
+  // Transfers the descriptor to the caller, which must close it.
   [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
 };
 
-// Opens a regular file for reading; `status` is that file's, not the path's of a moment later.
+// Opens a regular file for reading. `status` describes the opened file, not whatever the path
+// refers to a moment later.
 [[nodiscard]] FileDescriptor open_for_reading(const std::filesystem::path& path,
                                               struct stat& status);
 
-// The first `size_bytes` of an open file, fewer if it ends before; `path` is for the sentence.
+// Returns the first `size_bytes` of an open file, fewer if the file is shorter. `path` is for error
+// messages.
 [[nodiscard]] std::vector<std::uint8_t> read_open_file(const FileDescriptor& file,
                                                        std::size_t size_bytes,
                                                        const std::filesystem::path& path);
 
-// The whole file. A file longer than `max_bytes` is refused with DataError::kWrongSize.
+// Returns the whole file. Refuses a file longer than `max_bytes` with DataError::kWrongSize.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path,
                                                   std::size_t max_bytes);
 
-// Writes `bytes` to a new file beside `path`, syncs it, renames it to `path`: whoever opens `path`
-// sees the old contents or the new ones, never a part, not even after a power cut. On failure the
-// new file is gone and `path` is as before; but for one of sync_directory(), which comes last:
-// `path` has the new contents then, and may lose them again with a power cut. Several writers at
-// once do no harm: the last one wins. Returns what fstat says of the file written, under its final
-// name.
+// Writes `bytes` to a new file beside `path`, syncs it and renames it to `path`. A reader of `path`
+// sees the old contents or the new ones, never a part, even after a power failure. On failure the
+// new file is removed and `path` is unchanged, with one exception: if the final sync_directory()
+// fails, `path` has the new contents but may lose them in a power failure. Concurrent writers are
+// safe: the last one wins. Returns the fstat of the written file under its final name.
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::uint8_t> bytes);
-// The same with contents that lie in several places, one after the other.
+// The same for contents in several buffers, one after the other.
 struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::span<const std::uint8_t>> parts);
 
-// So that a name that was given in `directory` survives a power cut. Where a file system cannot do
-// that, nothing happens; where it tries and fails (a disk's error, a full quota) std::system_error.
-// `sync` is fsync, but for tests: returns 0, or -1 and sets errno.
+// Makes names created in `directory` durable, so they survive a power failure. Does nothing on a
+// file system that does not support this; throws std::system_error if the sync fails (a disk error,
+// a full quota). `sync` is fsync, replaceable for tests: it returns 0, or -1 and sets errno.
 void sync_directory(const std::filesystem::path& directory, int (*sync)(int) = &::fsync);
 
-// What the file system of `directory` takes for the present, by a file that is made there and gone
-// again: the clock by which files of other machines are dated, too, and not this machine's.
+// Returns the current time according to the file system of `directory`, found by creating and
+// removing a file there. This is the clock that dates files, including those of other machines; it
+// may differ from this machine's clock.
 [[nodiscard]] std::filesystem::file_time_type file_system_now(
     const std::filesystem::path& directory);
 
-// Removes what writers of `path` that were killed have left behind: their temporary files, once
-// they are `age` old (a living writer is done long before). Never throws.
+// Removes temporary files of `path` that killed writers left behind, once they are `age` old (a
+// live writer finishes long before). Never throws.
 void remove_abandoned_temporaries(const std::filesystem::path& path,
                                   std::chrono::seconds age) noexcept;
 
-// An advisory lock on a directory, held until destroyed; no file is left behind. It saves work and
-// guards nothing: when it cannot be had (a file system without locks, or its holder stopped for
-// longer than `patience`), the object simply does not hold it. Never throws.
+// An advisory lock on a directory, held until destruction; no file remains. The lock only saves
+// duplicate work and protects nothing: if it cannot be acquired (a file system without locks, or a
+// holder that is stopped for longer than `patience`), the object does not hold it. Never throws.
 class DirectoryLock {
  public:
   DirectoryLock(const std::filesystem::path& directory,

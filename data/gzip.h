@@ -1,8 +1,8 @@
-// Decompresses one gzip member (RFC 1952) that fills its input exactly, and makes one.
+// Decompresses one gzip member (RFC 1952) that fills its input exactly, and compresses one.
 //
-// Stricter than gunzip on purpose: a data file is one member with nothing after it, so a second
-// member or padding is refused, as is everything that does not fit its own CRC-32 and size.
-// Pure functions but for what they call; callable from any thread.
+// Intentionally stricter than gunzip: a data file is one member with nothing after it. A second
+// member or padding is refused, and so is a member with a wrong CRC-32 or size.
+// Pure functions apart from the callbacks; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@
 
 namespace disttf::data {
 
-// Decompresses `compressed` into `out`, which never holds more than `max_bytes` + 1 bytes however
-// much the input would expand to (a "gzip bomb" ends as kGzipTooLarge). On error `out` is left
-// empty. Throws std::bad_alloc only.
+// Decompresses `compressed` into `out`. `out` never holds more than `max_bytes` + 1 bytes, whatever
+// the input would expand to (a "gzip bomb" ends as kGzipTooLarge). On error `out` is empty. Throws
+// only std::bad_alloc.
 [[nodiscard]] std::error_code gunzip(std::span<const std::uint8_t> compressed,
                                      std::size_t max_bytes, std::vector<std::uint8_t>& out);
 
-// The same of what is too large to be held. `next` gives the next compressed bytes, which it may
-// overwrite when it is called again; none: there are no more. `take` gets what comes out of them,
-// at most 256 KiB at a time, and ends it with an error of its own.
+// Decompresses data that is too large for memory. `next` returns the next compressed bytes, which
+// stay valid until its next call; an empty span ends the input. `take` receives the output, at most
+// 256 KiB at a time, and can stop the process by returning an error.
 [[nodiscard]] std::error_code gunzip_pieces(
     const std::function<std::span<const std::uint8_t>()>& next,
     const std::function<std::error_code(std::span<const std::uint8_t>)>& take);
 
-// One member with all of `bytes`, made fast rather than small. Throws std::bad_alloc only.
+// Returns `bytes` as one member, compressed for speed rather than size. Throws only std::bad_alloc.
 [[nodiscard]] std::string gzip(std::string_view bytes);
 
 }  // namespace disttf::data

@@ -10,9 +10,9 @@
 //     4+4d     n  elements; n = the product of the sizes and of an element's bytes, and the file
 //                 ends there
 //
-// Nothing but the classes of a label table is copied: what is found points into the bytes given.
-// `detail` gets "expected ..., found ..." for the sentence that the caller makes of it. On error
-// `out` is untouched.
+// Only the classes of a label table are copied: all other results point into the given bytes.
+// `detail` receives "expected ..., found ..." for the caller's error message. On error `out` is
+// unchanged.
 // Pure functions; callable from any thread.
 #pragma once
 
@@ -30,38 +30,38 @@ namespace disttf::data {
 
 struct IdxView {
   std::size_t dimensions = 0;              // 1, 3 or 4
-  std::array<std::uint32_t, 4> sizes{};    // the first `dimensions` of them count
-  std::span<const std::uint8_t> elements;  // exactly their product
+  std::array<std::uint32_t, 4> sizes{};    // only the first `dimensions` count
+  std::span<const std::uint8_t> elements;  // as many as the product of the sizes
 };
 
 [[nodiscard]] std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out,
                                         std::string& detail);
 
-// How long a file of bytes is that begins with `head`, header and all; the largest number there is
-// where more of the header is needed, 0 where it is none.
+// Returns the length of the byte file that begins with `head`, including the header. Returns the
+// maximum of the type if more of the header is needed, and 0 if `head` is not an IDX header.
 [[nodiscard]] std::uint64_t idx_file_bytes(std::span<const std::uint8_t> head) noexcept;
 
-// An image file: [rows, height, width], and a fourth size, the channels, where there are several.
-// `images`: rows of shape.size() bytes.
+// Parses an image file: [rows, height, width], with channels as a fourth size if there are several.
+// `images` receives rows of shape.size() bytes.
 [[nodiscard]] std::error_code parse_images(std::span<const std::uint8_t> bytes,
                                            const ImageShape& shape,
                                            std::span<const std::uint8_t>& images,
                                            std::string& detail);
 
-// A label file: [rows], every label below `classes`.
+// Parses a label file: [rows], every label below `classes`.
 [[nodiscard]] std::error_code parse_labels(std::span<const std::uint8_t> bytes, std::size_t classes,
                                            std::span<const std::uint8_t>& labels,
                                            std::string& detail);
 
-// A label table, as QMNIST has: [rows, columns] of 32-bit integers, of which the first of a row is
-// the class, below `classes`; the others (who wrote the digit, say) are not looked at. `labels`:
-// the classes. REQUIRES: columns > 0; classes <= 256.
+// Parses a label table, as in QMNIST: [rows, columns] of 32-bit integers. The first integer of a
+// row is the class and must be below `classes`; the others (such as the writer of the digit) are
+// ignored. `labels` receives the classes. REQUIRES: columns > 0; classes <= 256.
 [[nodiscard]] std::error_code parse_label_table(std::span<const std::uint8_t> bytes,
                                                 std::size_t columns, std::size_t classes,
                                                 std::vector<std::uint8_t>& labels,
                                                 std::string& detail);
 
-// The headers of such files.
+// Returns the header of a file of that kind.
 [[nodiscard]] std::vector<std::uint8_t> images_header(std::uint32_t rows, const ImageShape& shape);
 [[nodiscard]] std::vector<std::uint8_t> labels_header(std::uint32_t rows);
 [[nodiscard]] std::vector<std::uint8_t> label_table_header(std::uint32_t rows,

@@ -1,4 +1,4 @@
-// MNIST: which four files it is, by size and SHA-256.
+// MNIST: the four files, with their sizes and SHA-256.
 //
 //   for (const SetFile& file : mnist().files) check_file(directory, file);   // what is missing
 //   Dataset dataset = open_file_set(directory, mnist(), options);
@@ -8,8 +8,8 @@
 
 namespace disttf::data {
 
-// The checksums are those of the files that Y. LeCun, C. Cortes and C. Burges published, as every
-// mirror carries them.
+// Returns the file set. The checksums are those of the files that Y. LeCun, C. Cortes and C. Burges
+// published, which every mirror serves.
 [[nodiscard]] const FileSet& mnist() noexcept;
 
 }  // namespace disttf::data

@@ -1,9 +1,9 @@
-// The file that a user names for a result: --output, --metrics_textfile, the target of `cp`.
+// An output file that a user names: --output, --metrics_textfile, the target of `cp`.
 //
-// Where there is none, or a regular file, the result is written beside it and takes its name at the
-// end, so that a reader finds the old contents or the new ones, never a part. A link stays: what it
-// leads to is replaced. Anything else (a device, a FIFO, what /dev/stdout or /dev/fd leads to) is
-// not a file's name to be given away: the result is written into what is there.
+// If the path is absent or a regular file, the result is written to a temporary file beside it and
+// renamed at the end, so a reader finds the old or the new contents, never a part. A symbolic link
+// stays, and its target is replaced. For anything else (a device, a FIFO, the targets of
+// /dev/stdout or /dev/fd) the result is written directly to the existing path.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace disttf::data {
 
-// What a process that reads from a FIFO may do to who writes into it.
+// Whether a writer to a FIFO waits for the reader.
 enum class OutputReader : std::uint8_t {
-  kIsAwaited,  // it is waited for until it has read; there must be one
-  kIsNot,      // what it does not take at once is refused
+  kIsAwaited,  // waits until the reader has read everything; a reader must exist
+  kIsNot,      // refuses what the reader does not accept at once
 };
 
-// Throws std::system_error with a sentence that names the path; also where it is a FIFO that no
-// process reads from.
+// Opens the output. Throws std::system_error with a sentence that names the path, including for a
+// FIFO without a reader.
 [[nodiscard]] std::unique_ptr<NewFile> create_output(
     const std::filesystem::path& path, OutputReader reader = OutputReader::kIsAwaited);
 
-// Writes it whole, and durably where it is a regular file. Throws as above.
+// Writes the whole text, durably if `path` is a regular file. Throws as above.
 void write_output_file(const std::filesystem::path& path, std::string_view text,
                        OutputReader reader = OutputReader::kIsAwaited);
 

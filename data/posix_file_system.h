@@ -1,4 +1,4 @@
-// The file system of this machine: data/file_system.h says what its operations are.
+// The file system of this machine; data/file_system.h describes the operations.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace disttf::data {
 
-// A temporary is "NAME.disttf-XXXXXX": not a name that anything looks for, in the directory of NAME
-// because a rename must not cross file systems.
+// Marks a temporary file, "NAME.disttf-XXXXXX". It is in the directory of NAME, because a rename
+// cannot cross file systems, and no reader uses such a name.
 inline constexpr std::string_view kTemporaryMark = ".disttf-";
 
 class PosixNewFile final : public NewFile {
@@ -24,11 +24,11 @@ class PosixNewFile final : public NewFile {
 
  private:
   const std::filesystem::path target_;
-  std::string path_;  // empty: it has its name
+  std::string path_;  // empty: already renamed
   FileDescriptor file_;
 };
 
-// Has no state: each object is as good as any other.
+// Has no state: all objects are equivalent.
 class PosixFileSystem final : public FileSystem {
  public:
   [[nodiscard]] std::unique_ptr<NewFile> create(const Path& target) override;

@@ -1,13 +1,13 @@
-// QMNIST: MNIST's digits cut out of NIST's forms once more, and all 60 000 test images that there
-// were: MNIST has the first 10 000 of them. Of its label tables the class alone is used here.
+// QMNIST: MNIST's digits, extracted again from NIST's forms, with all 60 000 test images, of which
+// MNIST has the first 10 000. Only the class is used from its label tables.
 #pragma once
 
 #include "data/file_set.h"
 
 namespace disttf::data {
 
-// Of the images the .gz alone are pinned (file_set.h), by the SHA-256 that torchvision lists; of
-// the labels also what is in them.
+// Returns the file set. For the images only the .gz are pinned (file_set.h), by the SHA-256 that
+// torchvision lists; for the labels also the extracted contents.
 [[nodiscard]] const FileSet& qmnist() noexcept;
 
 }  // namespace disttf::data

@@ -1,4 +1,4 @@
-// Records of an image and its label, as CIFAR-10's binary version has them, one after the other
+// Records of an image and its label in the format of CIFAR-10's binary version, one after the other
 // without anything between or before them:
 //
 //   offset     size  field
@@ -20,8 +20,8 @@
 
 namespace disttf::data {
 
-// Puts the images behind `images`, channels last, and their labels behind `labels`. `detail` gets
-// "expected ..., found ..."; on error both are as they were. REQUIRES: shape.size() > 0;
+// Appends the images to `images`, channels last, and their labels to `labels`. `detail` receives
+// "expected ..., found ...". On error both vectors are unchanged. REQUIRES: shape.size() > 0;
 // classes <= 256.
 [[nodiscard]] std::error_code parse_records(std::span<const std::uint8_t> bytes,
                                             const ImageShape& shape, std::size_t classes,

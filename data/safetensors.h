@@ -1,4 +1,4 @@
-// Safetensors, the file format of our checkpoints: named tensors end to end behind a JSON header.
+// Safetensors, the file format of checkpoints: a JSON header followed by named tensors.
 //
 //   offset  size  field
 //        0     8  n: size of the JSON, unsigned, little-endian
@@ -7,9 +7,9 @@
 //                 maps strings to strings. Offsets are in bytes from the first tensor
 //      8+n        the tensors, row-major, little-endian; they leave no byte out and share none
 //
-// Only float32 is read and written. `detail` gets half a sentence, "expected ..., found ...", for
-// whoever knows the file's name. On error `out` is untouched.
-// parse, encode: pure functions. Callable from any thread.
+// Only float32 is read and written. `detail` receives "expected ..., found ..." for the caller's
+// error message, which adds the file's name. On error `out` is unchanged.
+// parse and encode are pure functions. Callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 namespace disttf::data {
 
 inline constexpr std::size_t kSafetensorsSizeBytes = 8;
-// The largest JSON that is read. A model of 16 layers, with its optimizer, needs 20 KB; a reader
-// takes some ten times the size in memory.
+// The limit for the JSON of a file. A model of 16 layers, with its optimizer, needs 20 KB; parsing
+// takes about ten times the size in memory.
 inline constexpr std::size_t kMaxSafetensorsJsonBytes = std::size_t{1} << 20U;
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
@@ -32,22 +32,23 @@ using SafetensorsMetadata = std::map<std::string, std::string>;
 struct SafetensorsEntry {
   std::string name;
   std::vector<std::uint64_t> shape;  // empty: a single number
-  std::uint64_t begin_bytes = 0;     // in the file, not from the first tensor
+  std::uint64_t begin_bytes = 0;     // from the start of the file, not from the first tensor
   std::uint64_t size_bytes = 0;      // 4 times the product of shape
 };
 
 struct SafetensorsHeader {
   SafetensorsMetadata metadata;
-  std::vector<SafetensorsEntry> tensors;  // in the order in which they lie
-  std::size_t size_bytes = 0;             // where the first tensor begins
+  std::vector<SafetensorsEntry> tensors;  // in the order of their data
+  std::size_t size_bytes = 0;             // the position of the first tensor
 };
 
-// Where the first tensor begins. `bytes`: the file's first 8 or more, fewer if it is shorter.
+// Computes the position of the first tensor. `bytes`: the first 8 bytes or more, fewer if the file
+// is shorter.
 [[nodiscard]] std::error_code safetensors_header_size(std::span<const std::uint8_t> bytes,
                                                       std::uint64_t file_bytes, std::size_t& out,
                                                       std::string& detail);
 
-// `bytes`: the beginning of a file of `file_bytes`, the header at least.
+// Parses the header. `bytes`: the beginning of a file of `file_bytes`, at least the whole header.
 [[nodiscard]] std::error_code parse_safetensors(std::span<const std::uint8_t> bytes,
                                                 std::uint64_t file_bytes, SafetensorsHeader& out,
                                                 std::string& detail);
@@ -58,12 +59,12 @@ struct SafetensorsTensor {
   std::span<const float> values;  // borrowed; as many as the product of shape
 };
 
-// The bytes before the first tensor; the tensors follow in this order. Padded with spaces to a
-// multiple of 8, so that whoever maps the file finds them aligned.
+// Returns the bytes before the first tensor; the tensors follow in the given order. Padded with
+// spaces to a multiple of 8, so the tensors are aligned in a mapped file.
 [[nodiscard]] std::vector<std::uint8_t> encode_safetensors_header(
     const SafetensorsMetadata& metadata, std::span<const SafetensorsTensor> tensors);
 
-// The file's contents as they lie, one part after the other, borrowed from the arguments.
+// Returns the file's contents in order, as parts borrowed from the arguments.
 [[nodiscard]] std::vector<std::span<const std::uint8_t>> safetensors_parts(
     std::span<const std::uint8_t> header, std::span<const SafetensorsTensor> tensors);
 

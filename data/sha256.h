@@ -1,6 +1,6 @@
-// SHA-256 as lower-case hex, of bytes, of several spans in sequence, of a file.
+// SHA-256 as lower-case hex, of bytes, of several spans in sequence, or of a file.
 //
-// A hash object belongs to one thread at a time; the functions are callable from any.
+// One thread at a time may use a hash object; the functions are callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace disttf::data {
 
-// Throws std::runtime_error where libcrypto fails (out of memory; nothing the bytes can cause).
+// Throws std::runtime_error if libcrypto fails (out of memory; the input cannot cause it).
 class Sha256 {
  public:
   Sha256();
 
   void update(std::span<const std::byte> bytes);
-  // 64 hex digits over everything given so far. The object then starts anew; or goes on.
+  // hex() returns 64 hex digits over all updates so far and resets the object; hex_so_far() does
+  // not reset it.
   [[nodiscard]] std::string hex();
   [[nodiscard]] std::string hex_so_far() const;
 
@@ -29,9 +30,10 @@ class Sha256 {
   std::unique_ptr<void, Free> context_;
 };
 
+// Returns the hash of `bytes`.
 [[nodiscard]] std::string sha256_hex(std::span<const std::byte> bytes);
 
-// Throws std::system_error naming the file when it cannot be read.
+// Returns the hash of a file. Throws std::system_error with its name if it cannot be read.
 [[nodiscard]] std::string sha256_file(const std::filesystem::path& path);
 
 }  // namespace disttf::data

@@ -1,13 +1,13 @@
-// Members of a tar archive that comes in pieces, as it is decompressed: POSIX's ustar and the two
-// older forms, GNU's and the one before, as far as files with names of up to 255 bytes go.
+// Reads the members of a tar archive from a stream of pieces: POSIX ustar and the two older forms,
+// GNU's and the original one, as far as files with names of up to 255 bytes need them.
 //
-//   header, 512 bytes       name, size, kind, and the sum of its bytes; numbers in octal
-//   contents                up to the next multiple of 512
-//   ... more of these, then two blocks of zeros; what follows them does not matter
+//  header, 512 bytes       name, size, kind, and the sum of its bytes; numbers in octal
+//   contents                padded to the next multiple of 512
+//   ... more of these, then two blocks of zeros; anything after them is ignored
 //
-// What is no regular file (folders, links, further headers of names and times) is passed over.
-// Memory grows with the contents that come, whatever size a header gives.
-// One object belongs to one thread at a time.
+// Members that are not regular files (folders, links, extended headers with names and times) are
+// skipped. Memory use follows the received contents, not the size that a header declares.
+// One thread at a time may use an object.
 #pragma once
 
 #include <array>
@@ -24,16 +24,16 @@ namespace disttf::data {
 
 class TarReader {
  public:
-  // Where the contents of a regular file go, behind what is there already; null: nowhere. What is
-  // returned must live until the file has ended. The name is with folders: "folder/a.bin".
+  // Returns the vector to which a regular file's contents are appended; null skips the file. The
+  // vector must live until the file has ended. The name includes folders: "folder/a.bin".
   using Begin =
       std::function<std::vector<std::uint8_t>*(std::string_view name, std::uint64_t size_bytes)>;
 
   explicit TarReader(Begin begin) : begin_(std::move(begin)) {}
 
-  // The next bytes of the archive. After an error there is no going on.
+  // Takes the next bytes of the archive. Do not call it again after an error.
   [[nodiscard]] std::error_code take(std::span<const std::uint8_t> bytes);
-  // Whether the blocks of zeros have come: kTarTruncated where they have not.
+  // Returns kTarTruncated if the final blocks of zeros have not arrived.
   [[nodiscard]] std::error_code end() const noexcept;
 
  private:
@@ -44,10 +44,10 @@ class TarReader {
 
   Begin begin_;
   Block header_{};
-  std::size_t header_bytes_ = 0;  // of the header that has come so far
+  std::size_t header_bytes_ = 0;  // received bytes of the header
   std::vector<std::uint8_t>* contents_ = nullptr;
-  std::uint64_t contents_left_ = 0;  // bytes of the member under way that have not come yet
-  std::uint64_t padding_left_ = 0;   // behind them
+  std::uint64_t contents_left_ = 0;  // missing bytes of the current member
+  std::uint64_t padding_left_ = 0;   // missing padding after them
   bool has_ended_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Files whose contents are known by SHA-256, and the stamps that save hashing them again:
-// file_set.h says what a stamp is worth.
+// Files with a known SHA-256, and the checksum markers that avoid hashing them again; file_set.h
+// describes what a marker guarantees.
 //
 // Callable from any thread.
 #pragma once
@@ -19,17 +19,17 @@
 namespace disttf::data {
 
 enum class FileState : std::uint8_t {
-  kReady,   // there and right
-  kAbsent,  // not there
-  kWrong,   // there and not what it must be, or unreadable
+  kReady,   // present and right
+  kAbsent,  // not present
+  kWrong,   // present and wrong, or unreadable
 };
 
 struct FileCheck {
   FileState state = FileState::kAbsent;
-  std::error_code error;  // none when ready
-  std::string what;       // empty when ready; else names the file, and expected and actual
+  std::error_code error;  // none if ready
+  std::string what;       // empty if ready; otherwise names the file, and expected and actual value
 
-  // For people: `what` and the error's message.
+  // A message for the user: `what` and the error's message.
   [[nodiscard]] std::string sentence() const { return what + ": " + error.message(); }
 };
 
@@ -39,22 +39,22 @@ struct FileCheck {
                                    const std::string& found);
 [[nodiscard]] FileCheck check_hash(const std::filesystem::path& path, std::string_view expected,
                                    std::span<const std::uint8_t> bytes);
-// Of a file that could not be read.
+// Returns the check of a file that could not be read.
 [[nodiscard]] FileCheck unreadable(const std::filesystem::path& path, std::error_code error);
 
-// "NAME.verified"
+// Returns the path of the checksum marker: "NAME.verified".
 [[nodiscard]] std::filesystem::path stamp_path(const std::filesystem::path& path);
-// What the stamp of a file must say, to the letter, for the file to be the one that was found
-// right. `by` says by what: "sha256 ba89...".
+// Returns the exact contents that a file's marker must have for the file to be the verified one.
+// `by` names the verification: "sha256 ba89...".
 [[nodiscard]] std::string stamp_text(std::string_view by, const struct stat& status);
 [[nodiscard]] bool stamp_fits(const std::filesystem::path& path,
                               const std::string& expected) noexcept;
-// Whether somebody has written to the file since `stamp` was made of it.
+// Returns whether the file was written to after `stamp` was made of it.
 [[nodiscard]] bool is_changed(const FileDescriptor& opened, std::string_view by,
                               const std::string& stamp);
-// Throws std::system_error where the directory cannot be written.
+// Writes the marker. Throws std::system_error if the directory is not writable.
 void write_stamp(const std::filesystem::path& path, const std::string& text);
-// Does without one there: the next start hashes again, nothing else.
+// Writes the marker and ignores a failure, which only means that the next start hashes again.
 void try_to_write_stamp(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace disttf::data

@@ -1,10 +1,10 @@
-// Members of a zip file, of archives that may be larger than memory: through minizip, which reads
-// the directory at the end and both ways of storing a member that are in use (as it is, deflated).
+// Reads members of a zip file, which may be larger than memory. Uses minizip, which reads the
+// directory at the end and both common storage methods (stored, deflated).
 //
-// No more is allocated than came out, however large the directory says that a member is. What does
-// not fit its CRC-32 or the size that the directory gives is refused, so are encrypted members.
-// Several members of one name: the first is meant.
-// Callable from any thread, as far as the source is.
+// Allocations follow the extracted bytes, not the size that the directory declares. A member with a
+// wrong CRC-32 or size is refused, and so are encrypted members. If several members have the same
+// name, the first is used.
+// Callable from any thread if the source is.
 #pragma once
 
 #include <cstddef>
@@ -19,43 +19,44 @@
 
 namespace disttf::data {
 
-// The bytes of a zip file, wherever they are.
+// The bytes of a zip file, from any source.
 struct ZipSource {
   std::uint64_t size_bytes = 0;
-  // Fills `out` from `offset` on, which is inside the file; false: cannot be read. Must not throw:
-  // C code calls it.
+  // Fills `out` from `offset`, which is inside the file; returns false if that fails. Must not
+  // throw, because C code calls it.
   std::function<bool(std::uint64_t offset, std::span<std::uint8_t> out)> read;
 };
 
-// Bytes in memory, which must outlive what is returned.
+// A source of bytes in memory, which must outlive the result.
 [[nodiscard]] ZipSource zip_source(std::span<const std::uint8_t> bytes);
-// An open file, which must stay open as long.
+// A source of an open file, which must stay open as long.
 [[nodiscard]] ZipSource zip_source(int descriptor, std::uint64_t size_bytes);
 
 struct ZipMember {
-  std::string name;              // with folders: "gzip/a.gz"; of a folder with a slash at its end
-  std::uint64_t size_bytes = 0;  // of the contents, as the directory has it
+  std::string name;              // with folders: "gzip/a.gz"; a folder's name ends in a slash
+  std::uint64_t size_bytes = 0;  // of the contents, according to the directory
 };
 
-// In the order of the directory. On an error `out` is empty.
+// Lists the members in directory order. On error `out` is empty.
 [[nodiscard]] std::error_code list_zip(const ZipSource& source, std::vector<ZipMember>& out);
 
-// The contents of one member, piece by piece. Not thread-safe.
+// Reads the contents of one member, piece by piece. Not thread-safe.
 class ZipMemberReader {
  public:
-  // A file that must stay open as long as this.
+  // The source must stay usable as long as this object.
   explicit ZipMemberReader(ZipSource source);
   ~ZipMemberReader();
   ZipMemberReader(const ZipMemberReader&) = delete;
   ZipMemberReader& operator=(const ZipMemberReader&) = delete;
 
-  // Before anything else, and once. DataError::kZipTooLarge: it has more than `max_bytes`.
+  // Opens the member; call it first, and once. Returns DataError::kZipTooLarge if it has more than
+  // `max_bytes`.
   [[nodiscard]] std::error_code open(std::string_view name,
                                      std::uint64_t max_bytes = ~std::uint64_t{0});
-  // Of the contents, as the directory has it: more never come.
+  // Returns the size of the contents according to the directory; read() never returns more.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept;
-  // Fills `out` from its front with what comes next; `count` is less than it holds at the end of
-  // the contents alone. With the last byte the CRC-32 is compared. Throws std::bad_alloc only.
+  // Fills `out` from the front with the next bytes; `count` is less than out.size() only at the end
+  // of the contents. The last byte triggers the CRC-32 check. Throws only std::bad_alloc.
   [[nodiscard]] std::error_code read(std::span<std::uint8_t> out, std::size_t& count);
 
  private:
@@ -63,8 +64,8 @@ class ZipMemberReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The contents of the member of that name; DataError::kZipTooLarge where they have more than
-// `max_bytes`. On an error `out` is empty. Throws std::bad_alloc only.
+// Extracts the contents of the named member; returns DataError::kZipTooLarge if they exceed
+// `max_bytes`. On error `out` is empty. Throws only std::bad_alloc.
 [[nodiscard]] std::error_code read_zip_member(const ZipSource& source, std::string_view name,
                                               std::size_t max_bytes,
                                               std::vector<std::uint8_t>& out);

@@ -1,4 +1,4 @@
-// A zip file of members that are stored as they are, for readers that want them so: NumPy's .npz.
+// Writes a zip file with uncompressed members, as NumPy's .npz needs.
 //
 // A pure function; callable from any thread.
 #pragma once
@@ -13,10 +13,10 @@ namespace disttf::data {
 
 struct StoredMember {
   std::string name;
-  std::vector<std::span<const std::uint8_t>> parts;  // of its contents, one after the other
+  std::vector<std::span<const std::uint8_t>> parts;  // the contents, one part after the other
 };
 
-// Offsets and sizes have 32 bits: of the members together, with what stands around them.
+// The limit for all members together, with their headers: offsets and sizes have 32 bits.
 inline constexpr std::uint64_t kMostStoredBytes = 0xFFFFFFFFU;
 
 // REQUIRES: fewer than 65535 members, names below 64 KiB, all together at most kMostStoredBytes.

@@ -1,6 +1,6 @@
-// Text from outside, made safe to show: names of files and columns, what peers and servers say, the
-// environment. What is shown must not end a line, move a terminal's cursor or reorder what a person
-// reads. All modules may include this one, so there is one table of characters.
+// Makes external text safe to show: names of files and columns, messages of peers and servers, the
+// environment. Shown text must not end a line, move a terminal's cursor or reorder what a person
+// reads. All modules may include this header, so there is one table of characters.
 //
 // Pure functions.
 #pragma once
@@ -16,9 +16,9 @@ namespace disttf {
 struct ShownCharacter {
   std::size_t bytes = 0;  // 0: the first byte starts no character (RFC 3629, section 4)
   char32_t code = 0;
-  // False for control characters (U+0000 to U+001F, U+007F to U+009F), for those that end a line
-  // (U+2028, U+2029), for those that change the direction of text or have no width (U+061C, U+200B,
-  // U+200E, U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF) and for what is no character.
+  // False for control characters (U+0000 to U+001F, U+007F to U+009F), line separators (U+2028,
+  // U+2029), characters that change the text direction or have no width (U+061C, U+200B, U+200E,
+  // U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF), and for a byte that is not a character.
   bool is_safe = false;
 };
 
@@ -31,7 +31,7 @@ struct ShownCharacter {
            code == 0xFEFF);
 }
 
-// REQUIRES: `text` is not empty.
+// Decodes the first character. REQUIRES: `text` is not empty.
 [[nodiscard]] inline ShownCharacter first_character(std::string_view text) noexcept {
   const auto first = static_cast<std::uint8_t>(text.front());
   if (first < 0x80) return {.bytes = 1, .code = first, .is_safe = is_safe_to_show(first)};
@@ -52,8 +52,8 @@ struct ShownCharacter {
   return {.bytes = bytes, .code = code, .is_safe = is_safe_to_show(code)};
 }
 
-// Appends \n, \r, \t, \x1b or \u202e for a character that is not safe, and \xNN for a byte that is
-// none.
+// Appends
+// , \r, \t, \x1b or \u202e for an unsafe character, and \xNN for a byte that is not a character.
 inline void append_escape(std::string& out, const ShownCharacter& character, char byte) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   const auto append = [&out](char kind, char32_t value, unsigned digits) {
@@ -62,21 +62,21 @@ inline void append_escape(std::string& out, const ShownCharacter& character, cha
   };
   if (byte == '\n' || byte == '\r' || byte == '\t') {
     out += {'\\', byte == '\n' ? 'n' : byte == '\r' ? 'r' : 't'};
-  } else if (character.code >= 0x7F) {  // as JSON has it; none that is not safe has five digits
+  } else if (character.code >= 0x7F) {  // as in JSON; no unsafe character has five digits
     append('u', character.code, 4);
   } else {
     append('x', static_cast<std::uint8_t>(byte), 2);
   }
 }
 
-// Which characters that are not safe stay as they are.
+// Selects the unsafe characters that are not escaped.
 enum class KeptBreaks : std::uint8_t {
   kNone,
-  kIndented,  // a line break before two blanks: a sentence of our own that goes on in the next line
-  kAll,       // line breaks and tabs: a text of our own, a table or a help
+  kIndented,  // a line break before two blanks: the continuation of our own sentence
+  kAll,       // line breaks and tabs: our own multi-line text, such as a table or help
 };
 
-// `text` as valid UTF-8 with what is not safe escaped. A backslash stays one backslash.
+// Returns `text` as valid UTF-8 with unsafe characters escaped. A backslash is not escaped.
 [[nodiscard]] inline std::string shown_text(std::string_view text,
                                             KeptBreaks kept = KeptBreaks::kNone) {
   std::string out;

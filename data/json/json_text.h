@@ -1,9 +1,9 @@
-// JSON to and from text, for all but net/: nlohmann's parser and printer are templates, which take
-// the compiler a second and a half in each unit of the build that calls them.
+// Converts JSON to and from text for all modules except net/. nlohmann's parser and printer are
+// templates that cost 1.5 seconds of compile time in each translation unit that calls them.
 //
-// What is read is somebody's: it may be no JSON, or nested so deep that what calls itself for each
-// level, as writing and comparing values do, runs out of stack. What is written may hold somebody's
-// bytes: those that are no UTF-8 become U+FFFD, so whoever needs them back must see to it before.
+// The input is untrusted: it may not be JSON, or may be nested so deeply that recursive functions,
+// such as printing and comparison, run out of stack. The output may contain untrusted bytes:
+// invalid UTF-8 becomes U+FFFD, so a caller that needs those bytes must encode them first.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -16,22 +16,24 @@
 
 namespace disttf::data {
 
-// The most brackets that are open at once. What is no JSON gets some number.
+// Returns the largest number of brackets open at once. The result is unspecified if `text` is not
+// JSON.
 [[nodiscard]] std::size_t json_depth(std::string_view text) noexcept;
 
 constexpr std::size_t kAnyJsonDepth = std::numeric_limits<std::size_t>::max();
 
-// The value that `text` is. Discarded, which is no object, no array and no value of any other kind:
-// it is no JSON, or deeper than `most_depth`, which what comes from strangers has to be held to.
+// Returns the value of `text`. Returns a discarded value, which is neither an object nor an array
+// nor any other kind, if `text` is not JSON or is nested deeper than `most_depth`. Set `most_depth`
+// for untrusted input.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text,
                                         std::size_t most_depth = kAnyJsonDepth);
-// The same, whose objects keep the order of their members.
+// The same, with objects that keep the order of their members.
 [[nodiscard]] nlohmann::ordered_json parse_ordered_json(std::string_view text,
                                                         std::size_t most_depth = kAnyJsonDepth);
 
 struct JsonStyle {
-  int indent = -1;          // spaces a level; -1: all of it in one line
-  bool only_ascii = false;  // other characters as \uXXXX
+  int indent = -1;          // spaces per level; -1: everything on one line
+  bool only_ascii = false;  // print other characters as \uXXXX
 };
 
 [[nodiscard]] std::string json_text(const nlohmann::json& value, JsonStyle style = {});

@@ -1,15 +1,16 @@
-// Arrays of NumPy's as a data set: an .npz with several, or a folder with an .npy each, whose names
-// say what they are, as Keras, MedMNIST and scikit-learn have them:
+// NumPy arrays as a data set: an .npz with several arrays, or a folder with .npy files. The names
+// give their meaning, with the conventions of Keras, MedMNIST and scikit-learn:
 //
 //   examples   x, data, images or features
 //   labels     y, label, labels, target or targets
 //
-// in any case; and before or behind it, with one of _-. and blanks between, the part: train; val,
-// valid or validation; test. x_train, y_train, x_test, y_test are such, and X and y alone, whose
-// rows are shared out. Other arrays are left alone.
+// Names are case-insensitive. The part (train; val, valid or validation; test) may come before or
+// after, separated by _, -, a point or a blank. Examples are x_train, y_train, x_test, y_test; the
+// plain names X and y have no part, and their rows are split among the parts. Other arrays are
+// ignored.
 //
-// Examples are images where they are bytes of rank 3 or 4, [rows, height, width(, channels)], and
-// rows of numbers where they have rank 2. Labels have rank 1, or 2 with one column.
+// Examples are images if they are bytes of rank 3 or 4, [rows, height, width(, channels)], and rows
+// of numbers if they have rank 2. Labels have rank 1, or rank 2 with one column.
 #pragma once
 
 #include <cstdint>
@@ -25,40 +26,43 @@
 
 namespace disttf::data {
 
-// Where one array is: a file, or in an archive.
+// The location of one array: a file, or a member of an archive.
 struct ArrayPlace {
   std::filesystem::path path;
-  std::string entry;  // of an archive; empty: the file itself
+  std::string entry;  // member of the archive; empty: the file itself
   std::uint64_t bytes = 0;
 
   // "mnist.npz: x_train.npy"
   [[nodiscard]] std::string text() const;
 };
 
-// The two of one part.
+// The two arrays of one part.
 struct ArrayPair {
-  std::optional<Part> part;  // none: its rows are shared out
+  std::optional<Part> part;  // none: its rows are split among the parts
   ArrayPlace examples;
   ArrayPlace labels;
 };
 
-// Of an archive. To train on first. Throws UnusableData where it has none that are called so.
+// Returns the arrays of an archive, the training part first. Throws UnusableData if no array has a
+// recognized name.
 [[nodiscard]] std::vector<ArrayPair> arrays_of_archive(const std::filesystem::path& path);
-// The same of a folder; but none where no .npy file in it is called so.
+// Does the same for a folder, but returns nothing if no .npy file has a recognized name.
 [[nodiscard]] std::vector<ArrayPair> arrays_in_folder(const std::filesystem::path& directory);
 
-// Whether the examples are images. Reads the header; throws as open_arrays() does.
+// Returns whether the examples are images. Reads the header; throws as open_arrays() does.
 [[nodiscard]] bool are_images(const ArrayPlace& examples);
 
-// Columns are numbered from 1. Throws UnusableData, and std::system_error where it cannot be read.
+// Opens the two arrays of a part. Columns are numbered from 1. Throws UnusableData, and
+// std::system_error if a file cannot be read.
 [[nodiscard]] std::unique_ptr<RowSource> open_arrays(const ArrayPair& arrays, bool label_is_number);
 
-// What a name says. None: it is no name of examples or labels.
+// The meaning of an array's name.
 struct ArrayName {
   bool is_examples = false;
   std::optional<Part> part;
   friend bool operator==(const ArrayName&, const ArrayName&) = default;
 };
+// Returns none if `name` is not a name of examples or labels.
 [[nodiscard]] std::optional<ArrayName> parse_array_name(std::string_view name);
 
 }  // namespace disttf::data

@@ -1,4 +1,4 @@
-// Gives each label its place among the words of a block (RowBlock::words).
+// Gives each label its index among the words of a block (RowBlock::words).
 //
 // Not thread-safe.
 #pragma once

@@ -1,14 +1,15 @@
-// A user's data as a step reads it: arrays in files that are mapped into memory. A folder:
+// A user's data in the form that a step reads: arrays in memory-mapped files. A folder contains:
 //
-//   train.examples       [rows, columns] float32, little-endian; or, of images, [rows, height,
+//  train.examples       [rows, columns] float32, little-endian; or, for images, [rows, height,
 //                        width, channels] bytes
-//   train.labels         [rows] bytes: places in the list of classes; or, where labels are numbers,
+//   train.labels         [rows] bytes: indices in the list of classes; or, for numeric labels,
 //                        float32
 //   validation.examples, validation.labels, test.examples, test.labels
-//   index.json           what they are, written last; with its SHA-256 of each
+//   index.json           describes them, with the SHA-256 of each; written last
 //
-// All of it is made under another name and then renamed, so a folder that is there is whole. It is
-// made again where the version, the source (file_stamp.h) or how that is to be read has changed.
+// The folder is written under another name and then renamed, so an existing folder is complete. It
+// is written again if the version, the source (file_stamp.h) or the way of reading the source
+// changes.
 #pragma once
 
 #include <array>
@@ -34,54 +35,55 @@ struct CachedPart {
   std::vector<std::uint64_t> rows_of_class;
 };
 
-// What index.json says.
+// The contents of index.json.
 struct CacheIndex {
   std::string name;    // Dataset::name
-  std::string source;  // SHA-256 of which files it was made of, and how they were read
+  std::string source;  // SHA-256 over the identity of the source files and the read options
   std::string label_column;
-  std::vector<std::string> classes;        // none: labels are numbers
-  std::optional<ColumnSummary> target;     // then what they are like
-  std::vector<ColumnSummary> columns;      // none of images
-  std::optional<ImageShape> images;        // of each
+  std::vector<std::string> classes;        // empty: labels are numbers
+  std::optional<ColumnSummary> target;     // the summary of numeric labels
+  std::vector<ColumnSummary> columns;      // empty for images
+  std::optional<ImageShape> images;        // the shape of every image
   std::array<CachedPart, kParts> parts{};  // by Part
-  std::string checksum;                    // SHA-256 over all that is above, but for the source
-  // Sentences on how the files were read that findings_of() repeats; no part of the checksum, as
-  // they have paths.
+  std::string checksum;                    // SHA-256 over all of the above except the source
+  // Sentences about how the files were read, which findings_of() repeats. They contain paths and
+  // are therefore not part of the checksum.
   std::vector<std::string> warnings{};
 };
 
-// Makes such a folder. What is not finished is removed with it. Throws std::system_error with a
+// Writes such a folder. The destructor removes an unfinished one. Throws std::system_error with a
 // sentence that names the path.
 class CacheWriter {
  public:
-  // Beside `directory`, which is what finish() makes of it.
+  // Writes beside `directory`; finish() renames the result to it.
   explicit CacheWriter(std::filesystem::path directory);
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  // Rows of a part, in their order; `labels` are places in a list that may not be in order yet.
+  // Appends rows of a part, in order; `labels` are indices in a list of classes that need not be
+  // sorted yet.
   void append(Part part, std::span<const float> numbers, std::span<const std::uint8_t> labels);
   void append(Part part, std::span<const float> numbers, std::span<const float> targets);
   void append(Part part, std::span<const std::uint8_t> pixels,
               std::span<const std::uint8_t> labels);
-  // Label L becomes final_places[L], where there are classes; `index` gets the rows and sums of the
-  // parts, and the checksum. A folder that is there already gives way.
+  // Replaces label L by final_places[L] if there are classes, and fills the parts' rows and sums
+  // and the checksum into `index`. Replaces an existing folder.
   void finish(CacheIndex& index, std::span<const std::uint8_t> final_places);
 
  private:
   struct PartFiles;
   std::filesystem::path directory_;
-  std::filesystem::path temporary_;  // empty: it has its name
+  std::filesystem::path temporary_;  // empty: already renamed
   std::array<std::unique_ptr<PartFiles>, kParts> parts_;
 };
 
-// None: there is no such folder, or one of another version, or somebody has changed its index.
+// Returns none if the folder is absent, has another version, or has a modified index.
 [[nodiscard]] std::optional<CacheIndex> read_cache_index(const std::filesystem::path& directory);
 
-// The data set, mapped; `index` is the folder's. Compares the checksums; `on_block` is called again
-// and again meanwhile, and may throw. Throws UnusableData where they differ, and std::system_error
-// where it cannot be read.
+// Returns the mapped data set; `index` is the folder's. Verifies the checksums and calls `on_block`
+// repeatedly meanwhile; `on_block` may throw. Throws UnusableData if a checksum differs, and
+// std::system_error if a file cannot be read.
 [[nodiscard]] Dataset open_cache(const std::filesystem::path& directory, const CacheIndex& index,
                                  const std::function<void()>& on_block);
 

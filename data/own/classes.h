@@ -1,4 +1,4 @@
-// The classes of a set of files, as they are found in the files' labels.
+// Collects the classes that occur in the labels of a set of files.
 //
 // Not thread-safe.
 #pragma once
@@ -17,18 +17,17 @@ inline constexpr std::size_t kMostClasses = 256;  // a label is one byte
 
 class Classes {
  public:
-  // The place of each word of a block (RowBlock::words), by the class that it is of (class_name.h).
-  // Throws UnusableData where there are more than kMostClasses; `path` and `column` are for that
-  // sentence.
+  // Returns the class index of each word of a block (RowBlock::words, class_name.h). Throws
+  // UnusableData if there are more than kMostClasses; `path` and `column` are for that sentence.
   [[nodiscard]] std::vector<std::uint8_t> places_of(const std::vector<std::string>& words,
                                                     const std::filesystem::path& path,
                                                     const std::string& column);
-  // In the order in which they were found.
+  // The classes in the order of first occurrence.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-  // The names, sorted by value if all are numbers, else as words. final_places[i] is the position
-  // of names()[i] in that order.
+  // Returns the names sorted by value if all are numbers, otherwise as words. final_places[i] is
+  // the position of names()[i] in that order.
   [[nodiscard]] std::vector<std::string> in_order(std::vector<std::uint8_t>& final_places) const;
-  // Sentences about labels that are not UTF-8: one at most.
+  // Sentences about labels that are not UTF-8: at most one.
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:

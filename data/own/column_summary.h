@@ -1,5 +1,5 @@
-// What the numbers of a column are like: of the rows that are trained on; but whether it counts
-// rows is seen of all of them.
+// Statistics of a column's numbers, over the training rows; only the row-counter check covers all
+// rows.
 //
 // Values; callable from any thread.
 #pragma once
@@ -17,20 +17,20 @@ struct ColumnSummary {
   float least = std::numeric_limits<float>::max();
   float most = std::numeric_limits<float>::lowest();
   double mean = 0;
-  double deviation = 0;      // sqrt of the mean square of what is left without the mean
+  double deviation = 0;      // standard deviation (population)
   bool counts_rows = false;  // RowCounters::counts()
 };
 
-// Adds up rows as they come. Sums are made in double, of each block by itself in the rows' order,
-// and merged in the blocks' order (Chan, Golub, LeVeque: Updating Formulae, 1979), so that they are
-// the same whenever rows and blocks are.
+// Accumulates rows. Sums are computed in double per block, in row order, and merged in block order
+// (Chan, Golub, LeVeque: Updating Formulae, 1979), so the result depends only on the rows and the
+// blocks.
 class ColumnSums {
  public:
   explicit ColumnSums(const std::vector<std::string>& names);
 
   // `numbers`: [rows, columns], as many columns as names.
   void add(std::span<const float> numbers);
-  // Of all rows so far.
+  // Returns the statistics of all rows so far.
   [[nodiscard]] std::vector<ColumnSummary> summaries() const;
 
  private:
@@ -43,13 +43,13 @@ class ColumnSums {
   std::uint64_t rows_ = 0;
 };
 
-// Which columns count the rows of the files, each number the one before it and 1: identifiers, it
-// seems.
+// Detects columns that count the rows of the files, where each number is the previous one plus 1:
+// probably identifiers.
 class RowCounters {
  public:
   explicit RowCounters(std::size_t columns) : still_(columns, true), last_(columns) {}
 
-  // All rows, as they come.
+  // Adds the next rows; call it for all rows, in order.
   void add(std::span<const float> numbers);
   [[nodiscard]] bool counts(std::size_t column) const { return rows_ > 2 && still_[column]; }
 

@@ -1,5 +1,5 @@
-// What looks wrong with a user's data, as sentences: `data inspect` prints them, and a run that
-// trains on the data logs them.
+// Problems in a user's data, as sentences: `data inspect` prints them, and a training run logs
+// them.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace disttf::data {
 
-// Of what was converted. CacheIndex::warnings come first.
+// Returns the findings of converted data. CacheIndex::warnings come first.
 [[nodiscard]] std::vector<std::string> findings_of(const CacheIndex& index);
-// Of images that are read as they are.
+// Returns the findings of images that are read directly.
 [[nodiscard]] std::vector<std::string> findings_of(const Dataset& dataset);
-// Of the pixels of images alone.
+// Returns the findings about the pixels only.
 [[nodiscard]] std::vector<std::string> findings_of_pixels(const Dataset& dataset);
 
 }  // namespace disttf::data

@@ -1,6 +1,7 @@
-// Which rows of a file are not trained on: of each 20 that follow each other the same number, drawn
-// at random, so that a file which is sorted by class or date gives a part of everything. A function
-// of the row's number alone: whoever converts the same file gets the same parts.
+// Decides which rows of a file are held out of training: of every 20 consecutive rows the same
+// number, drawn at random. A file that is sorted by class or date therefore contributes evenly to
+// each part. The choice depends only on the row number, so every conversion of a file gives the
+// same parts.
 //
 // Not thread-safe.
 #pragma once
@@ -17,10 +18,10 @@ namespace disttf::data {
 enum class Part : std::uint8_t { kTrain, kValidation, kTest };
 inline constexpr std::size_t kParts = 3;
 [[nodiscard]] const char* part_name(Part part) noexcept;  // "train", "validation", "test"
-// Which one people mean by a word in small letters: "val" and "valid" as well. None: no part.
+// Returns the part that a lower-case word means, including "val" and "valid". None: not a part.
 [[nodiscard]] std::optional<Part> part_from_word(std::string_view word) noexcept;
 
-// Of all rows; both together below 1.
+// Shares of all rows; their sum is below 1.
 struct HeldOut {
   double validation = 0.1;
   double test = 0.1;
@@ -34,7 +35,7 @@ class HoldOut {
   HoldOut(const HeldOut& shares, std::uint32_t purpose, RandomBits random_bits) noexcept
       : shares_(shares), purpose_(purpose), random_bits_(random_bits) {}
 
-  // Of row `row`, from 0. Quick for rows in their order.
+  // Returns the part of row `row`, counted from 0. Fast for ascending rows.
   [[nodiscard]] Part part_of(std::uint64_t row);
 
  private:
@@ -43,7 +44,7 @@ class HoldOut {
   HeldOut shares_;
   std::uint32_t purpose_;
   RandomBits random_bits_;
-  std::uint64_t group_ = UINT64_MAX;  // that `parts_` is of
+  std::uint64_t group_ = UINT64_MAX;  // the group that `parts_` describes
   std::array<Part, kGroupRows> parts_{};
 };
 

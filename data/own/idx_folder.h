@@ -1,13 +1,13 @@
-// Images of a user's own as IDX files, the form that MNIST and its kin have: a folder with four of
-// them, each extracted or as .gz, whose names say what they are:
+// A user's own images as IDX files, in MNIST's format: a folder with four files, each extracted or
+// as .gz, whose names give their meaning:
 //
-//   images   ...images...idx3-ubyte, or idx4-ubyte with channels     [rows, height, width(,
-//   channels)] labels   ...labels...idx1-ubyte                                  [rows]
+//   images   ...images...idx3-ubyte (idx4-ubyte with channels)   [rows, height, width(, channels)]
+//   labels   ...labels...idx1-ubyte                              [rows]
 //
-// With the word test or t10k a file is of the test, with the word train it is trained on. All
-// images have one shape. The classes are the labels that occur (class_name.h), in order, each
-// called as its number: of labels from 1 to 26 there are 26 classes. Rows for validation are held
-// out of those that are trained on.
+// A file with the word test or t10k belongs to the test part, one with the word train to the
+// training part. All images have the same shape. The classes are the labels that occur
+// (class_name.h), in order, each named by its number: labels from 1 to 26 give 26 classes.
+// Validation rows are held out of the training rows.
 #pragma once
 
 #include <filesystem>
@@ -18,13 +18,12 @@
 
 namespace disttf::data {
 
-// Whether there are such files in it.
+// Returns whether the folder contains such files.
 [[nodiscard]] bool has_idx_files(const std::filesystem::path& directory);
 
-// Reads them into memory, a .gz no further than its header says that it goes; `name` is
-// Dataset::name. `on_block` is called again and again meanwhile, and may throw. Throws
-// UnusableData, and std::system_error where a file cannot be read. `hold_out`: its share for the
-// test does not count.
+// Reads the files into memory; a .gz is decompressed only up to the size in its IDX header. `name`
+// is Dataset::name. Calls `on_block` repeatedly; it may throw. Throws UnusableData, and
+// std::system_error if a file cannot be read. The test share of `hold_out` is ignored.
 [[nodiscard]] Dataset open_idx_folder(const std::filesystem::path& directory, std::string name,
                                       HoldOut hold_out, const std::function<void()>& on_block = {});
 

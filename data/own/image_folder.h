@@ -1,12 +1,12 @@
-// A folder of images by class, PNG and JPEG:
+// A folder of PNG and JPEG images by class:
 //
-//   train/CLASS/*.png, test/CLASS/*.png and, if there is one, validation/CLASS/*.png (val, valid)
-//   or CLASS/*.png alone, whose images are shared out
+//  train/CLASS/*.png, test/CLASS/*.png and optionally validation/CLASS/*.png (val, valid);
+//   or CLASS/*.png alone, whose images are split among the parts
 //
-// A class is called as its folder. Images have one size; they are grey where all of them are, else
-// RGB (image_file.h says what becomes of other pixels). Names with a point in front and files that
-// are no images are left alone, and so is what lies beside train. Symbolic links may lead to what
-// is in the folder, and nowhere else.
+// The folder's name is the class. Images have the same size; they are grey if all of them are,
+// otherwise RGB (image_file.h describes the conversion). Names that begin with a point and files
+// that are not images are ignored, and so is everything beside train. Symbolic links may lead only
+// to files inside the folder.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +26,16 @@ namespace disttf::data {
 // The files of one part, by class, then by name.
 struct ClassFolders {
   std::filesystem::path path;
-  std::optional<Part> part;  // none: they are shared out
+  std::optional<Part> part;  // none: they are split among the parts
   std::vector<std::string> classes;
   std::vector<std::filesystem::path> files;
-  std::vector<std::uint32_t> labels;  // [files]: places in `classes`
+  std::vector<std::uint32_t> labels;  // [files]: indices in `classes`
   std::uint64_t bytes = 0;            // of all files
-  std::string stamp;                  // another one when a file has changed
+  std::string stamp;                  // changes when a file changes
 };
 
-// To train on first; none: there is no folder with images in the folder. Throws UnusableData, and
-// std::system_error where something cannot be read.
+// Returns the parts, training first; empty if the folder contains no folder with images. Throws
+// UnusableData, and std::system_error if something cannot be read.
 [[nodiscard]] std::vector<ClassFolders> class_folders_in(const std::filesystem::path& directory);
 
 // All parts of a set. Not thread-safe.
@@ -47,11 +47,11 @@ class ImageSet {
   ImageSet& operator=(const ImageSet&) = delete;
 
   [[nodiscard]] const std::vector<ClassFolders>& parts() const noexcept { return parts_; }
-  // The images of parts()[part], decoded by several threads; lives no longer than this. The first
-  // time the headers of all parts' files are read, which tell their shape. `on_progress` is called
-  // then, and while the source waits for images, with the bytes that are read; it may throw, which
-  // ends it within a few rows of an image. Throws UnusableData, and
-  // std::system_error where a file cannot be read.
+  // Returns the images of parts()[part], decoded by several threads; the source must not outlive
+  // this object. The first call reads the headers of all parts' files to find their shape.
+  // `on_progress` is called then, and while the source waits for images, with the number of bytes
+  // read. It may throw, which ends the work within a few rows of an image. Throws UnusableData, and
+  // std::system_error if a file cannot be read.
   [[nodiscard]] std::unique_ptr<RowSource> open(
       std::size_t part, const std::function<void(std::uint64_t bytes)>& on_progress);
 

@@ -1,6 +1,7 @@
-// Work that several threads do at once, whose results come in the order in which it was begun.
+// Runs work on several threads and returns the results in the order in which the work began.
 //
-// Not thread-safe. What the work refers to must outlive the object, which waits for it.
+// Not thread-safe. Everything the work refers to must outlive the object, whose destructor waits
+// for it.
 #pragma once
 
 #include <chrono>
@@ -14,23 +15,23 @@ namespace disttf::data {
 template <typename Result>
 class InOrder {
  public:
-  // `ahead`: so many are under way while one is used.
+  // `ahead`: the number of items under way while one result is in use.
   explicit InOrder(std::size_t ahead) noexcept : ahead_(ahead) {}
 
   [[nodiscard]] bool is_full() const noexcept { return working_.size() > ahead_; }
   [[nodiscard]] bool is_empty() const noexcept { return working_.empty(); }
-  // `work` is called once, on another thread.
+  // Calls `work` once, on another thread.
   template <typename Work>
   void begin(Work work) {
     working_.push_back(std::async(std::launch::async, std::move(work)));
   }
-  // What the oldest gives, or throws. REQUIRES: !is_empty().
+  // Returns or throws what the oldest item returns or throws. REQUIRES: !is_empty().
   [[nodiscard]] Result next() {
     std::future<Result> first = std::move(working_.front());
     working_.pop_front();
     return first.get();
   }
-  // The same, which calls `on_wait` ten times a second while it waits; that may throw.
+  // The same; calls `on_wait` ten times a second while it waits. `on_wait` may throw.
   template <typename OnWait>
   [[nodiscard]] Result next(const OnWait& on_wait) {
     constexpr std::chrono::milliseconds kInterval{100};

@@ -1,4 +1,4 @@
-// Names that are known in any case.
+// Case-insensitive comparison of names.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace disttf::data {
 
-// In small letters, of ASCII.
+// Returns `text` with ASCII letters in lower case.
 [[nodiscard]] inline std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -1,5 +1,5 @@
-// NPY, NumPy's file format of one array: a header, then the elements. The header, as
-// numpy.lib.format has it:
+// NPY, NumPy's file format for one array: a header, then the elements. The header, as
+// numpy.lib.format defines it:
 //
 //   offset  size  field
 //        0     6  0x93 'N' 'U' 'M' 'P' 'Y'
@@ -7,8 +7,8 @@
 //        8     2  length n of what follows, little-endian; in versions 2 and 3 four bytes
 //       10     n  a Python dict: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Read are bool and whole numbers of 1 to 8 bytes, floats of 2, 4 and 8, in either byte order, in C
-// order. Objects are refused: they are pickles, which are programs.
+// Supported are bool, integers of 1 to 8 bytes, and floats of 2, 4 and 8, in either byte order, in
+// C order. Objects are refused: they are pickles, which can run code.
 // Pure functions; callable from any thread.
 #pragma once
 
@@ -24,13 +24,14 @@ namespace disttf::data {
 enum class NpyKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat };
 
 struct NpyHeader {
-  std::string type;  // as it is written there: "<f4"
+  std::string type;  // as written in the file: "<f4"
   NpyKind kind = NpyKind::kFloat;
   std::size_t element_bytes = 0;  // 1, 2, 4, 8
   bool is_big_endian = false;
-  std::vector<std::uint64_t> shape;  // [rows, ...]; none: a single number
+  std::vector<std::uint64_t> shape;  // [rows, ...]; empty: a single number
 
-  // Of all that is behind the first size: of a row. `is_bytes`: of an array of bytes, 0 to 255.
+  // row_elements(): the product of all sizes after the first. is_bytes(): an array of bytes, 0 to
+  // 255.
   [[nodiscard]] std::uint64_t row_elements() const noexcept;
   [[nodiscard]] bool is_bytes() const noexcept {
     return kind == NpyKind::kUnsigned && element_bytes == 1;
@@ -39,32 +40,32 @@ struct NpyHeader {
   [[nodiscard]] std::string text() const;
 };
 
-// Where the dict begins, and how long it is; of the first kNpyPrefixBytes of a file.
+// The position and length of the dict, from the first kNpyPrefixBytes of a file.
 inline constexpr std::size_t kNpyPrefixBytes = 12;
 struct NpyPrefix {
   std::size_t dict_begin = 0;
   std::size_t dict_bytes = 0;
 };
-// `prefix`: fewer bytes where the file is as short. Throws UnusableData; `where` begins the
-// sentence: the name of the file.
+// `prefix` is shorter than kNpyPrefixBytes if the file is. Throws UnusableData; `where`, the name
+// of the file, begins the sentence.
 [[nodiscard]] NpyPrefix parse_npy_prefix(std::span<const std::uint8_t> prefix,
                                          const std::string& where);
-// The dict. The bytes of all elements fit 63 bits. Throws UnusableData.
+// Parses the dict. The byte size of all elements fits 63 bits. Throws UnusableData.
 [[nodiscard]] NpyHeader parse_npy_dict(std::string_view dict, const std::string& where);
 
-// Elements, as many as `numbers` has, as floats of 32 bits: the nearest. Returns the place of the
-// first one that is none of these or not finite; numbers.size(): there is none.
+// Converts numbers.size() elements to the nearest 32-bit floats. Returns the index of the first
+// element that has no finite 32-bit value, and numbers.size() if there is none.
 // REQUIRES: elements.size() == numbers.size() * header.element_bytes.
 [[nodiscard]] std::size_t npy_numbers(const NpyHeader& header,
                                       std::span<const std::uint8_t> elements,
                                       std::span<float> numbers) noexcept;
 
-// One element as a class is called: 3 of 3.0 and of True 1.
+// Returns one element as a class name: 3 for 3.0, 1 for True.
 // REQUIRES: element.size() == header.element_bytes.
 [[nodiscard]] std::string npy_word(const NpyHeader& header, std::span<const std::uint8_t> element);
 
-// What stands before the elements of an array of float32 in C order, as many as the product of
-// `shape`: a multiple of 64 bytes, as NumPy writes it.
+// Returns the header of a float32 array in C order with the given shape; its size is a multiple of
+// 64 bytes, as NumPy writes it.
 [[nodiscard]] std::string encode_npy_header(std::span<const std::size_t> shape);
 
 }  // namespace disttf::data

@@ -1,7 +1,6 @@
-// The arrays of NumPy's .npz, which is a ZIP archive with a file each: as bytes that come one after
-// the other, whatever their size.
+// The arrays of NumPy's .npz, a ZIP archive with one file per array, as byte streams of any size.
 //
-// Not thread-safe, but for different objects.
+// Different objects may be used by different threads; one object is not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +15,25 @@
 
 namespace disttf::data {
 
-// Bytes that come one after the other.
+// A sequential stream of bytes.
 class ByteStream {
  public:
   ByteStream() = default;
   virtual ~ByteStream() = default;
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
-  // Fills `to` from the front; returns how many bytes those are, fewer at the end alone. Throws
-  // UnusableData, and std::system_error where it cannot be read.
+  // Fills `to` from the front and returns the number of bytes, fewer only at the end. Throws
+  // UnusableData, and std::system_error if the source cannot be read.
   [[nodiscard]] virtual std::size_t read(std::span<std::uint8_t> to) = 0;
 };
 
-// In the archive's order. Throws UnusableData where it is no archive, or has more than 1000 files.
+// Returns the members in the archive's order. Throws UnusableData if the file is not an archive, or
+// has more than 1000 members.
 [[nodiscard]] std::vector<ZipMember> zip_members(const std::filesystem::path& path);
-// What is in one of them, extracted as it is read; at its end its CRC-32 is checked.
+// Opens one member, which is extracted as it is read; the end of the stream checks the CRC-32.
 [[nodiscard]] std::unique_ptr<ByteStream> open_zip_member(const std::filesystem::path& path,
                                                           const std::string& name);
-// Of a file, as it is.
+// Opens a file as a stream.
 [[nodiscard]] std::unique_ptr<ByteStream> open_file_bytes(const std::filesystem::path& path);
 
 }  // namespace disttf::data

@@ -1,17 +1,17 @@
-// A user's own data: files of a format that is known here, converted once into a folder that a step
-// reads as it reads MNIST (cache.h).
+// A user's own data: files of a supported format, converted once into a folder that a step reads
+// directly (cache.h).
 //
-//   TABLE.csv, .tsv, .txt      one file (csv.h): rows are drawn from it for validation and test
-//   TABLE.libsvm, .svm, .svmlight   the same of sparse text (libsvm.h)
-//   ARRAYS.npz                 NumPy's (arrays.h): rows of numbers, or images
-//   a folder                   train.csv, test.csv and, if there is one, validation.csv; or with
-//                              the other endings. What is not there is drawn from train's rows
+//  TABLE.csv, .tsv, .txt      one table (csv.h): rows are drawn from it for validation and test
+//   TABLE.libsvm, .svm, .svmlight   the same as sparse text (libsvm.h)
+//   ARRAYS.npz                 NumPy arrays (arrays.h): rows of numbers, or images
+//   a folder                   train.csv, test.csv and optionally validation.csv, or the other
+//                              endings. Missing parts are drawn from train's rows
 //   a folder of .npy files     the same as .npz
 //   a folder of class folders  images, PNG and JPEG (image_folder.h)
-//   a folder of IDX files      images, which are read as they are (idx_folder.h)
+//   a folder of IDX files      images, read directly (idx_folder.h)
 //
-// Conversion takes bounded memory, whatever the file's size. Several tasks of one machine may want
-// the same: one converts, the others wait for it.
+// Conversion takes bounded memory for any file size. If several tasks of one machine need the same
+// conversion, one does it and the others wait.
 #pragma once
 
 #include <cstddef>
@@ -30,48 +30,48 @@
 
 namespace disttf::data {
 
-// How it is to be read. What is not said is found out (csv.h).
+// How to read the data. Unset options are detected (csv.h).
 struct OwnDataOptions {
   std::filesystem::path path;
   std::string label_column{};
-  bool label_is_number = false;  // not one of some classes
+  bool label_is_number = false;  // labels are numbers, not classes
   std::vector<std::string> ignored_columns{};
   std::size_t skipped_lines = 0;
   HeldOut held_out{};
 };
 
 struct OwnDataHooks {
-  std::filesystem::path cache_directory;  // that the folders lie in; made where it is not there
+  std::filesystem::path cache_directory;  // the parent of the converted folders; created if absent
   std::uint32_t purpose = 0;              // math::Purpose::kHoldOut
   RandomBits random_bits = nullptr;
   std::size_t threads = 1;
-  // Now and then while a file is converted, or another task does that: then with zeros. May throw,
-  // which ends it.
+  // Called regularly while a file is converted, and with zeros while another task converts it. May
+  // throw, which ends the wait or the conversion.
   std::function<void(std::uint64_t bytes, std::uint64_t all_bytes)> on_progress{};
-  // Again and again while files are read that need no conversion. May throw, which ends it.
+  // Called repeatedly while files that need no conversion are read. May throw, which ends the read.
   std::function<void()> on_block{};
   std::function<void(const std::string& sentence)> on_message{};
 };
 
 struct OwnData {
-  std::filesystem::path directory;  // of the converted form
+  std::filesystem::path directory;  // of the converted data
   CacheIndex index;
 };
 
 struct OpenedOwnData {
-  std::optional<OwnData> converted;  // none of IDX files
-  Dataset dataset;                   // with its findings
+  std::optional<OwnData> converted;  // none for IDX files
+  Dataset dataset;                   // including its findings
 };
 
-// The first word of the result line: "iris" of data/iris.csv.
+// Returns the first word of the result line: "iris" for data/iris.csv.
 [[nodiscard]] std::string own_data_name(const std::filesystem::path& path);
 
-// Converts it, unless that has been done. Throws UnusableData, and std::system_error where
-// something cannot be read or written, both with a sentence. REQUIRES: it is no folder of IDX
-// files, which are read as they are.
+// Converts the data unless that is already done. Throws UnusableData, and std::system_error if
+// something cannot be read or written, both with a sentence. REQUIRES: the path is not a folder of
+// IDX files, which need no conversion.
 [[nodiscard]] OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
-// The same, and opens it; or reads IDX files.
+// Converts the data and opens it, or reads IDX files directly.
 [[nodiscard]] OpenedOwnData open_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks);
 
 }  // namespace disttf::data

@@ -1,4 +1,4 @@
-// Which files a user's path means, and how each is read: the list of the formats.
+// Finds the files that a user's path means and how each is read: the list of formats.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@
 namespace disttf::data {
 
 struct SourceFile {
-  // Called now and then with how many bytes have been read before there is a first row; may throw.
+  // Called regularly with the number of bytes read before the first row; may throw.
   using Progress = std::function<void(std::uint64_t bytes)>;
 
-  std::filesystem::path path;  // for sentences
-  std::optional<Part> part;    // none: its rows are shared out
+  std::filesystem::path path;  // for error messages
+  std::optional<Part> part;    // none: its rows are split among the parts
   std::uint64_t bytes = 0;
-  std::string stamp;  // another one when the file has changed
+  std::string stamp;  // changes when the file changes
   bool has_images = false;
-  // Throws UnusableData, and std::system_error where it cannot be read.
+  // Throws UnusableData, and std::system_error if the file cannot be read.
   std::function<std::unique_ptr<RowSource>(const Progress&)> open;
 };
 
-// Of a file, itself; of a folder, those of its parts, to train on first. Opens none of them. Throws
-// UnusableData where there is none, and std::system_error where it cannot be read.
+// Returns the file itself, or the files of a folder's parts, training first. Opens none of them.
+// Throws UnusableData if there is none, and std::system_error if the path cannot be read.
 [[nodiscard]] std::vector<SourceFile> source_files(const OwnDataOptions& options,
                                                    std::size_t threads);
 

@@ -1,8 +1,8 @@
-// In which encoding a table of text is: one answer for training, predict and serve.
+// Determines the encoding of a text table, with the same rules for training, predict and serve.
 //
 // A table is UTF-8, with or without a byte order mark, and its lines end in LF or CR LF. A name or
-// a label that is not valid UTF-8 is read as Windows-1252, which most files of one byte a character
-// are: this depends on the bytes of that cell alone, so all readers come to the same text.
+// label that is not valid UTF-8 is read as Windows-1252, the most common single-byte encoding. The
+// decision depends only on the bytes of that cell, so all readers get the same text.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -13,22 +13,22 @@
 
 namespace disttf::data {
 
-// How much of the beginning of a file refused_encoding() should get.
+// The number of bytes from the beginning of a file that refused_encoding() needs.
 inline constexpr std::size_t kEncodingHeadBytes = 4096;
 
 inline constexpr std::size_t kByteOrderMarkBytes = 3;
 [[nodiscard]] std::string_view without_byte_order_mark(std::string_view text) noexcept;
 
-// Why a file that begins with `head` is not read as a table: it is UTF-16 or UTF-32, its lines end
-// in CR alone, it is compressed, or no text. Empty: nothing is known against it.
+// Returns why a file that begins with `head` cannot be read as a table: it is UTF-16 or UTF-32, its
+// lines end in CR alone, it is compressed, or it is not text. Empty: no problem found.
 [[nodiscard]] std::string refused_encoding(std::string_view head);
-// How it begins where the file is no text in any encoding.
+// The start of the sentence for a file that is not text in any encoding.
 inline constexpr std::string_view kNoText = "it is no text";
 
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
-// `text` itself where it is valid UTF-8, else what it is as Windows-1252 (the five bytes that are
-// not defined there become U+0081 and so on). Different bytes that are not UTF-8 stay different.
+// Returns `text` if it is valid UTF-8, otherwise its Windows-1252 decoding (the five undefined
+// bytes become U+0081 and so on). Different invalid texts stay different.
 [[nodiscard]] std::string utf8_of(std::string_view text);
 
 }  // namespace disttf::data

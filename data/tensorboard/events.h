@@ -1,12 +1,12 @@
-// The events that TensorBoard reads, as bytes: protocol buffers of the message Event, each of which
+// Encodes the events that TensorBoard reads: protocol buffers of the message Event, each of which
 // becomes a record of an event file (data/tensorboard/event_file.h).
 //
 //   wall_time 1, seconds since the epoch; step 2; and one of file_version 3, graph_def 4, summary
 //   5, session_log 7; source_metadata 10 of the first event of a file
 //
-// What is shown, and by which of TensorBoard's plugins, the metadata of a summary's value say. They
-// count in the first value of a tag that a reader meets, so every value has them: any file may be
-// the first that is read.
+// The metadata of a summary value selects the TensorBoard plugin that shows it. Readers use the
+// metadata of the first value of a tag that they see, and any file may be the first one read, so
+// every value carries them.
 //
 // Pure values and functions; callable from any thread.
 #pragma once
@@ -27,25 +27,27 @@ struct EventTime {
   std::uint64_t step = 0;  // below 2^63
 };
 
-// What a file begins with. Of an older version TensorBoard would throw away what is out of order.
+// Returns the first event of a file. With an older version TensorBoard would discard events that
+// are out of order.
 [[nodiscard]] std::string file_version_event(double wall_time);
-// `time.step`: the first one that is written from here on; what was written of it and later ones
-// before holds no more.
+// Marks the start of a session at `time.step`, its first step: earlier events with that step or a
+// later one become invalid.
 [[nodiscard]] std::string session_start_event(const EventTime& time);
 // `graph`: a GraphDef (data/tensorboard/graph.h).
 [[nodiscard]] std::string graph_event(const EventTime& time, std::string_view graph);
 
-// Values of one step. Each tag at most once: of several at one step TensorBoard may keep the last.
+// The values of one step. Each tag at most once: TensorBoard may keep only the last of several at
+// one step.
 class SummaryEvent {
  public:
-  // Behind which a tag, a float32.
+  // Adds a float32 value.
   void add_scalar(std::string_view tag, double value);
   void add_histogram(std::string_view tag, std::span<const HistogramBucket> buckets);
-  // PNG files, all of one size.
+  // Adds PNG files, all of one size.
   void add_images(std::string_view tag, std::size_t width, std::size_t height,
                   std::span<const std::string> pngs);
   void add_text(std::string_view tag, std::string_view markdown);
-  // All of it is in the metadata: data/tensorboard/hparams.h.
+  // Adds hyperparameters, whose content is entirely in the metadata (data/tensorboard/hparams.h).
   void add_hparams(std::string_view tag, const ProtobufMessage& plugin_data);
 
   [[nodiscard]] bool is_empty() const noexcept { return summary_.bytes().empty(); }

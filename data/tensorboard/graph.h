@@ -1,4 +1,4 @@
-// A graph of operations, as TensorBoard draws it: a GraphDef of TensorFlow.
+// A graph of operations in TensorBoard's form: a TensorFlow GraphDef.
 //
 // Values and pure functions; callable from any thread.
 #pragma once
@@ -14,11 +14,11 @@ namespace disttf::data {
 inline constexpr std::int64_t kAnySize = -1;
 
 struct GraphNode {
-  std::string name;                 // "hid/MatMul": what stands before a slash is drawn as a box
+  std::string name;                 // "hid/MatMul": the part before a slash is drawn as a box
   std::string op;                   // "MatMul"
   std::vector<std::string> inputs;  // names of nodes
   std::string device;               // "/job:ps/task:0"
-  std::vector<std::int64_t> shape;  // of the output; kAnySize: of a batch
+  std::vector<std::int64_t> shape;  // of the output; kAnySize: the batch size
   std::map<std::string, std::string> attributes{};
 };
 

@@ -1,5 +1,4 @@
-// How numbers are spread, for TensorBoard: so many of them lie in each of some equally wide
-// intervals.
+// Histograms for TensorBoard: the number of values in each of several intervals of equal width.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -10,18 +9,19 @@
 
 namespace disttf::data {
 
-// [left, right): so many values; the last one with its right end.
+// The count of values in [left, right); the last bucket includes its right end.
 struct HistogramBucket {
   double left = 0;
   double right = 0;
   double count = 0;
 };
 
-// As many as TensorBoard's own writers have.
+// The same number as TensorBoard's own writers use.
 inline constexpr std::size_t kHistogramBuckets = 30;
 
-// Of `values` those that are finite, in kHistogramBuckets from the least to the greatest. Where all
-// are equal the last bucket has them, and each is as wide as nothing. None: no buckets.
+// Distributes the finite values over kHistogramBuckets, from the least to the greatest. If all are
+// equal, the last bucket holds them and every bucket has zero width. Returns no buckets if there
+// are no finite values.
 [[nodiscard]] std::vector<HistogramBucket> histogram(std::span<const float> values);
 
 }  // namespace disttf::data

@@ -1,5 +1,5 @@
-// What TensorBoard's table of hyperparameters shows of a run: the settings it began with, which
-// figures it is judged by, and how it ended. They travel as metadata of three tags (SummaryEvent).
+// The entries of a run in TensorBoard's hyperparameter table: its initial settings, the metrics it
+// is judged by, and how it ended. They are the metadata of three tags (SummaryEvent).
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -24,14 +24,14 @@ struct HyperParameter {
   std::variant<bool, double, std::string> value;
 };
 
-// A figure: the tag of a scalar of the same directory.
+// A metric: the tag of a scalar in the same directory.
 struct HyperMetric {
   std::string tag;
   std::string display_name;
-  bool is_training = false;  // else of the validation set, or the test's
+  bool is_training = false;  // otherwise of the validation or the test set
 };
 
-// Which columns the table has.
+// Declares the columns of the table.
 [[nodiscard]] ProtobufMessage experiment(double wall_time,
                                          std::span<const HyperParameter> parameters,
                                          std::span<const HyperMetric> metrics);

@@ -1,4 +1,4 @@
-// An image of bytes as a PNG file.
+// Encodes bytes as a PNG image.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -11,8 +11,9 @@
 
 namespace disttf::data {
 
-// `pixels`: [height, width, channels], 8 bits each, channels last: 1, grey, or 3, red, green, blue.
-// Throws std::bad_alloc. REQUIRES: height > 0, width > 0; pixels.size() is their product.
+// Returns the PNG of `pixels`: [height, width, channels], 8 bits each; 1 channel is grey, 3 are
+// red, green, blue. Throws std::bad_alloc. REQUIRES: height > 0, width > 0; pixels.size() is their
+// product.
 [[nodiscard]] std::string encode_png(std::span<const std::uint8_t> pixels, std::size_t height,
                                      std::size_t width, std::size_t channels);
 

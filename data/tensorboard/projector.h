@@ -1,5 +1,5 @@
-// What TensorBoard's projector shows: points, each with what is known of it. Three files of a
-// directory, no event.
+// The files of TensorBoard's projector, which shows labelled points: three files of a directory, no
+// event.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -16,17 +16,18 @@ inline constexpr std::string_view kProjectorConfig = "projector_config.pbtxt";
 inline constexpr std::string_view kProjectorPoints = "embeddings.tsv";
 inline constexpr std::string_view kProjectorLabels = "labels.tsv";
 
-// Names the other two. `name`: of the points.
+// Returns the configuration, which names the other two files. `name`: of the points.
 [[nodiscard]] std::string projector_config(std::string_view name);
-// A line a point, its numbers between tabs. `values`: [points, width]; each number has as many
-// digits as tell it from its neighbours.
+// Returns one line per point, its numbers separated by tabs. `values`: [points, width]; each number
+// has enough digits to identify its float.
 [[nodiscard]] std::string projector_points(std::span<const float> values, std::size_t width);
 
 struct ProjectorLabel {
   std::string_view label;
   std::string_view answer;
 };
-// A line a point, behind one that names the columns. Tabs and ends of lines become spaces.
+// Returns one line per point, after a line with the column names. Tabs and line breaks become
+// spaces.
 [[nodiscard]] std::string projector_labels(std::span<const ProjectorLabel> labels);
 
 }  // namespace disttf::data
