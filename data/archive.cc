@@ -21,7 +21,7 @@ namespace {
 
 using MemberContents = std::vector<std::vector<std::uint8_t>>;
 
-// The archive is read in pieces of so many bytes.
+// Pieces of this size bound the memory for an archive of any size.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20U;
 
 std::string archive_stamp_by(const Archive& archive) {
@@ -34,7 +34,7 @@ class PieceReader {
   PieceReader(const FileDescriptor& file, const std::filesystem::path& path)
       : file_(file), path_(path), buffer_(kReadBytes) {}
 
-  // The next bytes, until it is called again; none at the end. Throws std::system_error.
+  // Returns the next bytes, valid until the next call; empty at the end. Throws std::system_error.
   std::span<const std::uint8_t> next() {
     while (true) {
       const ssize_t count =
@@ -65,7 +65,7 @@ std::string hash_of(const FileDescriptor& file, const std::filesystem::path& pat
   return hash.hex();
 }
 
-// An archive that was found right, and what its stamp says.
+// An archive whose hash was right, and the text of its checksum marker.
 struct OpenArchive {
   FileDescriptor file;
   std::string stamp;
@@ -107,10 +107,10 @@ void expect_size(const ArchiveMember& member, std::size_t found,
 
 bool is_gz(const ArchiveMember& member) { return member.name.ends_with(".gz"); }
 
-// What may come out of the archive for it: what does not get smaller has a few bytes more in each
-// 16 KiB of a .gz.
+// Returns the largest size that the member can have in the archive. Incompressible data grows by a
+// few bytes per 16 KiB in a .gz.
 std::size_t most_bytes(const ArchiveMember& member) {
-  constexpr std::size_t kHeaderBytes = 4096;  // the file's name may be in it
+  constexpr std::size_t kHeaderBytes = 4096;  // may contain the file's name
   return is_gz(member) ? member.size_bytes + member.size_bytes / 1000 + kHeaderBytes
                        : member.size_bytes;
 }
@@ -187,7 +187,7 @@ std::vector<std::vector<std::uint8_t>> extract_members(const std::filesystem::pa
   MemberContents contents = archive.kind == ArchiveKind::kZip
                                 ? unzip(opened, archive.size_bytes, members, path)
                                 : untar(opened, members, path);
-  // Between its hash and its last byte somebody may have written to it.
+  // A write between the hash and the last read byte would leave contents that nothing verified.
   if (is_changed(opened.file, archive_stamp_by(archive), opened.stamp)) {
     throw std::system_error(DataError::kWrongChecksum,
                             path.string() + ": it was written to while it was read");

@@ -7,7 +7,8 @@
 namespace disttf::data {
 namespace {
 
-// Bytes a turn: one at a time would take longer than a network brings them.
+// Processes 8 bytes per step, because one byte at a time would be slower than a network delivers
+// them.
 constexpr std::size_t kTurnBytes = 8;
 
 // tables[k][b]: what byte b does to the checksum when k further bytes, all 0, have come after it.

@@ -10,9 +10,9 @@
 namespace disttf::data {
 namespace {
 
-// Part of what the pinned checksums depend on.
+// The pinned checksums depend on this seed.
 constexpr std::uint64_t kSeed = 1;
-// Streams of random_bits. Images and labels of the two parts must not share numbers.
+// Streams of random_bits: images and labels of the two parts must not use the same numbers.
 constexpr std::uint64_t kImageStream = 0;  // + 1 for the test part
 constexpr std::uint64_t kLabelStream = 2;  // + 1 for the test part
 
@@ -55,10 +55,10 @@ Part make_part(const DigitsRandomness& randomness, std::uint32_t rows, std::uint
   made.images.assign(images_start.begin(), images_start.end());
   made.images.resize(images_start.size() + rows * kDigitPixels);
   made.labels.assign(labels_start.begin(), labels_start.end());
-  // A random order of equally many of each class.
+  // A random order with an equal number of each class.
   std::vector<std::uint32_t> order(rows);
   permute(order, kSeed, randomness.purpose, kLabelStream + part, randomness.random_bits);
-  std::array<std::uint64_t, 64> bits{};  // of this row and those after it, to a multiple of 64
+  std::array<std::uint64_t, 64> bits{};  // of this row and the next ones, up to a multiple of 64
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto label = static_cast<std::uint8_t>(order[row] % kDigitClasses);
     made.labels.push_back(label);
@@ -87,7 +87,7 @@ Dataset open_digits(const std::filesystem::path& directory, const DigitsRandomne
                     const OpenOptions& options) {
   std::array<std::vector<std::uint8_t>, 4> made;
   const auto make = [&](const SetFile& file, const FileCheck&) {
-    // All four at once, at the first that is missing; as a rule all are.
+    // The first missing file generates all four, because usually all of them are missing.
     if (made[0].empty()) made = make_digits(randomness);
     return made[static_cast<std::size_t>(&file - kDigits.files.data())];
   };

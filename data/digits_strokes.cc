@@ -8,7 +8,7 @@
 namespace disttf::data {
 namespace {
 
-// Short names, so that a stroke reads as a stroke.
+// Short names keep the tables below readable as drawings.
 constexpr StrokeNode start(float x, float y) { return {x, y, NodeKind::kStart}; }
 constexpr StrokeNode smooth(float x, float y) { return {x, y, NodeKind::kSmooth}; }
 constexpr StrokeNode corner(float x, float y) { return {x, y, NodeKind::kCorner}; }

@@ -6,30 +6,31 @@
 namespace disttf::data {
 namespace {
 
-// Size and SHA-256 as TensorFlow Datasets lists them (url_checksums/emnist.txt). Nothing that was
-// found lists them of what is in it.
+// Size and SHA-256 as TensorFlow Datasets lists them (url_checksums/emnist.txt). No published list
+// of the checksums of the files inside is known.
 constexpr Archive kEmnistArchive{
     .name = "gzip.zip",
     .kind = ArchiveKind::kZip,
     .size_bytes = 561753746,
     .sha256 = "fb9bb67e33772a9cc0b895e4ecf36d2cf35be8b709693c3564cea2a019fcda8e"};
 
-// Digits, capital letters, small ones.
+// Digits, upper-case letters, lower-case letters.
 constexpr std::array<std::string_view, 62> kAllClasses{
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F",
     "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V",
     "W", "X", "Y", "Z", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l",
     "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"};
-// The same where a letter whose small and capital forms look alike is one class.
+// The same, with one class for each letter whose two cases look alike.
 constexpr std::array<std::string_view, 47> kMergedClasses{
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F",
     "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V",
     "W", "X", "Y", "Z", "a", "b", "d", "e", "f", "g", "h", "n", "q", "r", "t"};
-constexpr std::size_t kFirstSmallLetter = 36;  // of kAllClasses
+constexpr std::size_t kFirstSmallLetter = 36;  // in kAllClasses
 
 constexpr std::string_view kFolder = "gzip/";
 
-// The names of one file: in the archive, and without folder and .gz extracted.
+// Builds the entry of one file from its name in the archive; the extracted name omits the folder
+// and .gz.
 constexpr SetFile emnist_file(std::string_view member, FileKind kind, bool is_test,
                               std::uint32_t rows) {
   const std::size_t name_size = member.size() - kFolder.size() - std::string_view(".gz").size();
@@ -41,7 +42,7 @@ constexpr SetFile emnist_file(std::string_view member, FileKind kind, bool is_te
           .member = member};
 }
 
-// Training images and labels, images and labels of the test.
+// Training images and labels, then test images and labels.
 constexpr std::array<SetFile, 4> emnist_files(const std::array<std::string_view, 4>& members,
                                               std::uint32_t train_rows, std::uint32_t test_rows) {
   return {emnist_file(members[0], FileKind::kImages, false, train_rows),
@@ -84,7 +85,7 @@ constexpr std::array kBalancedFiles =
                  112800, 18800);
 constexpr FileSet kBalanced = emnist("EMNIST-balanced", kBalancedFiles, kMergedClasses);
 
-// The paper counts 88 800 + 14 800 of the letters; the files have more.
+// The paper counts 88 800 + 14 800 letters; the files contain more.
 constexpr std::array kLettersFiles = emnist_files({"gzip/emnist-letters-train-images-idx3-ubyte.gz",
                                                    "gzip/emnist-letters-train-labels-idx1-ubyte.gz",
                                                    "gzip/emnist-letters-test-images-idx3-ubyte.gz",

@@ -10,8 +10,8 @@ constexpr std::array<std::string_view, 10> kFashionClasses{
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
     "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 
-// The other .gz are those of Debian's package dataset-fashion-mnist 0.0~git20200523: the published
-// ones without the name and the time in the gzip header.
+// The alternative .gz are those of Debian's package dataset-fashion-mnist 0.0~git20200523: the
+// published contents without the name and the time in the gzip header.
 constexpr std::array kFashionMnistFiles{
     SetFile{.name = "train-images-idx3-ubyte",
             .kind = FileKind::kImages,

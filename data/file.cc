@@ -29,7 +29,7 @@ FileDescriptor::~FileDescriptor() {
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path, struct stat& status) {
-  // Non-blocking: opening a named pipe would otherwise wait for a writer for ever.
+  // Non-blocking, because opening a named pipe would otherwise wait forever for a writer.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
     fail(errno, "cannot read " + path.string());
@@ -74,7 +74,7 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size
 void sync_directory(const std::filesystem::path& directory, int (*sync)(int)) {
   const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open()) {
-    if (errno == EACCES) return;  // who may write there need not be allowed to list it
+    if (errno == EACCES) return;  // a directory may be writable but not readable
     fail(errno, "cannot sync " + directory.string());
   }
   int error = 0;
@@ -103,8 +103,8 @@ struct stat write_file_atomically(const std::filesystem::path& path,
   return status;
 }
 
-// A file without a name, so that a process that is killed leaves none. Where the file system has no
-// such files (NFS), one whose name is always the same: the next one to ask removes it.
+// Uses an unnamed file, so a killed process leaves none. On a file system without unnamed files
+// (NFS) the file always has the same name, so the next call removes a leftover.
 std::filesystem::file_time_type file_system_now(const std::filesystem::path& directory) {
   const std::filesystem::path named = directory / ("now" + std::string(kTemporaryMark) + "clock");
   FileDescriptor file(::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
@@ -136,7 +136,7 @@ void remove_abandoned_temporaries(const std::filesystem::path& path,
       }
     }
   } catch (const std::exception&) {
-    // Housekeeping: nobody depends on it, and the next writer tries again.
+    // Cleanup is optional: nothing depends on it, and the next writer tries again.
     return;
   }
 }
@@ -145,8 +145,8 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory,
                              std::chrono::milliseconds patience) noexcept {
   FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open()) return;
-  // flock knows no deadline, and waiting without one would hang behind a stopped process, so it is
-  // asked again and again. The interval is far below what the lock's holder does meanwhile.
+  // flock has no timeout, and a blocking call could wait forever for a stopped process, so the lock
+  // is polled. The interval is far below the time for which a holder usually keeps the lock.
   constexpr std::chrono::milliseconds kInterval{10};
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (::flock(opened.number(), LOCK_EX | LOCK_NB) != 0) {

@@ -15,13 +15,13 @@
 namespace disttf::data {
 namespace {
 
-// Extracting takes a second, of the largest archive about ten; a holder that takes longer than this
-// is stopped or on a disk so slow that doing the work twice does not matter any more.
+// Extraction takes a second, about ten for the largest archive. A holder that takes longer than
+// this is stopped, or its disk is so slow that duplicate work does not matter.
 constexpr std::chrono::seconds kLockPatience{30};
-// A temporary file this old belongs to a writer that was killed.
+// A temporary file of this age belongs to a killed writer.
 constexpr std::chrono::minutes kAbandonedAge{10};
 
-// What the file's stamp says that it was found right by.
+// Returns the verification that the file's checksum marker names.
 std::string verified_by(const SetFile& file) {
   if (!file.sha256.empty()) return "sha256 " + std::string(file.sha256);
   if (file.archive != nullptr) {
@@ -38,7 +38,7 @@ FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
   return check;
 }
 
-// `bytes` gets the .gz if it is right.
+// Reads the .gz into `bytes` if it is right.
 FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
                   std::vector<std::uint8_t>& bytes) {
   try {
@@ -57,14 +57,15 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
   }
 }
 
-// Of a file that has the right size, where the .gz or the archive alone is pinned.
+// Returns the check of a file with the right size whose .gz or archive alone is pinned.
 FileCheck not_verified(const std::filesystem::path& path) {
   return {FileState::kWrong, DataError::kNotVerified,
           path.string() + ": expected it beside the stamp of its extraction, " +
               stamp_path(path).filename().string()};
 }
 
-// Whether the file at `path` holds file's contents, which then are put into `out`, if there is one.
+// Returns whether the file at `path` has the right contents; if so, moves them to `out` unless that
+// is null.
 FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file,
                           std::vector<std::uint8_t>* out) {
   try {
@@ -91,15 +92,15 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
   }
 }
 
-// Of two reasons why a file cannot be had: a wrong extracted file with nothing to extract it
-// from is not "absent".
+// Selects the more useful of two errors: a wrong extracted file without a source to replace it must
+// not be reported as absent.
 const FileCheck& more_telling(const FileCheck& extracted, const FileCheck& packed) {
   const bool only_extracted =
       packed.state == FileState::kAbsent && extracted.state == FileState::kWrong;
   return only_extracted ? extracted : packed;
 }
 
-// The contents of `file` from its .gz. `extracted` is how its extracted file was found.
+// Returns the contents of `file` from its .gz. `extracted` is the check of the extracted file.
 std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const SetFile& file,
                                   const FileCheck& extracted, const OpenOptions& options) {
   std::filesystem::path gz = directory / file.gz_name();
@@ -125,8 +126,8 @@ std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const 
   return contents;
 }
 
-// The contents of all files of a set, of which `missing` was found to be there as `extracted` says,
-// from their archive.
+// Returns the contents of all files of a set from their archive. `missing` is the file that caused
+// this, `extracted` its check.
 std::vector<std::vector<std::uint8_t>> unpack(const std::filesystem::path& directory,
                                               const FileSet& set, const SetFile& missing,
                                               const FileCheck& extracted,
@@ -146,13 +147,13 @@ std::vector<std::vector<std::uint8_t>> unpack(const std::filesystem::path& direc
   return extract_members(directory, archive, members);
 }
 
-// Puts contents where they belong: on disk if possible, else in memory.
+// Stores contents on disk if possible, otherwise keeps them only in memory.
 class Keeper {
  public:
   Keeper(const std::filesystem::path& directory, const OpenOptions& options)
       : directory_(directory), options_(options) {}
 
-  // `found`: how the file of that name was found.
+  // `found`: the check of the file that has that name now.
   std::vector<std::uint8_t> keep(const SetFile& file, const FileCheck& found,
                                  std::vector<std::uint8_t> contents) {
     const FileCheck check = check_contents(directory_ / file.name, file, contents);
@@ -178,7 +179,7 @@ class Keeper {
 
   const std::filesystem::path& directory_;
   const OpenOptions& options_;
-  bool can_write_ = true;  // false once it has failed: one warning says it for all files
+  bool can_write_ = true;  // false after the first failure, so only one warning appears
 };
 
 }  // namespace
@@ -207,7 +208,7 @@ FileCheck check_file(const std::filesystem::path& directory, const SetFile& file
 }
 
 std::vector<FileCheck> check_files(const std::filesystem::path& directory, const FileSet& set) {
-  std::map<const Archive*, FileCheck> archives;  // where no stamp can be left, each look is a hash
+  std::map<const Archive*, FileCheck> archives;  // without markers each check hashes the archive
   const auto check_packed = [&](const SetFile& file) {
     if (file.archive == nullptr) return check_gz(directory / file.gz_name(), file);
     auto found = archives.find(file.archive);
@@ -240,7 +241,7 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
                     std::span<const std::uint8_t> contents) {
   assert(contents.size() == file.size_bytes());
   const std::filesystem::path path = directory / file.name;
-  std::error_code ignored;  // then writing says it
+  std::error_code ignored;  // the write below reports the failure
   if (file.name.find('/') != std::string_view::npos) {
     std::filesystem::create_directory(path.parent_path(), ignored);
   }
@@ -251,7 +252,7 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,
                       const OpenOptions& options) {
-  std::vector<std::vector<std::uint8_t>> unpacked;  // all of them, once one is missing
+  std::vector<std::vector<std::uint8_t>> unpacked;  // all files, once one is missing
   const auto make = [&](const SetFile& file, const FileCheck& found) {
     if (file.archive == nullptr) return extract(directory, file, found, options);
     if (unpacked.empty()) unpacked = unpack(directory, set, file, found, options);
@@ -276,7 +277,7 @@ Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set
     const DirectoryLock lock(directory, kLockPatience);
     Keeper keeper(directory, options);
     for (const std::size_t i : missing) {
-      // Another task may have written it while we waited for the lock.
+      // Another task may have written it during the wait for the lock.
       if (open_again(i)) continue;
       contents[i] = keeper.keep(set.files[i], found[i], make(set.files[i], found[i]));
     }

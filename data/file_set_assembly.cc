@@ -1,4 +1,4 @@
-// assemble(): what the files of a set hold, as a data set.
+// assemble(): makes a data set of the files' contents.
 #include <algorithm>
 #include <cassert>
 #include <memory>
@@ -17,23 +17,23 @@ namespace {
 
 using FileContents = std::vector<std::vector<std::uint8_t>>;
 
-// What the files that are for training, or those for the test, come to.
+// The training part or the test part of a set.
 struct SetPart {
   std::span<const std::uint8_t> images;
   std::span<const std::uint8_t> labels;
-  // What they point into where that is not a file's contents.
+  // Storage for the spans if they cannot refer to a file's contents.
   std::vector<std::uint8_t> own_images;
   std::vector<std::uint8_t> own_labels;
 };
 
-// What the spans of the data set point into. A vector that moves keeps its memory.
+// The memory that the data set's spans refer to. Moving a vector does not move its elements.
 struct SetStorage {
   FileContents contents;
   SetPart train;
   SetPart test;
 };
 
-// SHA-256 over all files, where the set does not name it.
+// Returns the SHA-256 over all files, or the one that the set pins.
 std::string identity_of(const FileSet& set, const FileContents& contents) {
   if (!set.checksum.empty()) return std::string(set.checksum);
   Sha256 identity;
@@ -43,14 +43,14 @@ std::string identity_of(const FileSet& set, const FileContents& contents) {
   return identity.hex();
 }
 
-// The bytes of `part`, which lie in `bytes`, to be changed.
+// Returns a writable view of `part`, which lies in `bytes`.
 std::span<std::uint8_t> writable(std::vector<std::uint8_t>& bytes,
                                  std::span<const std::uint8_t> part) {
   return std::span(bytes).subspan(static_cast<std::size_t>(part.data() - bytes.data()),
                                   part.size());
 }
 
-// Exchanges rows and columns of each image.
+// Transposes each image.
 void stand_upright(std::span<std::uint8_t> images, const ImageShape& shape) {
   assert(shape.height == shape.width && shape.channels == 1);
   const std::size_t side = shape.height;
@@ -88,7 +88,7 @@ std::error_code take_labels(const FileSet& set, std::vector<std::uint8_t>& bytes
   return {};
 }
 
-// Rows of the files for training, or of those for the test.
+// Returns the number of rows of the training files or of the test files.
 std::size_t rows_of(const FileSet& set, bool is_test) {
   std::size_t rows = 0;
   for (const SetFile& file : set.files) rows += file.is_test == is_test ? file.rows : 0U;
@@ -102,7 +102,7 @@ std::error_code take_records(const FileSet& set, const SetFile& file,
   part.own_labels.reserve(rows);
   const auto error =
       parse_records(bytes, set.shape(), set.classes, part.own_images, part.own_labels, detail);
-  bytes = {};  // all of it has been copied
+  bytes = {};  // its contents have been copied
   part.images = part.own_images;
   part.labels = part.own_labels;
   return error;

@@ -9,7 +9,7 @@ using Path = std::filesystem::path;
 
 Path parent_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
 
-// Creates `path` where its parent is there, or can be made. An error names the whole path.
+// Creates `path`, and its parent first if that is absent. An error names the whole path.
 void create_below(FileSystem& files, const Path& path, const Path& whole) {
   std::error_code error;
   bool is_new = files.create_directory(path, error);
@@ -23,7 +23,8 @@ void create_below(FileSystem& files, const Path& path, const Path& whole) {
   const Path parent = parent_of(path);
   try {
     files.sync_directory(parent);
-    // Whoever made the parent may have been killed, or have met a full disk, before it was durable.
+    // The process that created the parent may have been killed, or run out of disk space, before
+    // the parent was durable.
     if (parent_of(parent) != parent) files.sync_directory(parent_of(parent));
   } catch (...) {
     files.remove(path);
@@ -37,7 +38,7 @@ void write_synced(FileSystem& files, const Path& path,
                   std::span<const std::span<const std::uint8_t>> parts) {
   const std::unique_ptr<NewFile> file = files.create(path);
   for (const auto& part : parts) file->write(part);
-  file->sync();  // before it has its name: else a power cut could leave the name and no contents
+  file->sync();  // or a power failure could leave the name without contents
   file->take_name();
 }
 
@@ -48,7 +49,7 @@ void write_durably(FileSystem& files, const Path& path,
 }
 
 void create_directories(FileSystem& files, const Path& path) {
-  const Path named = path.has_filename() ? path : path.parent_path();  // of "DIR/"
+  const Path named = path.has_filename() ? path : path.parent_path();  // the path may be "DIR/"
   create_below(files, named, path);
 }
 

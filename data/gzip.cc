@@ -12,30 +12,30 @@
 namespace disttf::data {
 namespace {
 
-// Output grows by doubling from here: small files stay small, and what is allocated is always
-// earned by what really came out, never by a size field.
+// The output buffer doubles from here. Its size follows the bytes that were really inflated,
+// because a size field in the input can claim anything.
 constexpr std::size_t kFirstOutputBytes = std::size_t{64} << 10U;
-// What gunzip_pieces() hands on at a time.
+// The largest piece that gunzip_pieces() passes to its caller.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10U;
-// zlib counts in unsigned int.
+// zlib counts in unsigned int, so larger spans are passed in several calls.
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30U;
 
-// Frees what inflateInit2 took, whichever way the function is left.
+// Releases inflateInit2's memory on every return path.
 class Inflater {
  public:
   Inflater() {
-    // 15 bits of window, the most there is; +16: a gzip header and trailer, nothing else.
+    // 15 bits of window is the maximum; +16 accepts only a gzip header and trailer.
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Inflates from the front of `in` to `out`; both are then what is left of them.
+  // Inflates from the front of `in` to the front of `out`, and reduces both to what is left.
   int inflate_some(std::span<const std::uint8_t>& in, std::span<std::uint8_t>& out) {
     const std::size_t in_bytes = std::min(in.size(), kMaxPieceBytes);
     const std::size_t out_bytes = std::min(out.size(), kMaxPieceBytes);
-    // zlib's interface has no const without ZLIB_CONST; it does not write here.
+    // zlib's interface is not const without ZLIB_CONST, but zlib does not write to its input.
     stream_.next_in = const_cast<Bytef*>(in.data());
     stream_.avail_in = static_cast<uInt>(in_bytes);
     stream_.next_out = out.data();
@@ -53,7 +53,7 @@ class Inflater {
 std::error_code inflate_member(std::span<const std::uint8_t> in, std::size_t max_bytes,
                                std::vector<std::uint8_t>& out) {
   Inflater inflater;
-  // One byte over the limit: only a stream that really has more ever fills it.
+  // One byte over the limit distinguishes a stream that exceeds it from one that fits exactly.
   const std::size_t most = max_bytes + 1;
   std::size_t written = 0;
   while (true) {
@@ -66,7 +66,7 @@ std::error_code inflate_member(std::span<const std::uint8_t> in, std::size_t max
     if (written > max_bytes) return DataError::kGzipTooLarge;
     if (result == Z_STREAM_END) break;
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    // No progress although there was room: the input has ended.
+    // No progress in spite of free space means that the input has ended.
     if (result == Z_BUF_ERROR) return DataError::kGzipTruncated;
     if (result != Z_OK) return DataError::kGzipCorrupt;
   }
@@ -81,7 +81,7 @@ std::error_code gunzip(std::span<const std::uint8_t> compressed, std::size_t max
                        std::vector<std::uint8_t>& out) {
   assert(max_bytes < std::numeric_limits<std::size_t>::max() / 2);
   out.clear();
-  // RFC 1952: two fixed bytes, then the method, of which only 8 (deflate) exists.
+  // RFC 1952: two fixed bytes, then the method; only 8 (deflate) exists.
   constexpr std::uint8_t kStart[] = {0x1f, 0x8b, 8};
   const std::size_t known = std::min(compressed.size(), std::size(kStart));
   if (!std::equal(compressed.begin(), compressed.begin() + static_cast<std::ptrdiff_t>(known),
@@ -102,7 +102,7 @@ std::error_code gunzip_pieces(
   if (in.empty() || in[0] != 0x1f) return DataError::kNotGzip;
   bool has_ended = false;
   while (!has_ended) {
-    // Whatever zlib still holds of what came out, a trailer has to follow it.
+    // Input must follow even if zlib still holds output, because the trailer has not been read.
     if (in.empty()) in = next();
     if (in.empty()) return DataError::kGzipTruncated;
     std::span<std::uint8_t> room(piece);
@@ -118,8 +118,8 @@ std::error_code gunzip_pieces(
 
 std::string gzip(std::string_view bytes) {
   z_stream stream{};
-  constexpr int kMemory = 8;  // zlib's own choice
-  // 15 bits of window, +16: a gzip header and trailer.
+  constexpr int kMemory = 8;  // zlib's default
+  // 15 bits of window; +16 writes a gzip header and trailer.
   if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, kMemory, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
     throw std::bad_alloc();
@@ -130,7 +130,7 @@ std::string gzip(std::string_view bytes) {
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  ::deflate(&stream, Z_FINISH);  // with room for the worst it cannot fail
+  ::deflate(&stream, Z_FINISH);  // cannot fail: the buffer has deflateBound() bytes
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::size_t kMagicBytes = 4;
 
-// What a file may hold.
+// The element type and the dimensions that a kind of file may have.
 struct Format {
   std::uint8_t type = 0;
   std::size_t element_bytes = 0;
   std::string_view type_name;
-  std::string_view dimensions;  // those that are allowed, for people
+  std::string_view dimensions;  // the allowed ones, for error messages
   bool (*allows)(std::uint8_t dimensions) = nullptr;
 };
 
@@ -50,7 +50,7 @@ std::vector<std::uint8_t> header(const Format& format, std::span<const std::uint
   return bytes;
 }
 
-// The sizes of a file of so many images.
+// Returns the sizes for a file of `rows` images.
 std::vector<std::uint32_t> image_sizes(std::uint32_t rows, const ImageShape& shape) {
   std::vector<std::uint32_t> sizes{rows, static_cast<std::uint32_t>(shape.height),
                                    static_cast<std::uint32_t>(shape.width)};
@@ -96,8 +96,8 @@ std::error_code check_magic(const Format& format, std::span<const std::uint8_t> 
   return {};
 }
 
-// The bytes of all elements, or false: so many that no file in memory can hold them. Computed by
-// division, so that sizes like 2^32-1 three times over cannot wrap around to something small.
+// Computes the bytes of all elements; returns false if they exceed any possible memory. Division
+// prevents an overflow, so sizes like 2^32-1 three times cannot wrap around to a small number.
 bool count_bytes(const Format& format, const IdxView& view, std::size_t& count) {
   constexpr std::size_t kMost = PTRDIFF_MAX;
   count = format.element_bytes;
@@ -113,7 +113,7 @@ bool count_bytes(const Format& format, const IdxView& view, std::size_t& count) 
   return !overflow;
 }
 
-// `out.elements`: the bytes of the elements.
+// Sets `out.elements` to the bytes of the elements.
 std::error_code parse_as(const Format& format, std::span<const std::uint8_t> bytes, IdxView& out,
                          std::string& detail) {
   if (const std::error_code error = check_magic(format, bytes, detail)) return error;

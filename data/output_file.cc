@@ -22,15 +22,15 @@ using Path = std::filesystem::path;
 
 struct OutputPlace {
   Path path;
-  bool is_in_place = false;  // else it is a name that may be given to a new file
+  bool is_in_place = false;  // false: a new file may be renamed to it
 };
 
 Path output_folder_of(const Path& path) {
   return path.has_parent_path() ? path.parent_path() : Path(".");
 }
 
-// Descriptors of a process look like links there, and lead to what has no name, or to a file that
-// is open already.
+// Entries of /proc look like links, but lead to unnamed objects or to files that are already open,
+// which must not be replaced.
 bool is_of_proc(const Path& folder) {
   std::error_code error;
   const Path real = std::filesystem::canonical(folder, error);
@@ -42,7 +42,7 @@ OutputPlace output_place_of(const Path& path) {
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     return {.path = path, .is_in_place = true};
   }
-  constexpr int kMostLinks = 40;  // the kernel's own limit
+  constexpr int kMostLinks = 40;  // the kernel's limit
   Path at = path;
   for (int link = 0; link < kMostLinks; ++link) {
     if (::lstat(at.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) {
@@ -54,7 +54,7 @@ OutputPlace output_place_of(const Path& path) {
     std::error_code error;
     const Path target = std::filesystem::read_symlink(at, error);
     if (error) throw std::system_error(error, "cannot read " + at.string());
-    at = output_folder_of(at) / target;  // which is the target alone where that is absolute
+    at = output_folder_of(at) / target;  // an absolute target replaces the folder
   }
   fail_output(ELOOP, "cannot write " + path.string());
 }
@@ -62,7 +62,7 @@ OutputPlace output_place_of(const Path& path) {
 class OutputInPlace final : public NewFile {
  public:
   OutputInPlace(const Path& path, OutputReader reader) : path_(path) {
-    // Without a reader a FIFO can be opened only by who waits for one.
+    // A blocking open would wait for a reader; a non-blocking one fails if there is none.
     file_ = FileDescriptor(
         ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     if (!file_.is_open()) {
@@ -82,7 +82,7 @@ class OutputInPlace final : public NewFile {
     }
   }
   void sync() override {}
-  // It has had it all along. What a network file system has not taken is said here.
+  // The name has existed all along. close() reports what a network file system did not accept.
   void take_name() override {
     if (::close(file_.release()) != 0 && errno != EINTR) {
       fail_output(errno, "cannot write " + path_.string());

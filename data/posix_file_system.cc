@@ -72,7 +72,7 @@ void PosixNewFile::write(std::span<const std::uint8_t> bytes) {
 }
 
 void PosixNewFile::sync() {
-  // mkostemp makes files that only the owner reads; tasks under other users read them as well.
+  // mkostemp permits access only to its user, but tasks under other users read the files too.
   if (::fchmod(file_.number(), 0644) != 0) give_up("cannot write " + target_.string());
   if (::fsync(file_.number()) != 0) give_up("cannot write " + target_.string());
 }

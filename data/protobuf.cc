@@ -7,7 +7,7 @@
 namespace disttf::data {
 namespace {
 
-// What tells a reader how long a field is that it does not know.
+// Wire types, from which a reader gets the length of an unknown field.
 constexpr std::uint32_t kVarint = 0;
 constexpr std::uint32_t kEightBytes = 1;
 constexpr std::uint32_t kLengthFirst = 2;
@@ -94,7 +94,7 @@ bool ProtobufReader::take_fixed(std::size_t size, std::uint64_t& out) noexcept {
     return false;
   }
   out = 0;
-  std::memcpy(&out, rest_.data(), size);  // the lowest byte first, as here
+  std::memcpy(&out, rest_.data(), size);  // little-endian, as this machine is
   rest_.remove_prefix(size);
   return true;
 }
@@ -126,7 +126,7 @@ bool ProtobufReader::next(ProtobufField& out) noexcept {
       }
       break;
     }
-    default:  // groups, which nobody has written for long
+    default:  // groups, which are deprecated
       is_good = false;
   }
   is_whole_ = is_good;

@@ -5,7 +5,7 @@
 namespace disttf::data {
 namespace {
 
-// The class; then where and by whom it was written, NIST's own numbers, and two that are 0 here.
+// The class; then NIST's numbers for the place and the writer, and two columns that are 0 here.
 constexpr std::uint32_t kColumns = 8;
 
 constexpr std::array kQmnistFiles{

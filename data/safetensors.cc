@@ -19,9 +19,9 @@ static_assert(std::endian::native == std::endian::little, "tensors go to the fil
 
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kFloat32 = "F32";
-constexpr std::size_t kDeepest = 3;  // header, tensor, its shape
+constexpr std::size_t kDeepest = 3;  // header, tensor, shape
 
-// A name from the file, fit for a sentence.
+// Shortens a name from the file for use in a message.
 std::string shown(std::string_view name) {
   constexpr std::size_t kMaxShown = 80;
   std::string text = "\"";
@@ -40,7 +40,7 @@ const Json* find(const Json& object, std::string_view key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// The bytes of a tensor of this shape; false when no file can have as many.
+// Computes the bytes of a tensor of this shape; returns false if no file can be that large.
 bool count_bytes(std::span<const std::uint64_t> shape, std::uint64_t& bytes) {
   constexpr std::uint64_t kMost = PTRDIFF_MAX;
   bytes = sizeof(float);
@@ -66,7 +66,7 @@ std::error_code read_metadata(const Json& value, SafetensorsMetadata& out, std::
   return {};
 }
 
-// The entry's begin_bytes still counts from the first tensor.
+// Reads an entry; its begin_bytes still counts from the first tensor.
 std::error_code read_entry(const std::string& name, const Json& value, SafetensorsEntry& out,
                            std::string& detail) {
   if (!value.is_object()) {
@@ -98,7 +98,7 @@ std::error_code read_entry(const std::string& name, const Json& value, Safetenso
   return {};
 }
 
-// Puts the tensors in order and their offsets into the file; they must fill it.
+// Sorts the tensors and converts their offsets to offsets in the file; together they must fill it.
 std::error_code place(SafetensorsHeader& header, std::uint64_t file_bytes, std::string& detail) {
   std::ranges::sort(header.tensors, {}, [](const SafetensorsEntry& entry) {
     return std::tie(entry.begin_bytes, entry.size_bytes);
@@ -110,7 +110,7 @@ std::error_code place(SafetensorsHeader& header, std::uint64_t file_bytes, std::
                         std::to_string(entry.begin_bytes));
       return DataError::kSafetensorsBadOffsets;
     }
-    next += entry.size_bytes;  // no overflow: it is the end that the header gave
+    next += entry.size_bytes;  // cannot overflow: it equals the end offset in the header
     entry.begin_bytes += header.size_bytes;
   }
   const std::uint64_t present = file_bytes - header.size_bytes;
@@ -155,14 +155,14 @@ std::error_code parse_safetensors(std::span<const std::uint8_t> bytes, std::uint
   if (const auto error = safetensors_header_size(bytes, file_bytes, header.size_bytes, detail)) {
     return error;
   }
-  if (bytes.size() < header.size_bytes) {  // a file that has shrunk since its size was taken
+  if (bytes.size() < header.size_bytes) {  // the file has shrunk since its size was read
     detail = sentence("a header of " + std::to_string(header.size_bytes) + " bytes",
                       std::to_string(bytes.size()));
     return DataError::kSafetensorsTruncated;
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsSizeBytes,
                               header.size_bytes - kSafetensorsSizeBytes);
-  // The format demands the bracket at once: whoever looks at the ninth byte knows the file.
+  // The format requires the bracket as the first byte, so that tools can recognize the file by it.
   const Json json = text.starts_with('{') ? parse_json(text, kDeepest) : Json();
   if (!json.is_object()) {
     detail = sentence("a header that is a JSON object of tensors", "something else");

@@ -11,10 +11,10 @@
 namespace disttf::data {
 namespace {
 
-// 4 KiB of them, and a multiple of what math::random_bits makes at once.
+// 4 KiB, a multiple of the number that math::random_bits generates at once.
 constexpr std::size_t kDrawsAtOnce = 512;
 
-// The high 64 bits of a 128-bit product: maps 64 random bits to [0, bound).
+// Returns the high 64 bits of the 128-bit product, which maps 64 random bits to [0, bound).
 std::uint64_t multiply_high(std::uint64_t bits, std::uint64_t bound) noexcept {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((Wide{bits} * bound) >> 64U);

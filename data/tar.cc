@@ -8,7 +8,7 @@
 namespace disttf::data {
 namespace {
 
-// Where a header's fields are.
+// The position of a header field.
 struct TarField {
   std::size_t offset = 0;
   std::size_t size = 0;
@@ -18,7 +18,7 @@ constexpr TarField kSize{.offset = 124, .size = 12};
 constexpr TarField kSum{.offset = 148, .size = 8};
 constexpr std::size_t kKind = 156;
 constexpr TarField kMagic{.offset = 257, .size = 6};
-constexpr TarField kPrefix{.offset = 345, .size = 155};  // of the name, where the magic is POSIX's
+constexpr TarField kPrefix{.offset = 345, .size = 155};  // only with the POSIX magic
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 
 std::span<const std::uint8_t> field_bytes(std::span<const std::uint8_t> header,
@@ -26,14 +26,14 @@ std::span<const std::uint8_t> field_bytes(std::span<const std::uint8_t> header,
   return header.subspan(field.offset, field.size);
 }
 
-// Up to the first zero, where there is one.
+// Returns the text up to the first zero byte.
 std::string text_of(std::span<const std::uint8_t> header, const TarField& field) {
   const auto bytes = field_bytes(header, field);
   return {bytes.begin(), std::ranges::find(bytes, std::uint8_t{0})};
 }
 
-// Digits of an octal number, with blanks before it and blanks or zeros behind; false: it is none.
-// Twelve digits at most, so it does not overflow.
+// Parses an octal number with blanks before it and blanks or zeros after it; returns false if it is
+// malformed. At most twelve digits, so it cannot overflow.
 bool octal_of(std::span<const std::uint8_t> header, const TarField& field, std::uint64_t& out) {
   const auto bytes = field_bytes(header, field);
   const auto is_digit = [](std::uint8_t byte) { return byte >= '0' && byte <= '7'; };
@@ -46,7 +46,7 @@ bool octal_of(std::span<const std::uint8_t> header, const TarField& field, std::
   return true;
 }
 
-// Of all bytes of the header, those of the sum itself as blanks.
+// Returns the sum of all bytes of the header, counting the sum field as blanks.
 std::uint64_t sum_of(std::span<const std::uint8_t> header) {
   std::uint64_t sum = kSum.size * std::uint64_t{' '};
   for (std::size_t i = 0; i < header.size(); ++i) {
@@ -74,7 +74,7 @@ std::error_code TarReader::take_header() {
   if (!octal_of(header_, kSum, sum) || sum != sum_of(header_)) return DataError::kTarBadHeader;
   if (!octal_of(header_, kSize, contents_left_)) return DataError::kTarBadHeader;
   padding_left_ = (kBlockBytes - contents_left_ % kBlockBytes) % kBlockBytes;
-  // '0', or a zero as it was before POSIX; '7' is a file that should lie in one piece.
+  // '0', or a zero byte in archives older than POSIX; '7' is a contiguous file.
   const std::uint8_t kind = header_[kKind];
   const bool is_file = kind == '0' || kind == 0 || kind == '7';
   contents_ = is_file ? begin_(name_of(header_), contents_left_) : nullptr;

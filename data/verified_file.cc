@@ -44,7 +44,7 @@ std::filesystem::path stamp_path(const std::filesystem::path& path) {
   return path.string() + ".verified";
 }
 
-// The status change time is what makes it hard to fool: no tool can set it back.
+// The status change time makes a marker hard to forge: no tool can set it back.
 std::string stamp_text(std::string_view by, const struct stat& status) {
   return "disttf verified 1\n" + std::string(by) + "\nsize " + std::to_string(status.st_size) +
          "\ninode " + std::to_string(status.st_ino) + "\nmodified " + nanoseconds(status.st_mtim) +
@@ -56,7 +56,7 @@ bool stamp_fits(const std::filesystem::path& path, const std::string& expected) 
     const std::vector<std::uint8_t> found = read_file(stamp_path(path), expected.size());
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
   } catch (const std::exception&) {
-    return false;  // absent or unreadable: the file is hashed, which needs no stamp
+    return false;  // absent or unreadable: the file is hashed instead
   }
 }
 

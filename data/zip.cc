@@ -15,26 +15,27 @@
 namespace disttf::data {
 namespace {
 
-// What is allocated for a member at first; from here on it doubles as contents come.
+// The first allocation for a member; it doubles as contents arrive, because the declared size can
+// be wrong.
 constexpr std::size_t kFirstMemberBytes = std::size_t{64} << 10U;
-// A member with a longer name is passed over: none is looked for.
+// Members with a longer name are skipped; no caller looks for one.
 constexpr std::size_t kMaxNameBytes = 1024;
-// minizip counts in int.
+// minizip counts in int, so larger reads are split.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;
-constexpr unsigned kEncrypted = 1;  // of a member's flags
+constexpr unsigned kEncrypted = 1;  // flag of a member
 constexpr unsigned kStored = 0;     // methods
 constexpr unsigned kDeflated = 8;
 
-// What minizip takes for an open file.
+// The state that minizip passes to the callbacks as an open file.
 struct Stream {
   const ZipSource& source;
   std::uint64_t position = 0;
-  bool came_short = false;  // something was read that is not there
+  bool came_short = false;  // a read went past the end
 };
 
 Stream& stream_of(voidpf stream) noexcept { return *static_cast<Stream*>(stream); }
 
-// minizip hands `opaque` on to open, which makes the stream of it.
+// minizip passes `opaque` to this callback, which returns it as the stream.
 voidpf open_stream(voidpf opaque, const void* /*name*/, int /*mode*/) { return opaque; }
 
 uLong read_stream(voidpf /*opaque*/, voidpf file, void* out, uLong size) {
@@ -53,12 +54,12 @@ uLong read_stream(voidpf /*opaque*/, voidpf file, void* out, uLong size) {
 }
 
 uLong write_stream(voidpf /*opaque*/, voidpf /*file*/, const void* /*bytes*/, uLong /*size*/) {
-  return 0;  // never called: the file is opened to be read
+  return 0;  // never called: the file is opened for reading
 }
 
 ZPOS64_T tell_stream(voidpf /*opaque*/, voidpf file) { return stream_of(file).position; }
 
-// To a place in the file or to its end, or -1.
+// Accepts a position in the file or at its end; otherwise returns -1.
 long seek_stream(voidpf /*opaque*/, voidpf file, ZPOS64_T offset, int origin) {
   Stream& stream = stream_of(file);
   std::uint64_t from = 0;
@@ -70,7 +71,7 @@ long seek_stream(voidpf /*opaque*/, voidpf file, ZPOS64_T offset, int origin) {
 }
 
 int close_stream(voidpf /*opaque*/, voidpf /*file*/) { return 0; }
-// Without it minizip takes what is behind the end for zeros.
+// Without this callback minizip treats bytes after the end as zeros.
 int stream_error(voidpf /*opaque*/, voidpf file) { return stream_of(file).came_short ? 1 : 0; }
 
 struct CloseZip {
@@ -78,7 +79,7 @@ struct CloseZip {
 };
 using Unzip = std::unique_ptr<void, CloseZip>;
 
-// Null: not a zip file. REQUIRES: `stream` lives longer.
+// Returns null if the source is not a zip file. REQUIRES: `stream` outlives the result.
 Unzip open_zip(Stream& stream) {
   zlib_filefunc64_def functions{.zopen64_file = &open_stream,
                                 .zread_file = &read_stream,
@@ -91,9 +92,9 @@ Unzip open_zip(Stream& stream) {
   return Unzip(unzOpen2_64("", &functions));
 }
 
-// The member that `file` is at. False: its entry in the directory cannot be read.
+// Reads the entry of the current member. Returns false if it cannot be read.
 bool entry_of(const Unzip& file, unz_file_info64& info, std::string& name) {
-  // minizip ends the name with a zero only where there is room for one.
+  // minizip terminates the name with a zero only if there is room.
   std::array<char, kMaxNameBytes + 1> buffer{};
   if (unzGetCurrentFileInfo64(file.get(), &info, buffer.data(), kMaxNameBytes, nullptr, 0, nullptr,
                               0) != UNZ_OK) {
@@ -103,7 +104,7 @@ bool entry_of(const Unzip& file, unz_file_info64& info, std::string& name) {
   return true;
 }
 
-// Calls `see` with each member, whose answer says whether to go on.
+// Calls `see` with each member until it returns false.
 template <typename See>
 std::error_code each_member(const Unzip& file, See see) {
   unz_global_info64 directory{};
@@ -199,7 +200,7 @@ std::error_code ZipMemberReader::open(std::string_view name, std::uint64_t max_b
 
 std::uint64_t ZipMemberReader::size_bytes() const noexcept { return impl_->size_bytes; }
 
-// minizip itself compares the CRC-32 when the member is closed, if all of it has been read.
+// minizip compares the CRC-32 when the member is closed, if it was read completely.
 std::error_code ZipMemberReader::read(std::span<std::uint8_t> out, std::size_t& count) {
   Impl& zip = *impl_;
   count = 0;

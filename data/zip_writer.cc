@@ -12,8 +12,9 @@ namespace {
 constexpr std::uint32_t kLocalHeader = 0x04034b50;
 constexpr std::uint32_t kDirectoryEntry = 0x02014b50;
 constexpr std::uint32_t kDirectoryEnd = 0x06054b50;
-constexpr std::uint16_t kVersionOfStored = 20;  // 2.0, of the format
-// The 1st of January 1980, the first day that there is: equal models make equal files.
+constexpr std::uint16_t kVersionOfStored = 20;  // 2.0 of the format
+// 1 January 1980, the first date of the format. A constant date makes equal models give equal
+// files.
 constexpr std::uint16_t kFirstDay = 1U << 5U | 1U;
 
 struct Sizes {
@@ -22,7 +23,7 @@ struct Sizes {
   std::uint32_t offset = 0;  // of the local header
 };
 
-// What local header and directory entry have in common, from the version on.
+// Appends the fields that the local header and the directory entry share, from the version on.
 void append_common(std::string& to, const Sizes& sizes, const std::string& name) {
   append_little_endian(to, kVersionOfStored);
   append_little_endian(to, std::uint16_t{0});  // flags

@@ -28,7 +28,7 @@ std::size_t json_depth(std::string_view text) noexcept {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;  // whatever is escaped does not end the string
+      if (c == '\\') ++i;  // an escaped character does not end the string
       if (c == '"') in_string = false;
     } else if (c == '"') {
       in_string = true;

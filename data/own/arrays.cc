@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 4> kExamplesWords = {"x", "data", "images
 constexpr std::array<std::string_view, 5> kLabelsWords = {"y", "label", "labels", "target",
                                                           "targets"};
 constexpr std::size_t kArrayBlockBytes = std::size_t{16} << 20U;
-// Each has a line in the converted form's index.
+// Limits the index of the converted form, which has an entry per column.
 constexpr std::uint64_t kMostArrayColumns = std::uint64_t{1} << 18U;
 
 template <typename Words>
@@ -34,7 +34,7 @@ bool is_one_of(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Up to a dozen, as a sentence has them.
+// Returns up to a dozen names, formatted for a message.
 std::string names_text(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 12;
   std::string text;
@@ -44,7 +44,8 @@ std::string names_text(const std::vector<std::string>& names) {
   return text.empty() ? "nothing" : names.size() > kMost ? text + ", ..." : text;
 }
 
-// The arrays that `places` has by their names, without the ending. `what` is the archive or folder.
+// Returns the pairs among `places`, whose keys are names without the extension. `what` is the
+// archive or folder, for error messages.
 std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
                                 const std::string& what) {
   constexpr std::array<std::optional<Part>, 4> kInOrder = {Part::kTrain, std::nullopt,
@@ -83,7 +84,7 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
   return pairs;
 }
 
-// An array that is read from its beginning.
+// Reads an array from its beginning.
 class NpyArray {
  public:
   explicit NpyArray(const ArrayPlace& place)
@@ -109,7 +110,7 @@ class NpyArray {
   [[nodiscard]] std::uint64_t row_bytes() const noexcept {
     return header_.row_elements() * header_.element_bytes;
   }
-  // The next so many rows, into `elements`.
+  // Reads the next `rows` rows into `elements`.
   void read(std::size_t rows, std::vector<std::uint8_t>& elements) {
     elements.resize(rows * static_cast<std::size_t>(row_bytes()));
     if (stream_->read(elements) != elements.size()) {
@@ -161,7 +162,7 @@ class ArraySource final : public RowSource {
     check_examples();
     check_labels();
     left_ = examples_.rows();
-    // Of what is read, and of the floats that come of it.
+    // The size of a row, as read or as converted floats, whichever is larger.
     const std::uint64_t row_bytes = std::max(examples_.row_bytes(), 4 * columns_.size());
     block_rows_ = std::max<std::uint64_t>(1, kArrayBlockBytes / row_bytes);
   }
@@ -270,7 +271,7 @@ class ArraySource final : public RowSource {
       }
     }
   }
-  // From 0, as NumPy counts; `row` of the block.
+  // Returns the row number in the array, from 0 as in NumPy; `row` is its index in the block.
   [[nodiscard]] std::uint64_t row_of(std::size_t row) const {
     return examples_.rows() - left_ + row;
   }
@@ -284,7 +285,7 @@ class ArraySource final : public RowSource {
   std::uint64_t left_ = 0;  // rows
   std::uint64_t block_rows_ = 1;
   std::uint64_t bytes_read_ = 0;        // of the examples
-  std::vector<std::uint8_t> elements_;  // of a block
+  std::vector<std::uint8_t> elements_;  // of the current block
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ Path labels_of(const Path& directory, Part part) {
   return directory / (std::string(part_name(part)) + ".labels");
 }
 
-// A new file that grows.
+// A new file that is written sequentially.
 class GrowingFile {
  public:
   explicit GrowingFile(Path path)
@@ -74,7 +74,7 @@ class GrowingFile {
   std::vector<std::byte> buffer_;
 };
 
-// A file in memory, as long as this lives; nothing of one that is empty.
+// Maps a file while the object lives; an empty file has no mapping.
 class Mapping {
  public:
   Mapping() = default;
@@ -114,7 +114,7 @@ Json json_of(const ColumnSummary& column) {
           {"deviation", column.deviation}, {"counts_rows", column.counts_rows}};
 }
 
-// All but the source and the checksum.
+// Returns everything except the source and the checksum.
 Json contents_of(const CacheIndex& index) {
   Json columns = Json::array();
   for (const ColumnSummary& column : index.columns) {
@@ -154,7 +154,7 @@ ColumnSummary column_from(const Json& json) {
           .counts_rows = json.at("counts_rows")};
 }
 
-// REQUIRES: json is what contents_of() makes. Throws Json::exception where it is not.
+// Parses the form that contents_of() writes. Throws Json::exception for anything else.
 CacheIndex index_from(const Json& json) {
   CacheIndex index;
   index.name = json.at("name");
@@ -182,7 +182,7 @@ CacheIndex index_from(const Json& json) {
   return index;
 }
 
-// What a data set's spans point into.
+// The memory that a data set's spans refer to.
 struct CacheStorage {
   CacheIndex index;
   std::array<Mapping, kParts> examples;
@@ -218,7 +218,8 @@ Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha
                        " bytes where its index says " + std::to_string(bytes) +
                        "; remove the folder, and it is made again");
   }
-  // Read for that, and not mapped: a file larger than memory is not to fill it.
+  // Reads the file instead of hashing the mapping, so that a file larger than memory does not evict
+  // everything else.
   if (sha256_of(file, path, on_block) != sha256) {
     throw UnusableData(path.string() +
                        ": its SHA-256 is not the one in its index; remove the folder, and it is "
@@ -235,7 +236,7 @@ struct CacheWriter::PartFiles {
   PartFiles(const Path& directory, Part part)
       : examples(examples_of(directory, part)), labels(labels_of(directory, part)) {}
 
-  // Gives the labels their final places, and counts them, where there are classes.
+  // Replaces labels by their final indices and counts them, if there are classes.
   void finish(CachedPart& part, std::span<const std::uint8_t> final_places, std::size_t classes) {
     examples.flush();
     examples.sync();
@@ -272,7 +273,7 @@ CacheWriter::CacheWriter(Path directory) : directory_(std::move(directory)) {
   std::string name = directory_.string() + std::string(kTemporaryMark) + "XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) fail_at("cannot create", name);
   temporary_ = name;
-  // Only its maker may enter what mkdtemp makes; others may want to train on it.
+  // mkdtemp permits access only to its user, but tasks under other users may train on the data.
   const FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   static_cast<void>(::fchmod(opened.number(), 0755));
   for (std::size_t i = 0; i < kParts; ++i) {
@@ -321,7 +322,7 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   file.flush();
   file.sync();
   sync_directory(temporary_);
-  // Onto a folder that has something in it no other can be renamed.
+  // rename() cannot replace a directory that is not empty, so the old one is moved away first.
   std::error_code ignored;
   const Path old = temporary_.string() + ".old";
   std::filesystem::rename(directory_, old, ignored);
@@ -361,13 +362,14 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
 
 namespace {
 
-// What numbers are trained on with: one that is the same everywhere says nothing, it becomes 0.
+// Returns the scale for training on a column. A constant column carries no information and becomes
+// 0.
 float scale_of(const ColumnSummary& column) {
   const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
   return is_constant ? 1.0F : static_cast<float>(1 / column.deviation);
 }
 
-// Maps a part and hands its memory to `split`.
+// Maps a part and points `split` at its memory.
 void open_part(const Path& directory, Part part, const std::function<void()>& on_block,
                CacheStorage& storage, Split& split) {
   const CacheIndex& index = storage.index;
@@ -382,7 +384,7 @@ void open_part(const Path& directory, Part part, const std::function<void()>& on
                           cached.examples_sha256, on_block);
   labels = map_verified(labels_of(directory, part), cached.rows * label_bytes, cached.labels_sha256,
                         on_block);
-  // Mapped memory begins at a page, and so is aligned for floats.
+  // A mapping begins at a page boundary, so it is aligned for floats.
   if (index.images) {
     split.images = {reinterpret_cast<const std::uint8_t*>(examples.bytes().data()),
                     examples.bytes().size()};

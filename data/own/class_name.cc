@@ -11,8 +11,8 @@
 namespace disttf::data {
 namespace {
 
-// 0.`digits` times ten to the power of `exponent`; the digits neither begin nor end with 0. Zero
-// has none.
+// The number 0.`digits` times ten to the power of `exponent`. The digits neither begin nor end with
+// 0; zero has no digits.
 struct Decimal {
   bool is_negative = false;
   std::string digits;
@@ -23,7 +23,7 @@ std::size_t count_digits(std::string_view text) {
   return std::min(text.find_first_not_of("0123456789"), text.size());
 }
 
-// Takes [eE][+-]?[0-9]+ off the beginning of `text`. None: there is something else.
+// Takes [eE][+-]?[0-9]+ off the front of `text`. Returns none if the text continues differently.
 std::optional<std::int64_t> take_exponent(std::string_view& text) {
   constexpr std::size_t kMostDigits = 4;
   text.remove_prefix(1);
@@ -37,7 +37,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& text) {
   return is_negative ? -exponent : exponent;
 }
 
-// None: it is no number in decimal, or an identifier with a zero before another digit.
+// Returns none if `text` is not a decimal number, or is an identifier with a leading zero.
 std::optional<Decimal> decimal_of(std::string_view text) {
   Decimal number;
   number.is_negative = text.starts_with('-');
@@ -65,17 +65,17 @@ std::optional<Decimal> decimal_of(std::string_view text) {
   number.digits.erase(0, zeros);
   number.exponent -= static_cast<std::int64_t>(zeros);
   number.digits.resize(number.digits.find_last_not_of('0') + 1);
-  // So that what text_of() writes is read again.
+  // The limit guarantees that text_of() writes a form that this function reads.
   constexpr std::int64_t kMostExponent = 9'999;
   if (number.exponent > kMostExponent || number.exponent < -kMostExponent + 1) return std::nullopt;
   return number;
 }
 
 std::string text_of(const Decimal& number) {
-  // Beyond these a number is written with an exponent.
+  // Beyond these limits a number is written with an exponent.
   constexpr std::int64_t kMostWhole = 40;
-  constexpr std::int64_t kMostZeros = 6;  // behind the point
-  if (number.digits.empty()) return "0";  // also of -0
+  constexpr std::int64_t kMostZeros = 6;  // after the point
+  if (number.digits.empty()) return "0";  // also for -0
   const std::string sign = number.is_negative ? "-" : "";
   const auto length = static_cast<std::int64_t>(number.digits.size());
   const std::int64_t point = number.exponent;

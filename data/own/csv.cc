@@ -17,16 +17,16 @@
 namespace disttf::data {
 namespace {
 
-// What one column is.
+// The use of a column.
 enum class Use : std::uint8_t { kNumber, kTarget, kLabel, kIgnored };
 
-// How the lines of one file are read. Immutable while they are.
+// How the lines of a file are parsed. Immutable during parsing, because several threads read it.
 struct CsvTable {
   std::string path;
   char delimiter = ',';
   std::vector<std::string> names;  // of all columns
   std::vector<Use> uses;
-  std::vector<std::string> numbers;  // names of those
+  std::vector<std::string> numbers;  // the names of the number columns
   std::string label;
   std::uint64_t names_line = 0;  // 0: no line of names
   std::vector<std::string> warnings{};
@@ -46,7 +46,7 @@ std::string why_no_number(std::string_view cell) {
                       : shown(cell) + " is not a number of 32 bits";
 }
 
-// The column that `text` names, or numbers from 1.
+// Returns the column that `text` names or counts from 1.
 std::size_t column_of(const CsvTable& table, const std::string& flag, const std::string& text) {
   const auto named = std::ranges::find(table.names, text);
   if (named != table.names.end()) {
@@ -106,8 +106,8 @@ void choose_columns(CsvTable& table, const CsvOptions& options) {
   }
 }
 
-// From the beginning of the table, line `line` of the file; `rows` becomes what follows the line of
-// names.
+// Analyses the beginning of a table, which is line `line` of the file; `rows` receives the text
+// after the line of names.
 CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t line,
                   const CsvOptions& options, std::string_view& rows) {
   TableHeadOptions head_options{.named_columns = options.ignored_columns,
@@ -127,7 +127,7 @@ CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t 
   return table;
 }
 
-// The rows of one piece. Called from several threads.
+// Parses the rows of one piece. Several threads each use their own parser.
 class PieceParser {
  public:
   PieceParser(const CsvTable& table, const TextPiece& piece, std::size_t skipped_bytes,
@@ -150,7 +150,8 @@ class PieceParser {
   }
 
  private:
-  // `at`, a place in the piece, is in this line. Of increasing places.
+  // Returns the line of the position `at` in the piece. Positions must ascend, so that each newline
+  // is counted once.
   std::uint64_t line_of(const char* at) {
     line_ += static_cast<std::uint64_t>(std::count(counted_, at, '\n'));
     counted_ = at;
@@ -202,7 +203,7 @@ class PieceParser {
                          "--label_type number takes numbers");
     }
   }
-  // What a class may be called.
+  // Throws if a label is not a valid class name.
   void check_label(std::string_view cell, std::size_t column, const char* begin) {
     if (cell.find('\0') != std::string_view::npos) {
       throw UnusableData(table_.place(line_of(begin), column) + ": the label " + shown(cell) +
@@ -215,8 +216,8 @@ class PieceParser {
                          std::to_string(kMostNameBytes) + " are allowed");
     }
   }
-  // Throws where the line that begins there has another number of cells: then that is what is wrong
-  // with it, whatever else is.
+  // Throws if the line that begins at `begin` has a wrong number of cells: that is the more useful
+  // error, because it explains the others.
   void check_length(const char* begin) {
     const char* const end = cells_.rest().data() + cells_.rest().size();
     CsvCells line({begin, static_cast<std::size_t>(end - begin)}, table_.delimiter);
@@ -240,8 +241,8 @@ class PieceParser {
 
   const CsvTable& table_;
   CsvCells cells_;
-  const char* counted_;  // up to here newlines are counted
-  std::uint64_t line_;   // the line that it is in
+  const char* counted_;  // newlines before it have been counted
+  std::uint64_t line_;   // line number of `counted_`
   RowBlock block_;
   BlockWords words_;
 };
@@ -305,7 +306,7 @@ class CsvSource final : public RowSource {
 
   TextPieces pieces_;
   CsvTable table_;
-  InOrder<RowBlock> parsing_;  // last: it uses table_
+  InOrder<RowBlock> parsing_;  // declared last: its threads use table_
 };
 
 }  // namespace

@@ -22,9 +22,10 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 }  // namespace
 
-// Digits that are a whole number below 2^24, over a power of ten up to 10^10: both are floats, so
-// their quotient is the float that is nearest to the number (Clinger: How to read floating point
-// numbers accurately, 1990). Three times as fast as from_chars, which has to do for all others.
+// Reads digits that form an integer below 2^24, divided by a power of ten up to 10^10. Both are
+// exact floats, so their quotient is the nearest float to the number (Clinger: How to read floating
+// point numbers accurately, 1990). This is three times as fast as from_chars, which handles all
+// other numbers.
 std::size_t short_number(std::string_view text, float& number) noexcept {
   constexpr std::uint32_t kExact = 1U << 24U;
   constexpr std::array<float, 11> kPowers = {1.0F, 10.0F, 100.0F, 1e3F, 1e4F, 1e5F,
@@ -57,7 +58,7 @@ std::size_t short_number(std::string_view text, float& number) noexcept {
 
 std::string_view CsvCells::next() {
   is_malformed_ = false;
-  // A tab may be the delimiter, and then is no blank.
+  // A tab that separates cells is not a blank.
   while (!rest_.empty() && rest_.front() != delimiter_ && is_blank(rest_.front())) {
     rest_.remove_prefix(1);
   }
@@ -120,7 +121,7 @@ void CsvCells::end_cell() noexcept {
 }
 
 bool CsvCells::skip_empty_line() noexcept {
-  // Between tabs there are cells, if empty ones.
+  // Between delimiter tabs there are cells, even if they are empty.
   const std::size_t end = rest_.find_first_not_of(delimiter_ == '\t' ? " \r" : " \t\r");
   if (end == std::string_view::npos || rest_[end] == '\n') {
     const bool is_one = !rest_.empty();
@@ -146,7 +147,7 @@ bool read_number(std::string_view cell, float& number) noexcept {
   float parsed = 0;
   auto result = std::from_chars(begin, end, parsed);
   if (result.ec == std::errc::result_out_of_range) {
-    // Too large; or so small that it is 0, which is as good as any.
+    // Out of range: too large, or so small that 0 is the best result.
     double wide = 0;
     result = std::from_chars(begin, end, wide);
     if (result.ec == std::errc() && !(std::abs(wide) < std::numeric_limits<float>::max())) {

@@ -14,15 +14,15 @@
 namespace disttf::data {
 namespace {
 
-// Of a class that is trained on: fewer rows say little.
+// A class with fewer training rows is too small to learn from.
 constexpr std::uint64_t kFewRows = 10;
-constexpr std::size_t kNamedColumns = 5;  // in one sentence
-// So many classes are named at most; a sentence says how many more there are.
+constexpr std::size_t kNamedColumns = 5;  // per sentence
+// At most this many classes are named; a sentence gives the number of the others.
 constexpr std::size_t kNamedClasses = 20;
 
 std::string in_quotes(std::string_view text) { return "\"" + printable(text) + "\""; }
 
-// Many columns of images or sparse data never change: one sentence names them.
+// Images and sparse data have many constant columns, so one sentence lists them together.
 std::string same_everywhere(const std::vector<std::string>& names) {
   if (names.size() == 1) {
     return "column " + in_quotes(names.front()) +
@@ -40,7 +40,7 @@ std::string count_text(std::uint64_t count, const std::string& one, const std::s
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-// A class and its rows in each part, `what` of them.
+// A class and its number of rows in each part; `what` is the word for a row.
 struct ClassRows {
   std::string name;
   std::array<std::uint64_t, kParts> rows{};
@@ -67,7 +67,7 @@ void find_in_classes(const std::vector<ClassRows>& classes, const std::string& o
   }
 }
 
-// Whether the classes are rather what has been measured: many, and hardly ever the same.
+// Returns whether the classes look like measurements: many values, each of them rare.
 bool look_like_measurements(const CacheIndex& index) {
   constexpr std::size_t kMany = 20;
   constexpr std::uint64_t kRowsOfAClass = 10;

@@ -7,9 +7,9 @@
 namespace disttf::data {
 namespace {
 
-// How many of the first `groups` groups' rows are of a part that has `share` of all.
+// Returns how many rows of the first `groups` groups belong to a part with a share of `share`.
 std::uint64_t rows_until(std::uint64_t groups, double share) {
-  // A tenth of 20 rows is 2, also where the product is a little below.
+  // A tenth of 20 rows must be 2, even if the product is slightly smaller in floating point.
   constexpr double kTolerance = 1e-9;
   return static_cast<std::uint64_t>(
       std::floor(static_cast<double>(groups * HoldOut::kGroupRows) * share + kTolerance));
@@ -46,7 +46,7 @@ void HoldOut::draw(std::uint64_t group) {
   std::array<std::uint32_t, kGroupRows> order{};
   permute(order, /*seed=*/0, purpose_, group, random_bits_);
   const std::size_t validation = rows_of(group, shares_.validation);
-  // Where both are rounded up there may be no row left.
+  // If both counts are rounded up, the group may have too few rows.
   const std::size_t test = std::min(rows_of(group, shares_.test), kGroupRows - validation);
   parts_.fill(Part::kTrain);
   for (std::size_t i = 0; i < validation + test; ++i) {

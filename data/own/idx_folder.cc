@@ -26,12 +26,12 @@ namespace {
 using Path = std::filesystem::path;
 using Bytes = std::vector<std::uint8_t>;
 
-// Of a file, compressed or not: what is read into memory.
+// The limit for a file that is read into memory, compressed or not.
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 30U;
 constexpr std::string_view kZipped = ".gz";
 
-// "train images": which of the four a file is; none of them: nothing. What decides are whole words:
-// latest-train-images-idx3-ubyte is none of the test.
+// Returns which of the four files this is, such as "train images", or an empty string. Only whole
+// words count: latest-train-images-idx3-ubyte does not belong to the test part.
 std::string kind_of(const std::string& file_name) {
   const std::string small = lower_case(file_name);
   std::string_view name = small;
@@ -60,7 +60,7 @@ std::string kind_of(const std::string& file_name) {
   return std::string(is_test ? "test" : "train") + (is_images ? " images" : " labels");
 }
 
-// By kind; where there is a file and its .gz, the file.
+// Returns the files by kind, preferring an extracted file to its .gz.
 std::map<std::string, Path> files_in(const Path& directory) {
   std::map<std::string, Path> found;
   std::error_code error;
@@ -69,7 +69,7 @@ std::map<std::string, Path> files_in(const Path& directory) {
     paths.push_back(entry.path());
   }
   if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
-  std::ranges::sort(paths);  // a file stands before its .gz
+  std::ranges::sort(paths);  // a file precedes its .gz
   for (const Path& path : paths) {
     const std::string kind = kind_of(path.filename().string());
     if (kind.empty()) continue;
@@ -84,7 +84,7 @@ std::map<std::string, Path> files_in(const Path& directory) {
   return found;
 }
 
-// A few bytes may inflate to any number: no more is inflated than the header says that there is.
+// A few bytes can inflate to any size, so inflation stops at the size that the IDX header declares.
 Bytes extracted(const Bytes& compressed, const Path& path, const std::function<void()>& on_block) {
   Bytes bytes;
   std::span<const std::uint8_t> rest = compressed;
@@ -97,7 +97,7 @@ Bytes extracted(const Bytes& compressed, const Path& path, const std::function<v
         return bytes.size() > most ? make_error_code(DataError::kIdxTrailingBytes)
                                    : std::error_code{};
       });
-  // What is wrong with the header is for the parser to say.
+  // A wrong header is left to the parser, which has the better error message.
   if (error && !bytes.empty() && idx_file_bytes(bytes) == 0) return bytes;
   if (error) throw UnusableData(path.string() + ": " + error.message());
   return bytes;
@@ -110,12 +110,12 @@ Bytes contents_of(const Path& path, const std::function<void()>& on_block) {
                                                           : std::move(bytes);
 }
 
-// One of the two parts that there are files for.
+// One of the two parts that have files.
 struct Images {
   Bytes image_bytes;
   Bytes label_bytes;
   ImageShape shape;
-  std::span<const std::uint8_t> images;  // of image_bytes
+  std::span<const std::uint8_t> images;  // view of image_bytes
   std::span<const std::uint8_t> labels;
 };
 
@@ -169,15 +169,15 @@ Images read_part(const std::map<std::string, Path>& files, const std::string& pa
   return result;
 }
 
-// What the splits point into.
+// The memory that the splits refer to.
 struct Storage {
   std::array<Bytes, kParts> images;
   std::array<Bytes, kParts> labels;
-  std::vector<std::string> names;  // of classes, where they are not 0, 1, 2, ...
+  std::vector<std::string> names;  // class names, unless they are 0, 1, 2, ...
   std::vector<std::string_view> views;
 };
 
-// The labels that occur become 0, 1, 2, ... Returns how many there are.
+// Renumbers the labels that occur to 0, 1, 2, ... Returns their number.
 std::size_t number_classes(Storage& storage) {
   constexpr std::size_t kMost = 256;
   std::array<bool, kMost> occurs{};
@@ -202,7 +202,8 @@ std::size_t number_classes(Storage& storage) {
   return classes;
 }
 
-// A test of which no label is one that is trained on has other data: every answer would be wrong.
+// If no test label occurs in training, the files belong to different data sets and every answer
+// would be wrong.
 void check_test_labels(const Storage& storage, const Path& directory) {
   std::array<bool, 256> trained{};
   for (const std::uint8_t label : storage.labels[0]) trained.at(label) = true;
@@ -214,7 +215,7 @@ void check_test_labels(const Storage& storage, const Path& directory) {
   }
 }
 
-// Copies row after row to where it belongs.
+// Copies each row to its part.
 void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
   const std::size_t size = from.shape.size();
   to.images[0].reserve(from.images.size());

@@ -13,7 +13,7 @@
 #include "data/own/row_source.h"
 #include "data/own/shown_text.h"
 
-// The first needs FILE to be known, the second what the first makes of it.
+// jpeglib.h needs FILE to be declared, and jerror.h needs jpeglib.h.
 // clang-format off
 #include <jpeglib.h>
 #include <jerror.h>
@@ -22,12 +22,13 @@
 namespace disttf::data {
 namespace {
 
-// Both libraries leave a decoder by longjmp, over which no destructor runs: so between a setjmp and
-// what may jump there are values alone, and functions that only hand on what they find.
+// Both libraries leave a decoder with longjmp, which runs no destructors. Between a setjmp and a
+// possible longjmp there are therefore only trivial values and functions that pass on what they
+// find.
 // NOLINTBEGIN(cert-err52-cpp)
 
 constexpr std::size_t kMostMessage = 200;
-constexpr png_uint_32 kMostSide = 65'500;  // libjpeg's
+constexpr png_uint_32 kMostSide = 65'500;  // libjpeg's limit
 constexpr std::array<std::uint8_t, 4> kPngSignature = {0x89, 'P', 'N', 'G'};
 constexpr std::array<std::uint8_t, 3> kJpegSignature = {0xFF, 0xD8, 0xFF};
 
@@ -63,12 +64,12 @@ struct PngState {
   png_infop info = nullptr;
   const std::uint8_t* rest = nullptr;
   std::size_t rest_bytes = 0;
-  bool is_last_row = false;   // that is being read
+  bool is_last_row = false;   // the row being read
   bool has_last_row = false;  // its bytes have been inflated
   std::array<char, kMostMessage> message{};
 };
 
-// What setjmp() returns.
+// Results of setjmp().
 constexpr int kFailed = 1;
 constexpr int kHasAllRows = 2;
 
@@ -80,7 +81,7 @@ extern "C" void disttf_png_error(png_structp png, png_const_charp message) {
 extern "C" void disttf_png_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 extern "C" void disttf_png_read(png_structp png, png_bytep to, png_size_t count) {
   auto* const state = static_cast<PngState*>(png_get_io_ptr(png));
-  // Behind the last row libpng would inflate all that is left, to whatever that comes.
+  // After the last row libpng would inflate all remaining data, which has no limit.
   if (state->is_last_row && state->has_last_row) png_longjmp(png, kHasAllRows);
   if (count > state->rest_bytes) png_error(png, "the file ends too early");
   std::memcpy(to, state->rest, count);
@@ -88,7 +89,7 @@ extern "C" void disttf_png_read(png_structp png, png_bytep to, png_size_t count)
   state->rest_bytes -= count;
 }
 
-// Called with each row between its inflation and its way to the caller.
+// libpng calls this for each row, after inflation and before the row reaches the caller.
 extern "C" void disttf_png_row(png_structp png, png_row_infop /*row*/, png_bytep /*bytes*/) {
   static_cast<PngState*>(png_get_io_ptr(png))->has_last_row = true;
 }
@@ -98,14 +99,14 @@ std::uint32_t big_endian(std::span<const std::uint8_t> bytes) noexcept {
          std::uint32_t{bytes[2]} << 8U | std::uint32_t{bytes[3]};
 }
 
-// Why the file is broken, as far as its chunks show it; null: they are whole. It ends with IEND,
-// and the chunks that it cannot do without have the checksums that they say. libpng does not get to
-// those behind the last row (disttf_png_read).
+// Returns why the file is broken according to its chunks, or null. The file must end with IEND, and
+// critical chunks must have the right checksums. libpng does not reach the chunks after the last
+// row (disttf_png_read), so they are checked here.
 const char* broken_chunk(std::span<const std::uint8_t> file) {
   constexpr std::size_t kSignatureBytes = 8;
   constexpr std::size_t kAround = 12;  // length, name and checksum
   constexpr std::size_t kNameBytes = 4;
-  constexpr std::uint8_t kAncillary = 0x20;  // of a name's first letter
+  constexpr std::uint8_t kAncillary = 0x20;  // bit of the first letter of a chunk's name
   for (auto rest = file.subspan(std::min(file.size(), kSignatureBytes));;) {
     if (rest.size() < kAround || big_endian(rest) > rest.size() - kAround) {
       return "the file ends too early";
@@ -121,14 +122,14 @@ const char* broken_chunk(std::span<const std::uint8_t> file) {
   }
 }
 
-// False: state.message says why.
+// Returns false with the reason in state.message.
 bool read_png_header(PngState& state, ImageSize& size) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_set_read_fn(state.png, &state, &disttf_png_read);
   png_set_user_limits(state.png, kMostSide, kMostSide);
   png_set_chunk_malloc_max(state.png, std::size_t{8} << 20U);
-  // Text, profiles and times say nothing about the pixels, and a thousand of them may become 8 MiB
-  // each. What is left is transparency.
+  // Text, profiles and times do not affect the pixels, and a thousand of them could inflate to 8
+  // MiB each. Only transparency is needed.
   png_set_keep_unknown_chunks(state.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_cache_max(state.png, 16);
   png_read_info(state.png, state.info);
@@ -139,10 +140,10 @@ bool read_png_header(PngState& state, ImageSize& size) {
   return true;
 }
 
-// Behind the header.
+// Decodes the rows; the header has been read.
 bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channels,
                      std::uint8_t* pixels, const std::atomic<bool>* is_stopped) {
-  // What has been read in one go is inflated to its end: half a megabyte at most.
+  // libpng inflates each read completely, so a small read limits the output to half a megabyte.
   constexpr std::size_t kReadBytes = 512;
   switch (setjmp(png_jmpbuf(state.png))) {
     case 0:
@@ -167,7 +168,7 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
     for (std::size_t y = 0; y < size.height; ++y) {
       if (is_set(is_stopped)) png_error(state.png, kStopped);
       state.is_last_row = pass + 1 == passes && y + 1 == size.height;
-      // The last pass of an interlaced image has odd rows alone.
+      // The last pass of an interlaced image contains only odd rows.
       state.has_last_row = passes > 1 && y % 2 == 0;
       png_read_row(state.png, pixels + y * size.width * channels, nullptr);
     }
@@ -212,7 +213,7 @@ class PngReader {
 
 struct JpegState {
   JpegState() = default;
-  ~JpegState() { jpeg_destroy_decompress(&jpeg); }  // nothing where it was not created
+  ~JpegState() { jpeg_destroy_decompress(&jpeg); }  // no effect if it was never created
   JpegState(const JpegState&) = delete;
   JpegState& operator=(const JpegState&) = delete;
 
@@ -231,14 +232,14 @@ extern "C" void disttf_jpeg_error(j_common_ptr jpeg) {
   state.errors.format_message(jpeg, state.message.data());
   std::longjmp(state.failed, 1);
 }
-// Much is warned of that does no harm; but not of pixels that are not there, which become grey.
+// Most warnings are harmless, but missing pixels, which would become grey, are an error.
 extern "C" void disttf_jpeg_warning(j_common_ptr jpeg, int level) {
   const int code = jpeg->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) disttf_jpeg_error(jpeg);
 }
 extern "C" void disttf_jpeg_output(j_common_ptr /*jpeg*/) {}
-// A progressive image may have any number of scans, each over all of it. Those that programs write
-// have about ten.
+// A progressive image may have any number of scans, each over the whole image, which would take
+// unbounded time. Real encoders write about ten.
 extern "C" void disttf_jpeg_progress(j_common_ptr jpeg) {
   constexpr int kMostScans = 100;
   JpegState& state = state_of(jpeg);
@@ -263,7 +264,7 @@ bool read_jpeg_header(JpegState& state, std::span<const std::uint8_t> file) {
   return true;
 }
 
-// Behind the header.
+// Decodes the rows; the header has been read.
 bool read_jpeg_pixels(JpegState& state, std::size_t channels, std::uint8_t* pixels) {
   if (setjmp(state.failed) != 0) return false;
   state.jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
@@ -315,7 +316,7 @@ class JpegReader {
 
 // NOLINTEND(cert-err52-cpp)
 
-// Calls `use` with the reader of what the file is.
+// Calls `use` with the reader for the file's format.
 template <typename Use>
 auto with_reader(std::span<const std::uint8_t> file, const std::string& where, Use use) {
   const auto begins_with = [file](const auto& signature) {

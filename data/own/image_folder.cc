@@ -24,12 +24,13 @@ namespace {
 using Path = std::filesystem::path;
 
 constexpr std::array<std::string_view, 3> kImageEndings = {".png", ".jpg", ".jpeg"};
-// Images as well, which would be missed.
+// Image formats that cannot be read. They cause an error instead of being ignored, because the user
+// would miss those images.
 constexpr std::array<std::string_view, 8> kOtherImageEndings = {".bmp",  ".gif",  ".webp", ".tif",
                                                                 ".tiff", ".avif", ".heic", ".ppm"};
 constexpr std::size_t kMostFolderClasses = 256;  // a label is one byte
 constexpr std::size_t kMostImageFileBytes = std::size_t{256} << 20U;
-// Of a block, and of what is looked at by one thread at a time.
+// The size of a block, and the unit of work of a thread.
 constexpr std::size_t kImageBlockBytes = std::size_t{4} << 20U;
 constexpr std::size_t kMostBlockImages = 256;
 
@@ -38,7 +39,7 @@ bool ends_with_one_of(const Path& path, const Endings& endings) {
   return std::ranges::find(endings, lower_case(path.extension().string())) != endings.end();
 }
 
-// What is in a directory, by name, but for hidden names; links have been followed.
+// The contents of a directory by name, without hidden names, with links resolved.
 struct Listing {
   std::vector<Path> folders;
   std::vector<Path> files;
@@ -83,7 +84,7 @@ bool has_images_in(const Lister& lister, const Path& directory) {
   });
 }
 
-// The images of one class.
+// Returns the images of one class.
 std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
   const Listing listing = lister.list(directory);
   if (!listing.folders.empty()) {
@@ -105,7 +106,7 @@ std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
   return images;
 }
 
-// A line for each file, hashed: there may be a million.
+// Hashes a line per file instead of keeping the lines, because there may be a million files.
 class Stamp {
  public:
   std::uint64_t add(const Path& path) {
@@ -154,7 +155,7 @@ std::optional<Part> part_called(const Path& folder) {
   return part_from_word(lower_case(folder.filename().string()));
 }
 
-// Some files that follow each other.
+// Consecutive files that one thread processes.
 struct Batch {
   const ClassFolders* part = nullptr;
   std::size_t begin = 0;
@@ -166,7 +167,7 @@ struct FoundSize {
   ImageSize size;
 };
 
-// Of a batch: where all have the same, the first, and one with colours if there is one.
+// The size that all images of a batch share, taken from the first, and whether any has colours.
 struct BatchSizes {
   FoundSize first;
   bool has_colours = false;
@@ -185,7 +186,7 @@ void require_same(const FoundSize& one, const FoundSize& other) {
   }
 }
 
-// By the beginning of a file, where that says it: a photograph has megabytes.
+// Reads only the beginning of a file if that contains the size, because a photograph has megabytes.
 ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
   constexpr std::size_t kHeadBytes = std::size_t{64} << 10U;
   struct stat status {};
@@ -200,12 +201,12 @@ ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
   return image_size(read_file(path, kMostImageFileBytes), path.string());
 }
 
-// What has been begun need not be finished.
+// Stops work that is no longer needed.
 void throw_if_set(const std::atomic<bool>& is_stopped) {
   if (is_stopped) throw UnusableData("reading was stopped");
 }
 
-// Tells the threads that work to stop, before somebody waits for them.
+// Signals the working threads to stop before a destructor waits for them.
 class StopsWork {
  public:
   explicit StopsWork(std::atomic<bool>& is_stopped) : is_stopped_(is_stopped) {}
@@ -308,8 +309,8 @@ class ImageSource final : public RowSource {
   std::size_t next_ = 0;  // file
   std::uint64_t bytes_read_ = 0;
   std::atomic<bool> is_stopped_ = false;
-  InOrder<DecodedBatch> decoding_;  // uses what is above
-  StopsWork stops_;                 // goes before it does
+  InOrder<DecodedBatch> decoding_;  // uses the members above
+  StopsWork stops_;                 // declared after decoding_, so it is destroyed first
 };
 
 }  // namespace
@@ -318,7 +319,7 @@ std::vector<ClassFolders> class_folders_in(const Path& directory) {
   const Lister lister(directory);
   const std::vector<Path> folders = lister.list(directory).folders;
   std::vector<ClassFolders> parts;
-  // One called train that has images itself is a class.
+  // A folder named train that contains images directly is a class.
   const auto is_part = [&lister](const Path& folder) {
     return part_called(folder) && !has_images_in(lister, folder);
   };

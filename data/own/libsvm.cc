@@ -20,22 +20,22 @@ namespace disttf::data {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-// Of a dense block: 16 MiB.
+// The numbers of a dense block: 16 MiB.
 constexpr std::size_t kBlockNumbers = std::size_t{4} << 20U;
 
-// The rows of one piece, without the numbers that are 0.
+// The rows of one piece, only with nonzero numbers.
 struct SparseRows {
   struct Entry {
     std::uint32_t index = 0;
     float number = 0;
   };
   std::vector<Entry> entries;     // of all rows, one after the other
-  std::vector<std::size_t> ends;  // [rows], in `entries`
-  RowBlock labels;                // which has no numbers
+  std::vector<std::size_t> ends;  // [rows], index in `entries`
+  RowBlock labels;                // without numbers
   LibsvmIndices indices;
 };
 
-// Takes what stands before the next blank off `text`, and the blanks.
+// Takes the next word off `text`, with the blanks after it.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
   text.remove_prefix(word.size());
@@ -43,7 +43,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// Called from several threads, with a piece each.
+// Parses one piece per object; several threads each use their own.
 class SparseParser {
  public:
   SparseParser(const std::filesystem::path& path, bool label_is_number, std::uint64_t first_line)
@@ -100,7 +100,7 @@ class SparseParser {
                          "numbers");
     }
   }
-  // Returns its index; `before` is that of the entry before it, or -1.
+  // Returns the entry's index; `before` is the previous entry's index, or -1.
   std::int64_t take_entry(std::string_view word, std::int64_t before) {
     const std::size_t colon = word.find(':');
     const std::string_view key = word.substr(0, colon);
@@ -146,7 +146,7 @@ class SparseParser {
   BlockWords words_{rows_.labels.words};
 };
 
-// The pieces of one file, parsed ahead by several threads.
+// Reads the pieces of one file, which several threads parse ahead.
 class SparseFile {
  public:
   SparseFile(const std::filesystem::path& path, const LibsvmOptions& options,
@@ -176,7 +176,7 @@ class SparseFile {
   const std::filesystem::path path_;
   const bool label_is_number_;
   TextPieces pieces_;
-  InOrder<SparseRows> parsing_;  // last: it uses path_
+  InOrder<SparseRows> parsing_;  // declared last: its threads use path_
 };
 
 class LibsvmSource final : public RowSource {
@@ -229,14 +229,14 @@ class LibsvmSource final : public RowSource {
   }
 
  private:
-  // A file that has grown since its indices were found would be written past the end of a row.
+  // If the file grew after its indices were found, an entry could be written past the end of a row.
   void check_indices() const {
     if (sparse_.indices.largest > indices_.largest ||
         (sparse_.indices.has_zero && !indices_.has_zero)) {
       throw UnusableData(file_.path().string() + ": it was changed while it was read");
     }
   }
-  // Those of the next rows, if there are any.
+  // Appends the labels or targets of the next `rows` rows, if there are any.
   template <typename Value>
   void append_part(const std::vector<Value>& from, std::size_t rows, std::vector<Value>& to) const {
     if (!from.empty()) {
@@ -250,8 +250,8 @@ class LibsvmSource final : public RowSource {
   const std::size_t block_rows_;
   std::vector<std::string> columns_;
   const std::string label_ = "label";
-  SparseRows sparse_;    // of a piece
-  std::size_t row_ = 0;  // of these, the next
+  SparseRows sparse_;    // of the current piece
+  std::size_t row_ = 0;  // next row of sparse_
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace disttf::data {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-// NumPy itself refuses 10 000.
+// NumPy itself refuses headers above 10 000 bytes.
 constexpr std::size_t kMostDictBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostDimensions = 32;
 
@@ -27,7 +27,7 @@ constexpr std::size_t kMostDimensions = 32;
   throw UnusableData(where + ": " + sentence);
 }
 
-// A dict as NumPy writes it: three keys, a string, a truth and a tuple of whole numbers.
+// Parses a dict as NumPy writes it: three keys, with a string, a boolean and a tuple of integers.
 class DictParser {
  public:
   DictParser(std::string_view text, const std::string& where) : rest_(text), where_(where) {}
@@ -121,7 +121,7 @@ class DictParser {
       if (error != std::errc() || sizes.size() == kMostDimensions) broken();
       rest_.remove_prefix(static_cast<std::size_t>(stopped - rest_.data()));
       sizes.push_back(size);
-      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2's long
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // long integers of Python 2
       if (!takes(',')) {
         expect(')');
         break;
@@ -149,7 +149,7 @@ std::optional<NpyKind> element_kind(char sign) {
   }
 }
 
-// "<f4": the byte order, the kind, the bytes.
+// Parses "<f4": byte order, kind, number of bytes.
 void take_type(NpyHeader& header, const std::string& where) {
   const std::string& type = header.type;
   if (type.find('O') != std::string::npos) {
@@ -173,7 +173,7 @@ void take_type(NpyHeader& header, const std::string& where) {
   header.is_big_endian = type[0] == '>';
 }
 
-// Of 16 bits: 1 for the sign, 5 for the exponent, 10 of the fraction.
+// Converts a 16-bit float: 1 bit for the sign, 5 for the exponent, 10 for the fraction.
 float half(std::uint16_t bits) noexcept {
   const int exponent = (bits >> 10U) & 0x1FU;
   const auto fraction = static_cast<float>(bits & 0x3FFU);
@@ -193,7 +193,7 @@ Bits bits_at(const std::uint8_t* at, bool is_big_endian) noexcept {
   return std::bit_cast<Bits>(bytes);
 }
 
-// Calls `use` with the type that the elements have.
+// Calls `use` with a value of the elements' type.
 template <typename Use>
 auto with_element_type(const NpyHeader& header, Use use) {
   const bool is_signed = header.kind == NpyKind::kSigned;
@@ -201,7 +201,7 @@ auto with_element_type(const NpyHeader& header, Use use) {
     case 1:
       return is_signed ? use(std::int8_t{}) : use(std::uint8_t{});
     case 2:
-      return is_signed ? use(std::int16_t{}) : use(std::uint16_t{});  // a half is taken for bits
+      return is_signed ? use(std::int16_t{}) : use(std::uint16_t{});  // a half as its bits
     case 4:
       return header.kind == NpyKind::kFloat ? use(float{})
              : is_signed                    ? use(std::int32_t{})
@@ -265,7 +265,7 @@ NpyPrefix parse_npy_prefix(std::span<const std::uint8_t> prefix, const std::stri
 NpyHeader parse_npy_dict(std::string_view dict, const std::string& where) {
   NpyHeader header = DictParser(dict, where).parse();
   take_type(header, where);
-  // Also without one that is 0: a product of the others is formed too.
+  // Counts a size of 0 as 1, because other code multiplies the remaining sizes.
   std::uint64_t product = header.element_bytes;
   for (const std::uint64_t size : header.shape) {
     if (__builtin_mul_overflow(product, std::max<std::uint64_t>(size, 1), &product) ||
@@ -284,7 +284,7 @@ std::size_t npy_numbers(const NpyHeader& header, std::span<const std::uint8_t> e
       const auto element =
           bits_at<Element>(elements.data() + i * sizeof(Element), header.is_big_endian);
       if constexpr (std::is_same_v<Element, double>) {
-        // Out of range the conversion would be undefined.
+        // The conversion of an out-of-range value is undefined behaviour.
         const bool fits = std::abs(element) <= double{std::numeric_limits<float>::max()};
         numbers[i] = fits ? static_cast<float>(element) : std::numeric_limits<float>::infinity();
       } else if constexpr (std::is_same_v<Element, std::uint16_t>) {
@@ -311,7 +311,7 @@ std::string npy_word(const NpyHeader& header, std::span<const std::uint8_t> elem
     } else {
       wide = static_cast<double>(number);
     }
-    constexpr double kWhole = 9e15;  // below, a double knows each whole number
+    constexpr double kWhole = 9e15;  // below this a double represents every integer exactly
     if (std::abs(wide) < kWhole && wide == std::trunc(wide)) {
       return shown_number(static_cast<std::int64_t>(wide));
     }
@@ -325,14 +325,14 @@ std::string encode_npy_header(std::span<const std::size_t> shape) {
   constexpr std::size_t kSizeOfLength = 2;
   std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
   for (const std::size_t size : shape) {
-    dict += std::to_string(size) + ",";  // a single one has a comma, too
+    dict += std::to_string(size) + ",";  // a one-element tuple needs the comma
   }
   dict += "), }";
   std::string header(kMagic);
   header += '\x01';  // version 1.0
   header += '\0';
   const std::size_t before = header.size() + kSizeOfLength;
-  // With the line end that the header closes with.
+  // Includes the line end that closes the header.
   const std::size_t padded = (before + dict.size() + kAlignment) / kAlignment * kAlignment;
   dict.resize(padded - before - 1, ' ');
   dict += '\n';

@@ -23,7 +23,7 @@ constexpr std::size_t kMostEntries = 1000;
       (error == DataError::kNotZip ? "it is not a ZIP archive, as .npz are" : error.message()));
 }
 
-// An archive that is open. Pipes are refused.
+// An open archive. Pipes are refused, because the directory of an archive is at its end.
 struct OpenZip {
   explicit OpenZip(const std::filesystem::path& path) {
     struct stat status {};

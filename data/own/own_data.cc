@@ -26,11 +26,11 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Of the name that the result line begins with.
+// The limit of the name at the beginning of the result line.
 constexpr std::size_t kMostWordBytes = 40;
 constexpr std::chrono::minutes kConversionPatience{30};
 
-// What of a file's rows is held out: nothing of a part that has a file of its own.
+// Returns the shares to hold out of a file's rows: 0 for a part that has its own file.
 HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
                   const HeldOut& wanted) {
   const auto has_file = [&all](Part part) {
@@ -43,9 +43,9 @@ HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
           .test = has_file(Part::kTest) ? 0 : wanted.test};
 }
 
-// SHA-256 of all that the converted form depends on.
+// Returns the SHA-256 of everything that the converted form depends on.
 std::string source_of(const OwnDataOptions& options, const std::vector<SourceFile>& files) {
-  // Names may have any bytes, so their lengths go first.
+  // Names may contain any bytes, so their lengths come first.
   const auto with_length = [](const std::string& name) {
     return " " + std::to_string(name.size()) + " " + name;
   };
@@ -63,7 +63,7 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
   return sha256_hex(std::as_bytes(std::span(text)));
 }
 
-// One for each path and way to read it.
+// Returns the folder of the converted form, one for each path and set of read options.
 Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
   const std::string text =
       std::filesystem::absolute(options.path).string() + "\n" + source_of(options, {});
@@ -80,7 +80,7 @@ std::string kind_text(const std::optional<ImageShape>& images) {
                 : "rows of numbers";
 }
 
-// What was found out of the files.
+// Logs what was detected in the files.
 void say(const OwnDataHooks& hooks, const char* what, const Path& path,
          const std::optional<ImageShape>& images, std::size_t columns,
          const std::string& label_column) {
@@ -94,7 +94,7 @@ void say(const OwnDataHooks& hooks, const char* what, const Path& path,
                                 " of numbers, the label is in column " + printable(label_column));
 }
 
-// Reads all files of a set and writes the folder.
+// Converts all files of a set and writes the folder.
 class Conversion {
  public:
   Conversion(const OwnDataOptions& options, const OwnDataHooks& hooks,
@@ -190,7 +190,7 @@ class Conversion {
           " and " + printable(label_column_) + ")");
     }
   }
-  // What can be known to fail is not begun.
+  // Fails before the conversion starts if the disk is too small.
   void check_room(const RowSource& source) const {
     std::error_code error;
     const std::uint64_t room = std::filesystem::space(hooks_.cache_directory, error).available;
@@ -227,7 +227,7 @@ class Conversion {
       target_sums_->add(trained_targets_);
     }
   }
-  // The rows [begin, end) of a block.
+  // Appends the rows [begin, end) of a block.
   void append(Part part, const RowBlock& block, std::span<const std::uint8_t> labels,
               std::size_t begin, std::size_t end) {
     const auto rows_of = [begin, end](const auto& values, std::size_t each) {
@@ -251,7 +251,7 @@ class Conversion {
       trained_targets_.insert(trained_targets_.end(), targets.begin(), targets.end());
     }
   }
-  // Of each row its place among the classes; none where labels are numbers.
+  // Returns the class index of each row; empty for numeric labels.
   std::vector<std::uint8_t> labels_of(const RowBlock& block, const SourceFile& file) {
     const std::vector<std::uint8_t> places =
         classes_.places_of(block.words, file.path, label_column_);
@@ -271,8 +271,8 @@ class Conversion {
       }
     }
   }
-  // A file of which no label is one that is trained on has other data: every answer would be
-  // wrong.
+  // If no label of a file occurs in training, the file belongs to other data and every answer would
+  // be wrong.
   void check_classes_of(Part part) const {
     if (std::ranges::find(files_, std::optional(part), &SourceFile::part) == files_.end()) return;
     const auto& there = is_there_.at(static_cast<std::size_t>(part));
@@ -307,20 +307,20 @@ class Conversion {
   std::optional<ImageShape> images_;
   std::string label_column_;
   bool has_names_ = false;
-  std::vector<std::string> warnings_;                       // of the files
-  std::array<std::bitset<kMostClasses>, kParts> is_there_;  // by part: which classes it has
-  // Of the rows that are trained on, and of their labels where these are numbers.
+  std::vector<std::string> warnings_;                       // from the files
+  std::array<std::bitset<kMostClasses>, kParts> is_there_;  // by part: the classes that occur
+  // Statistics of the training rows, and of their labels if those are numbers.
   std::optional<ColumnSums> sums_;
   std::optional<ColumnSums> target_sums_;
-  std::optional<RowCounters> counters_;  // of all rows
-  std::vector<float> trained_;           // of one block
+  std::optional<RowCounters> counters_;  // over all rows
+  std::vector<float> trained_;           // of the current block
   std::vector<float> trained_targets_;
   std::array<std::uint64_t, kParts> rows_{};
-  std::uint64_t bytes_before_ = 0;  // of the files before this one
+  std::uint64_t bytes_before_ = 0;  // bytes of the files before the current one
 };
 
-// The lock on the folder that everything is converted to. Not held where there are no locks, and
-// when whoever holds it does so for longer than any conversion should take.
+// Acquires the lock on the parent folder of all converted data. Returns without it if the file
+// system has no locks, or if another task holds it longer than any conversion should take.
 DirectoryLock locked(const OwnDataHooks& hooks) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kInterval{250};
@@ -337,7 +337,7 @@ DirectoryLock locked(const OwnDataHooks& hooks) {
   }
 }
 
-// What converters that were killed have left. REQUIRES: nobody else converts.
+// Removes unfinished folders of killed converters. REQUIRES: no other conversion is running.
 void remove_unfinished(const Path& directory) {
   const std::string beginning = directory.filename().string() + std::string(kTemporaryMark);
   std::error_code error;
@@ -357,7 +357,7 @@ bool has_images(const std::vector<SourceFile>& files) {
   return std::ranges::any_of(files, &SourceFile::has_images);
 }
 
-// Of what is no text.
+// Refuses options that apply only to tables.
 void refuse_table_options(const OwnDataOptions& options) {
   if (options.label_is_number || !options.label_column.empty() ||
       !options.ignored_columns.empty() || options.skipped_lines != 0) {
@@ -368,9 +368,10 @@ void refuse_table_options(const OwnDataOptions& options) {
 
 }  // namespace
 
-// The word of the result line: letters, digits and signs that a configuration may have.
+// Returns the first word of the result line, made of letters, digits and the signs that a
+// configuration allows.
 std::string own_data_name(const std::filesystem::path& path) {
-  // "." is called as the folder is.
+  // "." is named after the folder it refers to.
   Path named = std::filesystem::absolute(path).lexically_normal();
   named = named.has_filename() ? named : named.parent_path();
   std::string name = named.stem().string().substr(0, kMostWordBytes);
@@ -400,7 +401,7 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   PosixFileSystem file_system;
   create_directories(file_system, hooks.cache_directory);
   const DirectoryLock lock = locked(hooks);
-  if (is_done()) {  // by whoever had the lock
+  if (is_done()) {  // another task converted it during the wait for the lock
     return result;
   }
   if (lock.is_held()) {

@@ -14,10 +14,11 @@ std::string escaped(std::string_view text) { return shown_text(text); }
 std::string printable(std::string_view text) {
   constexpr std::size_t kMost = 60;
   std::size_t length = std::min(text.size(), kMost);
-  const auto is_inside = [&](std::size_t at) {  // of a character of UTF-8
+  const auto is_inside = [&](std::size_t at) {  // inside a UTF-8 character
     return at < text.size() && (static_cast<std::uint8_t>(text[at]) & 0xC0U) == 0x80U;
   };
-  // Of bytes that are no UTF-8 as many may follow each other.
+  // Invalid UTF-8 may contain any number of continuation bytes in sequence, so the search is
+  // limited.
   constexpr std::size_t kMostBack = 3;
   for (std::size_t back = 0; back < kMostBack && length > 0 && is_inside(length); ++back) --length;
   return escaped(text.substr(0, length)) + (text.size() > length ? "..." : "");

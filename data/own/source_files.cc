@@ -55,7 +55,7 @@ struct stat status_of(const Path& path) {
   return status;
 }
 
-// The paths in a folder, by name.
+// Returns the paths in a folder, sorted by name.
 std::vector<Path> paths_in(const Path& directory) {
   std::error_code error;
   std::vector<Path> paths;
@@ -67,7 +67,7 @@ std::vector<Path> paths_in(const Path& directory) {
   return paths;
 }
 
-// None: there is none to train on.
+// Returns the tables of a folder; empty if there is none to train on.
 std::vector<Table> tables_in(const Path& directory) {
   const std::vector<Path> paths = paths_in(directory);
   std::vector<Table> tables;
@@ -90,13 +90,13 @@ std::vector<Table> tables_in(const Path& directory) {
   return tables;
 }
 
-// The indices of all sparse files of a set, found when the first of these is opened.
+// The indices of all sparse files of a set, computed when the first of them is opened.
 class SharedIndices {
  public:
   explicit SharedIndices(LibsvmOptions options) : options_(options) {}
 
   void add(const Path& path) { paths_.push_back(path); }
-  // Of all files, but with the rows of one of them.
+  // Returns the indices of all files, with the row count of one of them.
   LibsvmIndices of(const Path& path, const SourceFile::Progress& on_progress) {
     if (each_.empty()) {
       find(on_progress);
@@ -128,7 +128,7 @@ class SharedIndices {
   LibsvmIndices all_;
 };
 
-// Sparse text has neither names nor numbers of columns.
+// Sparse text has neither column names nor column numbers, so those options are refused.
 void check_sparse(const OwnDataOptions& options, const Path& path) {
   const char* const given = !options.label_column.empty()      ? "--label_column: "
                             : !options.ignored_columns.empty() ? "--ignore_columns: "
@@ -236,7 +236,7 @@ std::vector<SourceFile> source_files(const OwnDataOptions& options, std::size_t 
     if (const std::vector<Table> tables = tables_in(path); !tables.empty()) {
       return table_files(tables, options, threads);
     }
-    // Half of a pair of arrays may be a note beside images: it is refused where there are none.
+    // A single array beside images may be unrelated, so it is an error only if there are no images.
     std::optional<UnusableData> refusal;
     try {
       if (const std::vector<ArrayPair> arrays = arrays_in_folder(path); !arrays.empty()) {

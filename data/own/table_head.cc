@@ -18,9 +18,9 @@ namespace disttf::data {
 namespace {
 
 constexpr std::array<char, 4> kDelimiters = {',', ';', '\t', '|'};
-// So many rows are looked at for a word of the first line.
+// The number of rows that are searched for the word of the first line.
 constexpr std::size_t kRowsLookedAt = 1000;
-// Fewer cells that are 0, 1, ... may well be a row.
+// With fewer cells, 0, 1, ... may be a row of data.
 constexpr std::size_t kFewestCounted = 3;
 
 bool is_number(const std::string& cell) {
@@ -28,7 +28,7 @@ bool is_number(const std::string& cell) {
   return read_number(cell, ignored);
 }
 
-// Up to the newline that is in no quotes.
+// Returns the text up to the first newline outside quotes.
 std::string_view first_line_of(std::string_view text) {
   bool is_quoted = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -54,7 +54,7 @@ char most_frequent_delimiter(std::string_view line) {
       static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
 }
 
-// The first line, and what is below it.
+// The first line and the lines below it.
 class FirstLine {
  public:
   FirstLine(std::string_view line, std::string_view below, char delimiter)
@@ -84,7 +84,7 @@ class FirstLine {
     }
     return false;
   }
-  // Every cell is quoted, and below stand numbers that are not.
+  // Returns whether every cell is quoted and an unquoted number stands below one of them.
   [[nodiscard]] bool alone_has_quotes() const {
     if (std::ranges::find(quoted_, false) != quoted_.end()) {
       return false;
@@ -96,7 +96,7 @@ class FirstLine {
     }
     return false;
   }
-  // One word that is a label's name, or stands among 0, 1, 2, ..., and in no row.
+  // Returns whether one word is a label's name, or stands among 0, 1, 2, ..., and occurs in no row.
   [[nodiscard]] bool has_one_name() const {
     const auto word = std::ranges::find_if_not(cells_, is_number);
     if (word == cells_.end() || second_.empty() ||
@@ -108,14 +108,14 @@ class FirstLine {
     return (is_label || numbers_count()) &&
            !is_in_rows(static_cast<std::size_t>(word - cells_.begin()), *word);
   }
-  // 0, 1, 2, ... and nothing else.
+  // Returns whether the cells are 0, 1, 2, ... and nothing else.
   [[nodiscard]] bool counts() const {
     return cells_.size() >= kFewestCounted && !second_.empty() &&
            std::ranges::all_of(cells_, is_number) && numbers_count();
   }
 
  private:
-  // Whether the numbers among the cells are 0, 1, 2, ... in this order.
+  // Returns whether the numbers among the cells are 0, 1, 2, ... in this order.
   [[nodiscard]] bool numbers_count() const {
     std::size_t next = 0;
     for (const std::string& cell : cells_) {
@@ -152,11 +152,11 @@ class FirstLine {
   std::string_view below_;
   std::vector<std::string> cells_;
   std::vector<bool> quoted_;
-  std::vector<std::string> second_;  // none: there is no second line
+  std::vector<std::string> second_;  // empty: there is no second line
   std::vector<bool> second_quoted_;
 };
 
-// In UTF-8, each once, as pandas calls them.
+// Returns distinct names in UTF-8, with the suffixes that pandas uses.
 std::vector<std::string> unique_names(const std::vector<std::string>& cells,
                                       const std::string& where,
                                       std::vector<std::string>& warnings) {
@@ -263,7 +263,7 @@ TableHead read_table_head(std::string_view text, std::uint64_t line,
   const std::string_view first_line = first_line_of(head.rows);
   const std::string_view below = head.rows.substr(first_line.size());
   head.delimiter = most_frequent_delimiter(first_line);
-  // They were skipped before it was known that tabs mean something.
+  // Those lines were skipped before tabs were known to separate cells.
   const std::string_view skipped = text.substr(0, text.size() - head.rows.size());
   if (const std::size_t tab = skipped.find('\t');
       head.delimiter == '\t' && tab != std::string_view::npos) {

@@ -18,7 +18,7 @@ struct Beginning {
 
 using namespace std::string_view_literals;
 
-// The longer ones first.
+// Longer signatures come first, because a shorter one can be their prefix.
 constexpr std::array<Beginning, 10> kBeginnings = {{
     {"\xFF\xFE\0\0"sv,
      "it is UTF-32 text (little-endian); UTF-8 is read, which iconv -f UTF-32 -t UTF-8 makes"},
@@ -39,14 +39,15 @@ constexpr std::array<Beginning, 10> kBeginnings = {{
      "it is compressed by xz; a table of text is read"},
 }};
 
-// How many bytes are 0, by their place modulo 4.
+// Counts the zero bytes by position modulo 4.
 std::array<std::size_t, 4> zeros_of(std::string_view head) {
   std::array<std::size_t, 4> zeros{};
   for (std::size_t i = 0; i < head.size(); ++i) zeros.at(i % 4) += head[i] == '\0' ? 1U : 0U;
   return zeros;
 }
 
-// UTF-16 and UTF-32 without a mark: the high bytes of digits, delimiters and line ends are 0.
+// Detects UTF-16 and UTF-32 without a mark: the high bytes of digits, delimiters and line ends are
+// 0.
 std::string_view wide_encoding(std::string_view head) {
   constexpr std::size_t kFewest = 8;  // bytes
   if (head.size() < kFewest) return {};
@@ -61,7 +62,7 @@ std::string_view wide_encoding(std::string_view head) {
   return {};
 }
 
-// Whether a CR outside of quotes ends a line that another one follows, and no LF is there.
+// Returns whether a CR outside quotes ends a line, another line follows, and there is no LF.
 bool has_lines_of_cr(std::string_view head) {
   if (head.find('\n') != std::string_view::npos) return false;
   bool is_quoted = false;
@@ -75,7 +76,7 @@ bool has_lines_of_cr(std::string_view head) {
   return false;
 }
 
-// Of the bytes 0x80 to 0x9F of Windows-1252; the others are Unicode's first characters.
+// The bytes 0x80 to 0x9F of Windows-1252; all other bytes equal their Unicode code.
 constexpr std::array<std::uint16_t, 32> kWindows1252 = {
     0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
     0x2039, 0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kLeastRoom = 4096;  // bytes
 
-// By memchr, which looks at many bytes at once: most have few of what is counted.
+// Uses memchr, which is vectorized and fast for rare characters.
 std::uint64_t count_of(char wanted, std::string_view text) {
   std::uint64_t count = 0;
   while (!text.empty()) {
@@ -30,7 +30,7 @@ std::uint64_t count_of(char wanted, std::string_view text) {
   return count;
 }
 
-// The length of all whole lines of `text`, which begins outside of quotes; 0: it has none.
+// Returns the length of all whole lines of `text`, which begins outside quotes; 0 if there is none.
 std::size_t whole_lines(std::string_view text, TextPieces::Quotes meaning) {
   if (meaning == TextPieces::Quotes::kMeanNothing) {
     return text.rfind('\n') + 1;
@@ -85,9 +85,9 @@ void TextPieces::skip(std::size_t lines) {
 }
 
 bool TextPieces::read_more(std::string& text) {
-  // No more room than there may be bytes, since all of it is zeroed first: under the address
-  // sanitizer that was nearly all that a small file took. The least is for those that have grown
-  // since.
+  // Allocates no more than the rest of the file, because resize() zeroes the memory: under the
+  // address sanitizer that dominated the time for small files. The minimum is for a file that has
+  // grown meanwhile.
   const std::uint64_t left = size_bytes_ > offset_ ? size_bytes_ - offset_ : 0;
   const auto room =
       static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes_, std::max(left, kLeastRoom)));

@@ -35,7 +35,7 @@ std::string host_name() {
   return text;
 }
 
-// 0: it is no name of an event file.
+// Returns 0 if `name` is not an event file's name.
 std::uint64_t number_of(std::string_view name) {
   std::uint64_t number = 0;
   if (name.starts_with(kEventPrefix)) {
@@ -89,7 +89,7 @@ EventFile::EventFile(const std::filesystem::path& directory, Write write) : writ
     throw std::system_error(why, path_.string() + " cannot be made");
   }
   rest_ = event_record(
-      file_version_event(now_seconds()));  // if the disk is full, it is the first, later
+      file_version_event(now_seconds()));  // a full disk delays it until the next append
   static_cast<void>(write_rest());
 }
 

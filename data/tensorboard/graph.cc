@@ -23,7 +23,7 @@ void add_attribute(ProtobufMessage& node, std::string_view name, const ProtobufM
 
 // node 1 {name 1, op 2, input 3, device 4, attr 5}, versions 4 {producer 1}
 std::string graph_def(std::span<const GraphNode> nodes) {
-  constexpr std::uint64_t kProducer = 22;  // TensorFlow 1's; readers take any
+  constexpr std::uint64_t kProducer = 22;  // TensorFlow 1's version; readers accept any
   ProtobufMessage graph;
   for (const GraphNode& each : nodes) {
     ProtobufMessage node;

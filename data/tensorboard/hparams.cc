@@ -3,7 +3,7 @@
 namespace disttf::data {
 namespace {
 
-// DataType of a column, and the field of google.protobuf.Value that holds its values, by the
+// The DataType of a column, and the field of google.protobuf.Value that holds its values, by the
 // variant's alternative: bool, double, text.
 struct Kind {
   std::uint64_t type;
@@ -27,7 +27,7 @@ ProtobufMessage value_of(const HyperParameter& parameter) {
   return value;
 }
 
-// HParamsPluginData: version 1, which is 0 and so left out, and one of experiment 2,
+// HParamsPluginData: version 1, which is 0 and therefore omitted, and one of experiment 2,
 // session_start_info 3, session_end_info 4.
 ProtobufMessage plugin_data(std::uint32_t field, const ProtobufMessage& data) {
   return ProtobufMessage().add_message(field, data);

@@ -17,7 +17,7 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::size_t height,
   image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   std::string file(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
   png_alloc_size_t size = file.size();
-  // Of an image in memory nothing else can go wrong.
+  // An image in memory can fail only for lack of memory.
   if (png_image_write_to_memory(&image, file.data(), &size, /*convert_to_8_bit=*/0, pixels.data(),
                                 /*row_stride=*/0, nullptr) == 0) {
     throw std::bad_alloc();
