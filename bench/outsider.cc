@@ -223,7 +223,7 @@ bool Outsider::was_heard(int fd) {
   const std::string_view said(reinterpret_cast<const char*>(bytes.data()),
                               static_cast<std::size_t>(size));
   return header.kind != net::FrameKind::kRefused ||
-         said.find("who has not its secret") == std::string_view::npos;
+         said.find("only peers that have its secret") == std::string_view::npos;
 }
 
 }  // namespace disttf::bench

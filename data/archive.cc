@@ -190,7 +190,7 @@ std::vector<std::vector<std::uint8_t>> extract_members(const std::filesystem::pa
   // A write between the hash and the last read byte would leave contents that nothing verified.
   if (is_changed(opened.file, archive_stamp_by(archive), opened.stamp)) {
     throw std::system_error(DataError::kWrongChecksum,
-                            path.string() + ": it was written to while it was read");
+                            path.string() + ": it was changed during the read");
   }
   return contents;
 }

@@ -14,13 +14,13 @@ class DataCategory final : public std::error_category {
       case DataError::kNotGzip:
         return "not a gzip file";
       case DataError::kGzipTruncated:
-        return "the gzip file breaks off";
+        return "the gzip file is truncated";
       case DataError::kGzipCorrupt:
         return "the gzip file is corrupt";
       case DataError::kGzipTrailingBytes:
         return "bytes follow the end of the gzip member";
       case DataError::kGzipTooLarge:
-        return "the gzip file expands to more than it may";
+        return "the gzip file expands to more than the limit";
       case DataError::kIdxTruncated:
         return "the IDX file is shorter than its header says";
       case DataError::kIdxBadMagic:
@@ -32,21 +32,21 @@ class DataCategory final : public std::error_category {
       case DataError::kIdxTrailingBytes:
         return "the IDX file is longer than its header says";
       case DataError::kBadLabel:
-        return "a label is none of the classes";
+        return "a label is not one of the classes";
       case DataError::kWrongSize:
         return "wrong size";
       case DataError::kWrongChecksum:
         return "wrong checksum";
       case DataError::kNotVerified:
-        return "nothing tells whether its contents are right";
+        return "its contents cannot be verified";
       case DataError::kNotRegularFile:
         return "not a regular file";
       case DataError::kSafetensorsTruncated:
-        return "the safetensors file breaks off";
+        return "the safetensors file is truncated";
       case DataError::kSafetensorsBadHeader:
         return "not a safetensors file, or its header is damaged";
       case DataError::kSafetensorsBadType:
-        return "the safetensors file holds other numbers than float32";
+        return "the safetensors file has a tensor that is not float32";
       case DataError::kSafetensorsBadOffsets:
         return "the tensors of the safetensors file do not fill it exactly";
       case DataError::kNotZip:
@@ -58,9 +58,9 @@ class DataCategory final : public std::error_category {
       case DataError::kZipBadMethod:
         return "the member of the zip file is encrypted, or not compressed by deflate";
       case DataError::kZipTooLarge:
-        return "the member of the zip file is larger than it may be";
+        return "the member of the zip file exceeds the size limit";
       case DataError::kTarTruncated:
-        return "the tar archive breaks off";
+        return "the tar archive is truncated";
       case DataError::kTarBadHeader:
         return "not a tar archive, or a header of it is damaged";
       case DataError::kTarNoMember:

@@ -118,7 +118,7 @@ std::filesystem::file_time_type file_system_now(const std::filesystem::path& dir
                         ::fstat(file.number(), &status) == 0;
   const int error = errno;
   if (has_name) ::unlink(named.c_str());
-  if (!is_dated) fail(error, "cannot date a file in " + directory.string());
+  if (!is_dated) fail(error, "cannot get the time of a file in " + directory.string());
   return std::chrono::file_clock::from_sys(std::chrono::sys_time<std::chrono::nanoseconds>(
       std::chrono::seconds(status.st_mtim.tv_sec) +
       std::chrono::nanoseconds(status.st_mtim.tv_nsec)));

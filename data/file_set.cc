@@ -60,7 +60,7 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
 // Returns the check of a file with the right size whose .gz or archive alone is pinned.
 FileCheck not_verified(const std::filesystem::path& path) {
   return {FileState::kWrong, DataError::kNotVerified,
-          path.string() + ": expected it beside the stamp of its extraction, " +
+          path.string() + ": expected it with the checksum marker of its extraction, " +
               stamp_path(path).filename().string()};
 }
 
@@ -159,7 +159,7 @@ class Keeper {
     const FileCheck check = check_contents(directory_ / file.name, file, contents);
     if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
     if (found.state == FileState::kWrong && !options_.replace_wrong) {
-      warn(found.sentence() + "; it is left alone and not used");
+      warn(found.sentence() + "; it stays where it is and is not used");
       return contents;
     }
     if (!can_write_) return contents;

@@ -27,7 +27,7 @@ std::error_code parse_records(std::span<const std::uint8_t> bytes, const ImageSh
   const std::size_t rows = bytes.size() / record;
   if (bytes.size() % record != 0) {
     detail = sentence("records of " + std::to_string(record) + " bytes",
-                      std::to_string(bytes.size() % record) + " bytes behind the last one");
+                      std::to_string(bytes.size() % record) + " bytes after the last one");
     return DataError::kBadRecords;
   }
   for (std::size_t row = 0; row < rows; ++row) {

@@ -68,18 +68,19 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
     if ((found[0] == nullptr) != (found[1] == nullptr)) {
       throw UnusableData("--data: " + what + " has " +
                          printable(names.at(found[0] == nullptr ? 1 : 0)) + " and no " +
-                         (found[0] == nullptr ? "examples" : "labels") + " to go with it");
+                         (found[0] == nullptr ? "examples" : "labels") + " that belong to it");
     }
     if (found[0] == nullptr || found[1] == nullptr) continue;
     if (!part && !pairs.empty()) {
       throw UnusableData("--data: " + what + " has both " + printable(names[0]) +
-                         " and examples that are called train; one of them is allowed");
+                         " and examples named train; only one of them is allowed");
     }
     pairs.push_back({.part = part, .examples = *found[0], .labels = *found[1]});
   }
   const bool trains = !pairs.empty() && pairs.front().part.value_or(Part::kTrain) == Part::kTrain;
   if (!pairs.empty() && !trains) {
-    throw UnusableData("--data: " + what + " has no arrays to train on, as x_train and y_train");
+    throw UnusableData("--data: " + what +
+                       " has no arrays to train on, such as x_train and y_train");
   }
   return pairs;
 }
@@ -265,9 +266,10 @@ class ArraySource final : public RowSource {
       block.labels.push_back(words.place_of(
           npy_word(labels_.header(), std::span(elements_).subspan(row * size, size))));
       if (block.words.size() > kMostBlockWords) {
-        labels_.refuse("it has more than " + std::to_string(kMostBlockWords) +
-                       " different labels, which are not classes; --label_type number takes "
-                       "numbers");
+        labels_.refuse(
+            "it has more than " + std::to_string(kMostBlockWords) +
+            " different labels, which is too many for classes; --label_type number predicts "
+            "numbers");
       }
     }
   }

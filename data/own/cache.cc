@@ -216,14 +216,14 @@ Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha
   if (static_cast<std::size_t>(status.st_size) != bytes) {
     throw UnusableData(path.string() + ": " + std::to_string(status.st_size) +
                        " bytes where its index says " + std::to_string(bytes) +
-                       "; remove the folder, and it is made again");
+                       "; remove the folder to have it created again");
   }
   // Reads the file instead of hashing the mapping, so that a file larger than memory does not evict
   // everything else.
   if (sha256_of(file, path, on_block) != sha256) {
     throw UnusableData(path.string() +
-                       ": its SHA-256 is not the one in its index; remove the folder, and it is "
-                       "made again");
+                       ": its SHA-256 is not the one in its index; remove the folder to have it "
+                       "created again");
   }
   return {file.number(), bytes, PROT_READ, MAP_PRIVATE, path};
 }

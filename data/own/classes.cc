@@ -23,8 +23,8 @@ std::vector<std::uint8_t> Classes::places_of(const std::vector<std::string>& wor
     }
     if (names_.size() > kMostClasses) {
       throw UnusableData(path.string() + ": column \"" + printable(column) +
-                         "\" has more than 256 values; so many classes are allowed, and "
-                         "--label_column says which column has them; --label_type number takes "
+                         "\" has more than 256 values, the limit for classes. "
+                         "--label_column selects another column; --label_type number predicts "
                          "numbers");
     }
     places.push_back(static_cast<std::uint8_t>(found->second));

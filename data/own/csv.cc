@@ -197,10 +197,11 @@ class PieceParser {
       check_label(cell, column, begin);
     }
     if (block_.words.size() > kMostBlockWords) {
-      throw UnusableData(table_.path + ": column " + shown(table_.label) + " has more than " +
-                         std::to_string(kMostBlockWords) +
-                         " values, which are not classes; --label_column says which one is, and "
-                         "--label_type number takes numbers");
+      throw UnusableData(
+          table_.path + ": column " + shown(table_.label) + " has more than " +
+          std::to_string(kMostBlockWords) +
+          " values, which is too many for classes; --label_column selects another column, and "
+          "--label_type number predicts numbers");
     }
   }
   // Throws if a label is not a valid class name.
@@ -235,7 +236,7 @@ class PieceParser {
       throw UnusableData(table_.path + ", line " + std::to_string(line_of(begin)) + ": " +
                          std::to_string(cells) + (cells == 1 ? " cell" : " cells") +
                          " where the first line has " + std::to_string(table_.uses.size()) +
-                         (has_cr ? "; a CR alone, as this line has one, ends no line" : ""));
+                         (has_cr ? "; it contains a CR alone, which does not end a line" : ""));
     }
   }
 
@@ -256,8 +257,7 @@ class CsvSource final : public RowSource {
     if (!pieces_.next(first)) {
       throw UnusableData(path.string() + (options.skipped_lines == 0
                                               ? ": the file is empty"
-                                              : ": there are no lines in it behind those that are "
-                                                "skipped"));
+                                              : ": there are no lines after the skipped ones"));
     }
     std::string_view rows;
     table_ = table_of(path.string(), first.text, first.first_line, options, rows);

@@ -26,10 +26,10 @@ std::string in_quotes(std::string_view text) { return "\"" + printable(text) + "
 std::string same_everywhere(const std::vector<std::string>& names) {
   if (names.size() == 1) {
     return "column " + in_quotes(names.front()) +
-           " has the same number in every row: it says nothing";
+           " has the same number in every row, so it has no effect";
   }
   std::string text = std::to_string(names.size()) +
-                     " columns have the same number in every row, and say nothing: ";
+                     " columns have the same number in every row, so they have no effect: ";
   for (std::size_t i = 0; i < std::min(names.size(), kNamedColumns); ++i) {
     text += (i == 0 ? "" : ", ") + in_quotes(names[i]);
   }
@@ -57,13 +57,13 @@ void find_in_classes(const std::vector<ClassRows>& classes, const std::string& o
                             ? "class " + in_quotes(each.name) + " has no " + one +
                                   " to train on, but " + std::to_string(each.rows[1]) +
                                   " for validation and " + std::to_string(each.rows[2]) +
-                                  " for the test: no answer to them is right"
+                                  " for the test: every answer to them is wrong"
                             : "class " + in_quotes(each.name) + " has " +
                                   count_text(trained, one, many) + " to train on");
   }
   if (found > kNamedClasses) {
     sentences.push_back(std::to_string(found - kNamedClasses) +
-                        " classes more have fewer than 10 " + many + " to train on");
+                        " more classes have fewer than 10 " + many + " to train on");
   }
 }
 
@@ -94,7 +94,7 @@ std::vector<std::string> findings_of(const CacheIndex& index) {
       same.push_back(column.name);
     } else if (column.counts_rows) {
       sentences.push_back("column " + in_quotes(column.name) +
-                          " counts the rows; --ignore_columns leaves it out");
+                          " numbers the rows; --ignore_columns excludes it");
     }
   }
   if (!same.empty()) {
@@ -108,15 +108,16 @@ std::vector<std::string> findings_of(const CacheIndex& index) {
       rows.rows.at(part) = index.parts.at(part).rows_of_class[each];
     }
     if (rows.name == index.label_column && !is_number_name(rows.name) && !index.images) {
-      sentences.push_back("class " + in_quotes(rows.name) +
-                          " is called as the column of the labels is; does a line of names stand "
-                          "among the rows?");
+      sentences.push_back(
+          "class " + in_quotes(rows.name) +
+          " has the name of the label column; the rows may contain a line of column "
+          "names");
     }
   }
   if (look_like_measurements(index)) {
     sentences.push_back("The labels are " + std::to_string(index.classes.size()) +
-                        " different numbers, taken for classes; --label_type number comes near to "
-                        "them instead");
+                        " different numbers, used as classes; --label_type number predicts the "
+                        "number instead");
   } else {
     find_in_classes(classes, index.images ? "image" : "row", index.images ? "images" : "rows",
                     sentences);
@@ -145,9 +146,9 @@ std::vector<std::string> findings_of_pixels(const Dataset& dataset) {
   std::vector<std::string> sentences;
   const std::span<const std::uint8_t> pixels = dataset.train.images;
   if (std::ranges::all_of(pixels, [&pixels](std::uint8_t each) { return each == pixels[0]; })) {
-    sentences.emplace_back("all images are of one colour, and the same: there is nothing to learn");
+    sentences.emplace_back("all images are the same, in one colour: there is nothing to learn");
   } else if (std::ranges::all_of(pixels, [](std::uint8_t each) { return each <= 1; })) {
-    sentences.emplace_back("all bytes are 0 or 1: nearly black, where 255 is white");
+    sentences.emplace_back("all bytes are 0 or 1: the images are nearly black, as 255 is white");
   }
   return sentences;
 }

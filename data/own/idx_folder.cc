@@ -210,8 +210,8 @@ void check_test_labels(const Storage& storage, const Path& directory) {
   if (std::ranges::none_of(storage.labels[2],
                            [&trained](std::uint8_t label) { return trained.at(label); })) {
     throw UnusableData("--data: " + directory.string() +
-                       ": no label for test is one that is trained on; labels of the same classes "
-                       "are needed");
+                       ": no label for test occurs among the training labels; both need the same "
+                       "classes");
   }
 }
 

@@ -115,7 +115,7 @@ const char* broken_chunk(std::span<const std::uint8_t> file) {
     const auto named = rest.subspan(kNameBytes, kNameBytes + length);
     if ((named[0] & kAncillary) == 0 &&
         crc32_z(0, named.data(), named.size()) != big_endian(rest.subspan(length + 8))) {
-      return "a chunk does not have the checksum (CRC) that it says";
+      return "a chunk has a wrong checksum (CRC)";
     }
     if (std::memcmp(named.data(), "IEND", kNameBytes) == 0) return nullptr;
     rest = rest.subspan(length + kAround);
@@ -162,7 +162,7 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
   const int passes = png_set_interlace_handling(state.png);
   png_read_update_info(state.png, state.info);
   if (png_get_rowbytes(state.png, state.info) != size.width * channels) {
-    png_error(state.png, "its colours are of no kind that is known");
+    png_error(state.png, "its colour type is not supported");
   }
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t y = 0; y < size.height; ++y) {
@@ -294,7 +294,7 @@ class JpegReader {
     check_size(size_, where);
     if (state_.jpeg.num_components != 1 && state_.jpeg.num_components != 3) {
       refuse_image(where, "it has " + std::to_string(state_.jpeg.num_components) +
-                              " colours, for print; grey and RGB are read");
+                              " colours (for print); only grey and RGB are supported");
     }
   }
 

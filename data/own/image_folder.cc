@@ -71,7 +71,7 @@ class Lister {
     if (error) throw std::system_error(error, "--data: cannot follow " + link.string());
     if (!target.starts_with(root_ == "/" ? root_ : root_ + "/")) {
       throw UnusableData("--data: " + link.string() + " leads out of " + name_ +
-                         "; only what is in the folder is read");
+                         "; only files inside the folder are read");
     }
   }
   std::string name_;
@@ -89,7 +89,7 @@ std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
   const Listing listing = lister.list(directory);
   if (!listing.folders.empty()) {
     throw UnusableData("--data: " + listing.folders.front().string() +
-                       " is a folder in that of a class; images are expected there");
+                       " is a folder inside a class folder, which may contain only images");
   }
   std::vector<Path> images;
   for (const Path& path : listing.files) {
@@ -101,7 +101,7 @@ std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
   }
   if (images.empty()) {
     throw UnusableData("--data: " + directory.string() +
-                       " has no images (.png, .jpg, .jpeg), as the folder of a class does");
+                       " is a class folder without images (.png, .jpg, .jpeg)");
   }
   return images;
 }
@@ -140,12 +140,11 @@ ClassFolders folders_of_part(const Lister& lister, const Path& directory,
     result.classes.push_back(folder.filename().string());
     if (result.classes.size() > kMostFolderClasses) {
       throw UnusableData("--data: " + directory.string() + " has more than " +
-                         std::to_string(kMostFolderClasses) +
-                         " folders, which are classes; so many are allowed");
+                         std::to_string(kMostFolderClasses) + " class folders, which is the limit");
     }
   }
   if (result.classes.empty()) {
-    throw UnusableData("--data: " + directory.string() + " has no folders, as classes have");
+    throw UnusableData("--data: " + directory.string() + " has no class folders");
   }
   result.stamp = stamp.text();
   return result;

@@ -95,9 +95,10 @@ class SparseParser {
     }
     rows_.labels.labels.push_back(words_.place_of(class_name_of(word)));
     if (rows_.labels.words.size() > kMostBlockWords) {
-      throw UnusableData(path_.string() + ": it has more than " + std::to_string(kMostBlockWords) +
-                         " different labels, which are not classes; --label_type number takes "
-                         "numbers");
+      throw UnusableData(
+          path_.string() + ": it has more than " + std::to_string(kMostBlockWords) +
+          " different labels, which is too many for classes; --label_type number predicts "
+          "numbers");
     }
   }
   // Returns the entry's index; `before` is the previous entry's index, or -1.
@@ -108,7 +109,7 @@ class SparseParser {
     const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), index);
     const bool is_whole = stopped == key.data() + key.size() && !key.empty();
     if (key == "qid") {
-      refuse(shown_word(word) + " is a query's; ranking is not learnt, leave it out");
+      refuse(shown_word(word) + " is a query identifier; ranking is not supported, remove it");
     }
     if (colon == std::string_view::npos || !is_whole ||
         (error != std::errc() && error != std::errc::result_out_of_range)) {
@@ -116,11 +117,11 @@ class SparseParser {
     }
     if (error != std::errc() || index > kMostLibsvmIndex) {
       refuse("index " + printable(key) + " is above " + std::to_string(kMostLibsvmIndex) +
-             ", the largest that is allowed: every row would have as many numbers");
+             ", the largest allowed index: every row would have that many numbers");
     }
     if (std::int64_t{index} <= before) {
-      refuse("index " + std::to_string(index) + " stands behind " + std::to_string(before) +
-             "; indices ascend, each once");
+      refuse("index " + std::to_string(index) + " follows " + std::to_string(before) +
+             "; indices must ascend, each once");
     }
     rows_.entries.push_back({.index = index, .number = number_of(word.substr(colon + 1), index)});
     rows_.indices.has_zero = rows_.indices.has_zero || index == 0;

@@ -153,7 +153,8 @@ std::optional<NpyKind> element_kind(char sign) {
 void take_type(NpyHeader& header, const std::string& where) {
   const std::string& type = header.type;
   if (type.find('O') != std::string::npos) {
-    refuse_npy(where, "its elements are Python objects, which are not read: they are programs");
+    refuse_npy(where,
+               "its elements are Python objects, which are refused because they can run code");
   }
   const auto kind = type.size() == 3 ? element_kind(type[1]) : std::nullopt;
   const bool has_order =
@@ -243,7 +244,7 @@ NpyPrefix parse_npy_prefix(std::span<const std::uint8_t> prefix, const std::stri
     });
   };
   if (prefix.size() < kNpyPrefixBytes || !is_magic()) {
-    refuse_npy(where, "it does not begin as a NumPy array does");
+    refuse_npy(where, "it does not begin like a NumPy array");
   }
   if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0) {
     refuse_npy(where, "it has version " + std::to_string(prefix[6]) + "." +
@@ -270,7 +271,7 @@ NpyHeader parse_npy_dict(std::string_view dict, const std::string& where) {
   for (const std::uint64_t size : header.shape) {
     if (__builtin_mul_overflow(product, std::max<std::uint64_t>(size, 1), &product) ||
         product > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      refuse_npy(where, "its shape is of more elements than a file can have");
+      refuse_npy(where, "its shape has more elements than a file can have");
     }
   }
   return header;

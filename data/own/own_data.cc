@@ -289,8 +289,8 @@ class Conversion {
       return text + (named > kNamed ? ", ..." : "");
     };
     throw UnusableData("--data: " + options_.path.string() + ": no label for " + part_name(part) +
-                       " (" + some_of(there) + ") is one that is trained on (" + some_of(trained) +
-                       "); labels of the same classes are needed");
+                       " (" + some_of(there) + ") occurs among the training labels (" +
+                       some_of(trained) + "); both need the same classes");
   }
   [[nodiscard]] std::uint64_t all_bytes() const {
     std::uint64_t sum = 0;

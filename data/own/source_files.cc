@@ -187,7 +187,7 @@ std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
       options.skipped_lines != 0) {
     throw UnusableData("--data: " + options.path.string() +
                        " has arrays; --label_column, --ignore_columns and --skip_lines are allowed "
-                       "with tables of text alone");
+                       "only with text tables");
   }
   std::vector<SourceFile> files;
   for (const ArrayPair& pair : pairs) {
@@ -259,14 +259,14 @@ std::vector<SourceFile> source_files(const OwnDataOptions& options, std::size_t 
     return array_files(arrays_of_archive(path), options);
   }
   if (ending == ".npy") {
-    throw UnusableData("--data: " + path.string() +
-                       " is one array, and labels are another one; allowed are a folder with both, "
-                       "x.npy and y.npy, or one .npz");
+    throw UnusableData(
+        "--data: " + path.string() +
+        " is one array without labels; use a folder with x.npy and y.npy, or one .npz");
   }
   const auto format = format_of(path);
   if (!format) {
     throw UnusableData("--data: " + path.string() + " ends with none of " + kTableEndings +
-                       " and .npz, and is no folder");
+                       " and .npz, and is not a folder");
   }
   return table_files({{.path = path, .part = std::nullopt, .format = *format}}, options, threads);
 }

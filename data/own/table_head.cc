@@ -177,7 +177,7 @@ std::vector<std::string> unique_names(const std::vector<std::string>& cells,
     for (std::size_t number = 1; other.empty() || taken.contains(other); ++number) {
       other = name + "." + std::to_string(number);
     }
-    warnings.push_back(where + ": more than one column is called \"" + printable(name) +
+    warnings.push_back(where + ": more than one column is named \"" + printable(name) +
                        "\"; a later one is read as \"" + printable(other) + "\"");
     taken.insert(other);
     seen.insert(other);
@@ -223,7 +223,7 @@ bool are_names(const FirstLine& first, const std::vector<std::string>& names,
   }
   if (first.counts()) {
     warnings.push_back(where +
-                       ": its first line, 0, 1, 2 and so on, is taken for names of columns, "
+                       ": its first line, 0, 1, 2 and so on, is used as column names, "
                        "as pandas writes them");
     return true;
   }

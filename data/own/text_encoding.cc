@@ -29,14 +29,14 @@ constexpr std::array<Beginning, 10> kBeginnings = {{
      "iconv -f UTF-16 -t UTF-8 makes"},
     {"\xFE\xFF"sv,
      "it is UTF-16 text (big-endian); UTF-8 is read, which iconv -f UTF-16 -t UTF-8 makes"},
-    {"\x1F\x8B"sv, "it is compressed by gzip; a table of text is read, which gunzip makes"},
-    {"PK\3\4"sv, "it is a ZIP archive, as workbooks (.xlsx) are; a table of text is read"},
-    {"\xD0\xCF\x11\xE0"sv, "it is a workbook (.xls); a table of text is read"},
-    {"PAR1"sv, "it is a Parquet file; a table of text is read"},
-    {"BZh"sv, "it is compressed by bzip2; a table of text is read"},
+    {"\x1F\x8B"sv, "it is compressed by gzip; a text table is expected, which gunzip makes"},
+    {"PK\3\4"sv, "it is a ZIP archive, such as a workbook (.xlsx); a text table is expected"},
+    {"\xD0\xCF\x11\xE0"sv, "it is a workbook (.xls); a text table is expected"},
+    {"PAR1"sv, "it is a Parquet file; a text table is expected"},
+    {"BZh"sv, "it is compressed by bzip2; a text table is expected"},
     {"\xFD"
      "7zXZ"sv,
-     "it is compressed by xz; a table of text is read"},
+     "it is compressed by xz; a text table is expected"},
 }};
 
 // Counts the zero bytes by position modulo 4.

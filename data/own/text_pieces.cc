@@ -125,7 +125,7 @@ bool TextPieces::next(TextPiece& piece) {
     if (text.size() > kMostLineBytes) {
       throw UnusableData(
           path_.string() + ", line " + std::to_string(line_) + ": it is longer than 64 MiB" +
-          (quotes_ == Quotes::kHoldNewlines ? "; is there a quote that nothing closes?" : ""));
+          (quotes_ == Quotes::kHoldNewlines ? "; it may contain an unclosed quote" : ""));
     }
   }
   piece.text = std::move(text);

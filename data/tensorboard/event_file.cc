@@ -79,14 +79,14 @@ EventFile::EventFile(const std::filesystem::path& directory, Write write) : writ
   PosixFileSystem files;
   const std::vector<std::string> names = files.names_in(directory, error);
   if (error) {
-    throw std::system_error(error, directory.string() + " cannot be made");
+    throw std::system_error(error, directory.string() + " cannot be created");
   }
   path_ = directory / new_event_file_name(names);
   file_ = FileDescriptor(
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file_.is_open()) {
     const std::error_code why(errno, std::system_category());
-    throw std::system_error(why, path_.string() + " cannot be made");
+    throw std::system_error(why, path_.string() + " cannot be created");
   }
   rest_ = event_record(
       file_version_event(now_seconds()));  // a full disk delays it until the next append

@@ -104,7 +104,7 @@ TEST_P(ArchiveTest, IsRefusedWithAMemberOfAnotherSize) {
 
 TEST_P(ArchiveTest, IsRefusedWithAGzOfAnotherSize) {
   EXPECT_EQ(refusal({{"f/b.gz", b_.size() - 1}}),
-            "pack, member f/b.gz: the gzip file expands to more than it may");
+            "pack, member f/b.gz: the gzip file expands to more than the limit");
   EXPECT_NE(refusal({{"f/b.gz", b_.size() + 1}}).find("expected 300001 bytes, found 300000"),
             std::string::npos);
 }
@@ -120,7 +120,7 @@ TEST_P(ArchiveTest, IsRefusedWhereItBreaksOffAndIsPinnedSo) {
   put(Bytes(whole.begin(), whole.begin() + static_cast<long>(whole.size() / 2)));
   EXPECT_EQ(refusal({{"f/a", a_.size()}}), GetParam() == ArchiveKind::kZip
                                                ? "pack, member f/a: not a zip file"
-                                               : "pack: the gzip file breaks off");
+                                               : "pack: the gzip file is truncated");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ArchiveTest,

@@ -173,12 +173,13 @@ TEST_F(EmnistLikeTest, DoesNotBelieveFilesThatSomebodyElseExtracted) {
   test::write(at() / files_[1].name, other);
   EXPECT_TRUE(is_right(open()));
   ASSERT_EQ(warnings_.size(), 1U);
-  EXPECT_NE(warnings_[0].find("letters-train-labels: expected it beside the stamp"),
+  EXPECT_NE(warnings_[0].find("letters-train-labels: expected it with the checksum marker"),
             std::string::npos)
       << warnings_[0];
   std::filesystem::remove(at() / "pack");
   EXPECT_EQ(check_file(at(), files_[1]).error, DataError::kNotVerified);
-  EXPECT_NE(refusal().find("letters-train-labels: expected it beside the stamp"), std::string::npos)
+  EXPECT_NE(refusal().find("letters-train-labels: expected it with the checksum marker"),
+            std::string::npos)
       << refusal();
 }
 
@@ -193,7 +194,7 @@ TEST_F(EmnistLikeTest, RefusesLabelsBelowTheFirstAndAboveTheLast) {
     contents_[3][8] = static_cast<std::uint8_t>(label);
     pack();
     EXPECT_EQ(refusal(), "letters-test-labels: expected labels 1 to 3, found " +
-                             std::to_string(label) + ": a label is none of the classes");
+                             std::to_string(label) + ": a label is not one of the classes");
     std::filesystem::remove(at() / files_[3].name);
   }
 }
@@ -294,7 +295,7 @@ TEST_F(CifarLikeTest, AFolderThatSomebodyElseExtractedNeedsTheArchive) {
   std::filesystem::remove(at() / "pack");
   EXPECT_TRUE(is_right(open(true)));
   std::filesystem::remove(at() / (names_[0] + ".verified"));
-  EXPECT_NE(refusal().find("data_1.bin: expected it beside the stamp"), std::string::npos)
+  EXPECT_NE(refusal().find("data_1.bin: expected it with the checksum marker"), std::string::npos)
       << refusal();
 }
 
@@ -308,7 +309,7 @@ TEST_F(CifarLikeTest, IsHeldInMemoryWhereTheFolderCannotBeWritten) {
 TEST_F(CifarLikeTest, RefusesALabelThatIsNoClass) {
   set_.classes = 7;
   EXPECT_EQ(refusal(),
-            "batches/test.bin: expected labels 0 to 6, found 7 in row 1: a label is none of the "
+            "batches/test.bin: expected labels 0 to 6, found 7 in row 1: a label is not one of the "
             "classes");
 }
 

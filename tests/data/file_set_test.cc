@@ -227,7 +227,7 @@ TEST_F(FileSetTest, UsesTheGzInPlaceOfAWrongExtractedFileAndLeavesThat) {
   ASSERT_EQ(warnings_.size(), 1U);
   EXPECT_EQ(warnings_[0], extracted(0).string() +
                               ": expected 23536 bytes, found 4: wrong size; it "
-                              "is left alone and not used");
+                              "stays where it is and is not used");
 }
 
 TEST_F(FileSetTest, ReplacesAWrongExtractedFileWhenAskedTo) {

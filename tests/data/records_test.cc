@@ -55,7 +55,7 @@ TEST(Records, RefuseALabelThatIsNoClass) {
 TEST(Records, RefuseAPartOfOne) {
   const ParsedRecords parsed = records_of(Bytes(13));
   EXPECT_EQ(parsed.error, DataError::kBadRecords);
-  EXPECT_EQ(parsed.detail, "expected records of 7 bytes, found 6 bytes behind the last one");
+  EXPECT_EQ(parsed.detail, "expected records of 7 bytes, found 6 bytes after the last one");
   EXPECT_EQ(parsed.images, Bytes{99});
 }
 

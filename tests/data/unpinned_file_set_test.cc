@@ -57,9 +57,9 @@ TEST_F(UnpinnedFileSetTest, DoesNotBelieveAFileThatWasTouchedSince) {
   EXPECT_TRUE(is_right(open()));
   ASSERT_EQ(warnings_.size(), 1U);
   EXPECT_EQ(warnings_[0], extracted(0).string() +
-                              ": expected it beside the stamp of its extraction, "
-                              "train-images.verified: nothing tells whether its contents are "
-                              "right; it is left alone and not used");
+                              ": expected it with the checksum marker of its extraction, "
+                              "train-images.verified: its contents cannot be verified; it "
+                              "stays where it is and is not used");
   std::filesystem::remove(gz(0));
   EXPECT_EQ(error_of_open().code(), DataError::kNotVerified);
 }

@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
         TfConfigCase{R"({"cluster":{"ps":['p:1']}})", R"(near ")"},
         TfConfigCase{"[]", "TF_CONFIG is []; expected {\"cluster\""},
         TfConfigCase{"5", "TF_CONFIG is 5"}, TfConfigCase{"\xFF", "not valid JSON"},
-        TfConfigCase{"1" + std::string(400, '0'), "a number that is too large"},
+        TfConfigCase{"1" + std::string(400, '0'), "a number that is out of range"},
         TfConfigCase{R"({"cluster":[]})", "TF_CONFIG.cluster is []; expected a map"},
         TfConfigCase{R"({"cluster":{"ps":"p:1"}})",
                      "TF_CONFIG.cluster.ps is \"p:1\"; expected a list"},

@@ -277,7 +277,7 @@ TEST(Compressed, InflateNoMoreThanTheirHeaderSays) {
   EXPECT_EQ(refusal([&] {
               static_cast<void>(read_examples(bytes_of(packed), "a.idx.gz", image_model()));
             }),
-            "a.idx.gz: the gzip file expands to more than it may");
+            "a.idx.gz: the gzip file expands to more than the limit");
 }
 
 TEST(Arrays, AreRowsOrOneExample) {

@@ -157,9 +157,9 @@ TEST_F(Arrays, RefuseNamesThatDoNotFit) {
             "--data: a.npz has no arrays x_train and y_train, or X and y; what it has "
             "is arr_0, arr_1");
   NpzWriter(archive()).add("x_train.npy", images(4));
-  EXPECT_EQ(refusal(), "--data: a.npz has x_train and no labels to go with it");
+  EXPECT_EQ(refusal(), "--data: a.npz has x_train and no labels that belong to it");
   NpzWriter(archive()).add("y_test.npy", images(4));
-  EXPECT_EQ(refusal(), "--data: a.npz has y_test and no examples to go with it");
+  EXPECT_EQ(refusal(), "--data: a.npz has y_test and no examples that belong to it");
   NpzWriter(archive()).add("x.npy", images(4)).add("data.npy", images(4)).add("y.npy", labels(4));
   EXPECT_EQ(refusal(), "--data: a.npz has both data and x; one of them is allowed");
   NpzWriter(archive())
@@ -168,13 +168,13 @@ TEST_F(Arrays, RefuseNamesThatDoNotFit) {
       .add("x_train.npy", images(4))
       .add("y_train.npy", labels(4));
   EXPECT_EQ(refusal(),
-            "--data: a.npz has both x and examples that are called train; one of them is allowed");
+            "--data: a.npz has both x and examples named train; only one of them is allowed");
   NpzWriter(archive()).add("x_test.npy", images(4)).add("y_test.npy", labels(4));
-  EXPECT_EQ(refusal(), "--data: a.npz has no arrays to train on, as x_train and y_train");
+  EXPECT_EQ(refusal(), "--data: a.npz has no arrays to train on, such as x_train and y_train");
   test::write(scratch_.path() / "one.npy", numbers(4));
   EXPECT_EQ(refusal({.path = scratch_.path() / "one.npy"}),
-            "--data: one.npy is one array, and labels are another one; allowed are a folder with "
-            "both, x.npy and y.npy, or one .npz");
+            "--data: one.npy is one array without labels; use a folder with x.npy and y.npy, or "
+            "one .npz");
 }
 
 TEST_F(Arrays, RefuseShapesThatDoNotFit) {
@@ -254,7 +254,7 @@ TEST_F(Arrays, HaveNoColumnsToChoose) {
   NpzWriter(archive()).add("x.npy", numbers(40)).add("y.npy", labels(40));
   EXPECT_EQ(refusal({.path = archive(), .label_column = "1"}),
             "--data: a.npz has arrays; --label_column, --ignore_columns and --skip_lines are "
-            "allowed with tables of text alone");
+            "allowed only with text tables");
   NpzWriter(archive()).add("x.npy", images(40)).add("y.npy", labels(40));
   EXPECT_EQ(refusal({.path = archive(), .label_is_number = true}),
             "--data: a.npz has images, which have no columns, lines or labels that are numbers");

@@ -309,7 +309,7 @@ TEST_F(Csv, RefusesFilesWithoutATable) {
   EXPECT_EQ(refusal(""), "t.csv: the file is empty");
   EXPECT_EQ(refusal("\n \n"), "t.csv: there are no lines in it");
   EXPECT_EQ(refusal("a,b\n1,2\n", {.skipped_lines = 9}),
-            "t.csv: there are no lines in it behind those that are skipped");
+            "t.csv: there are no lines after the skipped ones");
   EXPECT_EQ(refusal("label\nx\n"), "t.csv: it has no column of numbers beside the label \"label\"");
   EXPECT_THAT(read("a,label\n").numbers, IsEmpty());
 }
@@ -320,8 +320,8 @@ TEST_F(Csv, RefusesALabelOfThousandsOfValues) {
     text += "1," + std::to_string(row) + "\n";
   }
   EXPECT_EQ(refusal(text),
-            "t.csv: column \"price\" has more than 4096 values, which are not classes; "
-            "--label_column says which one is, and --label_type number takes numbers");
+            "t.csv: column \"price\" has more than 4096 values, which is too many for classes; "
+            "--label_column selects another column, and --label_type number predicts numbers");
 }
 
 TEST(ReadNumber, TakesWhatTablesHave) {

@@ -161,8 +161,8 @@ TEST_F(IdxFolder, RefusesATestOfOtherClasses) {
   others.insert(others.end(), 10, 9);
   put("t10k-labels-idx1-ubyte", others);
   EXPECT_EQ(refusal(), "--data: " + scratch_.path().string() +
-                           ": no label for test is one that is trained on; labels of the same "
-                           "classes are needed");
+                           ": no label for test occurs among the training labels; both need "
+                           "the same classes");
 }
 
 // A gigabyte of zeros behind ten labels: no more of it is made than the header says.

@@ -165,18 +165,18 @@ TEST_F(ImageFolder, RefusesFoldersThatDoNotFit) {
   put_class("train/a", 2);
   std::filesystem::create_directories(directory() / "train/b");
   EXPECT_EQ(refusal(),
-            "--data: pets/train/b has no images (.png, .jpg, .jpeg), as the folder of a class "
-            "does");
+            "--data: pets/train/b is a class folder without images (.png, .jpg, "
+            ".jpeg)");
   put("train/b/deeper/x.png", grey(1));
   EXPECT_EQ(refusal(),
-            "--data: pets/train/b/deeper is a folder in that of a class; images are "
-            "expected there");
+            "--data: pets/train/b/deeper is a folder inside a class folder, which may "
+            "contain only images");
   std::filesystem::remove_all(directory() / "train/b");
   put("train/b/x.webp", {1});
   EXPECT_EQ(refusal(), "--data: pets/train/b/x.webp: .png, .jpg and .jpeg are read");
   std::filesystem::remove_all(directory() / "train/b");
   std::filesystem::create_directories(directory() / "val");
-  EXPECT_EQ(refusal(), "--data: pets/val has no folders, as classes have");
+  EXPECT_EQ(refusal(), "--data: pets/val has no class folders");
   put("val/a/x.png", grey(1));
   put("valid/a/x.png", grey(1));
   EXPECT_EQ(refusal(), "--data: pets has both val and valid; one of them is allowed");
@@ -184,8 +184,7 @@ TEST_F(ImageFolder, RefusesFoldersThatDoNotFit) {
 
 TEST_F(ImageFolder, RefusesMoreThan256Classes) {
   for (int i = 0; i < 257; ++i) put("c" + std::to_string(i) + "/x.png", grey(1));
-  EXPECT_EQ(refusal(),
-            "--data: pets has more than 256 folders, which are classes; so many are allowed");
+  EXPECT_EQ(refusal(), "--data: pets has more than 256 class folders, which is the limit");
 }
 
 TEST_F(ImageFolder, FollowsLinksInsideOfItAlone) {
@@ -196,8 +195,8 @@ TEST_F(ImageFolder, FollowsLinksInsideOfItAlone) {
   test::write(scratch_.path() / "secret.png", grey(1));
   std::filesystem::create_symlink("../../secret.png", directory() / "b/out.png");
   EXPECT_EQ(refusal(),
-            "--data: pets/b/out.png leads out of pets; only what is in the folder is "
-            "read");
+            "--data: pets/b/out.png leads out of pets; only files inside the folder "
+            "are read");
   std::filesystem::remove(directory() / "b/out.png");
   std::filesystem::create_directory_symlink(scratch_.path(), directory() / "c");
   EXPECT_THAT(refusal(), HasSubstr("pets/c leads out of "));

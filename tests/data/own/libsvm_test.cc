@@ -137,7 +137,7 @@ TEST_F(Libsvm, RefusesWhatIsNoRow) {
   EXPECT_EQ(refusal("1 1:1\n1,3 1:1\n"),
             "t.svm, line 2: \"1,3\" is a list of labels; one label a row is allowed");
   EXPECT_EQ(refusal("\n# qid:1\n1 qid:7 1:1\n"),
-            "t.svm, line 3: \"qid:7\" is a query's; ranking is not learnt, leave it out");
+            "t.svm, line 3: \"qid:7\" is a query identifier; ranking is not supported, remove it");
   EXPECT_EQ(refusal("1:1 2:1\n"),
             "t.svm, line 1: the label is missing: the line begins with \"1:1\"");
   EXPECT_EQ(refusal("yes 1:1\n"), "t.svm, line 1: the label \"yes\" is not a number of 32 bits");
@@ -146,7 +146,7 @@ TEST_F(Libsvm, RefusesWhatIsNoRow) {
   EXPECT_EQ(refusal("1e39 1:1\n", {.label_is_number = true}),
             "t.svm, line 1: the label \"1e39\" is not a number of 32 bits");
   EXPECT_EQ(refusal("1 2:1 2:3\n"),
-            "t.svm, line 1: index 2 stands behind 2; indices ascend, each once");
+            "t.svm, line 1: index 2 follows 2; indices must ascend, each once");
   for (const char* const word : {"5", ":5", "a:5", "-1:5", "1x:5", "1 :5"}) {
     EXPECT_THAT(refusal("1 " + std::string(word) + "\n"),
                 testing::HasSubstr(" is not INDEX:NUMBER"))
@@ -163,8 +163,8 @@ TEST_F(Libsvm, RefusesIndicesThatAreTooLarge) {
   for (const char* const index : {"65537", "99999999999999999999"}) {
     EXPECT_EQ(refusal("1 " + std::string(index) + ":1\n"),
               "t.svm, line 1: index " + std::string(index) +
-                  " is above 65536, the largest that is allowed: every row would have as many "
-                  "numbers");
+                  " is above 65536, the largest allowed index: every row would have that "
+                  "many numbers");
   }
 }
 

@@ -135,7 +135,7 @@ TEST(Npy, RefusesElementsThatAreNoNumbers) {
                   "; bool, whole numbers of 1 to 8 bytes and floats of 2, 4 and 8 are read");
   }
   EXPECT_EQ(refusal_of_dict(dict_of("|O")),
-            "a.npy: its elements are Python objects, which are not read: they are programs");
+            "a.npy: its elements are Python objects, which are refused because they can run code");
   EXPECT_EQ(refusal_of_dict("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"),
             "a.npy: its elements are records; one number each is expected");
 }
@@ -147,7 +147,7 @@ TEST(Npy, RefusesFortransOrderAndShapesThatWrap) {
   for (const char* const shape : {"(4294967296, 4294967296)", "(9223372036854775807,)",
                                   "(0, 4294967296, 4294967296)", "(18446744073709551615,)"}) {
     EXPECT_EQ(refusal_of_dict(dict_of("<f4", shape)),
-              "a.npy: its shape is of more elements than a file can have");
+              "a.npy: its shape has more elements than a file can have");
   }
 }
 
@@ -174,9 +174,9 @@ TEST(Npy, RefusesAPrefixThatIsNone) {
   };
   test::Bytes bytes = test::npy("<f4", "(1,)", {});
   bytes.resize(kNpyPrefixBytes - 1);
-  EXPECT_EQ(refusal(bytes), "a.npy: it does not begin as a NumPy array does");
+  EXPECT_EQ(refusal(bytes), "a.npy: it does not begin like a NumPy array");
   EXPECT_EQ(refusal(test::bytes_of("PK\3\4 and more")),
-            "a.npy: it does not begin as a NumPy array does");
+            "a.npy: it does not begin like a NumPy array");
   EXPECT_EQ(refusal(test::bytes_of("\x93NUMPY\4\1....")),
             "a.npy: it has version 4.1 of NumPy's format; 1.0, 2.0 and 3.0 are read");
   EXPECT_EQ(refusal({0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 1, 0, 1, 0}),

@@ -150,7 +150,7 @@ TEST_F(OwnDataTest, SaysThatNumbersWereTakenForClasses) {
   EXPECT_EQ(dataset.classes, 100U);
   EXPECT_THAT(
       dataset.findings,
-      testing::Contains(HasSubstr("The labels are 100 different numbers, taken for classes")));
+      testing::Contains(HasSubstr("The labels are 100 different numbers, used as classes")));
 }
 
 TEST_F(OwnDataTest, OfSparseFilesHasTheColumnsOfAll) {
@@ -256,7 +256,7 @@ TEST_F(OwnDataTest, IsRefusedWhereItsFilesWereChanged) {
   test::write(directory / "train.examples", bytes);
   EXPECT_THAT(refusal({.path = path}),
               HasSubstr("train.examples: its SHA-256 is not the one in its index; remove the "
-                        "folder, and it is made again"));
+                        "folder to have it created again"));
   bytes.pop_back();
   test::write(directory / "train.examples", bytes);
   EXPECT_THAT(refusal({.path = path}), HasSubstr("train.examples: 383 bytes where its index says"));
@@ -309,7 +309,7 @@ TEST_F(OwnDataTest, RefusesWhatIsNoData) {
   EXPECT_EQ(
       refusal({.path = put("t.pdf", "x")}),
       "--data: t.pdf ends with none of .csv, .tsv, .txt, .libsvm, .svm, .svmlight and .npz, and "
-      "is no folder");
+      "is not a folder");
   std::filesystem::create_directory(scratch_.path() / "empty");
   EXPECT_EQ(
       refusal({.path = scratch_.path() / "empty"}),
@@ -335,8 +335,8 @@ TEST_F(OwnDataTest, RefusesTooFewRowsAndTooManyClasses) {
     text += "1," + std::to_string(row) + "\n";
   }
   EXPECT_EQ(refusal({.path = put("many.csv", text)}),
-            "many.csv: column \"label\" has more than 256 values; so many classes are allowed, and "
-            "--label_column says which column has them; --label_type number takes numbers");
+            "many.csv: column \"label\" has more than 256 values, the limit for classes. "
+            "--label_column selects another column; --label_type number predicts numbers");
 }
 
 TEST_F(OwnDataTest, StopsWhereProgressThrows) {
@@ -534,15 +534,15 @@ TEST_F(OwnDataTest, SaysThatAClassIsInTheTestAlone) {
   EXPECT_THAT(
       open({.path = scratch_.path() / "d"}).findings,
       testing::Contains("class \"strange\" has no row to train on, but 0 for validation and "
-                        "1 for the test: no answer to them is right"));
+                        "1 for the test: every answer to them is wrong"));
 }
 
 TEST_F(OwnDataTest, RefusesATestOfOtherClasses) {
   put("d/train.csv", rows(40));
   put("d/test.csv", "n,same,label\n1,2,0\n1,2,1\n");
   EXPECT_EQ(refusal({.path = scratch_.path() / "d"}),
-            "--data: d: no label for test (\"0\", \"1\") is one that is trained on (\"even\", "
-            "\"odd\"); labels of the same classes are needed");
+            "--data: d: no label for test (\"0\", \"1\") occurs among the training labels "
+            "(\"even\", \"odd\"); both need the same classes");
 }
 
 TEST_F(OwnDataTest, RefusesNamesInOneFileAlone) {

@@ -154,7 +154,7 @@ TEST_F(EventFiles, ThatCannotBeMadeSayWhereAndWhy) {
   test::write(scratch_.path() / "chief", test::bytes_of("a file"));
   EXPECT_EQ(
       test::refusal_of([&] { const EventFile file(scratch_.path() / "chief"); }, scratch_.path()),
-      "chief cannot be made: Not a directory");
+      "chief cannot be created: Not a directory");
 }
 
 }  // namespace
