@@ -1,4 +1,4 @@
-// What is taken out of archives that are known by their SHA-256. All are made up here.
+// Extraction from archives with a pinned SHA-256. The test creates all archives itself.
 #include "data/archive.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class ArchiveTest : public ::testing::TestWithParam<ArchiveKind> {
     return GetParam() == ArchiveKind::kZip ? test::zip(files) : test::gzip(test::tar(files));
   }
   void put(const std::vector<test::PackedFile>& files) { put(pack(files)); }
-  // The bytes, pinned as they are, right or not.
+  // Writes the bytes as the archive and pins them, right or wrong.
   void put(const Bytes& bytes) {
     packed_ = bytes;
     sha256_ = sha256_hex(std::as_bytes(std::span(packed_)));
@@ -114,7 +114,7 @@ TEST_P(ArchiveTest, IsRefusedWithAGzThatIsNone) {
   EXPECT_EQ(refusal({{"f/a.gz", a_.size()}}), "pack, member f/a.gz: not a gzip file");
 }
 
-// As it would be if what is pinned were not what is expected of it.
+// Covers pinned contents that are themselves damaged.
 TEST_P(ArchiveTest, IsRefusedWhereItBreaksOffAndIsPinnedSo) {
   const Bytes whole = packed_;
   put(Bytes(whole.begin(), whole.begin() + static_cast<long>(whole.size() / 2)));

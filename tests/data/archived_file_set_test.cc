@@ -1,5 +1,5 @@
-// Sets whose files come in one archive, as EMNIST's and CIFAR-10's do. The real archives are 0.5
-// and 0.2 GB, and no test has them: these are small ones of the same form, made up here.
+// Sets whose files come in one archive, like EMNIST's and CIFAR-10's. The real archives have 0.5
+// and 0.2 GB, so the tests create small ones in the same form.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using test::Bytes;
 
-// What the sets below share: a directory with their archive, opening, and what is said.
+// Shared by the sets below: a directory with the archive, the open call, and its messages.
 class ArchivedFileSetTest : public ::testing::Test {
  protected:
   void put_archive(ArchiveKind kind, const std::vector<test::PackedFile>& members) {
@@ -55,7 +55,7 @@ class ArchivedFileSetTest : public ::testing::Test {
   std::vector<std::string> warnings_;
 };
 
-// 6 + 2 images of 28x28, labels a (1) to c (3).
+// 6 + 2 images of 28x28, with labels a (1) to c (3).
 class EmnistLikeTest : public ArchivedFileSetTest {
  protected:
   EmnistLikeTest() {
@@ -97,14 +97,14 @@ class EmnistLikeTest : public ArchivedFileSetTest {
     put_archive(ArchiveKind::kZip, members);
   }
 
-  // The k-th byte of an image in the file, whose columns come one after the other.
+  // Returns the k-th byte of an image in the file, which stores the columns one after the other.
   static std::uint8_t lying_pixel(std::size_t row, std::size_t k) {
     return upright_pixel(row, k % 28, k / 28);
   }
   static std::uint8_t upright_pixel(std::size_t row, std::size_t y, std::size_t x) {
     return static_cast<std::uint8_t>(row * 50 + y * 3 + x);
   }
-  // Whether they are the images from row `first` on, upright.
+  // Returns whether these are the upright images from row `first` on.
   static bool are_upright(std::span<const std::uint8_t> images, std::size_t first) {
     for (std::size_t i = 0; i < images.size(); ++i) {
       const std::size_t k = i % 784;
@@ -166,7 +166,7 @@ TEST_F(EmnistLikeTest, IsRefusedWithAWrongArchive) {
                            sha256_hex(std::as_bytes(std::span(flipped))) + ": wrong checksum");
 }
 
-// Nobody knows their SHA-256, so what somebody else has extracted is not used.
+// The SHA-256 of the extracted files is unknown, so files from another extraction are not used.
 TEST_F(EmnistLikeTest, DoesNotBelieveFilesThatSomebodyElseExtracted) {
   Bytes other = contents_[1];
   other.back() = 3;
@@ -211,7 +211,7 @@ TEST_F(EmnistLikeTest, SeveralTasksAtOnceGetTheSame) {
   EXPECT_EQ(test::read(at() / files_[0].name), contents_[0]);
 }
 
-// Images of 2x2 in three colours: two files of 3 rows to train on, one of 2 for the test.
+// Images of 2x2 in three colours: two training files of 3 rows, one test file of 2.
 class CifarLikeTest : public ArchivedFileSetTest {
  protected:
   static constexpr ImageShape kShape{.height = 2, .width = 2, .channels = 3};
@@ -228,7 +228,7 @@ class CifarLikeTest : public ArchivedFileSetTest {
     set_ = {.name = "Photographs", .checksum = {}, .files = files_, .validation_rows = 2};
   }
 
-  // An image's bytes are 12 times its label, and one more each.
+  // The bytes of an image start at 12 times its label and increase by one.
   void add(std::size_t i, std::string name, const Bytes& labels) {
     names_[i] = std::move(name);
     for (const std::uint8_t label : labels) {
@@ -244,7 +244,8 @@ class CifarLikeTest : public ArchivedFileSetTest {
                  .archive = &archive_,
                  .member = names_[i]};
   }
-  // Channels last: red, green and blue of the first pixel are its first, fifth and ninth byte.
+  // Channels last: the first pixel's red, green and blue are the image's first, fifth and ninth
+  // byte.
   static bool are_images(std::span<const std::uint8_t> images, std::size_t first_label) {
     for (std::size_t i = 0; i < images.size(); ++i) {
       const std::size_t k = i % 12;
@@ -286,7 +287,8 @@ TEST_F(CifarLikeTest, ExtractsTheFilesToTheirFolderAndOpensThemAgain) {
   EXPECT_TRUE(is_right(open()));
 }
 
-// As after `tar -x`, where nobody knows the files' SHA-256: with the archive they are replaced.
+// The state after `tar -x`, for files whose SHA-256 is unknown: the archive is needed to replace
+// them.
 TEST_F(CifarLikeTest, AFolderThatSomebodyElseExtractedNeedsTheArchive) {
   std::filesystem::create_directory(at() / "batches");
   for (std::size_t i = 0; i < 3; ++i) test::write(at() / names_[i], contents_[i]);
@@ -313,7 +315,7 @@ TEST_F(CifarLikeTest, RefusesALabelThatIsNoClass) {
             "classes");
 }
 
-// What their own documentation says of the real files.
+// The sizes that the data set's own documentation gives.
 TEST(Emnist, ItsFilesHaveTheSizesOfTheirFormat) {
   for (const FileSet* set : {&emnist_byclass(), &emnist_bymerge(), &emnist_balanced(),
                              &emnist_letters(), &emnist_digits(), &emnist_mnist()}) {

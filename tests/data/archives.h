@@ -1,4 +1,4 @@
-// Small archives that the tests of data/ make for themselves: no test needs the real ones.
+// Small archives that the tests of data/ create, so that no test needs the real ones.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct PackedFile {
 // A zip file, written by minizip.
 [[nodiscard]] Bytes zip(const std::vector<PackedFile>& files);
 
-// A tar archive as GNU tar writes it, with its magic, or with POSIX's ("ustar").
+// A tar archive in the form of GNU tar, with its magic, or with that of POSIX ("ustar").
 enum class TarForm : std::uint8_t { kGnu, kPosix };
 [[nodiscard]] Bytes tar(const std::vector<PackedFile>& files, TarForm form = TarForm::kGnu);
-// Its parts: the header of a member of that size and kind, and the blocks at the end.
+// The parts of an archive: the header of a member of that size and kind, and the final blocks.
 [[nodiscard]] Bytes tar_header(const std::string& name, std::size_t size_bytes, char kind = '0',
                                TarForm form = TarForm::kGnu);
 [[nodiscard]] Bytes tar_end();
-// The sum that a header has now.
+// Recomputes a header's sum.
 void put_tar_sum(Bytes& header);
 
-// Bytes that look alike nowhere.
+// Returns bytes without repetition.
 [[nodiscard]] Bytes noise(std::size_t size_bytes, std::uint32_t seed);
 
 }  // namespace disttf::data::test

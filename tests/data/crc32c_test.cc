@@ -13,7 +13,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 TEST(Crc32c, OfDigitsIsWhatTheCatalogueSays) { EXPECT_EQ(crc32c("123456789"), 0xE3069283U); }
 
-// Of 32 bytes each, from RFC 3720, B.4.
+// The test vectors of RFC 3720, B.4, 32 bytes each.
 TEST(Crc32c, IsThatOfThePublishedTexts) {
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);
   EXPECT_EQ(crc32c(std::string(32, '\xFF')), 0x62A8AB43U);

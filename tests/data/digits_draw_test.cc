@@ -57,7 +57,7 @@ TEST(DrawDigit, TheLabelDecidesTheShape) { EXPECT_NE(drawn(1, 7), drawn(8, 7)); 
 TEST(DrawDigit, LeavesMostOfThePaperBlank) {
   for_many_images([](const Image& image) {
     const auto blank = std::count(image.begin(), image.end(), 0);
-    EXPECT_GT(blank, 392);  // half
+    EXPECT_GT(blank, 392);  // half of the pixels
     EXPECT_LT(blank, 760);
   });
 }

@@ -20,15 +20,15 @@ constexpr DigitsRandomness kProduction{
     .purpose = static_cast<std::uint32_t>(math::Purpose::kDigits),
     .random_bits = &math::random_bits};
 
-// Made once: drawing 70 000 images takes a second, and much longer under a sanitizer.
+// Generated once: drawing 70 000 images takes a second, and much longer under a sanitizer.
 const Files& files() {
   static const Files made = make_digits(kProduction);
   return made;
 }
 
-// The same bits on every machine and build is a promise; when this fails on some machine, its
-// floating-point arithmetic is not IEEE 754's, or the drawing was changed. Changing it on purpose
-// means new pins in data/digits.cc, and that runs on digits do not compare across the change.
+// The images must be bit-identical on every machine and build. A failure means that the machine's
+// arithmetic is not IEEE 754, or that the drawing was changed. An intentional change needs new pins
+// in data/digits.cc, and results on digits before and after it are not comparable.
 TEST(Digits, HaveThePinnedChecksums) {
   Sha256 identity;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -54,7 +54,7 @@ TEST(Digits, ComeInRandomOrder) {
   std::span<const std::uint8_t> labels;
   std::string detail;
   ASSERT_FALSE(parse_labels(files()[1], 10, labels, detail)) << detail;
-  std::size_t repeats = 0;  // of the label before: a tenth in random order
+  std::size_t repeats = 0;  // of the previous label: a tenth in random order
   for (std::size_t i = 1; i < labels.size(); ++i) repeats += labels[i] == labels[i - 1] ? 1U : 0U;
   EXPECT_NEAR(static_cast<double>(repeats), 6000.0, 500.0);
 }
@@ -65,7 +65,7 @@ TEST(Digits, AreWrittenOnceAndMappedAfterwards) {
   EXPECT_EQ(made.name, "Digits");
   EXPECT_EQ(made.train.labels.size(), 55000U);
   EXPECT_EQ(directory.names().size(), 8U) << "four files, four stamps";
-  // Randomness that must not be asked: everything comes from the files.
+  // A null function: everything must come from the files.
   const Dataset mapped = open_digits(directory.path(), {.purpose = 0, .random_bits = nullptr});
   EXPECT_EQ(mapped.checksum, made.checksum);
   EXPECT_TRUE(std::equal(mapped.test.images.begin(), mapped.test.images.end(),

@@ -1,4 +1,4 @@
-// The real files, which Debian's package dataset-fashion-mnist has.
+// The real files, from Debian's package dataset-fashion-mnist.
 #include "data/fashion_mnist.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(RealFashionMnist, OpensFromThePackage) {
   EXPECT_EQ(dataset.train.labels.size(), 55000U);
   EXPECT_EQ(dataset.test.labels.size(), 10000U);
   ASSERT_EQ(dataset.class_names.size(), dataset.classes);
-  // The first training images are an ankle boot and two tops, as its authors' page shows.
+  // The first training images are an ankle boot and two tops, as the authors' page shows.
   constexpr std::array<std::uint8_t, 3> kFirst{9, 0, 0};
   EXPECT_TRUE(std::equal(kFirst.begin(), kFirst.end(), dataset.validation.labels.begin()));
   EXPECT_EQ(dataset.class_names[9], "Ankle boot");

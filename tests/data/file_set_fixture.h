@@ -1,4 +1,4 @@
-// A small set on disk, whole or not, for the tests of data/file_set.h.
+// A small set on disk, complete or damaged, for the tests of data/file_set.h.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ using test::Bytes;
 
 inline std::string hash(const Bytes& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); }
 
-// A set of 30 + 10 rows made up here, so that no test needs the real one; its first 5 training
-// rows are for validation.
+// A generated set of 30 + 10 rows, so that no test needs the real one; its first 5 training rows
+// are for validation.
 class FileSetTest : public ::testing::Test {
  protected:
   FileSetTest() {
@@ -62,7 +62,7 @@ class FileSetTest : public ::testing::Test {
     for (std::size_t i = 0; i < 4; ++i) test::write(gz(i), gz_[i]);
   }
 
-  // Opens, and notes what was extracted and warned of.
+  // Opens the set and records extractions and warnings.
   Dataset open(bool replace_wrong = false) { return open_in(at(), replace_wrong); }
   Dataset open_in(const std::filesystem::path& directory, bool replace_wrong = false) {
     extractions_.clear();
@@ -83,7 +83,7 @@ class FileSetTest : public ::testing::Test {
     return std::system_error(std::error_code{});
   }
 
-  // Whether the data set is the one that was made here.
+  // Returns whether the data set has the generated contents.
   [[nodiscard]] bool is_right(const Dataset& dataset) const {
     const auto joined = [](const std::span<const std::uint8_t>& a,
                            const std::span<const std::uint8_t>& b, std::size_t header_bytes) {
@@ -103,7 +103,7 @@ class FileSetTest : public ::testing::Test {
            same(joined(d.test.labels, {}, 8), contents_[3], 8);
   }
 
-  // Names that end in neither .gz nor .verified nor are an extracted file: leftovers.
+  // Returns files that are neither a .gz nor a checksum marker nor an extracted file.
   [[nodiscard]] std::vector<std::string> leftovers() const {
     std::vector<std::string> names = directory_.names();
     std::erase_if(names, [&](const std::string& name) {
@@ -117,14 +117,14 @@ class FileSetTest : public ::testing::Test {
 
   test::ScratchDirectory directory_;
   std::array<SetFile, 4> files_;
-  FileSet set_;  // of files_
+  FileSet set_;  // consists of files_
   std::array<Bytes, 4> contents_;
   std::array<Bytes, 4> gz_;
-  std::array<std::array<std::string, 2>, 4> hashes_;  // of contents, of gz
+  std::array<std::array<std::string, 2>, 4> hashes_;  // of the contents, of the .gz
   std::vector<std::string> extractions_;
   std::vector<std::string> warnings_;
 };
 
-// --- the ordinary way ---
+// --- the normal case ---
 
 }  // namespace disttf::data

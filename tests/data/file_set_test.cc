@@ -126,7 +126,7 @@ TEST_F(FileSetTest, CheckReportsADirectoryInPlaceOfAFile) {
   EXPECT_EQ(check.sentence(), "cannot read " + gz(0).string() + ": Is a directory");
 }
 
-// --- what is wrong is refused and left alone ---
+// --- wrong files are refused and kept ---
 
 TEST_F(FileSetTest, RefusesASetWithAFileMissing) {
   put_all_gz();
@@ -191,16 +191,16 @@ TEST_F(FileSetTest, RefusesPinnedContentsThatAreNotIdx) {
 TEST_F(FileSetTest, RefusesAnImageFileOfOtherRowsThanPinned) {
   for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
   std::vector<Bytes> contents(contents_.begin(), contents_.end());
-  contents[2] = contents_[0];  // 30 rows in place of 10
+  contents[2] = contents_[0];  // 30 rows instead of 10
   EXPECT_THROW(static_cast<void>(assemble(set_, std::move(contents))), std::system_error);
 }
 
 TEST_F(FileSetTest, TakesAGzThatAPackageHasCompressedAnew) {
   put_all_gz();
   Bytes repacked = gz_[0];
-  repacked[9] ^= 1;  // the operating system, by the header: of no account
+  repacked[9] ^= 1;  // the header's operating system, which does not matter
   repacked.insert(repacked.begin() + 10, {'n', 0});
-  repacked[3] = 8;  // a name
+  repacked[3] = 8;  // flag for a name
   test::write(gz(0), repacked);
   EXPECT_EQ(error_of_open().code(), DataError::kWrongSize);
   const std::string repacked_hash = hash(repacked);
@@ -238,14 +238,14 @@ TEST_F(FileSetTest, ReplacesAWrongExtractedFileWhenAskedTo) {
   EXPECT_TRUE(warnings_.empty());
 }
 
-// --- stamps ---
+// --- checksum markers ---
 
 TEST_F(FileSetTest, NoticesAFlippedBitInAnExtractedFile) {
   put_all_gz();
   static_cast<void>(open());
   Bytes flipped = contents_[0];
   flipped[1000] ^= 1;
-  test::write(extracted(0), flipped);  // the same size and inode; the times tell
+  test::write(extracted(0), flipped);  // the same size and inode, other times
   const FileCheck check = check_file(at(), files_[0]);
   EXPECT_EQ(check.state, FileState::kReady) << "the .gz is still right";
   EXPECT_TRUE(is_right(open()));
@@ -274,8 +274,8 @@ TEST_F(FileSetTest, ARightFileWhoseStampIsGoneGetsANewOne) {
   EXPECT_EQ(test::read(stamp), before);
 }
 
-// Looks into how it is done, since speed is the point: with a stamp that fits, nothing is hashed.
-// A set that pins another checksum is only found out where the bytes are hashed.
+// Checks the implementation, because the marker exists for speed: with a valid marker no file is
+// hashed. A set that pins another checksum would be detected only by hashing.
 TEST_F(FileSetTest, AStampThatFitsSavesTheHash) {
   put_all_gz();
   static_cast<void>(open());
@@ -300,7 +300,7 @@ TEST_F(FileSetTest, ARubbishStampIsNotBelieved) {
   }
 }
 
-// --- places that cannot be written ---
+// --- locations that are not writable ---
 
 TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDiskIsFull) {
   put_all_gz();
@@ -315,7 +315,7 @@ TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDiskIsFull) {
   EXPECT_EQ(directory_.names().size(), 4U) << "only the four .gz";
 }
 
-// Other users' directories are not writable; to root every one is, so the child stops being root.
+// Other users' directories are not writable, but root can write to all, so the child gives up root.
 TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDirectoryIsReadOnly) {
   put_all_gz();
   std::filesystem::permissions(at(), std::filesystem::perms{0555});
@@ -330,7 +330,7 @@ TEST_F(FileSetTest, HoldsTheDataInMemoryWhereTheDirectoryIsReadOnly) {
   EXPECT_EQ(directory_.names().size(), 4U) << "only the four .gz";
 }
 
-// --- several at once ---
+// --- several processes at once ---
 
 TEST_F(FileSetTest, ManyProcessesExtractIntoOneDirectory) {
   put_all_gz();
@@ -346,7 +346,7 @@ TEST_F(FileSetTest, OnlyOneOfManyProcessesExtracts) {
   EXPECT_EQ(test::in_children(8,
                               [&] {
                                 static_cast<void>(open());
-                                // Appends of one byte do not get lost among processes.
+                                // Appends of one byte are atomic among processes.
                                 std::FILE* file = std::fopen(log.c_str(), "a");
                                 for (std::size_t i = 0; i < extractions_.size(); ++i) {
                                   std::fputc('x', file);
@@ -357,7 +357,7 @@ TEST_F(FileSetTest, OnlyOneOfManyProcessesExtracts) {
   EXPECT_EQ(test::read(log).size(), 4U) << "files extracted in all processes together";
 }
 
-// --- made rather than downloaded ---
+// --- generated rather than downloaded sets ---
 
 TEST_F(FileSetTest, WritesWhatWasMadeAndMakesItOnce) {
   int made = 0;

@@ -68,14 +68,14 @@ TEST_F(FileTest, ReturnsTheStatusOfTheFileUnderItsName) {
 }
 
 TEST_F(FileTest, ADirectoryThatTakesNoFilesIsNamed) {
-  // /proc takes no new files, not even from root.
+  // /proc accepts no new files, even from root.
   const std::system_error error =
       thrown_by([] { write_file_atomically("/proc/file", test::bytes_of("x")); });
   EXPECT_EQ(std::string(error.what()).find("cannot create a file in /proc: "), 0U) << error.what();
 }
 
-// A disk that fills up while a file is written, played by a limit on the size of files: write()
-// then fails with EFBIG in the middle, as it does with ENOSPC.
+// A limit on the file size simulates a disk that becomes full during a write: write() fails in the
+// middle with EFBIG, as it does with ENOSPC.
 TEST_F(FileTest, ADiskThatFillsUpLeavesTheOldFileAndNoOther) {
   test::write(path(), test::bytes_of("old"));
   EXPECT_TRUE(test::in_child([&] {
@@ -151,7 +151,7 @@ TEST_F(FileTest, TheFileSystemsTimeLiesBetweenThatOfTwoFilesAndLeavesNone) {
   EXPECT_EQ(directory_.names(), (std::vector<std::string>{"after", "before"}));
 }
 
-// What fsync says of a directory, and whether that is an error.
+// A replacement for fsync that fails with kError.
 template <int kError>
 int sync_says(int /*fd*/) {
   errno = kError;

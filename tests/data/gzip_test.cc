@@ -100,7 +100,7 @@ TEST(Gunzip, NeverReturnsOtherBytesWhenABitIsFlipped) {
     Bytes flipped = compressed;
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
     Bytes out;
-    // Flips in the time, the system and the like change nothing that comes out.
+    // Changed bits in the header's time or operating system do not affect the output.
     const bool accepted = !gunzip(flipped, kPlenty, out);
     EXPECT_TRUE(!accepted || out == sample()) << "bit " << bit;
   }
@@ -139,12 +139,13 @@ TEST(Gunzip, StopsABombAtTheLimit) {
 
 // --- in pieces ---
 
+// The result of decompression in pieces.
 struct Pieces {
   std::error_code error;
   Bytes out;
 };
 
-// Given in pieces of so many bytes.
+// Decompresses in pieces of `piece_bytes`.
 Pieces in_pieces(const Bytes& compressed, std::size_t piece_bytes) {
   Pieces result;
   std::span<const std::uint8_t> left = compressed;
@@ -164,7 +165,7 @@ Pieces in_pieces(const Bytes& compressed, std::size_t piece_bytes) {
 }
 
 TEST(GunzipPieces, GiveBackWhatWasCompressed) {
-  // More than one piece comes out of few bytes, and few out of many.
+  // Covers much output from little input, and little output from much input.
   for (const Bytes& bytes : {sample(), Bytes(1'000'000, 7), Bytes(256U << 10U, 7), Bytes{}}) {
     for (const std::size_t size : {1U, 100U, 1U << 20U}) {
       const Pieces pieces = in_pieces(test::gzip(bytes), size);

@@ -14,7 +14,7 @@ namespace {
 
 using test::Bytes;
 
-// A file of any type and shape, `elements` bytes of zero behind the header.
+// Returns a file of any type and shape, with `elements` zero bytes after the header.
 Bytes idx(std::uint8_t type, std::initializer_list<std::uint32_t> sizes, std::size_t elements) {
   Bytes bytes{0, 0, type, static_cast<std::uint8_t>(sizes.size())};
   for (const std::uint32_t size : sizes) {
@@ -106,7 +106,7 @@ TEST(Idx, RefusesEveryOtherElementType) {
 TEST(Idx, RefusesEveryOtherNumberOfDimensions) {
   for (unsigned dimensions = 0; dimensions < 256; ++dimensions) {
     if (dimensions == 1 || dimensions == 3 || dimensions == 4) continue;
-    Bytes bytes = idx(8, {}, 4 * dimensions);  // every size 0: consistent but for the number
+    Bytes bytes = idx(8, {}, 4 * dimensions);  // every size 0: only the number is wrong
     bytes[3] = static_cast<std::uint8_t>(dimensions);
     EXPECT_EQ(parse(bytes).error, DataError::kIdxBadShape) << dimensions;
   }
@@ -139,7 +139,7 @@ TEST(Idx, RefusesTheLargestSizes) {
 }
 
 TEST(Idx, RefusesSizesWhoseProductWrapsToZero) {
-  // 2^31 * 2^31 * 4 = 2^64, which is 0 in 64 bits: exactly what follows the header here.
+  // 2^31 * 2^31 * 4 = 2^64, which overflows to 0 in 64 bits: the number of bytes after the header.
   EXPECT_EQ(parse(idx(8, {0x80000000, 0x80000000, 4}, 0)).error, DataError::kIdxTruncated);
 }
 
@@ -212,7 +212,7 @@ TEST(IdxLabels, AreBelowTheNumberOfClasses) {
 
 // ---- Tables of labels ----
 
-// Rows of eight columns, the label first and 1000 in all others.
+// Rows of eight columns: the label first, 1000 in all others.
 Bytes label_table(std::initializer_list<std::uint32_t> values) {
   Bytes bytes = idx(12, {static_cast<std::uint32_t>(values.size()), 8}, 0);
   for (const std::uint32_t value : values) {
@@ -253,7 +253,7 @@ TEST(IdxLabelTable, RefusesLabelsThatAreNoClass) {
   EXPECT_EQ(parse_as_label_table(label_table({0, 10})).error, DataError::kBadLabel);
   EXPECT_EQ(parse_as_label_table(label_table({0, 10})).detail,
             "expected labels 0 to 9, found 10 in row 1");
-  // Whose lowest byte would do.
+  // The lowest byte of 256 would be a valid label.
   EXPECT_EQ(parse_as_label_table(label_table({256})).detail,
             "expected labels 0 to 9, found 256 in row 0");
   EXPECT_EQ(parse_as_label_table(label_table({0xFFFFFFFF})).detail,
@@ -290,7 +290,7 @@ TEST(IdxLabelTable, RefusesATrailingByte) {
 }
 
 TEST(IdxLabelTable, RefusesSizesWhoseBytesWrapToZero) {
-  // 2^31 rows of 2^31 numbers of 4 bytes: 2^64.
+  // 2^31 rows of 2^31 numbers of 4 bytes: 2^64, which overflows to 0.
   EXPECT_EQ(parse_as_label_table(idx(12, {0x80000000, 0x80000000}, 0)).error,
             DataError::kIdxTruncated);
 }

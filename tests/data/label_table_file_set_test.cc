@@ -1,4 +1,4 @@
-// Sets whose labels are tables, as QMNIST's are. The files are made up here, of the same format.
+// Sets with label tables, like QMNIST's. The test creates the files in the same format.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class LabelTableFileSetTest : public FileSetTest {
     make_table(3, 10);
   }
 
-  // The labels of file i as a table of three columns.
+  // Writes the labels of file i as a table of three columns.
   void make_table(std::size_t i, std::uint32_t rows) {
     const auto start = label_table_header(rows, 3);
     Bytes table(start.begin(), start.end());
@@ -38,7 +38,7 @@ class LabelTableFileSetTest : public FileSetTest {
 
   static std::uint8_t label(std::size_t row) { return static_cast<std::uint8_t>(row % 10); }
 
-  // Whether they are the labels from row `first` on.
+  // Returns whether these are the labels from row `first` on.
   static bool are_labels(std::span<const std::uint8_t> labels, std::size_t first,
                          std::size_t count) {
     if (labels.size() != count) return false;
@@ -93,7 +93,7 @@ TEST_F(LabelTableFileSetTest, RefusesATableWithALabelThatIsNoClass) {
       << error.what();
 }
 
-// What its own documentation says of the files: 60 000 rows each.
+// The data set's documentation gives 60 000 rows each.
 TEST(Qmnist, ItsFilesHaveTheSizesOfTheirFormat) {
   for (const SetFile& file : qmnist().files) {
     EXPECT_EQ(file.size_bytes(),

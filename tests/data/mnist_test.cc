@@ -1,4 +1,4 @@
-// The real files, where they are at hand: ../shared/mnist beside the repository.
+// The real files, if ../shared/mnist exists beside the repository.
 #include "data/mnist.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST_F(RealMnist, OpensWithTheSplitsOfTensorFlow) {
   EXPECT_EQ(dataset.train.images.size(), 55000U * 784U);
   EXPECT_EQ(dataset.validation.labels.size(), 5000U);
   EXPECT_EQ(dataset.test.labels.size(), 10000U);
-  // The first training labels are known to everybody who has looked: 5, 0, 4, 1, 9, 2.
+  // The well-known first training labels: 5, 0, 4, 1, 9, 2.
   constexpr std::array<std::uint8_t, 6> kFirst{5, 0, 4, 1, 9, 2};
   EXPECT_TRUE(std::equal(kFirst.begin(), kFirst.end(), dataset.validation.labels.begin()));
 }

@@ -1,4 +1,4 @@
-// Where a result goes that a user has named a file for.
+// The file that a user names for a result.
 #include "data/output_file.h"
 
 #include <fcntl.h>
@@ -97,7 +97,7 @@ TEST_F(OutputFile, AFifoThatNobodyReadsIsRefusedAtOnce) {
   EXPECT_TRUE(fs::is_fifo(fifo));
 }
 
-// As /dev/stdout is one of, where standard output is a file.
+// The case of /dev/stdout if standard output is a file.
 TEST_F(OutputFile, AFileThatIsOpenAlreadyIsAddedTo) {
   put(folder_ / "open", "first ");
   const FileDescriptor file(open((folder_ / "open").c_str(), O_WRONLY | O_CLOEXEC));

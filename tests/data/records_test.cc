@@ -27,7 +27,7 @@ ParsedRecords records_of(const Bytes& bytes, const ImageShape& shape = kTiny) {
   return result;
 }
 
-// Red, green and blue of two pixels come as 11 12, 21 22, 31 32.
+// The planes of two pixels, red, green and blue, are 11 12, 21 22, 31 32.
 TEST(Records, PutChannelsLastBehindWhatThereIs) {
   const ParsedRecords parsed = records_of({3, 11, 12, 21, 22, 31, 32, 9, 41, 42, 51, 52, 61, 62});
   ASSERT_FALSE(parsed.error) << parsed.detail;

@@ -15,7 +15,7 @@ namespace {
 
 using test::Bytes;
 
-// A file with this JSON and `data_bytes` bytes of zero behind it.
+// Returns a file with this JSON and `data_bytes` zero bytes after it.
 Bytes file_of(const std::string& json, std::size_t data_bytes) {
   Bytes bytes(kSafetensorsSizeBytes);
   bytes[0] = static_cast<std::uint8_t>(json.size());
@@ -56,7 +56,7 @@ TEST(Safetensors, BytesOfASmallFileAreTheseOnes) {
   const Bytes header = encode_safetensors_header({{"step", "5"}}, tensors);
   write_file_atomically(path, safetensors_parts(header, tensors));
 
-  // By hand; the names are in the order of the alphabet, the tensors in ours.
+  // Written by hand: names in alphabetical order, tensors in the given order.
   const std::string json = R"({"__metadata__":{"step":"5"},)"
                            R"("b":{"data_offsets":[8,12],"dtype":"F32","shape":[1]},)"
                            R"("w":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]}})";

@@ -42,7 +42,7 @@ Rows sorted(Rows rows) {
   return rows;
 }
 
-// The first `steps` steps of all trainers, laid end to end.
+// Returns the first `steps` steps of all trainers, one after the other.
 Rows line(SamplerOptions made, std::uint64_t steps) {
   Sampler sampler(made);
   Rows all;
@@ -83,8 +83,9 @@ TEST(Permute, DiffersBySeedPurposeAndStream) {
 }
 
 TEST(Permute, PutsEveryRowEverywhereEquallyOften) {
-  // 6000 permutations of 6 rows: each row in each place 1000 times, standard deviation 29. Six of
-  // them is never missed by chance, and a generator that favours a place is far off.
+  // 6000 permutations of 6 rows: each row is in each position 1000 times, with a standard deviation
+  // of 29. A deviation of six times that never happens by chance, and a biased generator exceeds it
+  // by far.
   std::vector<Rows> counts(6, Rows(6));
   Rows rows(6);
   for (std::uint64_t stream = 0; stream < 6000; ++stream) {
@@ -116,7 +117,8 @@ TEST(Sampler, TheGlobalBatchDoesNotDependOnTheNumberOfTrainers) {
 }
 
 TEST(Sampler, AStepStraddlesTwoEpochs) {
-  // Global batch 40 of 100 rows: step 2 takes the last 20 of epoch 0 and the first 20 of epoch 1.
+  // Global batch 40 of 100 rows: step 2 takes the last 20 rows of epoch 0 and the first 20 of epoch
+  // 1.
   const Rows rows = line(options(100, 20, 2), 5);
   EXPECT_EQ(sorted(Rows(rows.begin(), rows.begin() + 100)), counted(100));
   EXPECT_EQ(sorted(Rows(rows.begin() + 100, rows.end())), counted(100));
@@ -163,7 +165,8 @@ TEST(Sampler, WorksAtStepsFarBeyondThirtyTwoBits) {
 }
 
 TEST(Sampler, ThePermutationIsPinned) {
-  // What a run's bits depend on: changing it breaks every run that resumes from a checkpoint.
+  // The result of a run depends on these values: a change breaks every run that resumes from a
+  // checkpoint.
   Sampler sampler(options(10, 10, 1));
   EXPECT_EQ(draw(sampler, 10, 0, 0), (Rows{7, 9, 6, 1, 3, 8, 0, 5, 4, 2}));
 }

@@ -50,7 +50,7 @@ void write(const std::filesystem::path& path, std::span<const std::uint8_t> byte
 Bytes read(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   stream.exceptions(std::ios::badbit | std::ios::failbit);
-  std::ostringstream text;  // by blocks: an iterator would take each byte by itself
+  std::ostringstream text;  // by blocks, because an iterator would copy byte by byte
   if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
   const std::string_view bytes = text.view();
   return {bytes.begin(), bytes.end()};
@@ -78,7 +78,7 @@ Bytes gzip(std::span<const std::uint8_t> bytes) {
 std::string refusal_of(const std::function<void()>& work, const std::filesystem::path& folder) {
   try {
     work();
-  } catch (const std::runtime_error& error) {  // std::system_error is one
+  } catch (const std::runtime_error& error) {  // includes std::system_error
     std::string sentence = error.what();
     const std::string path = folder.string() + "/";
     for (auto at = sentence.find(path); at != std::string::npos; at = sentence.find(path)) {
@@ -103,7 +103,7 @@ int in_children(int count, const std::function<bool()>& work,
       } catch (const std::exception& error) {
         std::fprintf(stderr, "in the child: %s\n", error.what());
       }
-      // Not exit(): the parent's test framework must not run its end here.
+      // exit() would run the parent's test framework cleanup here.
       ::_exit(succeeded ? 0 : 1);
     }
     if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");

@@ -1,4 +1,4 @@
-// What the tests of data/ share: a directory of their own, files in it, gzip.
+// Helpers for the tests of data/: a temporary directory, files in it, gzip.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace disttf::data::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A new directory, removed with all that is in it.
+// A new directory; the destructor removes it with its contents.
 class ScratchDirectory {
  public:
   ScratchDirectory();
@@ -20,7 +20,7 @@ class ScratchDirectory {
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  [[nodiscard]] std::vector<std::string> names() const;  // of the files in it, sorted
+  [[nodiscard]] std::vector<std::string> names() const;  // of its files, sorted
 
  private:
   std::filesystem::path path_;
@@ -30,17 +30,19 @@ void write(const std::filesystem::path& path, std::span<const std::uint8_t> byte
 [[nodiscard]] Bytes read(const std::filesystem::path& path);
 [[nodiscard]] Bytes bytes_of(std::string_view text);
 
-// One gzip member.
+// Returns the bytes as one gzip member.
 [[nodiscard]] Bytes gzip(std::span<const std::uint8_t> bytes);
 
-// What `work` throws, without the path of `folder` in front of names; "nothing" if it does not.
+// Returns the message that `work` throws, without the path of `folder` before names; "nothing" if
+// it does not throw.
 [[nodiscard]] std::string refusal_of(const std::function<void()>& work,
                                      const std::filesystem::path& folder);
 
-// Runs `work` in a forked process; true if it returned true there. An exception is false.
+// Runs `work` in a forked process; returns whether it returned true there. An exception counts as
+// false.
 [[nodiscard]] bool in_child(const std::function<bool()>& work);
-// The same in `count` processes at once; how many of them returned true. `once_forked` runs here as
-// soon as all of them are there: the place to start threads.
+// Runs `work` in `count` processes at once; returns how many returned true. `once_forked` runs in
+// this process after all forks: a safe time to start threads.
 [[nodiscard]] int in_children(int count, const std::function<bool()>& work,
                               const std::function<void()>& once_forked = {});
 

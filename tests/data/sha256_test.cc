@@ -10,7 +10,7 @@
 namespace disttf::data {
 namespace {
 
-// FIPS 180-2, appendix B, and the digest of nothing.
+// FIPS 180-2, appendix B, and the digest of empty input.
 constexpr const char* kEmpty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 constexpr const char* kMillion = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";

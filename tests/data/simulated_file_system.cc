@@ -11,8 +11,8 @@ namespace {
 using Path = std::filesystem::path;
 using Node = DiskState::Node;
 
-// What a power cut may leave of a file that was not synced: what was durable before, all that was
-// written, the first half of it, or its size and nothing in it.
+// The possible contents of an unsynced file after a power failure: the durable ones, all written
+// bytes, the first half of them, or the right size without contents.
 constexpr std::size_t kFileOutcomes = 4;
 
 std::size_t outcomes_of(const Node& node) {
@@ -261,7 +261,7 @@ bool SimulatedFileSystem::create_directory(const Path& path, std::error_code& er
   return true;
 }
 
-// Within one directory: more is not asked for.
+// Supports only renames within one directory; no test needs more.
 std::error_code SimulatedFileSystem::rename(const Path& from, const Path& to) {
   if (const std::error_code error = begin()) return error;
   const auto source = find(from);

@@ -1,5 +1,5 @@
-// A disk in memory that keeps of what was not synced only as much as a test wants: pages that are
-// lost or torn, names that were given or taken in any order, operations that fail, bits that rot.
+// A disk in memory that loses unsynced changes as a test requests: lost or torn pages, names added
+// or removed in any order, failing operations, flipped bits.
 //
 // Not thread-safe.
 #pragma once
@@ -18,19 +18,19 @@
 
 namespace disttf::data::test {
 
-// The power has failed: what the process does from now on has no effect.
+// The power has failed: nothing that the process does from now on has an effect.
 class PowerCut : public std::runtime_error {
  public:
   PowerCut() : std::runtime_error("the power has failed") {}
 };
 
-// All that lies on the disk, and what of it is durable. A value.
+// The contents of the disk, and which of them are durable. A value.
 struct DiskState {
   using NodeId = std::size_t;
   using Names = std::map<std::string, NodeId>;
   using Contents = std::vector<std::uint8_t>;
-  // What was done to the names in a directory: `taken` is gone, `given` is `node`; either may be
-  // empty.
+  // A change of the names in a directory: `taken` was removed, `given` now refers to `node`; either
+  // may be empty.
   struct Change {
     std::string taken;
     std::string given;
@@ -42,7 +42,7 @@ struct DiskState {
     // A file.
     Contents contents = {};
     Contents durable_contents = {};
-    bool is_synced = true;      // the two are alike
+    bool is_synced = true;      // both contents are equal
     bool can_be_synced = true;  // no sync has failed
     // A directory.
     Names names = {};
@@ -51,15 +51,16 @@ struct DiskState {
   };
   std::vector<Node> nodes = {Node{.is_directory = true}};  // the first is "/"
 
-  // In how many ways a power cut may leave it.
+  // Returns the number of possible states after a power failure.
   [[nodiscard]] std::size_t outcomes() const;
-  // REQUIRES: `outcome` < outcomes(). 0: nothing that was not synced is there. The last one:
-  // everything is, though the contents of a file may not be.
+  // Returns the state number `outcome` after a power failure. 0: no unsynced change is present. The
+  // last one: all are present, though the contents of a file may be missing. REQUIRES: `outcome` <
+  // outcomes().
   [[nodiscard]] DiskState after_power_cut(std::size_t outcome) const;
-  // Chooses one of so many ways: a number below it.
+  // Returns a choice: a number below `ways`.
   using Choose = std::function<std::size_t(std::size_t ways)>;
-  // The same where there are too many outcomes to have numbers: of each change that was not synced
-  // it is chosen whether it is there, of each such file what is.
+  // The same for too many states to number: calls `choose` for each unsynced change (whether it is
+  // present) and for each unsynced file (which contents it has).
   [[nodiscard]] DiskState after_power_cut(const Choose& choose) const;
 };
 
@@ -67,11 +68,11 @@ class SimulatedFileSystem final : public FileSystem {
  public:
   explicit SimulatedFileSystem(DiskState state = {}) : state_(std::move(state)) {}
 
-  // The power fails at operation number `operation` from now on, counted from 0, which is not made.
-  // Only what changes the disk counts.
+  // The power fails instead of operation number `operation`, counted from the next one as 0. Only
+  // operations that change the disk count.
   void cut_power_at(std::size_t operation) { cut_at_ = operations_ + operation; }
-  // That operation fails, and so do those after it, `times` in all; what is written by one, comes
-  // half.
+  // Operation number `operation` and the ones after it fail, `times` in all; a failing write stores
+  // half of its bytes.
   void fail_at(std::size_t operation, std::errc error, std::size_t times = 1) {
     fail_at_ = operations_ + operation;
     fails_ = times;
@@ -79,8 +80,8 @@ class SimulatedFileSystem final : public FileSystem {
   }
   void stop_failing() { fail_at_.reset(); }
   [[nodiscard]] bool has_power() const noexcept { return has_power_; }
-  // The power is back, or was there all the time, and only the process that wrote has died: then
-  // nothing is lost that it had done.
+  // Restores power. If it never failed, only the writing process has died, and nothing that it did
+  // is lost.
   void power_on() {
     has_power_ = true;
     cut_at_.reset();
@@ -91,14 +92,14 @@ class SimulatedFileSystem final : public FileSystem {
   }
   [[nodiscard]] std::size_t operations() const noexcept { return operations_; }
   [[nodiscard]] const DiskState& state() const noexcept { return state_; }
-  // A bit flips in the middle of the file.
+  // Flips a bit in the middle of the file.
   void rot(const Path& path);
-  // Another disk lies at "/" from now on. Returns what lay there.
+  // Mounts another disk at "/" and returns the previous one.
   [[nodiscard]] DiskState mount(DiskState state) { return std::exchange(state_, std::move(state)); }
-  // While it is away, every operation fails with EAGAIN, as one on a store does that gives no
-  // answer; what lies there stays as it is.
+  // While the disk is away, every operation fails with EAGAIN, like one on a store that does not
+  // answer; the contents stay.
   void set_away(bool is_away) noexcept { is_away_ = is_away; }
-  // Now and for what is written from now on.
+  // Sets the time, for now and for later writes.
   void set_now(std::int64_t seconds) { now_ = seconds; }
 
   [[nodiscard]] std::unique_ptr<NewFile> create(const Path& target) override;
@@ -119,13 +120,13 @@ class SimulatedFileSystem final : public FileSystem {
   using Node = DiskState::Node;
   using NodeId = DiskState::NodeId;
 
-  // Begins an operation: what it is to fail with. Throws PowerCut.
+  // Begins an operation and returns its injected error. Throws PowerCut.
   std::error_code begin();
   void expect_power() const;
-  // What reads fail with while it is away.
+  // Returns the error of reads while the disk is away.
   [[nodiscard]] std::error_code away() const;
   [[nodiscard]] std::optional<NodeId> find(const Path& path) const;
-  // The directory that `path` is in. Throws std::system_error.
+  // Returns the parent directory of `path`. Throws std::system_error.
   [[nodiscard]] NodeId parent(const Path& path) const;
   void change(NodeId directory, const DiskState::Change& change);
 

@@ -20,7 +20,7 @@ struct Unpacked {
   std::map<std::string, Bytes> files;
 };
 
-// In pieces of so many bytes.
+// Unpacks in pieces of `piece_bytes`.
 Unpacked unpack(const Bytes& archive, std::size_t piece_bytes = 1U << 20U) {
   Unpacked result;
   TarReader tar(
@@ -91,7 +91,7 @@ TEST(Tar, DoesNotMindWhatFollowsTheEnd) {
 
 TEST(Tar, RefusesOneThatBreaksOff) {
   const Bytes archive = test::tar({{"a", Bytes(600, 1)}});
-  // In a header, in contents, in what pads them, before the end.
+  // Cuts in a header, in contents, in padding, and before the end.
   for (const long size : {100, 700, 1200, 1536}) {
     EXPECT_EQ(unpack(Bytes(archive.begin(), archive.begin() + size)).error,
               DataError::kTarTruncated)
@@ -112,7 +112,7 @@ TEST(Tar, RefusesWhatIsNoTar) {
   EXPECT_EQ(unpack(test::noise(2000, 3)).error, DataError::kTarBadHeader);
 }
 
-// 8 GiB, and not a byte of them: nothing is allocated for them.
+// A header that declares 8 GiB without any contents: nothing may be allocated for them.
 TEST(Tar, AHeaderThatLiesAboutASizeCostsNothing) {
   Bytes archive = joined({test::tar_header("a", (std::size_t{1} << 33U) - 1), Bytes(512, 1)});
   const Unpacked unpacked = unpack(archive);
@@ -120,7 +120,7 @@ TEST(Tar, AHeaderThatLiesAboutASizeCostsNothing) {
   EXPECT_EQ(unpacked.files.at("a").size(), 512U);
 }
 
-// As GNU has sizes of more than 8 GiB.
+// GNU's form for sizes above 8 GiB.
 TEST(Tar, RefusesASizeThatIsNotOctal) {
   for (const char digit : {'8', 'x', '\x80'}) {
     Bytes header = test::tar_header("a", 0);

@@ -1,4 +1,4 @@
-// Sets of which the .gz alone are pinned.
+// Sets in which only the .gz are pinned.
 #include <gtest/gtest.h>
 
 #include <filesystem>

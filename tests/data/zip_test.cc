@@ -32,7 +32,7 @@ class ZipTest : public ::testing::Test {
     EXPECT_FALSE(error) << error.message();
     return out;
   }
-  // Where the entry of the only member is in the directory.
+  // Returns the position of the only member's entry in the directory.
   static std::size_t entry_of(const Bytes& archive) {
     const Bytes magic = {'P', 'K', 1, 2};
     const auto found = std::ranges::search(archive, magic);
@@ -87,7 +87,7 @@ TEST_F(ZipTest, RefusesWhatIsNotZip) {
   EXPECT_EQ(error_of(test::bytes_of("<html><body>404</body></html>"), "a"), DataError::kNotZip);
 }
 
-// The directory is at the end: without it there is nothing.
+// The directory is at the end, so a truncated file has none.
 TEST_F(ZipTest, RefusesATruncatedOne) {
   for (const std::size_t size : {archive_.size() - 1, archive_.size() / 2, std::size_t{40}}) {
     EXPECT_EQ(
@@ -103,7 +103,7 @@ TEST_F(ZipTest, RefusesContentsThatDoNotFitTheirSum) {
   EXPECT_EQ(error_of(archive, "a"), DataError::kZipCorrupt);
 }
 
-// Of one byte more, of one byte less, and of 4 GB: no more is allocated than came.
+// Declared sizes of one byte more, one byte less, and 4 GB: only received bytes are allocated.
 TEST_F(ZipTest, RefusesADirectoryThatLiesAboutASize) {
   const Bytes honest = test::zip({{"a", small_}});
   const std::size_t size_at = entry_of(honest) + 24;
@@ -122,7 +122,7 @@ TEST_F(ZipTest, RefusesADirectoryThatLiesAboutASize) {
 
 TEST_F(ZipTest, RefusesAnEncryptedMember) {
   Bytes archive = test::zip({{"a", small_}});
-  archive[entry_of(archive) + 8] |= 1;  // the flag
+  archive[entry_of(archive) + 8] |= 1;  // encryption flag
   EXPECT_EQ(error_of(archive, "a"), DataError::kZipBadMethod);
 }
 

@@ -1,5 +1,5 @@
-// Nothing is allocated inside a step. The linker hands every call of an allocation function to the
-// counting ones below (--wrap in CMakeLists.txt).
+// Checks that nothing is allocated inside a step. The linker redirects every call of an allocation
+// function to the counting ones below (--wrap in CMakeLists.txt).
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 #include "tests/math/made_up.h"
 
 namespace {
-// Atomic would be too much: these tests have one thread.
+// Not atomic, because these tests have one thread.
 std::size_t allocations = 0;
 }  // namespace
 
-// The names are the linker's: --wrap=f turns calls of f into __wrap_f, and __real_f is f.
+// The linker defines these names: --wrap=f turns calls of f into __wrap_f, and __real_f is f.
 extern "C" {
 void* __real_malloc(std::size_t size);
 void* __real__Znwm(std::size_t size);
@@ -128,7 +128,7 @@ TEST_P(Allocation, DoesNotHappenInTheBareProducts) {
   }
 }
 
-// 784-100-10: forward 784x100 and 100x10, backward both again and 100x10 for the hidden layer.
+// 784-100-10: forward 784x100 and 100x10; backward both again, and 100x10 for the hidden layer.
 TEST(StepProducts, CountsTwoOperationsAMultiplyAdd) {
   const StepProducts products({}, 50, Isa::kGeneric);
   EXPECT_EQ(products.operations(), 2.0 * 50 * (2 * 784 * 100 + 3 * 100 * 10));

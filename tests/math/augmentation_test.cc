@@ -33,7 +33,7 @@ Bytes changed(const Augmentation& augmentation, const Shape& shape, const Bytes&
   return out;
 }
 
-// A white square of 3x3 pixels around a place.
+// A white square of 3x3 pixels around a position.
 Bytes square_at(std::size_t x, std::size_t y, const Shape& shape = kSquare) {
   Bytes image(shape.size());
   for (std::size_t row = y - 1; row <= y + 1; ++row) {
@@ -55,7 +55,7 @@ struct Point {
   double y = 0;
 };
 
-// From the image's middle.
+// Measured from the image's middle.
 Point centre_of_mass(const Bytes& image, const Shape& shape = kSquare) {
   double sum = 0;
   Point weighted;
@@ -76,7 +76,7 @@ double mass(const Bytes& image) {
   return sum;
 }
 
-// What `measure` gives for the images that become of one, at many places.
+// Applies `measure` to the augmented copies of one image, at many positions.
 template <typename Measure>
 std::vector<double> spread(const Augmentation& augmentation, const Bytes& image, Measure measure) {
   std::vector<double> values;
@@ -116,7 +116,7 @@ TEST(Augmentation, OfAFractionOfAPixelIsBetweenPixels) {
 }
 
 TEST(Augmentation, TurnsByAtMostItsDegreesAroundTheMiddle) {
-  const Bytes image = square_at(15, 9);  // 6 to the right of the middle, 0 or so below
+  const Bytes image = square_at(15, 9);  // 6 to the right of the middle, vertically near 0
   const double start = std::atan2(centre_of_mass(image).y, centre_of_mass(image).x);
   const auto angles = spread({.rotate = 30}, image, [&](const Bytes& out) {
     const Point now = centre_of_mass(out);
@@ -142,7 +142,7 @@ TEST(Augmentation, ScalesInBothDirectionsByAtMostItsShare) {
   const auto factors = spread({.scale = 0.2F}, image, [&](const Bytes& out) {
     const Point now = centre_of_mass(out);
     EXPECT_NEAR(now.x, now.y, 0.02);
-    return start / now.x;  // where a pixel comes from, by where it is
+    return start / now.x;  // source position divided by position
   });
   EXPECT_THAT(factors, Each(AllOf(Gt(0.79), Lt(1.21))));
   EXPECT_LT(least(factors), 0.81);
@@ -177,7 +177,7 @@ TEST(Augmentation, BendsEachPartOfAnImageByItself) {
     const Point here = move(square_at(5, 5), place);
     const Point there = move(square_at(14, 14), place);
     for (const double moved : {here.x, here.y, there.x, there.y}) {
-      EXPECT_LT(std::abs(moved), 2.5);  // 0.3 of a cell of 5 pixels, and the square's own bend
+      EXPECT_LT(std::abs(moved), 2.5);  // 0.3 of a cell of 5 pixels, plus its deformation
     }
     differs |= std::abs(here.x - there.x) > 0.5;
   }
@@ -231,7 +231,7 @@ TEST(Augmentation, IsAFunctionOfSeedStepAndPlace) {
   const Bytes out = changed(kAll, kSquare, image, 5, 3);
   Augmenter again(kAll, kSquare, 7);
   Bytes second(kSquare.size());
-  again.apply(noise(kSquare), 9, 1, second);  // what it has done before does not count
+  again.apply(noise(kSquare), 9, 1, second);  // earlier work does not count
   again.apply(image, 3, 5, second);
   EXPECT_EQ(second, out);
   EXPECT_NE(changed(kAll, kSquare, image, 6, 3), out);
@@ -239,7 +239,7 @@ TEST(Augmentation, IsAFunctionOfSeedStepAndPlace) {
   EXPECT_NE(changed(kAll, kSquare, image, 5, 3, 8), out);
 }
 
-// Whole numbers alone, so the same on every machine: what it was when it was written.
+// Only integers, so the result is the same on every machine: the values from when it was written.
 TEST(Augmentation, HasTheBytesThatItAlwaysHad) {
   const Shape shape{.height = 4, .width = 5, .channels = 1};
   const Bytes expected{134, 193, 0,   166, 34, 143, 131, 151, 170, 81,

@@ -1,5 +1,5 @@
-// Batch norm beside the gradient, which layers_test.cc has: what it begins with, what it is when
-// the model is evaluated, what it needs.
+// Batch norm apart from the gradient, which layers_test.cc covers: its initial values, its
+// behaviour in evaluation, its requirements.
 #include "math/layers/batch_norm.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST(BatchNorm, IsEvaluatedByTheRunningValues) {
       ReferenceModel(spec).evaluated_loss(parameters, images.set(), row_numbers(0, 23));
   for (const Isa isa : supported_isas()) {
     std::vector<double> found;
-    // However many rows at a time, and whatever was trained on before.
+    // The result must not depend on the number of rows at a time or on earlier training.
     for (const std::size_t rows : {4U, 23U}) {
       Model model(spec, rows, isa, ComputeDtype::kF32, 2);
       AlignedVector gradient(start.size());
@@ -93,8 +93,8 @@ TEST(BatchNorm, IsEvaluatedByTheRunningValues) {
   }
 }
 
-// A channel whose mean is a hundred times its deviation: the square of the one less the other's
-// would have lost it.
+// A channel whose mean is a hundred times its deviation: the mean square minus the squared mean
+// would lose the deviation.
 TEST(BatchNorm, FindsTheVarianceOfAChannelFarFromZero) {
   const ModelSpec spec = ending_in_three(
       {.height = 9, .width = 9, .channels = 1},
@@ -135,14 +135,14 @@ TEST(BatchNorm, OfNumbersNeedsTwoRows) {
             1U);
 }
 
-// ---- The sums, each number by the order that kernels_table.h names ----
+// ---- The sums, in the order that kernels_table.h defines ----
 
 struct Sums {
   std::vector<float> means;
   std::vector<float> squares;
 };
 
-// Of the positions of one channel.
+// The sum over the positions of one channel.
 template <typename Term>
 float in_four_chains(std::size_t positions, const Term& term) {
   float chains[4] = {};

@@ -1,4 +1,4 @@
-// The products of bfloat16 as math/kernels_table.h defines them, one number after the other.
+// Products of bfloat16 as math/kernels_table.h defines them, computed one number at a time.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ inline AlignedVector rounded(const AlignedVector& from) {
   return to;
 }
 
-// `start`, and to it the sums of the chains, one after the other. factors(k): the pair of step k.
+// Returns `start` plus the sums of the chains, added one after the other. factors(k): the pair of
+// step k.
 // REQUIRES: flush_denormals().
 template <typename Factors>
 float sum_in_chains(float start, std::size_t depth, const Factors& factors) {

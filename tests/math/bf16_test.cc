@@ -26,8 +26,8 @@ INSTANTIATE_TEST_SUITE_P(Isas, Bf16, testing::ValuesIn(kEveryIsa), isa_test_name
 
 float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-// By the definition: of the two bfloat16 around a finite value the nearer one, of two equally near
-// the one with an even last place. Differences are exact in double.
+// The definition: the nearer of the two bfloat16 around a finite value, or in a tie the one with an
+// even last bit. Differences are exact in double.
 std::uint16_t reference(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto toward_zero = static_cast<std::uint16_t>(bits >> 16U);
@@ -36,7 +36,7 @@ std::uint16_t reference(float value) {
   }
   const auto away = static_cast<std::uint16_t>(toward_zero + 1U);
   const auto size_of = [](std::uint16_t half) {
-    // Past the largest finite one comes 2^128, where rounding has infinity.
+    // After the largest finite value comes 2^128, which rounding represents as infinity.
     return (half & 0x7FFFU) == 0x7F80U
                ? std::ldexp(1.0, 128)
                : std::abs(double{float_of(static_cast<std::uint32_t>(half) << 16U)});
@@ -49,7 +49,7 @@ std::uint16_t reference(float value) {
   return below < above ? toward_zero : away;
 }
 
-// Every upper half, with the lower halves around which rounding turns.
+// Every upper half, with the lower halves at which the rounding direction changes.
 std::vector<float> telling_values() {
   std::vector<float> values;
   for (std::uint32_t upper = 0; upper <= 0xFFFFU; ++upper) {
@@ -58,8 +58,7 @@ std::vector<float> telling_values() {
     }
   }
   for (std::uint64_t i = 0; i < 100'000; ++i) {
-    values.push_back(
-        float_of(static_cast<std::uint32_t>(random_bits(1, 0, 0, i))));  // any float at all
+    values.push_back(float_of(static_cast<std::uint32_t>(random_bits(1, 0, 0, i))));  // any float
   }
   return values;
 }
@@ -112,7 +111,7 @@ TEST_P(Bf16, RoundingInPlaceIsThereAndBackAndDoneOnce) {
   EXPECT_EQ(bits_of(values), bits_of(there_and_back));
 }
 
-// Ranges of several ps begin where they like.
+// The ranges of several ps may begin at any element.
 TEST_P(Bf16, IsTheSameWhereverAVectorIsCut) {
   const std::vector<float> values = telling_values();
   std::vector<std::uint16_t> whole(values.size());

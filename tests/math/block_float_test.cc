@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(All, BlockFloat, testing::ValuesIn(every_case()), [](co
   return std::string(isa_name(each.param.isa)) + std::to_string(each.param.bits);
 });
 
-// Numbers of every size, some blocks of them 0, one block cut short.
+// Numbers of every size, with some blocks of zeros and one short block.
 Values made_up_blocks() {
   Values values(16 * 400 + 5);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -148,7 +148,7 @@ TEST_P(BlockFloat, TakesTheLargestAndTheSmallestFloats) {
   EXPECT_EQ(rounded({std::numeric_limits<float>::denorm_min(), 1e-38F}), (Values{0, 0}));
 }
 
-// Numbers that a peer makes up.
+// Bytes that a peer may invent.
 TEST_P(BlockFloat, TakesAnyBytes) {
   for (unsigned byte = 0; byte < 256; ++byte) {
     const std::vector<std::byte> bytes(block_float_bytes(33, bits()), static_cast<std::byte>(byte));

@@ -52,14 +52,15 @@ TEST_P(Clip, LeavesWhatIsNoNumber) {
   EXPECT_THAT(clipped({kNan, 7}, 1), ElementsAre(testing::IsNan(), 7));
 }
 
-// 2, 3 and 6 have the length 7; the others are running statistics, say.
+// 2, 3 and 6 have the length 7; the others could be running statistics.
 TEST_P(Clip, LeavesWhatIsInNoRange) {
   Values gradient = {100, 2, 3, 100, 100, 6, 100};
   clip_by_norm(gradient, std::vector<Range>{{1, 3}, {5, 6}}, 3.5F, isa());
   EXPECT_THAT(gradient, ElementsAre(100, 1, 1.5F, 100, 100, 3, 100));
 }
 
-// By the order that clip.h names, of numbers whose sum another order would round otherwise.
+// Follows the order that clip.h defines, with numbers whose sum rounds differently in another
+// order.
 TEST_P(Clip, AddsTheSquaresInSixteenChains) {
   for (const std::size_t size : {1U, 15U, 16U, 17U, 1000U}) {
     const AlignedVector values = made_up_numbers(size, 1);

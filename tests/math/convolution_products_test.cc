@@ -1,4 +1,4 @@
-// Convolutions that are products of bfloat16: the bits that their header defines.
+// Convolutions as products of bfloat16: bit-identical to the definition in their header.
 #include "math/convolution_products.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ const std::vector<ConvolutionShape> kConvolutions = {
     shape_of(5, 1, 3, 1, 2),  shape_of(9, 3, 3, 2, 17),  shape_of(12, 16, 5, 1, 33),
     shape_of(7, 2, 1, 1, 20), shape_of(10, 5, 4, 3, 10), shape_of(42, 50, 3, 1, 4)};
 
-// Of one image.
+// The operands of one image.
 struct Numbers {
   explicit Numbers(const ConvolutionShape& shape)
       : image(made_up_numbers(shape.height * shape.width * shape.channels, 1)),
@@ -53,7 +53,7 @@ struct Numbers {
   AlignedVector delta;
 };
 
-// What output (y, x) sees at place k of the kernel.
+// The input of output (y, x) at position k of the kernel.
 float seen(const AlignedVector& image, const ConvolutionShape& shape, std::size_t y, std::size_t x,
            std::size_t k) {
   const std::size_t channel = k % shape.channels;
@@ -140,7 +140,7 @@ TEST_P(ConvolutionProducts, GradientsAreWhatTheDefinitionSays) {
     AlignedVector scratch = not_numbers(convolution_scratch_floats(shape));
     AlignedVector gradient(numbers.weights.size());
     std::ranges::fill(gradient.span(), 0.25F);
-    // In two parts, as two threads would.
+    // In two parts, as two threads would compute it.
     const std::size_t rows = Numbers::depth(shape);
     for (const auto& [begin, end] :
          {std::pair(std::size_t{0}, rows / 3), std::pair(rows / 3, rows)}) {

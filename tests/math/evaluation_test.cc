@@ -9,7 +9,7 @@
 namespace disttf::math {
 namespace {
 
-// Of 10, 5 and 0 images; nothing is judged to be of class 2.
+// 10, 5 and 0 images per class; no image is classified as class 2.
 const Evaluation kThree{
     .correct = 12, .rows = 16, .classes = 3, .confusion = {8, 2, 0, 1, 4, 0, 0, 0, 0}};
 
@@ -39,7 +39,7 @@ std::optional<double> area(std::vector<Margin> margins) { return area_under_curv
 TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
   EXPECT_EQ(area({{1, true}, {0, false}}), 1.0);
   EXPECT_EQ(area({{0, true}, {1, false}}), 0.0);
-  // Of the six pairs 4 is above 3 and 1 and 2, 2 above 1 alone: four of them, and 2 beside 2.
+  // The six pairs: 4 is above 3, 1 and 2, and 2 is above 1: four of them, plus a tie of 2 with 2.
   EXPECT_EQ(area({{4, true}, {2, true}, {3, false}, {1, false}, {2, false}}), 4.5 / 6);
 }
 

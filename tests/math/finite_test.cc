@@ -26,7 +26,7 @@ TEST_P(Finite, AreAllNumbersHoweverLargeOrSmall) {
   EXPECT_TRUE(is_finite(Values(1000, Limits::lowest())));
 }
 
-// In whole vectors of a register, and behind them.
+// In whole vector registers and after them.
 TEST_P(Finite, IsNotWhereOneValueIsNoNumber) {
   for (const float value : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
                             -Limits::quiet_NaN(), Limits::signaling_NaN()}) {

@@ -1,10 +1,9 @@
 // Usage: math_gradient_files DIRECTORY
 //
-// Writes models with their gradients, for torch_gradient.py to compute them again. Of each model
-// NAME.json says what it consists of and where its variables lie; NAME.ARRAY.npy are arrays as
-// NumPy reads them: the parameters, the batch as it is before it becomes numbers for the first
-// layer, the labels or targets, and the gradient that comes of these on this machine's best
-// instruction set.
+// Writes models with their gradients, for torch_gradient.py to recompute. NAME.json describes the
+// layers of a model and the positions of its variables. NAME.ARRAY.npy are NumPy arrays: the
+// parameters, the batch before conversion to the first layer's numbers, the labels or targets, and
+// the resulting gradient on this machine's best instruction set.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -39,7 +38,7 @@ LayerSpec layer(std::string type, std::map<std::string, LayerValue, std::less<>>
   return {.type = std::move(type), .name = {}, .fields = std::move(fields)};
 }
 
-// Dropout draws with a generator of disttf's own.
+// Dropout draws from disttf's own generator, which PyTorch cannot reproduce.
 ModelSpec without_dropout(ModelKind kind) {
   ModelSpec spec{.kind = kind};
   spec.layers = layers_of(spec);
@@ -47,7 +46,7 @@ ModelSpec without_dropout(ModelKind kind) {
   return spec;
 }
 
-// Padding that is not the same on both sides, windows that overlap, images that are not square.
+// Asymmetric padding, overlapping windows, and images that are not square.
 ModelSpec normalized(LossKind loss) {
   return {.input = {.height = 14, .width = 11, .channels = 3},
           .classes = 5,
@@ -91,8 +90,8 @@ std::ofstream opened(const std::string& path) {
   return file;
 }
 
-// NumPy's format 1.0: magic, length of the header, the header, padded so that the numbers begin at
-// a multiple of 64.
+// NumPy's format 1.0: magic, header length, header, padded so that the numbers begin at a multiple
+// of 64.
 template <typename Number>
 void write_array(const std::string& path, std::span<const Number> numbers) {
   constexpr std::size_t kBegin = 128;

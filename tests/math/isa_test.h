@@ -1,5 +1,5 @@
-// A fixture for what has to hold on every instruction set: the test runs once for each that the
-// project knows, and skips, with the reason, those that this machine cannot run.
+// A fixture for properties of every instruction set: a test runs once for each known one, and is
+// skipped with a reason if this machine cannot run it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline std::string isa_test_name(const testing::TestParamInfo<Isa>& info) {
   return std::string(isa_name(info.param));
 }
 
-// GoogleTest's way to print a value.
+// GoogleTest uses it to print a value.
 inline void PrintTo(Isa isa, std::ostream* out) { *out << isa_name(isa); }
 
 #if defined(__aarch64__)
@@ -39,7 +39,7 @@ inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kNeon};
 inline constexpr Isa kEveryIsa[] = {Isa::kGeneric, Isa::kAvx2, Isa::kAvx512};
 #endif
 
-// The bits, for comparisons in which 0 and -0 differ and a NaN equals itself.
+// Returns the bits, for comparisons in which 0 and -0 differ and a NaN equals itself.
 inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   std::vector<std::uint32_t> bits;
   bits.reserve(values.size());

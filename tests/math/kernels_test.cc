@@ -60,9 +60,9 @@ double product_element(Form form, const AlignedVector& a, const AlignedVector& b
 
 class Products : public KernelsOf {
  protected:
-  // C holds no numbers before. Tolerance: each of `depth` additions of numbers below 1 rounds by at
-  // most 2^-24 of the running sum; the sums stay near sqrt(depth), and depth * 1e-7 bounds it with
-  // room to spare.
+  // C is filled with NaN before. Tolerance: each of `depth` additions of numbers below 1 rounds by
+  // at most 2^-24 of the running sum; the sums stay near sqrt(depth), so depth * 1e-7 is a safe
+  // bound.
   static void expect_product(Form form, ProductShape shape) {
     const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
     const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
@@ -82,7 +82,7 @@ class Products : public KernelsOf {
     }
   }
 
-  // What the rows of a plain product start from here.
+  // The initial values of the rows of a plain product.
   static AlignedVector start_of(const ProductShape& shape) {
     return made_up_numbers(shape.columns, 4);
   }
@@ -105,7 +105,7 @@ class Products : public KernelsOf {
 };
 INSTANTIATE_TEST_SUITE_P(Isas, Products, testing::ValuesIn(kEveryIsa), isa_test_name);
 
-// One less, equal, one more than every vector length and panel; and ragged ones.
+// One less than, equal to and one more than every vector length and panel, and odd sizes.
 constexpr std::size_t kSides[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15,
                                   16, 17, 23, 24, 25, 33, 47, 48, 49, 100};
 
@@ -135,7 +135,7 @@ TEST_P(Products, OfDepthZeroAreWhatTheyStartFrom) {
   expect_product(Form::kSecondTransposed, shape);
 }
 
-// What a product leaves in the scratch must not reach the next one.
+// The scratch memory of one product must not affect the next one.
 TEST_P(Products, DoNotReadWhatTheScratchHeld) {
   const ProductShape shape{.rows = 101, .columns = 103, .depth = 271};
   const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
@@ -151,7 +151,7 @@ TEST_P(Products, DoNotReadWhatTheScratchHeld) {
   }
 }
 
-// One chain of fused multiply-adds for each element, however wide the vectors are.
+// One chain of fused multiply-adds for each element, for any vector width.
 TEST(Product, HasTheSameBitsOnAvx2AndAvx512) {
   const std::span<const Isa> isas = supported_isas();
   if (std::ranges::find(isas, Isa::kAvx512) == isas.end()) {
@@ -187,7 +187,7 @@ TEST_P(KernelsOf, PixelsBecomeParts255) {
 }
 
 TEST_P(KernelsOf, ColumnSumsAddRowsFromTheFirstToTheLast) {
-  // 2^24 swallows a 1 that is added to it, so only this order gives these sums.
+  // 2^24 absorbs an added 1, so only this order gives these sums.
   const std::vector<float> matrix = {16777216.0F, 1.0F, 1.0F, 1.0F, 1.0F, 16777216.0F};
   std::vector<float> sums(2, 99.0F);
   table().column_sums(matrix.data(), sums.data(), 3, 2);
@@ -213,7 +213,7 @@ TEST_P(KernelsOf, ReluBackwardPassesWhereTheOutputWasPositive) {
 
 // ---- Tanh and sigmoid ----
 
-// Numbers from -100 to 100, close together near 0; and what borders on nothing or infinity.
+// Numbers from -100 to 100, dense near 0, and values at the limits of float.
 std::vector<float> arguments() {
   std::vector<float> all = {-0.0F, 0.0F, 1e-30F, -1e-30F, 3e38F, -3e38F, INFINITY, -INFINITY};
   for (int i = -10000; i <= 10000; ++i) {
@@ -255,7 +255,7 @@ TEST_P(KernelsOf, TanhAndSigmoidKeepNotANumber) {
 
 TEST_P(KernelsOf, TanhAndSigmoidHaveTheBitsOfTheGenericSet) {
   const Kernels& generic = kernels(Isa::kGeneric);
-  const std::vector<float> output = arguments();  // whatever may stand there: bits alone count
+  const std::vector<float> output = arguments();  // any values: only the bits count
   const auto bits_by = [&](auto function) {
     std::vector<float> values = arguments();
     function(values);
@@ -280,7 +280,7 @@ TEST_P(KernelsOf, TanhAndSigmoidHaveTheBitsOfTheGenericSet) {
 
 class SoftmaxCrossEntropy : public KernelsOf {
  protected:
-  // Loss and gradient of one image.
+  // Returns the loss of one image; `logits` receives the gradient.
   static double run(std::vector<float>& logits, std::uint8_t label, float scale = 1.0F,
                     float smoothing = 0.0F) {
     return table().softmax_cross_entropy(logits.data(), &label, 1, logits.size(), scale, smoothing);
@@ -297,7 +297,7 @@ TEST_P(SoftmaxCrossEntropy, MatchesACaseWorkedByHand) {
   EXPECT_NEAR(logits[2], 2.0 * 0.625, 1e-6);
 }
 
-// As above; of the target a fifth is spread: (1, 13, 1) / 15.
+// As above; a fifth of the target is spread over all classes: (1, 13, 1) / 15.
 TEST_P(SoftmaxCrossEntropy, WithSmoothingMatchesACaseWorkedByHand) {
   std::vector<float> logits = {0.0F, 0.69314718F, 1.60943791F};
   EXPECT_NEAR(run(logits, 1, 2.0F, 0.2F), std::log(8.0) - (13 * std::log(2.0) + std::log(5.0)) / 15,
@@ -307,7 +307,7 @@ TEST_P(SoftmaxCrossEntropy, WithSmoothingMatchesACaseWorkedByHand) {
   EXPECT_NEAR(logits[2], 2.0 * (0.625 - 1.0 / 15), 1e-6);
 }
 
-// The kernel's own exp and log against the C library's, over the whole range that matters.
+// The kernel's own exp and log against the C library's, over the whole relevant range.
 TEST_P(SoftmaxCrossEntropy, FollowsTheLibrarysExpAndLog) {
   for (int i = 0; i <= 8700; ++i) {
     const float distance = static_cast<float>(i) * 0.01F;
@@ -370,7 +370,7 @@ class SigmoidCrossEntropy : public KernelsOf {
 };
 INSTANTIATE_TEST_SUITE_P(Isas, SigmoidCrossEntropy, testing::ValuesIn(kEveryIsa), isa_test_name);
 
-// By hand: the logits log 3 and 0 are the probabilities 3/4 and 1/2.
+// By hand: the logits log 3 and 0 give the probabilities 3/4 and 1/2.
 TEST_P(SigmoidCrossEntropy, MatchesACaseWorkedByHand) {
   std::vector<float> logits = {1.09861229F, 0.0F};
   EXPECT_NEAR(run(logits, 0, 2.0F), -(std::log(0.75) + std::log(0.5)) / 2, 1e-6);
@@ -378,7 +378,7 @@ TEST_P(SigmoidCrossEntropy, MatchesACaseWorkedByHand) {
   EXPECT_NEAR(logits[1], 2.0 * 0.5 / 2, 1e-6);
 }
 
-// As above; the targets are 0.9 and 0.1.
+// As above, with targets of 0.9 and 0.1.
 TEST_P(SigmoidCrossEntropy, WithSmoothingMatchesACaseWorkedByHand) {
   std::vector<float> logits = {1.09861229F, 0.0F};
   EXPECT_NEAR(run(logits, 0, 1.0F, 0.2F),

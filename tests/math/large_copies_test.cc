@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Wherever a block begins within a page, and where it overlaps what it is copied to.
+// Covers every alignment within a page, and overlap of source and target.
 TEST(LargeCopies, AreRightWhereverTheyBegin) {
   const LargeCopies chosen = choose_large_copies();
   EXPECT_EQ(large_copies(), chosen);

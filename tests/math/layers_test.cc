@@ -1,6 +1,6 @@
-// Every layer in a small model: its gradient against a second implementation in double, whose own
-// is held against central differences; and the same bits for any number of threads and on AVX2 and
-// AVX-512.
+// Tests every layer in a small model. Its gradient must match a second implementation in double,
+// whose own gradient is checked by central differences. The bits must be the same for any number of
+// threads and on AVX2 and AVX-512.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ ModelSpec with_loss(ModelSpec spec, LossKind loss) {
   return spec;
 }
 
-// Of rows of 11 numbers, and with labels that are numbers.
+// Rows of 11 numbers, with numeric labels.
 ModelSpec of_numbers(std::vector<LayerSpec> layers) {
   layers.push_back(layer("dense", {{"units", 1.0}}));
   return {.input = {.channels = 11},
@@ -61,8 +61,8 @@ ModelSpec of_numbers(std::vector<LayerSpec> layers) {
           .layers = std::move(layers)};
 }
 
-// Odd sizes throughout: strips that are not whole, rows that no tile divides, windows that leave a
-// position out.
+// Odd sizes throughout: partial strips, rows that no tile divides, and windows that omit a
+// position.
 std::vector<Case> cases() {
   const Shape image{.height = 7, .width = 9, .channels = 1};
   const Shape colours{.height = 6, .width = 5, .channels = 3};
@@ -144,7 +144,7 @@ std::vector<Case> cases() {
 constexpr Model::Place kPlace{.seed = 3, .step = 17, .first = 40};
 constexpr std::size_t kRows = 6;
 
-// Parameters of a size at which neither many outputs are 0 nor any is far from the others.
+// Parameters of a size at which few outputs are 0 and none is extreme.
 AlignedVector parameters_of(const ModelSpec& spec) {
   return made_up_parameters(layout_of(spec), 0.4F);
 }
@@ -153,7 +153,7 @@ AlignedVector gradient_of(const ModelSpec& spec, Isa isa, std::size_t threads,
                           float* loss = nullptr, ComputeDtype dtype = ComputeDtype::kF32) {
   const MadeUpImages images(kRows + 2, spec.input.size(), spec.classes);
   Model model(spec, kRows, isa, dtype, threads);
-  // Not zero: everything has to be written.
+  // Not zero: the model must write every element.
   AlignedVector gradient = made_up_numbers(model.layout().size(), 3);
   model.load(images.set_for(spec), row_numbers(1, kRows), kPlace);
   const float found = model.gradient_of_batch(parameters_of(spec).span(), gradient.span());
@@ -177,11 +177,11 @@ TEST_P(Layers, TheReferenceAgreesWithCentralDifferences) {
   const ReferenceModel reference(spec(), kPlace);
   const auto rows = row_numbers(1, kRows);
   const auto gradient = reference.gradient(parameters, images.set_for(spec()), rows);
-  // Of each variable some, as far apart as can be: each takes two ways forward.
+  // A few parameters of each variable, far apart, because each takes two forward passes.
   const ParameterLayout layout = layout_of(spec());
   for (const Variable& variable : layout.variables()) {
     if (variable.momentum) {
-      continue;  // the batch's statistic, and no gradient
+      continue;  // a statistic of the batch, not a gradient
     }
     for (std::size_t i = 0; i < variable.size; i += variable.size / 15 + 1) {
       const std::size_t parameter = variable.offset + i;
@@ -225,7 +225,7 @@ TEST_P(Layers, TheBitsAreTheSameForAnyNumberOfThreads) {
   for (const Isa isa : supported_isas()) {
     for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
       if (!can_multiply(isa, dtype)) {
-        continue;  // generic, bfloat16
+        continue;  // generic with bfloat16
       }
       const auto bits = [&](std::size_t threads) {
         return bits_of(gradient_of(spec(), isa, threads, nullptr, dtype).span());
@@ -269,8 +269,7 @@ TEST_P(Layers, APieceOfTheGradientIsFinalWhenItIsSaidToBe) {
   EXPECT_EQ(bits_of(gradient.span()), whole);
 }
 
-// The networks that have names, on images of half the size that they are made for: the reference
-// takes its time.
+// The named networks, on images of half their usual size, because the reference is slow.
 TEST(NamedModels, TheGradientsAreTheReferences) {
   for (const ModelKind kind : {ModelKind::kLenet, ModelKind::kCnn}) {
     const ModelSpec spec{.kind = kind, .input = {.height = 14, .width = 14}};
@@ -323,7 +322,7 @@ TEST(Dropout, ChangesNothingWhenTheModelIsEvaluated) {
       Model(without, 7, supported_isas().front()).evaluate(parameters.span(), images.set()).loss);
 }
 
-// ---- What does not fit ----
+// ---- Refused models ----
 
 std::string refusal_of(const ModelSpec& spec) {
   try {

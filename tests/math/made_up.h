@@ -1,4 +1,4 @@
-// Made-up numbers for the tests of math/: the same on every run and machine.
+// Generated numbers for the tests of math/, identical on every run and machine.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline ModelSpec mlp(std::size_t inputs, std::vector<std::size_t> hidden, std::s
           .classes = classes};
 }
 
-// Apart from the product's own purposes.
+// Differs from the product's own purposes.
 inline constexpr std::uint32_t kTestPurpose = 1000;
 
 // Uniform in [-1, 1).
@@ -42,7 +42,7 @@ inline AlignedVector made_up_numbers(std::size_t size, std::uint64_t stream, flo
   return values;
 }
 
-// Examples of noise with labels that have nothing to do with them.
+// Examples of noise with unrelated labels.
 struct MadeUpImages {
   MadeUpImages(std::size_t rows, std::size_t inputs, std::size_t classes)
       : images(rows * inputs),
@@ -59,7 +59,7 @@ struct MadeUpImages {
     }
   }
   [[nodiscard]] ImageSet set() const { return {.images = images, .labels = labels}; }
-  // Images or numbers, classes or targets: what such a model takes.
+  // Returns the kind of examples that `spec` takes: images or numbers, classes or targets.
   [[nodiscard]] ImageSet set_for(const ModelSpec& spec) const {
     ImageSet examples;
     if (spec.numbers) {
@@ -96,7 +96,7 @@ inline std::vector<std::uint32_t> row_numbers(std::size_t begin, std::size_t cou
   return rows;
 }
 
-// Parameters of either sign everywhere but in the padding.
+// Parameters of both signs everywhere except in the padding.
 inline AlignedVector made_up_parameters(const ParameterLayout& layout, float scale) {
   AlignedVector values(layout.size());
   for (const Variable& variable : layout.variables()) {

@@ -1,4 +1,4 @@
-// What models there are, and how their parameters are laid out.
+// The known models, and the layout of their parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

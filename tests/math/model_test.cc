@@ -34,9 +34,9 @@ TEST_F(InitialValues, OfSoftmaxAreZero) {
   EXPECT_THAT(values.span(), testing::Each(0.0F));
 }
 
-// The moments of the normal distribution cut at two deviations: deviation 0.8796, and 4.55 % of
-// the whole curve is cut off. With 78 400 draws the mean is within 0.02 and the deviation within
-// 0.01 of theirs unless the generator is wrong (five standard errors).
+// The moments of the normal distribution truncated at two deviations: the deviation is 0.8796, and
+// 4.55 % of the full curve is cut off. With 78 400 draws the mean is within 0.02 and the deviation
+// within 0.01 of the exact values (five standard errors), unless the generator is wrong.
 TEST_F(InitialValues, OfWeightsFollowTheTruncatedNormalDistribution) {
   const AlignedVector values = of(mlp(784, {100}, 10), 42);
   double sum = 0;
@@ -84,8 +84,8 @@ TEST_F(InitialValues, ComeBackForTheSameSeedAndDifferForAnother) {
   EXPECT_NE(bits_of(of(spec, 1).span()), bits_of(of(spec, 2).span()));
 }
 
-// Pinned, because a restarted task has to draw what the lost one drew, whatever its version. The
-// numbers come from a second implementation, in Python with its library's exp.
+// Pinned, because a restarted task must draw the same values as the lost one, even in another
+// version. The numbers come from a second implementation in Python with its library's exp.
 TEST_F(InitialValues, AreThoseOfEveryEarlierVersion) {
   const AlignedVector values = of(mlp(784, {100}, 10), 0);
   EXPECT_EQ(bits_of(values.span().first(4)),
@@ -104,14 +104,14 @@ class Gradient : public IsaTest {
   static Result of(const ModelSpec& spec, const AlignedVector& parameters, const ImageSet& set,
                    const std::vector<std::uint32_t>& rows, std::size_t max_batch = 0) {
     Model model(spec, std::max(max_batch, rows.size()), isa());
-    // Not zero: gradient() has to write everything.
+    // Not zero: gradient() must write every element.
     Result result{.values = made_up_numbers(model.layout().size(), 3)};
     result.loss = model.gradient(parameters.span(), set, rows, result.values.span());
     return result;
   }
 
-  // Against the double reference, whose gradients are of the order `largest`. A float sum of a few
-  // hundred terms is good to about 1e-6 of the largest.
+  // Compares with the double reference, whose gradients have the magnitude `largest`. A float sum
+  // of a few hundred terms is accurate to about 1e-6 of that.
   static void expect_reference(const ModelSpec& spec, std::size_t batch) {
     const MadeUpImages images(batch + 5, spec.input.size(), spec.classes);
     const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.2F);
@@ -129,7 +129,7 @@ class Gradient : public IsaTest {
 };
 INSTANTIATE_TEST_SUITE_P(Isas, Gradient, testing::ValuesIn(kEveryIsa), isa_test_name);
 
-// The reference itself has to be right: its backpropagation against central differences.
+// Validates the reference itself: its backpropagation against central differences.
 TEST(ReferenceModel, AgreesWithCentralDifferences) {
   for (const ModelSpec& spec : {softmax(6, 3), mlp(6, {5}, 3), mlp(6, {5, 4}, 3)}) {
     const MadeUpImages images(4, spec.input.size(), spec.classes);
@@ -165,8 +165,9 @@ TEST_P(Gradient, OfTwoHiddenLayersIsTheReferences) {
 
 TEST_P(Gradient, OfThreeHiddenLayersIsTheReferences) { expect_reference(mlp(6, {5, 4, 7}, 3), 4); }
 
-// By hand: one pixel of 255 (x = 1), two classes, all zero: both shares are 1/2, the loss log 2,
-// d loss / d logits = (1/2 - 1, 1/2) for label 0, and weights and biases alike get x times that.
+// By hand: one pixel of 255 (x = 1), two classes, all parameters zero: both probabilities are 1/2,
+// the loss is log 2, and d loss / d logits = (1/2 - 1, 1/2) for label 0. Weights and biases get x
+// times that.
 TEST_P(Gradient, OfSoftmaxMatchesACaseWorkedByHand) {
   const std::vector<std::uint8_t> pixels = {255};
   const std::vector<std::uint8_t> labels = {0};
@@ -181,10 +182,10 @@ TEST_P(Gradient, OfSoftmaxMatchesACaseWorkedByHand) {
   EXPECT_EQ((std::vector<float>{bias[0], bias[1]}), (std::vector<float>{-0.5F, 0.5F}));
 }
 
-// By hand: x = 1; hid_w = (2, -1) so h = relu(2, -1) = (2, 0); sm_w = ((1, 0), (5, 7)) so the
-// logits are (2, 0); with share p = 1/(1 + e^-2) of class 0 and label 1, d logits = (p, -p).
-// sm_w gets h times it: (2p, -2p), (0, 0). h gets d logits sm_w^T = (p, ...); the second unit is
-// off. hid_w and hid_b get (p, 0).
+// By hand: x = 1; hid_w = (2, -1), so h = relu(2, -1) = (2, 0); sm_w = ((1, 0), (5, 7)), so the
+// logits are (2, 0). With the probability p = 1/(1 + e^-2) of class 0 and label 1, d logits = (p,
+// -p). The gradient of sm_w is h times that: (2p, -2p), (0, 0). The gradient of h is d logits
+// sm_w^T = (p, ...); the second unit is inactive. The gradient of hid_w and hid_b is (p, 0).
 TEST_P(Gradient, OfAHiddenLayerMatchesACaseWorkedByHand) {
   const std::vector<std::uint8_t> pixels = {255};
   const std::vector<std::uint8_t> labels = {1};
@@ -206,8 +207,8 @@ TEST_P(Gradient, OfAHiddenLayerMatchesACaseWorkedByHand) {
   }
 }
 
-// Operands lose 2^-9 of themselves at most, in each of a few products one after the other. (The
-// gradients of many images cancel each other, their roundings do not: hence one.)
+// Operands lose at most 2^-9 of their value, in each of a few consecutive products. (The gradients
+// of many images cancel each other but their rounding errors do not, hence one image.)
 TEST_P(Gradient, WithProductsOfBfloat16IsNearTheOneWithout) {
   if (!can_multiply(isa(), ComputeDtype::kBf16)) {
     GTEST_SKIP() << isa_name(isa()) << " has no products of bfloat16";
@@ -255,7 +256,7 @@ TEST_P(Gradient, HasTheSameBitsWhenRepeated) {
   AlignedVector again(model.layout().size());
   const auto rows = row_numbers(0, 100);
   const float loss = model.gradient(parameters.span(), images.set(), rows, first.span());
-  // Another batch between the two: what it leaves behind must not matter.
+  // A different batch in between: its leftovers must not matter.
   model.gradient(parameters.span(), images.set(), row_numbers(50, 40), again.span());
   EXPECT_EQ(model.gradient(parameters.span(), images.set(), rows, again.span()), loss);
   EXPECT_EQ(bits_of(first.span()), bits_of(again.span()));
@@ -271,15 +272,15 @@ TEST_P(Gradient, DoesNotDependOnMaxBatch) {
   EXPECT_EQ(bits_of(exact.values.span()), bits_of(roomy.values.span()));
 }
 
-// Rows that fill whole panels of the products and rows that do not, weights that are worth sharing
-// and ones that are not.
+// Row counts that fill whole panels of the products and others that do not; weights that are large
+// enough to share among threads and others that are not.
 TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
   const ModelSpec spec = mlp(784, {98, 17}, 10);
   const MadeUpImages images(101, 784, 10);
   const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
   for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
     if (!can_multiply(isa(), dtype)) {
-      continue;  // generic, bfloat16
+      continue;  // generic with bfloat16
     }
     for (const std::size_t rows : {101U, 100U, 3U}) {
       std::vector<std::uint32_t> one;
@@ -334,7 +335,7 @@ TEST_P(Gradient, IsOfTheBatchThatWasLoadedWhateverIsExpectedNext) {
   model.load(images.set(), row_numbers(0, 33));
   model.gradient_of_batch(parameters.span(), whole.span());
   model.expect(images.set(), row_numbers(33, 33));
-  model.expect(images.set(), row_numbers(0, 900));  // more than it asks for
+  model.expect(images.set(), row_numbers(0, 900));  // more than it needs
   model.gradient_of_batch(parameters.span(), gradient.span());
   EXPECT_EQ(bits_of(gradient.span()), bits_of(whole.span()));
 }
@@ -350,8 +351,9 @@ TEST_P(Gradient, OfAFewWeightsIsOnePiece) {
                           [](float, std::size_t ready) { ADD_FAILURE() << ready; });
 }
 
-// Two workers with half a batch each are one with the whole. Not to the bit: the sum over the rows
-// is cut in two, so its last bits move; 1e-6 of the largest element is ten times what is seen.
+// Two workers with half a batch each equal one with the whole batch, but not bit for bit: the sum
+// over the rows is split, so its last bits change. 1e-6 of the largest element is ten times the
+// observed difference.
 TEST_P(Gradient, OfAWholeBatchIsTheMeanOfItsHalves) {
   const ModelSpec spec = mlp(784, {100}, 10);
   const MadeUpImages images(100, 784, 10);
@@ -397,7 +399,7 @@ TEST_P(Evaluate, HasTheReferencesCrossEntropyWhateverTheChunk) {
   }
 }
 
-// The biases alone decide: class 2 always wins, so exactly its images are correct.
+// Only the biases matter: class 2 always wins, so exactly its images are correct.
 TEST_P(Evaluate, DoesNotDependOnTheNumberOfThreads) {
   const ModelSpec spec = mlp(30, {20}, 7);
   const MadeUpImages images(101, 30, 7);
@@ -456,8 +458,8 @@ TEST_P(Evaluate, OfNoImagesIsZero) {
 }
 
 // By hand: weight 2 and bias 1, inputs (10 - 4) * 0.5 = 3 and (0 - 4) * 0.5 = -2, so the outputs
-// are 7 and -3; of targets (t - 100) / 10 = 5 and -3 the errors are 2 and 0, 20 and 0 in their
-// unit.
+// are 7 and -3. With the targets (t - 100) / 10 = 5 and -3 the errors are 2 and 0, which are 20 and
+// 0 in their unit.
 TEST(EvaluateNumbers, MatchesACaseWorkedByHand) {
   ModelSpec spec = softmax(1, 1);
   spec.loss = LossKind::kMeanSquaredError;

@@ -16,7 +16,7 @@
 namespace disttf::math {
 namespace {
 
-// All of the registry: a new optimizer need not be named here to be tested.
+// All of the registry, so a new optimizer is tested automatically.
 const std::vector<OptimizerKind> kEveryKind = [] {
   std::vector<OptimizerKind> kinds;
   for (const std::string_view name : optimizer_names()) {
@@ -65,7 +65,7 @@ TEST(OptimizerRegistry, TellsADefaultLearningRateThatIsAllowed) {
   }
 }
 
-// What a checkpoint's padding is filled with: it tells the tensors apart by their names alone.
+// The initial value fills a checkpoint's padding; only the tensor's name identifies it.
 TEST(OptimizerRegistry, TellsWhatEachTensorOfStateBeginsWith) {
   for (const OptimizerKind kind : kEveryKind) {
     Optimizer optimizer({.kind = kind}, 1, Isa::kGeneric);
@@ -79,7 +79,7 @@ TEST(OptimizerRegistry, TellsWhatEachTensorOfStateBeginsWith) {
 
 class OptimizerOf : public IsaTest {
  protected:
-  // The parameters after one step for each gradient, from a start of 1.
+  // Returns the parameter after one step for each gradient, starting at 1.
   static float follow(const OptimizerSpec& spec, const std::vector<float>& gradients) {
     Optimizer optimizer(spec, 1, isa());
     std::vector<float> parameter = {1.0F};
@@ -93,8 +93,8 @@ class OptimizerOf : public IsaTest {
     return {.kind = kind, .learning_rate = 0.01F, .weight_decay = weight_decay};
   }
 
-  // A vector of `size` after five steps, updated in pieces that end at `cuts` and at the end.
-  // Weight decay is of what `layout` says; without one of all.
+  // Returns a vector of `size` after five steps, updated in pieces that end at `cuts` and at the
+  // end. Weight decay follows `layout`; without a layout it applies to all elements.
   static std::vector<std::uint32_t> after_steps(
       const OptimizerSpec& spec, Isa isa, std::size_t size, std::vector<std::size_t> cuts,
       const std::optional<ParameterLayout>& layout = std::nullopt) {
@@ -135,8 +135,8 @@ TEST_P(OptimizerOf, AdagradDividesByTheRootOfTheSumOfSquares) {
               1 - 0.2 / std::sqrt(4.1) + 0.1 / std::sqrt(5.1), 1e-6);
 }
 
-// By the formula in double, with the powers multiplied out: the parameter that was 1. `decay`: of
-// the weight, not of what adam makes its step from.
+// The parameter that started at 1, by the formula in double with the powers multiplied out. `decay`
+// applies to the weight, not to the input of adam's step.
 double adam_by_hand(const std::vector<float>& gradients, double decay) {
   double m = 0;
   double v = 0;
@@ -161,7 +161,7 @@ TEST_P(OptimizerOf, AdamFollowsItsFormula) {
   EXPECT_NEAR(follow({.kind = OptimizerKind::kAdam, .learning_rate = 0.01F}, gradients), w, 1e-6);
 }
 
-// The first step of adam is the learning rate, whatever the gradient's size.
+// The first step of adam equals the learning rate, for any size of the gradient.
 TEST_P(OptimizerOf, AdamsFirstStepIsTheLearningRate) {
   const OptimizerSpec spec{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
   EXPECT_NEAR(follow(spec, {1000}), 0.99F, 1e-6);
@@ -200,8 +200,8 @@ TEST_P(OptimizerOf, EveryKindMultipliesTheLearningRateByTheFactor) {
   }
 }
 
-// What lets any number of parameter servers share a vector: the pieces' ends fall into the middle
-// of vector registers and the last ones are shorter than one.
+// This allows any number of parameter servers to share a vector: the pieces end in the middle of
+// vector registers, and the last ones are shorter than a register.
 TEST_P(OptimizerOf, EveryKindHasTheSameBitsHoweverTheVectorIsCut) {
   for (const OptimizerKind kind : kEveryKind) {
     const auto whole = after_steps(spec_of(kind), isa(), 1000, {});
@@ -219,7 +219,7 @@ TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
   }
 }
 
-// Long enough that several threads are worth it, and no whole number of the parts they take.
+// Long enough that several threads are used, and not a multiple of their parts.
 TEST_P(OptimizerOf, EveryKindHasTheSameBitsForAnyNumberOfThreads) {
   constexpr std::size_t kSize = 200'003;
   const AlignedVector gradient = made_up_numbers(kSize, 2);
@@ -278,7 +278,7 @@ TEST_P(OptimizerOf, EveryKindKeepsPaddingZero) {
 
 // ---- Weight decay ----
 
-// A weight, a bias, a weight, none of whose ends is that of a vector register.
+// A weight, a bias, a weight; none ends at the end of a vector register.
 ParameterLayout made_up_layout() {
   ParameterLayout layout;
   layout.add("a_w", {7, 43});
@@ -315,7 +315,7 @@ TEST_P(OptimizerOf, AdamwWithoutWeightDecayIsAdam) {
             after_steps(spec_of(OptimizerKind::kAdam), isa(), 100, {}));
 }
 
-// Without a gradient only the decay is left, so what has not moved has not decayed.
+// Without a gradient only the decay remains, so an unchanged element has not decayed.
 TEST_P(OptimizerOf, WeightDecayIsOfWhatDecaysAlone) {
   const ParameterLayout layout = made_up_layout();
   for (const OptimizerKind kind : kEveryKind) {
@@ -351,7 +351,7 @@ TEST_P(OptimizerOf, EveryKindDecaysWithTheSameBitsHoweverTheVectorIsCut) {
 
 // ---- Averages ----
 
-// By TensorFlow's formula in double: d is 2/11, 3/12 and 0.27, which is less than 4/13.
+// TensorFlow's formula in double: d is 2/11, 3/12 and 0.27, which is less than 4/13.
 TEST_P(OptimizerOf, AveragesFollowTheirFormula) {
   Optimizer optimizer({.kind = OptimizerKind::kSgd, .learning_rate = 1.0F, .average_decay = 0.27F},
                       1, isa());
@@ -442,7 +442,7 @@ TEST(OptimizerState, OfAdagradStartsAtATenth) {
   EXPECT_THAT(optimizer.state()[0].values, testing::Each(0.1F));
 }
 
-// Save, load, step both: the copy goes on with the bits of the original.
+// Save, load, step both: the copy stays bit-identical to the original.
 TEST(OptimizerState, CopiedIntoAnotherContinuesWithTheSameBits) {
   for (const OptimizerKind kind : kEveryKind) {
     const OptimizerSpec spec{.kind = kind};

@@ -34,7 +34,7 @@ TEST(ParameterLayout, CountsParametersWithoutPadding) {
   EXPECT_EQ(layout.parameter_count(), 25U);
 }
 
-// Of variables at 0 to 14, 16 to 25 and 32 to 48.
+// Variables at 0 to 14, 16 to 25 and 32 to 48.
 TEST(ParameterLayout, TellsWhichPartsOfARangeDecay) {
   ParameterLayout layout;
   layout.add("a_w", {3, 5});
@@ -116,7 +116,7 @@ TEST_P(ShardRange, IsAsLongAsEveryOtherToAPage) {
     std::size_t longest = 0;
     std::size_t shortest = size;
     for (std::size_t i = 0; i < GetParam(); ++i) {
-      // In pages begun, because the vector's last page may be short.
+      // In started pages, because the vector's last page may be short.
       const std::size_t pages =
           (shard_range(size, i, GetParam()).size() + kShardAlignmentFloats - 1) /
           kShardAlignmentFloats;

@@ -1,5 +1,5 @@
-// Max pooling, held against plain loops: channels that fill vectors of every length and some that
-// do not, equal numbers, infinities, NaN.
+// Max pooling compared with plain loops: channels that do and do not fill vectors of every length,
+// equal numbers, infinities, NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ PoolingShape pooling_of(std::size_t channels, std::size_t size, std::size_t stri
           .out_width = (kWidth - size) / stride + 1};
 }
 
-// Few different numbers, so that many are equal; every ninth is none, or infinite.
+// Few different numbers, so that many are equal; every ninth is NaN or infinite.
 AlignedVector image_of(const PoolingShape& shape) {
   AlignedVector image(shape.height * shape.width * shape.channels);
   for (std::size_t i = 0; i < image.size(); ++i) {
@@ -44,10 +44,10 @@ AlignedVector image_of(const PoolingShape& shape) {
 struct Pooled {
   std::vector<float> output;
   std::vector<float> chosen;
-  std::vector<float> image;  // where `delta` went
+  std::vector<float> image;  // the positions that received `delta`
 };
 
-// One number after the other; element i of the output has delta i + 1.
+// One number at a time; element i of the output has delta i + 1.
 Pooled by_definition(const AlignedVector& image, const PoolingShape& shape) {
   Pooled pooled{.output = {}, .chosen = {}, .image = std::vector<float>(image.size())};
   for (std::size_t y = 0; y < shape.out_height; ++y) {
@@ -89,7 +89,7 @@ TEST_P(MaxPool, IsWhatTheDefinitionSaysForAnyNumberOfChannels) {
       for (std::size_t i = 0; i < outputs; ++i) {
         delta.data()[i] = static_cast<float>(i + 1);
       }
-      AlignedVector back = made_up_numbers(image.size(), 6);  // all of it has to be written
+      AlignedVector back = made_up_numbers(image.size(), 6);  // all of it must be written
       kernels(isa()).max_pool(image.data(), output.data(), chosen.data(), shape);
       kernels(isa()).max_pool_backward(delta.data(), chosen.data(), back.data(), shape);
       EXPECT_EQ(bits_of(output.span()), bits_of(expected.output)) << channels;

@@ -1,5 +1,5 @@
-// A trained model's answers: the same bits whoever else is answered, and those that an evaluation
-// judges by.
+// The outputs of a trained model: the same bits whatever other rows are in the batch, and the same
+// as in an evaluation.
 #include "math/predictor.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST_P(Predictors, WholePixelsAsNumbersHaveTheBitsOfBytes) {
     std::vector<float> expected(60);
     predictor.predict(images, expected);
     std::vector<float> numbers(images.begin(), images.end());
-    numbers[3 * inputs + 5] += 0.25F;  // of the fourth image alone
+    numbers[3 * inputs + 5] += 0.25F;  // only of the fourth image
     std::vector<float> outputs(60);
     predictor.predict_numbers(numbers, outputs);
     for (std::size_t row = 0; row < 6; ++row) {
@@ -115,7 +115,7 @@ TEST_P(Predictors, WholePixelsAsNumbersHaveTheBitsOfBytes) {
         EXPECT_EQ(row_of(outputs), row_of(expected)) << row;
       }
     }
-    // The one that is not whole is near, and alone it has the same bits.
+    // The changed image has a similar result, and the same bits if predicted alone.
     std::vector<float> alone(10);
     predictor.predict_numbers(std::span(numbers).subspan(3 * inputs, inputs), alone);
     for (std::size_t i = 0; i < 10; ++i) {
@@ -137,7 +137,7 @@ TEST(Predictor, TellsNumbersInTheirOwnUnit) {
                  .numbers = true};
   AlignedVector parameters(layout_of(spec).size());
   std::ranges::fill(parameters.span(), 0.0F);
-  parameters.span()[0] = 2;  // the weights, then at the next 64 bytes the bias
+  parameters.span()[0] = 2;  // the weights; the bias follows at the next multiple of 64 bytes
   parameters.span()[1] = 3;
   parameters.span()[kVariableAlignmentFloats] = 1;
   const std::vector<float> means = {10, 20};

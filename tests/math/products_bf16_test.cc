@@ -1,4 +1,4 @@
-// The products of bfloat16: every way to compute them gives the bits that kernels_table.h defines.
+// Products of bfloat16: every implementation is bit-identical to the definition in kernels_table.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool supports(Isa isa) {
   return std::ranges::find(supported_isas(), isa) != supported_isas().end();
 }
 
-// Null: this machine cannot multiply so.
+// Returns null if this machine lacks that implementation.
 const Products* products_of(Way way) {
   switch (way) {
     case Way::kAvx2:
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Bf16Products,
                          testing::Values(Way::kAvx2, Way::kAvx512, Way::kPairs, Way::kTileUnit),
                          way_name);
 
-// By the definition, one number after the other. REQUIRES: flush_denormals().
+// By the definition, one number at a time. REQUIRES: flush_denormals().
 AlignedVector by_definition(Operand form, const AlignedVector& a_given,
                             const AlignedVector& b_given, ProductShape shape,
                             const float* start = nullptr) {
@@ -121,7 +121,7 @@ AlignedVector by_definition(Operand form, const AlignedVector& a_given,
   return c;
 }
 
-// One less, equal, one more than tiles, vectors, chains and what is copied at once.
+// One less than, equal to and one more than tiles, vectors, chains and copy blocks.
 constexpr ProductShape kShapes[] = {
     {.rows = 1, .columns = 1, .depth = 1},       {.rows = 1, .columns = 10, .depth = 15},
     {.rows = 2, .columns = 15, .depth = 16},     {.rows = 12, .columns = 16, .depth = 17},
@@ -166,7 +166,7 @@ struct Exponents {
   std::uint32_t least_a, span_a, least_b, span_b;
 };
 
-// Around the smallest number, where products and sums are lost in different places; up to the
+// Near the smallest number, where products and sums underflow at different points; up to the
 // largest, where a chain overflows; and far apart, where sums cancel.
 TEST_P(Bf16Products, AreWhatTheDefinitionSaysOfNumbersThatAreHardToAdd) {
   const ProductShape shape{.rows = 61, .columns = 45, .depth = 83};
@@ -185,7 +185,7 @@ TEST_P(Bf16Products, AreWhatTheDefinitionSaysOfNumbersThatAreHardToAdd) {
   }
 }
 
-// What is lost of a negative sum is -0, and nothing that is not there may be added to it.
+// A negative sum that underflows is -0, and padding after the depth must not be added to it.
 TEST_P(Bf16Products, EndWithTheDepth) {
   const ProductShape shape{.rows = 2, .columns = 2, .depth = 5};
   AlignedVector a(shape.rows * shape.depth);
@@ -200,7 +200,7 @@ TEST_P(Bf16Products, EndWithTheDepth) {
   EXPECT_TRUE(c.data()[0] == 0.0F && std::signbit(c.data()[0])) << c.data()[0];
 }
 
-// A run that diverged must not look healthy, nor an infinity become what is not a number.
+// A diverged run must not look healthy, and an infinity must not become NaN.
 TEST_P(Bf16Products, TakeInfinityAndNotANumberForWhatTheyAre) {
   const ProductShape shape{.rows = 40, .columns = 50, .depth = 70};
   for (const float bad : {std::numeric_limits<float>::infinity(),
@@ -228,7 +228,7 @@ TEST_P(Bf16Products, OfDepthZeroAreWhatTheyStartFrom) {
   }
 }
 
-// So that several threads may share them.
+// This lets several threads share the rows.
 TEST_P(Bf16Products, GiveARowTheSameBitsWhateverOtherRowsThereAre) {
   const ProductShape shape{.rows = 300, .columns = 40, .depth = 200};
   const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
@@ -259,7 +259,7 @@ TEST(ProductsTrial, FindsABitThatIsAnother) {
   EXPECT_FALSE(give_same_bits(right, kernels(Isa::kAvx2).f32));
 }
 
-// On every way that there is here: so the trial refuses none that is right.
+// Runs every available implementation, to show that the trial rejects none that is right.
 TEST(ProductsTrial, TakesEveryWayToMultiply) {
   const Products* const first = products_of(Way::kAvx2);
   for (const Way way : {Way::kAvx512, Way::kPairs, Way::kTileUnit}) {

@@ -1,5 +1,5 @@
-// Products whose first operand is pixels: the bits of the products of floats, most pixels being 0
-// or not.
+// Products with pixels as the first operand: bit-identical to the products of floats, whether most
+// pixels are 0 or not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ class PixelProducts : public IsaTest {
     }
     return pixels;
   }
-  // Four fifths are 0, in runs; here and there all of an example are, or none, and so of a place.
+  // Four fifths are 0, in runs. Some examples are all 0 and some have none, and the same holds for
+  // positions.
   static std::vector<std::uint8_t> digits(std::size_t examples, std::size_t inputs) {
     std::vector<std::uint8_t> pixels = made_up_pixels(examples * inputs);
     for (std::size_t i = 0; i < examples; ++i) {
@@ -55,7 +56,7 @@ class PixelProducts : public IsaTest {
     table().pixels_to_floats(pixels.data(), floats.data(), pixels.size());
     return floats;
   }
-  // Neither is to reach the result.
+  // NaN in every element, which must not reach the result.
   static void spoil(AlignedVector& values) {
     std::ranges::fill(values.span(), std::numeric_limits<float>::quiet_NaN());
   }
@@ -63,7 +64,7 @@ class PixelProducts : public IsaTest {
   static void expect_same_bits(ProductShape shape, bool has_start = true) {
     const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
     expect_same_bits(shape, made_up_pixels(shape.rows * shape.depth), b, has_start);
-    // The same matrix as A^T of a product whose depth is as long as the rows were.
+    // The same matrix as A^T of a product whose depth is the number of rows.
     const ProductShape other{.rows = shape.depth, .columns = shape.columns, .depth = shape.rows};
     expect_same_bits_transposed(other, made_up_pixels(shape.rows * shape.depth));
   }
@@ -84,7 +85,7 @@ class PixelProducts : public IsaTest {
         << shape.rows << "x" << shape.depth << "x" << shape.columns;
   }
 
-  // A lies as [depth, a_stride or rows].
+  // A is stored as [depth, a_stride or rows].
   static void expect_same_bits_transposed(ProductShape shape,
                                           const std::vector<std::uint8_t>& pixels,
                                           std::size_t first = 0) {
@@ -122,8 +123,8 @@ TEST_P(PixelProducts, HaveTheBitsOfFloatsForSmallAndRaggedShapes) {
 
 TEST_P(PixelProducts, HaveThemWhereEveryBlockBorderIsCrossed) {
   expect_same_bits({.rows = 1030, .columns = 20, .depth = 130});   // blocks of rows
-  expect_same_bits({.rows = 131, .columns = 255, .depth = 784});   // the last not to be packed
-  expect_same_bits({.rows = 131, .columns = 256, .depth = 50});    // the first to be
+  expect_same_bits({.rows = 131, .columns = 255, .depth = 784});   // not packed
+  expect_same_bits({.rows = 131, .columns = 256, .depth = 50});    // packed
   expect_same_bits({.rows = 130, .columns = 1100, .depth = 100});  // several groups of strips
 }
 
@@ -144,7 +145,7 @@ TEST_P(PixelProducts, MayComputeSomeRowsOfATransposedMatrix) {
   }
 }
 
-// Where most pixels are 0 the products pass over them.
+// If most pixels are 0, the products skip them.
 
 TEST_P(PixelProducts, HaveTheBitsOfFloatsWhereMostPixelsAreZero) {
   for (const std::size_t rows : {15U, 16U, 17U, 47U, 100U, 129U}) {
@@ -172,8 +173,8 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
   }
 }
 
-// With so few columns the rows lie in the lanes of vectors, up to a depth of 4096: with more of
-// either they do not.
+// With so few columns the rows are in vector lanes, up to a depth of 4096; with more columns or
+// depth they are not.
 TEST_P(PixelProducts, HaveTheBitsOfFloatsHoweverFewColumnsThereAre) {
   for (std::size_t columns = 1; columns <= 18; ++columns) {
     const auto pixels = digits(50, 160);
@@ -189,10 +190,10 @@ TEST_P(PixelProducts, HaveTheBitsOfFloatsHoweverFewColumnsThereAre) {
   }
 }
 
-// 0 times an infinity is no number, and 0 times what is none neither.
+// 0 times infinity is NaN, and so is 0 times NaN.
 TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
-  // Several pieces of the depth, either way, the last with rows of B that are no whole groups of
-  // four; two strips or more.
+  // Several pieces of the depth in both directions, the last with rows of B that are not whole
+  // groups of four; at least two strips.
   constexpr std::size_t kRows = 133;
   constexpr std::size_t kDepth = 304;
   const auto pixels = digits(kRows, kDepth);
@@ -231,8 +232,8 @@ TEST_P(PixelProducts, MayHaveNoColumns) {
   expect_same_bits_transposed(shape, pixels, nothing);
 }
 
-// -0 and 0 are different bits. A sum that is -0 becomes 0 at a step that adds 0, and stays what it
-// is where that step is passed over.
+// -0 and 0 have different bits. A sum of -0 becomes 0 at a step that adds 0, but stays -0 if that
+// step is skipped.
 class PixelProductsOfMinusZero : public PixelProducts {
  protected:
   static void expect_zeros(std::size_t columns);
@@ -246,12 +247,12 @@ void PixelProductsOfMinusZero::expect_zeros(std::size_t columns) {
   auto pixels = digits(kRows, kDepth);
   AlignedVector b(kDepth * columns);
   for (std::size_t k = 0; k < kDepth; ++k) {
-    const bool is_blank = k % 10 == 0;  // not the last one, after which a sum would be 0 by itself
+    const bool is_blank = k % 10 == 0;  // not the last one, after which a sum would become 0 anyway
     for (std::size_t i = 0; i < kRows; ++i) {
       std::uint8_t& pixel = pixels[i * kDepth + k];
       pixel = is_blank ? 0 : std::min<std::uint8_t>(pixel, 200);
     }
-    // Times a number below 1 it is a denormal one: -0.
+    // The product with a number below 1 is denormal, so it becomes -0.
     std::ranges::fill(b.span().subspan(k * columns, columns), is_blank ? 1.0F : -1.2e-38F);
   }
   const ProductShape shape{.rows = kRows, .columns = columns, .depth = kDepth};

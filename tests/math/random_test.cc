@@ -14,7 +14,7 @@ namespace {
 
 using Block = std::array<std::uint32_t, 4>;
 
-// The three vectors below are those of Random123 1.14, tests/kat_vectors, "philox4x32 10".
+// The three vectors below are from Random123 1.14, tests/kat_vectors, "philox4x32 10".
 TEST(Philox, GivesThePublishedBlockForZeros) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
 }
@@ -39,8 +39,8 @@ TEST(RandomBits, AreTheFirstTwoWordsOfTheDocumentedBlock) {
   EXPECT_EQ(random_bits(seed, 2, stream, index), (std::uint64_t{block[1]} << 32U) | block[0]);
 }
 
-// Every single bit of every input that may be set must matter: an input word that is dropped, or
-// that shares its place in the counter with another, gives an equal draw somewhere in here.
+// Every bit of every input must matter: an input word that is dropped, or that shares its position
+// in the counter with another, causes an equal draw here.
 TEST(RandomBits, DifferWhereverOneBitOfOneInputDiffers) {
   std::set<std::uint64_t> seen = {random_bits(0, 0, 0, 0)};
   std::size_t draws = 1;
@@ -72,8 +72,8 @@ TEST(RandomBits, OfNeighbouringPurposesDoNotShareStreams) {
   EXPECT_EQ(seen.size(), 5U * 50U * 50U);
 }
 
-// Many at a time, on each instruction set: more and fewer than are made at once, and where the
-// index carries into its second word.
+// Many at a time, on each instruction set: fewer and more than a batch of the generator, and at the
+// carry of the index into its second word.
 TEST(RandomBits, AreTheSameManyAtATime) {
   constexpr std::uint64_t kSeed = 0x0123456789abcdef;
   constexpr std::uint64_t kStream = 0x0000fedcba987654;

@@ -28,8 +28,8 @@ struct Point {
   double factor;
 };
 
-// By Python's math.cos and the formulas of torch.optim.lr_scheduler.OneCycleLR (max_lr 1) and
-// CosineAnnealingLR; in front of them t / warmup_steps of the first value.
+// From Python's math.cos and the formulas of torch.optim.lr_scheduler.OneCycleLR (max_lr 1) and
+// CosineAnnealingLR, preceded by t / warmup_steps of the first value.
 const std::vector<Point> kPoints = {
     {RateDecay::kLinear, 2000, 0, 0, 1.0},
     {RateDecay::kLinear, 2000, 0, 1, 0.9995},
@@ -94,12 +94,12 @@ TEST(RateFactor, IsWhatTheFormulasSay) {
   }
 }
 
-// Of small factors, too: a ten-millionth of them is not seen above.
+// Also for small factors, where the comparison above cannot detect a difference of a ten-millionth.
 TEST(RateFactor, EndsOneCycleAtItsLastFactor) {
   EXPECT_FLOAT_EQ(rate_factor({.decay = RateDecay::kOneCycle, .steps = 2000}, 1999), 4e-6F);
 }
 
-// What runs of the default schedule have been, to the bit.
+// The bits of runs with the default schedule.
 TEST(RateFactor, OfTheLinearScheduleIsADivisionOfFloats) {
   for (const std::uint64_t steps : {1U, 7U, 2000U, 12345U}) {
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -109,7 +109,7 @@ TEST(RateFactor, OfTheLinearScheduleIsADivisionOfFloats) {
   }
 }
 
-// The same bits on every machine: pinned from one of them.
+// Bit-identical on every machine: pinned from one of them.
 TEST(RateFactor, HasTheseBits) {
   const RateSchedule cosine{.decay = RateDecay::kCosine, .steps = 2000};
   const RateSchedule cycle{.decay = RateDecay::kOneCycle, .steps = 2000, .warmup_steps = 7};

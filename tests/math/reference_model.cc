@@ -14,7 +14,7 @@ double number_of(const LayerSpec& spec, const char* name, double otherwise) {
   return found == spec.fields.end() ? otherwise : std::get<double>(found->second);
 }
 
-// What lies before an axis that keeps its length / stride.
+// The padding before an axis whose length becomes length / stride.
 std::ptrdiff_t padding_before(std::size_t length, std::size_t size, std::size_t stride,
                               std::size_t outputs) {
   const auto all = static_cast<std::ptrdiff_t>((outputs - 1) * stride + size) -
@@ -75,7 +75,7 @@ ReferenceModel::ReferenceModel(const ModelSpec& spec, const Model::Place& place)
     } else if (each.type == "batch_norm") {
       layer.epsilon = static_cast<float>(number_of(each, "epsilon", 1e-5));
     } else if (!acts_by_element(each.type)) {
-      std::abort();  // a layer that this file does not know yet
+      std::abort();  // a layer that this file does not support yet
     }
     if (each.type == "dense" || each.type == "conv2d" || each.type == "batch_norm") {
       layer.weights = layout_.variables()[variable++].offset;
@@ -295,7 +295,7 @@ ReferenceModel::Batch ReferenceModel::normalized(const ReferenceLayer& layer, co
   return output;
 }
 
-// By the chain rule through mean and variance, as the paper has it.
+// The chain rule through mean and variance, as in the paper.
 ReferenceModel::Batch ReferenceModel::normalized_backward(const ReferenceLayer& layer,
                                                           const Batch& input, const Batch& delta,
                                                           std::span<const double> parameters,

@@ -1,6 +1,6 @@
-// Models again, in double and plain loops straight from the formulas in the layers' headers,
-// sharing no code with math/ but where the variables lie and what Philox draws: what Model is held
-// against.
+// A second implementation of the models, in double and with plain loops that follow the formulas in
+// the layers' headers. It is the reference for Model, and shares only the variables' positions and
+// Philox's numbers with math/.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ namespace disttf::math {
 
 class ReferenceModel {
  public:
-  // `place`: of the batch in its run, for layers that draw.
+  // `place`: the position of the batch in its run, for layers that draw random numbers.
   explicit ReferenceModel(const ModelSpec& spec, const Model::Place& place = {});
 
-  // The mean loss, with the spec's label smoothing, of `rows` of `set`. REQUIRES:
+  // Returns the mean loss of `rows` of `set`, with the spec's label smoothing. REQUIRES:
   // parameters.size() == layout's size.
   [[nodiscard]] double loss(std::span<const double> parameters, const ImageSet& set,
                             std::span<const std::uint32_t> rows) const;
-  // The same as the model is evaluated: nothing is drawn, and what was gathered in training counts.
+  // The same in evaluation mode: no random numbers, and running statistics instead of the batch's.
   [[nodiscard]] double evaluated_loss(std::span<const double> parameters, const ImageSet& set,
                                       std::span<const std::uint32_t> rows) const;
-  // Its gradient by backpropagation, one layer at a time; in the place of running statistics those
-  // of the batch.
+  // Returns the gradient by backpropagation, one layer at a time; running statistics have the
+  // batch's statistics instead of a gradient.
   [[nodiscard]] std::vector<double> gradient(std::span<const double> parameters,
                                              const ImageSet& set,
                                              std::span<const std::uint32_t> rows) const;
-  // One number of it by central differences: (loss(p + h) - loss(p - h)) / 2h.
+  // Returns one element of the gradient by central differences: (loss(p + h) - loss(p - h)) / 2h.
   [[nodiscard]] double difference(std::span<const double> parameters, std::size_t parameter,
                                   const ImageSet& set, std::span<const std::uint32_t> rows) const;
 
@@ -54,11 +54,11 @@ class ReferenceModel {
     Shape output;
     std::size_t size = 1;  // of a window or a kernel
     std::size_t stride = 1;
-    std::ptrdiff_t top = 0;  // of the padding
+    std::ptrdiff_t top = 0;  // padding
     std::ptrdiff_t left = 0;
     double rate = 0;
     double epsilon = 0;
-    std::size_t weights = 0;  // in the flat vector
+    std::size_t weights = 0;  // position in the flat vector
     std::size_t bias = 0;
     std::size_t mean = 0;
     std::size_t variance = 0;
@@ -67,15 +67,16 @@ class ReferenceModel {
   struct Moments {
     double mean = 0;
     double variance = 0;  // biased
-    double values = 0;    // of which they are
+    double values = 0;    // number of values
   };
 
-  // Calls visit(number, row, column) for each place of the window or kernel of output (y, x) that
-  // is within the input: which place it is, row by row, and where in the input.
+  // Calls visit(number, row, column) for each position of the window or kernel of output (y, x)
+  // that is inside the input: its number, row by row, and its location in the input.
   static void for_each_place(
       const ReferenceLayer& layer, std::size_t y, std::size_t x,
       const std::function<void(std::size_t, std::size_t, std::size_t)>& visit);
-  // What each layer gives for the images of the batch; these first.
+  // Returns the outputs of every layer for the images of the batch, preceded by the images
+  // themselves.
   [[nodiscard]] std::vector<Batch> forward(std::span<const double> parameters, const ImageSet& set,
                                            std::span<const std::uint32_t> rows,
                                            bool trains = true) const;
@@ -86,10 +87,10 @@ class ReferenceModel {
                                                  const Batch& delta,
                                                  std::span<const double> parameters,
                                                  std::span<double> gradient);
-  // Of what the last layer gives.
+  // Returns the mean loss of the last layer's outputs.
   [[nodiscard]] double mean_loss(const Batch& outputs, const ImageSet& set,
                                  std::span<const std::uint32_t> rows, double smoothing) const;
-  // Of one row, and by its outputs.
+  // Returns the loss of one row from its outputs.
   [[nodiscard]] double row_loss(const std::vector<double>& outputs, const ImageSet& set,
                                 std::uint32_t row, double smoothing) const;
   [[nodiscard]] std::vector<double> row_delta(const std::vector<double>& outputs,
@@ -97,11 +98,11 @@ class ReferenceModel {
   [[nodiscard]] Image output_of(const ReferenceLayer& layer, const Image& input,
                                 std::span<const double> parameters, std::size_t place,
                                 bool trains) const;
-  // The loss by the input; that by the parameters is added to `gradient`.
+  // Returns the loss by the input; adds the loss by the parameters to `gradient`.
   [[nodiscard]] Image backward(const ReferenceLayer& layer, const Image& input, const Image& delta,
                                std::span<const double> parameters, std::size_t place,
                                std::span<double> gradient) const;
-  // What the model is to give for a row: each class's probability, or the number.
+  // Returns the expected output for a row: each class's probability, or the number.
   [[nodiscard]] std::vector<double> target(const ImageSet& set, std::uint32_t row,
                                            std::size_t outputs, double smoothing) const;
   [[nodiscard]] double factor(const ReferenceLayer& layer, std::size_t place,
@@ -109,7 +110,7 @@ class ReferenceModel {
 
   ParameterLayout layout_;
   Shape input_;
-  bool numbers_;  // examples are
+  bool numbers_;  // examples are numbers
   LossKind loss_;
   double smoothing_;  // of labels
   Model::Place place_;

@@ -1,4 +1,4 @@
-// Running statistics among the parameters of an optimizer: a rule of their own, whatever the
+// Running statistics among the parameters of an optimizer: their rule does not depend on the
 // optimizer.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 class RunningStatistics : public IsaTest {
  protected:
-  // A weight, statistics of two momenta, a weight; none ends where a vector register does.
+  // A weight, statistics of two momenta, a weight; none ends at the end of a vector register.
   static ParameterLayout mixed_layout() {
     ParameterLayout layout;
     layout.add("a_w", {301});
@@ -24,7 +24,7 @@ class RunningStatistics : public IsaTest {
     layout.add("b_w", {43});
     return layout;
   }
-  // All that could move a parameter.
+  // Uses everything that could change a parameter.
   static OptimizerSpec spec_with_all(OptimizerKind kind) {
     return {.kind = kind, .learning_rate = 0.05F, .weight_decay = 0.1F};
   }
@@ -35,8 +35,8 @@ class RunningStatistics : public IsaTest {
     }
     return kinds;
   }
-  // After three steps of sums of two gradients, the second of which is added by the update where
-  // `apart`; updated in pieces that end at `cuts` and at the end.
+  // Returns the parameters after three steps with sums of two gradients; the update itself adds the
+  // second one if `apart`. Updated in pieces that end at `cuts` and at the end.
   static AlignedVector trained(const OptimizerSpec& spec, std::vector<std::size_t> cuts = {},
                                bool apart = false, std::size_t threads = 1) {
     const ParameterLayout layout = mixed_layout();
@@ -128,7 +128,7 @@ TEST_P(RunningStatistics, HaveTheSameBitsHoweverTheVectorIsCutAndTheSumIsMade) {
   }
 }
 
-// The average of the parameters goes with statistics that are averaged alike.
+// The average of the parameters uses statistics that are averaged in the same way.
 TEST_P(RunningStatistics, AreAveragedAsTheOthersAre) {
   Optimizer optimizer({.kind = OptimizerKind::kSgd, .average_decay = 0.9F}, 1, isa(), 1,
                       std::vector<Range>{}, {{.range = {0, 1}, .momentum = 0.5F}});

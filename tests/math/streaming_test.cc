@@ -1,4 +1,4 @@
-// Numbers that are streamed are those that are stored, wherever they begin and end.
+// Non-temporal stores write the same numbers as normal stores, for any beginning and end.
 #include "math/streaming.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace disttf::math {
 namespace {
 
-// Lines that are whole, and what lies before and behind them.
+// Whole cache lines, and the parts before and after them.
 TEST(Streaming, CopiesWhatItIsToldAndNothingElse) {
   constexpr std::size_t kRoom = 128;
   constexpr float kUntouched = -7.0F;
@@ -42,8 +42,8 @@ class StreamedUpdates : public IsaTest {
  protected:
   static constexpr std::size_t kSize = 3 * 2048 + 1000;
 
-  // After three steps from one buffer into the other and back: the parameters, and the state. Of
-  // some floats the weights decay, others are running statistics.
+  // Returns the parameters and the state after three steps between two buffers. Some weights decay,
+  // others are running statistics.
   static std::vector<std::uint32_t> after_steps(const OptimizerSpec& spec, bool streams,
                                                 std::size_t size, std::size_t threads) {
     Optimizer optimizer(spec, size, isa(), threads, std::vector<Range>{{0, 301}, {900, 3000}},
@@ -81,14 +81,14 @@ TEST_P(StreamedUpdates, AreTheSameBits) {
   }
 }
 
-// Parts are streamed by several threads at once.
+// Several threads store parts at once.
 TEST_P(StreamedUpdates, AreTheSameBitsWithThreads) {
   constexpr std::size_t kLarge = 10 * 16 * 1024 + 77;
   const OptimizerSpec spec{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
   EXPECT_EQ(after_steps(spec, true, kLarge, 3), after_steps(spec, false, kLarge, 1));
 }
 
-// Where the new parameters take the old ones' place, they are stored.
+// In-place updates use normal stores.
 TEST_P(StreamedUpdates, MayBeInPlace) {
   AlignedVector streamed = made_up_numbers(kSize, 1);
   AlignedVector stored = made_up_numbers(kSize, 1);

@@ -70,13 +70,13 @@ TEST(ShiftImage, ByMoreThanItsSizeIsBlack) {
   }
 }
 
-// ---- What a model makes of them ----
+// ---- The effect on a model ----
 
 class EvaluateShifts : public IsaTest {
  protected:
   static constexpr Shape kShape{.height = 5, .width = 6, .channels = 2};
-  // Not linear, so that the mean of the outputs is not the output for the mean. The first layer
-  // takes floats where `first` is batch_norm, else pixels.
+  // Not linear, so the mean of the outputs differs from the output for the mean. The first layer
+  // takes floats if `first` is batch_norm, otherwise pixels.
   static ModelSpec spec(const char* first) {
     std::vector<LayerSpec> layers;
     if (first == std::string("batch_norm")) {
@@ -89,7 +89,7 @@ class EvaluateShifts : public IsaTest {
     layers.push_back({.type = "dense", .name = {}, .fields = {{"units", 1.0}}});
     return {.input = kShape, .classes = 1, .loss = LossKind::kMeanSquaredError, .layers = layers};
   }
-  // A model's output for one image: how far it is above what no output is below.
+  // Returns a model's output for one image, above the lower bound of all outputs.
   static double output(Model& model, const AlignedVector& parameters, const Bytes& image,
                        std::size_t shifts) {
     constexpr float kFarBelow = -100;
@@ -152,8 +152,8 @@ TEST(EvaluateShiftsOnAnyVectors, HasTheSameBits) {
   EXPECT_THAT(losses, Each(losses.front()));
 }
 
-// By hand: the output of class 0 is always 0. That of class 1 is -0.5 for the image as it is, 1 for
-// it beside that, and 0 for nothing: 2/5 - 0.5/5 in the mean.
+// By hand: the output of class 0 is always 0. The output of class 1 is -0.5 for the original image,
+// 1 for the image shifted to the side, and 0 for an empty image: 2/5 - 0.5/5 in the mean.
 TEST(EvaluateShiftsByHand, JudgesByTheMean) {
   const ModelSpec spec{.kind = ModelKind::kSoftmax,
                        .input = {.height = 1, .width = 3, .channels = 1},

@@ -31,7 +31,7 @@ TEST(ThreadPool, ComputesEachPartOnce) {
   }
 }
 
-// Each part waits for the other one: a pool whose members do not work at once never ends.
+// Each part waits for the other one, so a pool whose members do not run at once never finishes.
 TEST(ThreadPool, WorksAtOnce) {
   ThreadPool pool(2);
   std::atomic<int> begun{0};
@@ -49,7 +49,7 @@ class ThreadPoolThat : public testing::TestWithParam<std::chrono::microseconds> 
 INSTANTIATE_TEST_SUITE_P(, ThreadPoolThat, testing::Values(ThreadPool::kLook, ThreadPool::kSleep),
                          [](const auto& look) { return look.index == 0 ? "Looks" : "Sleeps"; });
 
-// What one round has computed the next one sees, whoever computes it.
+// The results of one round are visible in the next, in every thread.
 TEST_P(ThreadPoolThat, SeesTheRoundBefore) {
   constexpr std::size_t kParts = 7;
   ThreadPool pool(3, GetParam());

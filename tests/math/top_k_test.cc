@@ -50,7 +50,7 @@ TEST(TopK, SendsAllWhereThereAreNotMore) {
   EXPECT_THAT(selected(top, {1, 2, 3}), ElementsAre(1, 2, 3));
 }
 
-// A run that diverged must not look healthy.
+// A diverged run must not look healthy.
 TEST(TopK, SendsANaNFirst) {
   TopK top(3, 1, false);
   EXPECT_TRUE(std::isnan(
@@ -81,7 +81,7 @@ TEST(TopK, IsWhatSortingFinds) {
 
 TEST(TopK, KeepsWhatRoundingTakesOff) {
   TopK top(1, 1, true);
-  const float value = 1.0F + 1.0F / 512.0F;  // between the bfloat16 1 and 1 + 1/128
+  const float value = 1.0F + 1.0F / 512.0F;  // between the bfloat16 values 1 and 1 + 1/128
   EXPECT_THAT(selected(top, {value}), ElementsAre(1.0F));
   EXPECT_THAT(selected(top, {0.0F}), ElementsAre(1.0F / 512.0F));
 }
@@ -94,8 +94,8 @@ TEST(TopK, LosesNothingOverManySteps) {
     Values part = selected(top, step == 0 ? of(made_up_numbers(kSize, 3)) : Values(kSize));
     std::ranges::transform(sent, part, sent.begin(), std::plus());
   }
-  // bfloat16 takes off at least 7 of 24 bits a time, so all has been sent, and sums of parts with
-  // no bit in common are exact.
+  // bfloat16 removes at least 7 of 24 bits each time, so everything has been sent. Sums of parts
+  // without common bits are exact.
   EXPECT_EQ(sent, of(made_up_numbers(kSize, 3)));
 }
 

@@ -1,5 +1,5 @@
-// The sum of a step's gradients: the same tree, whatever the order of arrival, whoever is missing,
-// and wherever the gradients lie.
+// The sum of a step's gradients: the same tree for any order of arrival, for any missing gradients
+// and for any buffers.
 #include "math/tree_sum.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using Places = std::vector<std::size_t>;
 
 constexpr std::size_t kFloats = 19;
 
-// Of widely different sizes, so that another order of adding them shows in the last bits.
+// Numbers of widely different sizes, so that another order of addition changes the last bits.
 std::vector<Values> random_gradients(std::size_t count) {
   std::mt19937 random(20261127);
   std::uniform_real_distribution<float> mantissa(-1.0F, 1.0F);
@@ -43,7 +43,8 @@ Values added(const Values& a, const Values& b) {
   return sum;
 }
 
-// As the header says it: a subtree of `size` places, a power of two, is the sum of its halves.
+// By the header's definition: a subtree of `size` positions, a power of two, is the sum of its
+// halves.
 Values reference(const std::vector<Values>& gradients, const Places& there, std::size_t first,
                  std::size_t size) {
   const auto from = std::lower_bound(there.begin(), there.end(), first);
@@ -68,7 +69,8 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-// What the sum makes of gradients that come in this order. `is_own(place)`: it may write there.
+// Returns the sum of gradients that arrive in this order. `is_own(place)`: the sum may write to
+// that gradient.
 template <typename IsOwn>
 Values sum_of(TreeSum& sum, std::vector<Values> gradients, const Places& order, IsOwn is_own,
               bool as_halves) {
@@ -155,15 +157,15 @@ INSTANTIATE_TEST_SUITE_P(Places, TreeSumTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64, 100),
                          testing::PrintToStringParamName());
 
-// ---- sums of whole subtrees ----
+// ---- Sums of whole subtrees ----
 
-// Places [first, first + count): a subtree, cut off where the places end.
+// Positions [first, first + count): a subtree, cut off at the end of the positions.
 struct Subtree {
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
-// The places in whole subtrees of random sizes.
+// Splits the positions into whole subtrees of random sizes.
 void split(std::size_t first, std::size_t size, std::size_t places, std::mt19937& random,
            std::vector<Subtree>& out) {
   if (first >= places) {
@@ -190,7 +192,7 @@ class SubtreesTest : public TreeSumTest {
     std::shuffle(subtrees.begin(), subtrees.end(), random_);
     return subtrees;
   }
-  // Some of its places, in any order, but not all.
+  // Returns some of its positions, in any order, but not all.
   [[nodiscard]] Places some_of(const Subtree& subtree) {
     Places some(subtree.count);
     std::iota(some.begin(), some.end(), subtree.first);
@@ -198,12 +200,13 @@ class SubtreesTest : public TreeSumTest {
     some.resize(random_() % subtree.count);
     return some;
   }
-  // The sum may write into the gradients of such places, and into sums that begin there.
+  // The sum may write to the gradients of such positions, and to sums that begin there.
   [[nodiscard]] static bool is_own(std::size_t place, unsigned own) {
     return own == 1 || (own == 2 && place % 3 == 0);
   }
 
-  // Adds the sums of these subtrees, some of whose places have come before, and looks at the whole.
+  // Adds the sums of these subtrees, some of whose positions have arrived before, and checks the
+  // total.
   void expect_the_tree(const std::vector<Subtree>& subtrees, unsigned own, bool some_come_before) {
     std::vector<Values> gradients = gradients_;
     std::vector<Values> sums(places());
@@ -251,7 +254,7 @@ TEST_P(SubtreesTest, OfAllPlacesIsTheWhole) {
   }
 }
 
-// What their places had been added into serves again, at this step and at later ones.
+// The buffers of added positions are reused, in this step and in later ones.
 TEST_P(SubtreesTest, TakeNoMoreMemoryThanItSays) {
   for (unsigned round = 0; round < 200; ++round) {
     expect_the_tree(random_subtrees(), 0, /*some_come_before=*/true);
@@ -264,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(Places, SubtreesTest,
                                          64),
                          testing::PrintToStringParamName());
 
-// So that little is left to add when the last has come.
+// Little work must remain when the last gradient arrives.
 TEST(TreeSum, ASubtreesSumIsAddedToItsNeighboursAtOnce) {
   TreeSum sum(8, 1, Isa::kGeneric);
   Values first_pair = {1.0F};
@@ -275,8 +278,8 @@ TEST(TreeSum, ASubtreesSumIsAddedToItsNeighboursAtOnce) {
   EXPECT_EQ(first_pair, Values{3.0F});
 }
 
-// The order of arrival that leaves most sums waiting for others: of each four the first two, then
-// the rest.
+// The order of arrival that leaves the most sums waiting for others: the first two of each four,
+// then the rest.
 TEST(TreeSum, TakesNoMoreMemoryThanItSays) {
   constexpr std::size_t kPlaces = 64;
   const std::vector<Values> gradients = random_gradients(kPlaces);

@@ -1,4 +1,4 @@
-// Arrays of NumPy's and archives of them, made for tests.
+// NumPy arrays and archives of them, created for tests.
 #pragma once
 
 #include <minizip/zip.h>
@@ -13,7 +13,7 @@
 
 namespace disttf::data::test {
 
-// What numpy.save() writes; `shape` as "(3, 2)".
+// Returns the output of numpy.save(); `shape` has the form "(3, 2)".
 inline Bytes npy(std::string_view type, std::string_view shape,
                  std::span<const std::uint8_t> elements, std::uint8_t version = 1) {
   std::string dict = "{'descr': '" + std::string(type) +
@@ -30,7 +30,7 @@ inline Bytes npy(std::string_view type, std::string_view shape,
   return bytes;
 }
 
-// What numpy.savez() writes, or savez_compressed().
+// Writes the output of numpy.savez() or savez_compressed().
 class NpzWriter {
  public:
   explicit NpzWriter(const std::filesystem::path& path)

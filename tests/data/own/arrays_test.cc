@@ -1,5 +1,4 @@
-// Arrays as a data set: which names they have, images and rows of numbers, and one sentence for
-// what cannot be used.
+// Arrays as a data set: the recognized names, images and rows of numbers, and the error messages.
 #include "data/own/arrays.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +24,7 @@ using testing::HasSubstr;
 class Arrays : public testing::Test {
  protected:
   std::filesystem::path archive() { return scratch_.path() / "a.npz"; }
-  // [rows, 2, 3] bytes, each image of one colour, which is its number.
+  // [rows, 2, 3] bytes; all pixels of an image have the image's number as their value.
   static Bytes images(int rows) {
     Bytes elements;
     for (int row = 0; row < rows; ++row) {
@@ -33,7 +32,7 @@ class Arrays : public testing::Test {
     }
     return npy("|u1", "(" + std::to_string(rows) + ", 2, 3)", elements);
   }
-  // [rows] 0, 1, 2 in turn.
+  // [rows] labels 0, 1, 2 in turn.
   static Bytes labels(int rows, const std::string& shape_end = ",)") {
     Bytes elements;
     for (int row = 0; row < rows; ++row) elements.push_back(static_cast<std::uint8_t>(row % 3));
@@ -58,7 +57,7 @@ class Arrays : public testing::Test {
     return test::refusal_of([&] { static_cast<void>(open(options)); }, scratch_.path());
   }
   std::string refusal() { return refusal({.path = archive()}); }
-  // Of an archive with these two.
+  // Returns the error for an archive of these two arrays.
   std::string refusal(const Bytes& examples, const Bytes& labels) {
     NpzWriter(archive()).add("x.npy", examples).add("y.npy", labels);
     return refusal();
@@ -208,7 +207,7 @@ TEST_F(Arrays, RefuseShapesThatDoNotFit) {
 
 TEST_F(Arrays, RefuseNumbersThatAreNone) {
   Bytes elements(4 * 4 * 2);
-  elements[4 * 5 + 3] = 0x7F;  // 0x7F800000 is infinite
+  elements[4 * 5 + 3] = 0x7F;  // 0x7F800000 is infinity
   elements[4 * 5 + 2] = 0x80;
   EXPECT_EQ(refusal(npy("<f4", "(4, 2)", elements), labels(4)),
             "a.npz: x.npy: row 2, column 2: it is not a number of 32 bits");
@@ -226,12 +225,12 @@ TEST_F(Arrays, RefuseFilesThatAreShorterOrLongerThanTheirShape) {
             "a.npz: x.npy: it is shorter than its shape says, (4, 2) of >i2");
   longer.resize(20);
   EXPECT_EQ(refusal(longer, labels(4)), "a.npz: x.npy: it is shorter than its header says");
-  // A billion rows that are not there take no memory.
+  // A billion rows that the file does not contain must not take memory.
   EXPECT_THAT(refusal(npy("|b1", "(1000000000, 2)", Bytes(8)), npy("|b1", "(1000000000,)", {})),
               testing::AnyOf(HasSubstr("shorter than its shape says"), HasSubstr("MiB free")));
 }
 
-// An archive of a kilobyte that says it has 2^48 rows.
+// An archive of a kilobyte that declares 2^48 rows.
 TEST_F(Arrays, AreNotConvertedWhereThereIsNoRoom) {
   EXPECT_THAT(refusal(npy("|b1", "(281474976710656, 2)", Bytes(8)),
                       npy("|b1", "(281474976710656,)", Bytes(4))),

@@ -1,4 +1,4 @@
-// When two labels are of one class.
+// Equality of labels as classes.
 #include "data/own/class_name.h"
 
 #include <gtest/gtest.h>

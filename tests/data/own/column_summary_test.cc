@@ -21,7 +21,7 @@ TEST(ColumnSums, AreOfEachColumn) {
   EXPECT_DOUBLE_EQ(columns[1].deviation, 0);
 }
 
-// The mean square of the numbers less the square of their mean would be 0 here, or worse.
+// The mean of the squares minus the square of the mean would lose all precision here.
 TEST(ColumnSums, KeepTheDeviationOfLargeNumbers) {
   ColumnSums sums({"a"});
   for (int block = 0; block < 100; ++block) {

@@ -1,4 +1,4 @@
-// Tables as text: what is found out of them, and one sentence for what cannot be read.
+// Tables as text: detection of their form, and the error messages.
 #include "data/own/csv.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ class Csv : public testing::Test {
     EXPECT_EQ(source->bytes_read(), text.size());
     return table;
   }
-  // What it says, without the path of the folder.
+  // Returns the error message, without the folder's path.
   std::string refusal(std::string_view text, const CsvOptions& options = {},
                       std::size_t piece = 1U << 20U) {
     return test::refusal_of([&] { static_cast<void>(read(text, options, piece)); },
@@ -219,7 +219,7 @@ TEST_F(Csv, RefusesRaggedLines) {
   EXPECT_EQ(refusal("a,b,label\n1,2,x,4,5\n"), "t.csv, line 2: 5 cells where the first line has 3");
 }
 
-// As pandas writes frames whose columns have no names.
+// pandas writes such a line for frames without column names.
 TEST_F(Csv, KnowsNamesThatAreNumbers) {
   EXPECT_THAT(read("0,1,label\n3,4,red\n5,6,green\n").columns, ElementsAre("0", "1"));
   EXPECT_EQ(read("0,1,label\n3,4,red\n5,6,green\n").label_column, "label");
@@ -341,7 +341,7 @@ TEST(ReadNumber, TakesWhatTablesHave) {
   EXPECT_EQ(number("+-5"), 99);
 }
 
-// What is read the quick way against what from_chars makes of the same.
+// Compares the fast path with from_chars.
 TEST(NextNumber, IsTheNearestFloat) {
   for (const char* const sign : {"", "-"}) {
     for (std::uint32_t digits = 1; digits < 99'999'999; digits = digits * 3 + 1) {

@@ -14,7 +14,7 @@ HoldOut hold_out(const HeldOut& shares) {
   return {shares, static_cast<std::uint32_t>(math::Purpose::kHoldOut), &math::random_bits};
 }
 
-// Rows of each part among the first `rows`.
+// Returns the rows of each part among the first `rows`.
 std::array<std::uint64_t, kParts> counts(const HeldOut& shares, std::uint64_t rows) {
   HoldOut parts = hold_out(shares);
   std::array<std::uint64_t, kParts> sums{};
@@ -46,7 +46,7 @@ TEST(HoldOutTest, NeverTakesMoreThanThereIs) {
   EXPECT_GT(sums[0], 0U);
 }
 
-// A table that is sorted by class in turns must not lose one class to the test.
+// A table whose classes alternate must not lose a whole class to the test part.
 TEST(HoldOutTest, DrawsOtherPlacesInEachTwenty) {
   HoldOut parts = hold_out({});
   std::array<int, HoldOut::kGroupRows> at{};

@@ -1,4 +1,4 @@
-// Folders of IDX files: which files they are, and one sentence for what they are not.
+// Folders of IDX files: which files are recognized, and the error messages.
 #include "data/own/idx_folder.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using test::Bytes;
 
 class IdxFolder : public testing::Test {
  protected:
-  // Images of one colour, which is their number, with the classes 0, 1, 2 in turn.
+  // All pixels of an image have the image's number as their value; the classes are 0, 1, 2 in turn.
   static Bytes images(std::uint32_t rows, const ImageShape& shape) {
     Bytes bytes = images_header(rows, shape);
     for (std::uint32_t row = 0; row < rows; ++row) {
@@ -72,7 +72,7 @@ TEST_F(IdxFolder, MayBeCompressedAndHaveChannelsAndLongerNames) {
   put("emnist-letters-train-labels-idx1-ubyte.gz", test::gzip(labels(40)));
   put("emnist-letters-test-images-idx4-ubyte.gz", test::gzip(images(4, colours)));
   put("emnist-letters-test-labels-idx1-ubyte", labels(4));
-  put("emnist-letters-test-labels-idx1-ubyte.gz", {1, 2, 3});  // the extracted one is read
+  put("emnist-letters-test-labels-idx1-ubyte.gz", {1, 2, 3});  // unused
   put("emnist-letters-mapping.txt", {1});
   EXPECT_TRUE(has_idx_files(scratch_.path()));
   EXPECT_EQ(open().shape, colours);
@@ -130,7 +130,7 @@ TEST_F(IdxFolder, RefusesFilesThatDoNotFit) {
                 "test-labels-idx1-ubyte; of two data sets, move one to a folder of its own");
 }
 
-// The classes are the labels that occur.
+// The classes are the labels that occur, without the gaps.
 TEST_F(IdxFolder, HasNoClassesForGapsBetweenLabels) {
   const ImageShape shape{.height = 1, .width = 1, .channels = 1};
   const auto labels_of = [](std::uint32_t rows) {
@@ -165,7 +165,7 @@ TEST_F(IdxFolder, RefusesATestOfOtherClasses) {
                            "the same classes");
 }
 
-// A gigabyte of zeros behind ten labels: no more of it is made than the header says.
+// A gigabyte of zeros after ten labels: inflation must stop at the size in the header.
 TEST_F(IdxFolder, InflatesNoMoreThanTheHeaderSays) {
   put_all();
   std::filesystem::remove(scratch_.path() / "t10k-labels-idx1-ubyte");

@@ -1,4 +1,4 @@
-// PNG and JPEG: what becomes of their pixels, and one sentence for what is broken or too large.
+// PNG and JPEG: conversion of the pixels, and the error messages for broken and too large images.
 #include "data/own/image_file.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ void put_number(Bytes& bytes, std::uint32_t number) {
   }
 }
 
-// The beginning of a PNG, which says how large it is.
+// The beginning of a PNG that declares its size.
 Bytes png_header(std::uint32_t width, std::uint32_t height) {
   Bytes bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R'};
   put_number(bytes, width);
@@ -102,7 +102,7 @@ TEST(ImageFile, RefusesWhatIsNoImage) {
             "a.png: it has 4 colours (for print); only grey and RGB are supported");
 }
 
-// A few bytes that want gigabytes.
+// A few bytes that declare gigabytes.
 TEST(ImageFile, RefusesAnImageThatIsTooLargeBeforeItIsDecoded) {
   EXPECT_EQ(refusal(png_header(60'000, 60'000)),
             "a.png: it has 60000x60000 pixels; at most 64 MiB of them, with three bytes each, are "
@@ -139,7 +139,7 @@ TEST(ImageFile, RefusesAFileThatWasCutAnywhere) {
   }
 }
 
-// A chunk with its checksum.
+// Appends a chunk with its checksum.
 void put_chunk(Bytes& file, std::string_view name, const Bytes& contents) {
   put_number(file, static_cast<std::uint32_t>(contents.size()));
   const auto begin = static_cast<std::ptrdiff_t>(file.size());
@@ -168,7 +168,7 @@ Bytes png_of_zeros(std::size_t inflated, std::uint8_t interlace = 0) {
 }
 
 TEST(ImageFile, HasThePixelsOfAnInterlacedPngWhateverFollowsThem) {
-  // By pass: 0 0; 2 0; 0 2, 2 2; 1 0; 1 2; the row 1.
+  // By pass: 0 0; 2 0; 0 2, 2 2; 1 0; 1 2; row 1.
   Bytes inflated = {0, 1, 0, 3, 0, 7, 9, 0, 2, 0, 8, 0, 4, 5, 6};
   EXPECT_THAT(decoded(png_of(3, inflated, 1), 1), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
   inflated.resize(std::size_t{1} << 20U);
@@ -177,12 +177,12 @@ TEST(ImageFile, HasThePixelsOfAnInterlacedPngWhateverFollowsThem) {
   EXPECT_THAT(refusal(png_of(3, inflated, 1)), HasSubstr("it is a broken PNG image"));
 }
 
-// What follows the last row is not inflated: damage there is not even seen.
+// Data after the last row is not inflated, so damage in it has no effect.
 TEST(ImageFile, InflatesNoMoreOfAPngThanItsRowsNeed) {
   for (const std::uint8_t interlace : {std::uint8_t{0}, std::uint8_t{1}}) {
     Bytes file = png_of_zeros(std::size_t{16} << 20U, interlace);
     EXPECT_THAT(decoded(file, 1), ElementsAre(0, 0, 0, 0));
-    // The end of the compressed bytes, before their checksum and the last chunk.
+    // The end of the compressed data, before its checksum and the last chunk.
     const std::size_t end = file.size() - 12 - 4;
     for (std::size_t i = end - 2000; i < end; ++i) file[i] = 0xFF;
     const std::uint32_t length = static_cast<std::uint32_t>(end - 41);
@@ -203,7 +203,7 @@ TEST(ImageFile, RefusesAPngWithAWrongChecksumBehindItsPixels) {
   EXPECT_EQ(refusal(file), "a.png: it is a broken PNG image: the file ends too early");
 }
 
-// Each would inflate to 8 MiB, which libpng allows.
+// Each of these chunks would inflate to 8 MiB, which libpng allows.
 TEST(ImageFile, SkipsTextAndProfilesWithoutInflatingThem) {
   const Bytes zeros(std::size_t{8} << 20U);
   uLongf size = compressBound(zeros.size());
@@ -212,7 +212,7 @@ TEST(ImageFile, SkipsTextAndProfilesWithoutInflatingThem) {
   packed.resize(size);
   Bytes text = {'k', 0, 0};
   text.insert(text.end(), packed.begin(), packed.end());
-  text.back() ^= 1U;  // inflated, it would be found to be broken
+  text.back() ^= 1U;  // inflating it would detect the damage
   Bytes file = png_of_zeros(6);
   Bytes chunks(file.begin(), file.begin() + 33);
   for (int i = 0; i < 50; ++i) {
@@ -236,7 +236,7 @@ TEST(ImageFile, StopsWhereItIsAskedTo) {
   }
 }
 
-// Each scan is decoded over the whole image: a small file would take hours.
+// Each scan covers the whole image, so a small file could take hours.
 TEST(ImageFile, RefusesAJpegOfThousandsOfScans) {
   Bytes file = test::jpeg(8, 8, {.is_progressive = true}, Bytes(192));
   const Bytes scan_mark = {0xFF, 0xDA};

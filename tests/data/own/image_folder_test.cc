@@ -1,4 +1,4 @@
-// Folders of images by class: parts, classes, shapes, and one sentence for what does not fit.
+// Folders of images by class: parts, classes, shapes, and the error messages.
 #include "data/own/image_folder.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class ImageFolder : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     test::write(path, bytes);
   }
-  // So many of a class, whose colours are their numbers.
+  // Writes `count` images of a class; the colour of each is its number.
   void put_class(const std::string& name, int count, int first = 0) {
     for (int i = first; i < first + count; ++i) {
       put(name + "/" + std::to_string(1000 + i) + ".png", grey(static_cast<std::uint8_t>(i)));

@@ -1,4 +1,4 @@
-// PNG and JPEG images, made for tests.
+// PNG and JPEG images, created for tests.
 #pragma once
 
 #include <png.h>
@@ -10,13 +10,13 @@
 
 #include "tests/data/scratch.h"
 
-// libjpeg's header needs FILE to be known.
+// jpeglib.h needs FILE to be declared.
 #include <jpeglib.h>
 
 namespace disttf::data::test {
 
-// `format` is libpng's: PNG_FORMAT_GRAY, PNG_FORMAT_RGB, PNG_FORMAT_RGBA, PNG_FORMAT_LINEAR_Y with
-// two bytes in the machine's order.
+// `format` is libpng's: PNG_FORMAT_GRAY, PNG_FORMAT_RGB, PNG_FORMAT_RGBA, or PNG_FORMAT_LINEAR_Y
+// with two bytes in native order.
 inline Bytes png(std::uint32_t height, std::uint32_t width, std::uint32_t format,
                  std::span<const std::uint8_t> pixels) {
   png_image image{};
@@ -35,7 +35,7 @@ inline Bytes png(std::uint32_t height, std::uint32_t width, std::uint32_t format
 struct JpegOptions {
   int channels = 3;  // 1, 3, or 4: CMYK
   bool is_progressive = false;
-  bool is_turned = false;  // says its EXIF
+  bool is_turned = false;  // adds an EXIF orientation
 };
 
 inline Bytes jpeg(std::uint32_t height, std::uint32_t width, const JpegOptions& options,
@@ -58,14 +58,14 @@ inline Bytes jpeg(std::uint32_t height, std::uint32_t width, const JpegOptions& 
   if (options.is_progressive) jpeg_simple_progression(&jpeg);
   jpeg_start_compress(&jpeg, TRUE);
   if (options.is_turned) {
-    // Big-endian TIFF with one field: orientation (0x0112), a short, once: 6.
+    // Big-endian TIFF with one field: orientation (0x0112), one short: 6.
     const Bytes exif = {'E', 'x',  'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1,
                         1,   0x12, 0,   3,   0, 0, 0,   1,   0, 6,  0, 0, 0, 0, 0, 0};
     jpeg_write_marker(&jpeg, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
   }
   const auto row_bytes = std::size_t{width} * static_cast<std::size_t>(options.channels);
   for (std::size_t y = 0; y < height; ++y) {
-    auto* row = const_cast<JSAMPROW>(pixels.data() + y * row_bytes);  // it is read alone
+    auto* row = const_cast<JSAMPROW>(pixels.data() + y * row_bytes);  // libjpeg only reads it
     jpeg_write_scanlines(&jpeg, &row, 1);
   }
   jpeg_finish_compress(&jpeg);

@@ -1,4 +1,4 @@
-// Sparse text: rows become dense, with the columns of all files; one sentence for what is wrong.
+// Sparse text: rows become dense with the columns of all files; the error messages.
 #include "data/own/libsvm.h"
 
 #include <gmock/gmock.h>
@@ -174,7 +174,7 @@ TEST_F(Libsvm, RefusesFilesWithoutRowsOrNumbers) {
   EXPECT_EQ(refusal("1\n2\n"), "t.svm: there is no number in it beside the labels");
 }
 
-// What it says first was of other bytes: nothing may be written past the end of a row.
+// The indices describe the earlier contents; nothing may be written past the end of a row.
 TEST_F(Libsvm, RefusesAFileThatHasGrown) {
   const LibsvmIndices indices = indices_of(put("1 1:1 2:1\n"));
   for (const char* const text : {"1 1:1 3:1\n", "1 0:1 2:1\n"}) {

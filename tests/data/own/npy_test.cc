@@ -1,4 +1,4 @@
-// NPY: which headers and elements are read, and one sentence for the others.
+// NPY: the supported headers and elements, and the error messages for all others.
 #include "data/own/npy.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ std::string refusal_of_dict(const std::string& dict) {
   return test::refusal_of([&] { static_cast<void>(parse_npy_dict(dict, "a.npy")); }, "/none");
 }
 
-// Elements in the machine's order, or turned around.
+// Returns the elements in native or reversed byte order.
 template <typename Element>
 test::Bytes bytes_of_elements(const std::vector<Element>& elements, bool is_big_endian = false) {
   test::Bytes bytes;
@@ -90,7 +90,7 @@ TEST(Npy, ReadsEachKindOfElementInBothByteOrders) {
     check("u8", std::vector<std::uint64_t>{3, ~std::uint64_t{0} << 1U});
     check("f4", std::vector<float>{-0.1F, 1e30F});
     check("f8", std::vector<double>{-0.1, 1e-300, 3.4e38});
-    // 1, -2, 65504, the least, 0.333251953125
+    // 1, -2, 65504, the smallest number, 0.333251953125
     EXPECT_THAT(
         numbers_of(order + "f2",
                    bytes_of_elements(std::vector<std::uint16_t>{0x3C00, 0xC000, 0x7BFF, 1, 0x3555},

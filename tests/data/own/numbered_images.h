@@ -1,5 +1,5 @@
-// Data sets of 100 images of 6 bytes, each of one colour, which is its number, with the classes 0,
-// 1, 2 in turn.
+// Data sets of 100 images of 6 bytes. All pixels of an image have the image's number as their
+// value; the classes are 0, 1, 2 in turn.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace disttf::data::test {
 
-// Each is trained on or validated with, once, with its own label.
+// Checks that each image occurs once, in training or validation, with its own label.
 inline void expect_each_once(const Dataset& dataset) {
   std::vector<int> seen(100);
   for (const Split* split : {&dataset.train, &dataset.validation}) {

@@ -1,4 +1,4 @@
-// Files of a user become a data set: parts, classes, what is converted anew and what is not.
+// A user's files as a data set: parts, classes, and when they are converted again.
 #include "data/own/own_data.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class OwnDataTest : public testing::Test {
     test::write(path, test::bytes_of(text));
     return path;
   }
-  // So many rows: the number itself and a constant, two classes in turn.
+  // Returns `count` rows: a running number, a constant, and two alternating classes.
   static std::string rows(int count, int first = 0) {
     std::string text = "n,same,label\n";
     for (int row = first; row < first + count; ++row) {
@@ -199,7 +199,7 @@ TEST_F(OwnDataTest, IsConvertedOnce) {
 TEST_F(OwnDataTest, IsConvertedAnewWhenTheFileHasChanged) {
   const auto path = put("t.csv", rows(30, 10));
   const std::string checksum = open({.path = path}).checksum;
-  put("t.csv", rows(30, 40));  // as many bytes
+  put("t.csv", rows(30, 40));  // the same number of bytes
   std::filesystem::last_write_time(
       path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
   EXPECT_NE(open({.path = path}).checksum, checksum);
@@ -262,7 +262,7 @@ TEST_F(OwnDataTest, IsRefusedWhereItsFilesWereChanged) {
   EXPECT_THAT(refusal({.path = path}), HasSubstr("train.examples: 383 bytes where its index says"));
 }
 
-// A mean that somebody has changed would train to other weights under the same checksum.
+// A changed mean would train to other weights under the same checksum.
 TEST_F(OwnDataTest, IsMadeAgainWhereItsIndexWasChanged) {
   const auto path = put("t.csv", rows(60));
   const auto directory = convert_own_data({.path = path}, hooks()).directory;
@@ -347,11 +347,11 @@ TEST_F(OwnDataTest, StopsWhereProgressThrows) {
   EXPECT_THAT(names_in_cache(), IsEmpty());
 }
 
-// Where a file has changed ------------------------------------------------------------------------
+// Changed files ---------------------------------------------------------------------------------
 
 class ChangedData : public OwnDataTest {
  protected:
-  // As `touch -d @1` would: what a change of the bytes leaves is ctime and the inode alone.
+  // Has the effect of `touch -d @1`: only ctime and the inode still show a change of the bytes.
   static void date(const std::filesystem::path& path) {
     std::filesystem::last_write_time(path, std::filesystem::file_time_type{});
   }
@@ -360,8 +360,8 @@ class ChangedData : public OwnDataTest {
     EXPECT_EQ(::stat(path.c_str(), &status), 0);
     return status;
   }
-  // Writes the same number of bytes in place until the kernel's clock, which ticks every few
-  // milliseconds, gives them another ctime.
+  // Overwrites the file with the same number of bytes until the kernel's clock, which ticks every
+  // few milliseconds, gives it another ctime.
   void overwrite(const std::filesystem::path& path, const test::Bytes& bytes) {
     const struct stat before = status_of(path);
     struct stat now = before;
@@ -512,7 +512,7 @@ TEST_F(OwnDataTest, KeepsNamesThatAreNotUtf8Apart) {
   EXPECT_THAT(dataset.findings,
               testing::Contains(testing::AllOf(HasSubstr("\"f\\xfcr\" is not UTF-8"),
                                                HasSubstr("Windows-1252"))));
-  // The folder that was converted says it again.
+  // An existing converted folder must give the same findings.
   EXPECT_EQ(open({.path = scratch_.path() / "latin1.csv"}).findings, dataset.findings);
 }
 

@@ -1,4 +1,4 @@
-// What a log shows of text from outside.
+// External text in the form that a log shows.
 #include "data/own/shown_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A text file in pieces of whole lines.
+// Text files in pieces of whole lines.
 #include "data/own/text_pieces.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class TextPiecesTest : public testing::Test {
   test::ScratchDirectory scratch_;
 };
 
-// The first is of two readings, since the file's beginning has been looked at before.
+// The first piece combines two reads, because the constructor reads the file's beginning.
 TEST_F(TextPiecesTest, EndWithALineAndKnowWhichTheyBeginWith) {
   append("one\ntwo\nthree\nfour\nfive");
   TextPieces pieces(file(), Quotes::kMeanNothing, 0, 8);

@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The steps of the events behind the version, of what is left of a file.
+// Returns the steps of the events after the version record, from a possibly truncated file.
 std::vector<std::uint64_t> steps_in(std::string_view file) {
   std::vector<std::uint64_t> steps;
   for (const std::string& event : read_events(file).events) {
@@ -110,7 +110,7 @@ TEST_F(EventFiles, WithAByteThatIsWrongAreDeadFromThereOn) {
   EXPECT_THAT(read_events(bytes).events, SizeIs(1));
 }
 
-// A disk that has so much room left.
+// A disk with a limited amount of free space.
 std::size_t room = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a function's
 ssize_t write_while_there_is_room(int file, const void* bytes, std::size_t size) {
   const std::size_t part = std::min(room, size);

@@ -15,7 +15,7 @@ std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t size
   return value;
 }
 
-// Bit by bit, by the polynomial.
+// Bit by bit, directly from the polynomial.
 std::uint32_t checksum(std::string_view bytes) {
   std::uint32_t crc = 0xFFFFFFFFU;
   for (const char byte : bytes) {

@@ -28,8 +28,8 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-// All bytes below are those that protobuf's own classes write of the same message, with the files
-// TensorBoard has of it.
+// All expected bytes below were produced by protobuf's own classes from TensorBoard's message
+// definitions.
 TEST(Events, BeginWithVersionTwo) {
   EXPECT_EQ(hex(file_version_event(1'600'000'000.0)),
             "090000000084d7d7411a0d627261696e2e4576656e743a3252080a06646973747466");
@@ -129,7 +129,7 @@ TEST(Histogram, CountsEachFiniteValueOnceFromTheLeastToTheGreatest) {
   }
   EXPECT_EQ(count, 4);
   EXPECT_EQ(buckets.front().count, 1);
-  EXPECT_EQ(buckets[15].count, 1);  // 0 is where the second half begins
+  EXPECT_EQ(buckets[15].count, 1);  // 0 is the beginning of the second half
   EXPECT_EQ(buckets.back().count, 1);
 }
 
