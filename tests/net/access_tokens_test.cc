@@ -1,4 +1,4 @@
-// Who may ask: tokens of a file, as Authorization says them.
+// Access control: the tokens of a file, as Authorization headers present them.
 #include "net/http/access_tokens.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ const std::string kTwo = "another_token-of.34~characters+/==";
 
 class AccessTokensTest : public testing::Test {
  protected:
-  // As a file is replaced: by another one, whole.
+  // Replaces the file by rename, as a user would.
   void write(const std::string& text, std::filesystem::perms mode = std::filesystem::perms(0600)) {
     data::test::write(scratch_.path() / "next", data::test::bytes_of(text));
     std::filesystem::permissions(scratch_.path() / "next", mode);
@@ -58,7 +58,7 @@ TEST_F(AccessTokensTest, AreSaidAsABearerOrAsAPassword) {
            "Bearer " + kOne,
            "Bearer " + kTwo,
            "bearer  " + kOne + " ",
-           // printf 'x:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' | base64, and with no name
+           // printf 'x:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' | base64, and without a name
            std::string("Basic eDphYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQ=="),
            std::string("basic OmFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh"),
        }) {
@@ -111,7 +111,7 @@ TEST_F(AccessTokensTest, OfAFileThatIsNoneAreRefusedWithoutShowingThem) {
   EXPECT_THAT(refused(), HasSubstr("is too long"));
 }
 
-// The file is looked at once a second.
+// The file is checked once a second.
 TEST_F(AccessTokensTest, ComeAndGo) {
   write(kOne);
   std::string warned;
@@ -129,7 +129,7 @@ TEST_F(AccessTokensTest, ComeAndGo) {
   EXPECT_TRUE(comes_to(kTwo, true));
   EXPECT_FALSE(tokens.admit("Bearer " + kOne));
   write("\n");
-  EXPECT_TRUE(comes_to(kTwo, false)) << "nobody may ask any more";
+  EXPECT_TRUE(comes_to(kTwo, false)) << "no token is valid any more";
   EXPECT_EQ(tokens.offered(), "");
   write(kTwo);
   EXPECT_TRUE(comes_to(kTwo, true));
@@ -140,7 +140,7 @@ TEST_F(AccessTokensTest, ComeAndGo) {
     EXPECT_TRUE(tokens.admit("Bearer " + kTwo));
   }
   EXPECT_THAT(warned, HasSubstr("; the previous tokens stay in use"));
-  // What is mended is taken, though the text is the same.
+  // A corrected file is accepted although its text is the same.
   warned.clear();
   write(kOne, std::filesystem::perms(0644));
   const auto warns_by = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -191,7 +191,7 @@ class ServerWithTokens : public AccessTokensTest {
   }
 
   std::chrono::milliseconds audit_interval_ = std::chrono::hours(1);
-  std::string audited_;  // the thread's, until it has ended
+  std::string audited_;  // of the server's thread until that has ended
   asio::io_context context_{1};
   std::optional<HttpServer> server_;
   std::uint16_t port_ = 0;
@@ -246,7 +246,7 @@ TEST_F(ServerWithTokens, TellsWhoHasAskedForMoreThanReading) {
                                               "DELETE /x 401 by 127\\.0\\.0\\.1:[0-9]+ .0\n"
                                               "PUT /y 200 by uid [0-9]+, pid " +
                                               std::to_string(::getpid()) + " .0\n"))
-      << "of those that were refused one each interval";
+      << "one line per interval for refused requests";
 }
 
 TEST_F(ServerWithTokens, TellsHowManyRefusedOnesNobodyWasToldOf) {
@@ -254,7 +254,7 @@ TEST_F(ServerWithTokens, TellsHowManyRefusedOnesNobodyWasToldOf) {
   serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
     server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});
   });
-  // Until there is a line after some of which there was none.
+  // Repeats until a line appears after some requests without one.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   int asked = 0;
   std::string told;

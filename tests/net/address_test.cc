@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct Bad {
   const char* text;
-  const char* sentence;  // what it must say
+  const char* sentence;  // the expected part of the message
 };
 class BadAddress : public ::testing::TestWithParam<Bad> {};
 

@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// RFC 4648, section 10.
+// The examples of RFC 4648, section 10.
 TEST(Base64, IsThatOfThePublishedTexts) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");

@@ -1,5 +1,5 @@
-// A primary's connection and its backup's that have agreed on memory for bodies: the backup says
-// how each body came, and acknowledges it.
+// Connections of a primary and its backup that have agreed on memory for bodies. The backup records
+// how each body arrived and acknowledges it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class BodySlotsTest : public ::testing::Test {
               .most = BodySlots::largest({.bytes = kBody})};
   }
 
-  // The backup: says how each body came, and acknowledges it.
+  // The backup: records how each body arrived and acknowledges it.
   asio::awaitable<void> serve(Connection connection) {
     at_backup_ = connection.get();
     connection->answer_offers([this] { return terms_; });
@@ -49,7 +49,7 @@ class BodySlotsTest : public ::testing::Test {
       while (!may_read_) std::this_thread::yield();
       std::vector<std::byte> body(header.body_size);
       if (co_await connection->read_body(body, 1s)) co_return;
-      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
+      EXPECT_EQ(header.flags, 0) << "the same as in a frame";
       EXPECT_EQ(body, body_of(header.request_id, body.size()));
       happened_.add(std::to_string(header.request_id) + (is_in_place ? " in place" : " sent"));
       if (header.kind == FrameKind::kHeartbeat) continue;
@@ -63,7 +63,7 @@ class BodySlotsTest : public ::testing::Test {
     happened_.add("refused: " + connection->refused_with());
   }
 
-  // What no ps leaves for a primary, in the place of an ACK.
+  // Leaves, instead of an ACK, a header that no ps leaves for a primary.
   void leave_nonsense(ServerConnection& connection) const {
     connection.send_borrowed({.kind = FrameKind::kParameters}, terms_.memory->parameters(),
                              terms_.memory);
@@ -75,7 +75,7 @@ class BodySlotsTest : public ::testing::Test {
     return body;
   }
 
-  // The primary.
+  // The primary's coroutine.
   using Primary = std::function<asio::awaitable<void>(ServerConnection&)>;
   void run(const Primary& primary) {
     TestServer server([this](Connection connection) { return serve(std::move(connection)); });
@@ -108,7 +108,7 @@ class BodySlotsTest : public ::testing::Test {
     return to.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry}, {body.front()},
                                 std::span(body).subspan(1));
   }
-  // Returns whether the body is sent.
+  // Returns whether the body was sent over the socket.
   static bool update(ServerConnection& to, std::uint64_t entry, std::size_t bytes = kBody) {
     return tell(to, entry, bytes) == Told::kSent;
   }
@@ -117,7 +117,7 @@ class BodySlotsTest : public ::testing::Test {
     EXPECT_FALSE(co_await from.read_header(header, 30s));
     EXPECT_EQ(header, Ack{entry}.to_header());
   }
-  // Two rounds, each of which an answer is behind: what came before it has been read.
+  // Two rounds, each followed by an answer, which shows that everything before it was read.
   asio::awaitable<void> agree(ServerConnection& with) {
     with.offer(std::move(slots_));
     for (const std::uint64_t entry : {1U, 2U}) {
@@ -126,7 +126,7 @@ class BodySlotsTest : public ::testing::Test {
     }
   }
 
-  // With a backup that has agreed on nothing in the end.
+  // For a backup that has agreed on nothing.
   void expect_all_is_sent() {
     run([this](ServerConnection& backup) -> asio::awaitable<void> {
       co_await agree(backup);
@@ -136,7 +136,8 @@ class BodySlotsTest : public ::testing::Test {
     EXPECT_TRUE(happened_.wait_for("3 sent"));
   }
 
-  // The two have agreed, and the backup is awake; it looks where it is told to.
+  // Both sides have agreed, and the backup is awake; it checks memory only when the test calls
+  // look().
   using AwakePrimary = std::function<asio::awaitable<void>(ServerConnection&, TestServer&)>;
   void run_awake(const AwakePrimary& primary) {
     terms_.slot = 0;
@@ -147,19 +148,19 @@ class BodySlotsTest : public ::testing::Test {
       co_await primary(backup, server);
     });
   }
-  // The backup.
+  // Sets the backup's parked flag.
   void set_asleep(TestServer& server, bool asleep) {
     server.ask([&](Listener&) {
       terms_.memory->set_asleep(asleep);
       return 0;
     });
   }
-  // Whether the backup finds a header in memory.
+  // Returns whether the backup finds a header in memory.
   bool look(TestServer& server) {
     return server.ask([this](Listener&) { return terms_.memory->look(); });
   }
-  // The same, for one that is there; or its socket, in which nothing was left to be read, has led
-  // it there already.
+  // Makes the backup read a header that is present. If its socket had nothing left to read, it has
+  // already read the header.
   void make_look(TestServer& server) { static_cast<void>(look(server)); }
   bool is_acknowledged(std::uint64_t entry, const std::string& how) {
     return happened_.wait_for("ACK " + std::to_string(entry) + " " + how);
@@ -167,8 +168,8 @@ class BodySlotsTest : public ::testing::Test {
 
   std::unique_ptr<BodySlots> slots_;
   InPlaceTerms terms_;
-  ServerConnection* at_backup_ = nullptr;  // the newest; of the server's thread, while it serves
-  std::atomic<bool> may_read_ = true;      // the backup, what has come
+  ServerConnection* at_backup_ = nullptr;  // the newest; of the server thread
+  std::atomic<bool> may_read_ = true;      // the backup may read what has arrived
   Events happened_;
 };
 

@@ -1,4 +1,4 @@
-// A primary's connection and its backup's that have agreed on memory for bodies.
+// Connections of a primary and its backup that have agreed on memory for bodies.
 #include "net/transport/body_slots.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST_F(BodySlotsTest, ABodyMayBeWrittenInItsSlot) {
       const std::span<std::byte> place = backup.place_for(1, kBody - 1);
       EXPECT_EQ(place.size(), kBody - 1);
       if (place.empty()) co_return;
-      EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "it is kept for one";
+      EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "the slot is reserved for one body";
       const std::vector<std::byte> body = body_of(entry, kBody);
       std::ranges::copy(std::span(body).subspan(1), place.begin());
       EXPECT_EQ(backup.send_acknowledged({.kind = FrameKind::kUpdate, .request_id = entry},
@@ -57,7 +57,7 @@ TEST_F(BodySlotsTest, ABodyMayBeWrittenInItsSlot) {
       EXPECT_TRUE(backup.place_for(1, kBody - 1).empty()) << "the backup may not have read it";
       co_await await_ack(backup, entry);
     }
-    EXPECT_FALSE(update(backup, 5)) << "the slot is free for another one";
+    EXPECT_FALSE(update(backup, 5)) << "the slot is free again";
     co_await await_ack(backup, 5);
   });
   for (const char* what : {"3 in place", "4 in place", "5 in place"}) {
@@ -73,7 +73,7 @@ TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
     co_await await_ack(backup, 3);
     EXPECT_FALSE(update(backup, 5));
     co_await await_ack(backup, 4);
-    EXPECT_TRUE(update(backup, 6)) << "that the fourth is done says nothing of the fifth";
+    EXPECT_TRUE(update(backup, 6)) << "an acknowledged fourth does not free the fifth";
     co_await await_ack(backup, 5);
     co_await await_ack(backup, 6);
   });
@@ -82,7 +82,7 @@ TEST_F(BodySlotsTest, WithoutAFreeSlotABodyIsSent) {
   }
 }
 
-// Three of them, which the backup reads when all have been left.
+// Three bodies that the backup reads after all of them were left.
 TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
   slots_ = BodySlots::create({.bytes = kBody, .count = 3});
   terms_.most = BodySlots::largest({.bytes = kBody, .count = 3});
@@ -108,14 +108,14 @@ TEST_F(BodySlotsTest, EachBodyHasASlotOfItsOwn) {
   }
 }
 
-// The next body with the whole state is there before what it takes the place of is written over.
+// The next body with the whole state must be present before the one it replaces is overwritten.
 TEST_F(BodySlotsTest, WhatAWholeStateIsNeededForStaysUntilTheNextOneIsAcknowledged) {
   const BodySlots::Shape shape{.bytes = kBody, .count = 3, .whole_bytes = 3 * kBody};
   slots_ = BodySlots::create(shape);
   terms_.most = BodySlots::largest(shape);
   run([this](ServerConnection& backup) -> asio::awaitable<void> {
     co_await agree(backup);
-    EXPECT_FALSE(update(backup, 3)) << "there is no state yet";
+    EXPECT_FALSE(update(backup, 3)) << "there is no whole state yet";
     co_await await_ack(backup, 3);
     EXPECT_FALSE(update(backup, 4, 3 * kBody));
     co_await await_ack(backup, 4);
@@ -143,7 +143,7 @@ TEST_F(BodySlotsTest, WhatAWholeStateIsNeededForStaysUntilTheNextOneIsAcknowledg
   }
 }
 
-// TLS takes what has come with the frame by which they agree out of the socket as well.
+// TLS reads whatever arrived together with the agreement's frame from the socket too.
 TEST_F(BodySlotsTest, AnUpdateRightBehindTheAgreementIsRead) {
   Secrets secrets{std::string(32, '1'), "one"};
   ServerOptions options = ps0_options();
@@ -158,7 +158,7 @@ TEST_F(BodySlotsTest, AnUpdateRightBehindTheAgreementIsRead) {
       [&](ServerConnection& backup) -> asio::awaitable<void> {
         backup.offer(std::move(slots_));
         EXPECT_TRUE(update(backup, 1));
-        EXPECT_TRUE(happened_.wait_for("ACK 1")) << "it has answered the offer before";
+        EXPECT_TRUE(happened_.wait_for("ACK 1")) << "it has answered the offer";
         holder = std::thread([&] {
           server.ask([&](Listener&) {
             is_held.set_value();
@@ -167,7 +167,7 @@ TEST_F(BodySlotsTest, AnUpdateRightBehindTheAgreementIsRead) {
           });
         });
         is_held.get_future().wait();
-        co_await await_ack(backup, 1);  // and so they agree
+        co_await await_ack(backup, 1);  // this completes the agreement
         EXPECT_TRUE(update(backup, 2, /*bytes=*/100));
         both_are_sent.set_value();
         holder.join();
@@ -176,14 +176,14 @@ TEST_F(BodySlotsTest, AnUpdateRightBehindTheAgreementIsRead) {
       &secrets);
 }
 
-// There is room for seven in the slot of the headers.
+// The slot of the headers has room for seven.
 TEST_F(BodySlotsTest, HeadersThatHaveNoRoomAreSent) {
   slots_ = BodySlots::create({.bytes = kBody, .count = 9});
   terms_.most = BodySlots::largest({.bytes = kBody, .count = 9});
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     may_read_ = false;
     for (std::uint64_t entry = 3; entry <= 11; ++entry) {
-      EXPECT_FALSE(update(backup, entry)) << "there is room for the body";
+      EXPECT_FALSE(update(backup, entry)) << "the body's slot has room";
     }
     may_read_ = true;
     for (std::uint64_t entry = 3; entry <= 11; ++entry) {
@@ -197,21 +197,21 @@ TEST_F(BodySlotsTest, HeadersThatHaveNoRoomAreSent) {
   EXPECT_EQ(happened_.count("in place"), 9);
 }
 
-// Neither an update nor its acknowledgement crosses the socket.
+// Neither an update nor its acknowledgement uses the socket.
 TEST_F(BodySlotsTest, HeadersAreLeftForABackupThatIsAwake) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     for (std::uint64_t entry = 3; entry <= 20; ++entry) {
       EXPECT_FALSE(update(backup, entry));
       make_look(server);
       EXPECT_TRUE(is_acknowledged(entry, "left"));
-      EXPECT_FALSE(look(server)) << "it is taken once";
+      EXPECT_FALSE(look(server)) << "a header is taken only once";
       co_await await_ack(backup, entry);
     }
   });
   EXPECT_EQ(happened_.count("in place"), 18);
 }
 
-// By a frame: it looks into memory then.
+// A frame wakes the backup, which then checks memory.
 TEST_F(BodySlotsTest, ABackupThatSleepsIsRung) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     set_asleep(server, true);
@@ -234,11 +234,11 @@ TEST_F(BodySlotsTest, ABackupWithoutASlotIsSentHeaders) {
   });
 }
 
-// A read that waits ends when the primary has looked; one who sleeps is sent a frame behind the
-// acknowledgement.
+// A waiting read ends when the primary has found a header. A primary that is parked gets a frame
+// after the acknowledgement.
 TEST_F(BodySlotsTest, APrimaryIsWokenByItsLookOrByARing) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
-    EXPECT_FALSE(backup.look()) << "there is none";
+    EXPECT_FALSE(backup.look()) << "no header is present";
     EXPECT_FALSE(update(backup, 3));
     const auto executor = co_await asio::this_coro::executor;
     asio::post(executor, [&] {
@@ -247,9 +247,9 @@ TEST_F(BodySlotsTest, APrimaryIsWokenByItsLookOrByARing) {
       EXPECT_TRUE(backup.look());
     });
     co_await await_ack(backup, 3);
-    EXPECT_FALSE(backup.look()) << "it is taken once";
+    EXPECT_FALSE(backup.look()) << "a header is taken only once";
 
-    EXPECT_FALSE(look(server)) << "it waits for the next one";
+    EXPECT_FALSE(look(server)) << "it waits for the next header";
     backup.set_asleep(true);
     EXPECT_FALSE(update(backup, 4));
     asio::post(executor, [&] { make_look(server); });
@@ -277,7 +277,7 @@ TEST_F(BodySlotsTest, AnUpdateDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
   });
 }
 
-// As many as there are bodies, before any is read; and their acknowledgements.
+// As many as there are bodies, before any is read, and their acknowledgements.
 TEST_F(BodySlotsTest, HeadersThatAreLeftBehindEachOtherAreReadInTheirOrder) {
   slots_ = BodySlots::create({.bytes = kBody, .count = 3});
   terms_.most = BodySlots::largest({.bytes = kBody, .count = 3});
@@ -299,13 +299,13 @@ TEST_F(BodySlotsTest, HeadersThatAreLeftBehindEachOtherAreReadInTheirOrder) {
   EXPECT_EQ(happened_.count("in place"), 18);
 }
 
-// Where its own slot would be is nothing.
+// The backup offers a slot at an invalid position.
 TEST_F(BodySlotsTest, ABackupWhoseSlotLiesNowhereIsSentAll) {
   terms_.slot = 8;
   expect_all_is_sent();
 }
 
-// What was left is read first: the frame was sent behind it.
+// Headers in memory are read first, because the frame was sent after them.
 TEST_F(BodySlotsTest, AFrameDoesNotOvertakeAnUpdate) {
   run_awake([this](ServerConnection& backup, TestServer&) -> asio::awaitable<void> {
     EXPECT_FALSE(update(backup, 3));
@@ -319,7 +319,7 @@ TEST_F(BodySlotsTest, AFrameDoesNotOvertakeAnUpdate) {
 
 TEST_F(BodySlotsTest, AHeaderInMemoryThatIsNoAckEndsTheConnection) {
   run_awake([](ServerConnection& backup, TestServer&) -> asio::awaitable<void> {
-    backup.set_asleep(true);  // so that it is rung
+    backup.set_asleep(true);  // so that it needs a wake
     backup.send({.kind = FrameKind::kBest});
     FrameHeader header;
     EXPECT_EQ(co_await backup.read_header(header, 30s), WireError::kUnexpected);
@@ -348,7 +348,8 @@ TEST_F(BodySlotsTest, MoreThanTheBackupHasAUseForIsNotMapped) {
   expect_all_is_sent();
 }
 
-// A backup that says it was there, and was not: nothing is handed to anybody.
+// A backup that claims to have fetched the memory but has not: no descriptor is handed to any other
+// process.
 TEST_F(BodySlotsTest, WhoDoesNotComeForTheMemoryIsSentAll) {
   TestServer server([this](Connection connection) -> asio::awaitable<void> {
     FrameHeader header;

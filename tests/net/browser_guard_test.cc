@@ -1,5 +1,5 @@
-// Who may ask what of a page: by which names it is reached, whose page asks, and what only the
-// cookie of a link allows, whatever the method.
+// Access control of a page: the names under which it is reachable, the origin of the requesting
+// page, and which requests, of any method, only the link's cookie permits.
 #include "net/http/browser_guard.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class BrowserGuardTest : public testing::Test {
     request.cookie = "other=1; disttf_8080=" + value + "; last=2";
     return request;
   }
-  // 0: it may be answered.
+  // Returns 0 if the request may be answered.
   int status_of(HttpServerRequest request) {
     const std::optional<HttpReply> reply = guard_.check(request);
     may_change_ = request.may_change;
@@ -122,7 +122,7 @@ TEST_F(BrowserGuardTest, WantsTheCookieForTheRestWhateverTheMethod) {
     }
   }
   for (const char* const path : {"/", "/v1/run"}) {
-    EXPECT_EQ(status_of(request("DELETE", path)), 401) << "what is open is open for reading";
+    EXPECT_EQ(status_of(request("DELETE", path)), 401) << "open paths allow only reading";
   }
 }
 
@@ -156,7 +156,7 @@ TEST_F(BrowserGuardTest, WantsThePagesOwnOriginForChanges) {
   EXPECT_EQ(status_of(asked), 0) << "a proxy that hands on another Host";
 }
 
-// Whoever is on the way can be the same host over http.
+// An attacker in the network path can pretend to be the same host over http.
 TEST(BrowserGuardOverHttps, ItsOwnOriginIsOverHttps) {
   BrowserGuard guard({.secret = kSecret,
                       .cookie = "c",

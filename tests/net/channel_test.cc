@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A channel whose peer is a bare socket in the test's hands.
+// A channel whose peer is a bare socket that the test controls.
 class ChannelTest : public ::testing::Test {
  protected:
   ChannelTest() : acceptor_(listen_on(context_, 0, ListenScope::kLoopback)), peer_(context_) {
@@ -49,10 +49,10 @@ TEST_F(ChannelTest, SendsAFrameWhileItsBodyIsBeingMade) {
   std::vector<std::byte> body(100, std::byte{5});
   const FrameHeader header{.kind = FrameKind::kPushPull, .step = 3};
   const std::vector<std::byte> whole = frame_bytes(header, body);
-  std::fill(body.begin() + 10, body.end(), std::byte{0});  // not made yet
+  std::fill(body.begin() + 10, body.end(), std::byte{0});  // not produced yet
   ASSERT_FALSE(channel_->send_ahead(header, body, 10));
   std::vector<std::byte> received(kHeaderBytes + 10);
-  asio::read(peer_, asio::buffer(received));  // before there is more
+  asio::read(peer_, asio::buffer(received));  // before more is produced
   EXPECT_TRUE(std::ranges::equal(received, std::span(whole).first(received.size())));
   std::fill(body.begin() + 10, body.begin() + 60, std::byte{5});
   ASSERT_FALSE(channel_->send_ahead(header, body, 60));
@@ -206,7 +206,7 @@ TEST(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
 
 TEST(Resolve, NeedsNoResolverForLocalhost) {
   Interrupt interrupt;
-  interrupt.interrupt();  // nothing waits, so nothing is interrupted
+  interrupt.interrupt();  // has no effect, because nothing waits
   std::error_code error;
   const auto endpoints = resolve({"localhost", 80}, interrupt, after(0ms), error);
   ASSERT_EQ(endpoints.size(), 2U);

@@ -68,9 +68,9 @@ TEST(Cluster, MakesWorker0TheChiefWhereThereIsNone) {
   EXPECT_FALSE(cluster_of("p:1", "a:1").is_chief({Job::kPs, 0}));
 }
 
-// ---- trainers of one host ----
+// ---- Trainers of one host ----
 
-// A worker each, of these hosts.
+// One worker on each of these hosts.
 [[nodiscard]] Cluster workers_on(const std::vector<std::string>& hosts) {
   Cluster cluster;
   cluster.ps = {{"p", 1}};
@@ -80,7 +80,7 @@ TEST(Cluster, MakesWorker0TheChiefWhereThereIsNone) {
   return cluster;
 }
 
-// By rank. "aabb": two workers of host a, then two of b.
+// The groups by rank. "aabb": two workers of host a, then two of b.
 [[nodiscard]] std::vector<HostGroup> groups_of(const Cluster& cluster) {
   std::vector<HostGroup> groups;
   for (std::size_t rank = 0; rank < cluster.trainer_count(); ++rank) {
@@ -95,7 +95,7 @@ TEST(Cluster, MakesWorker0TheChiefWhereThereIsNone) {
 }
 
 constexpr HostGroup alone(std::size_t rank) { return {.first = rank, .count = 1}; }
-// So many times, as each of a group says it.
+// Repeats each group once per member.
 [[nodiscard]] std::vector<HostGroup> each(std::vector<HostGroup> groups) {
   std::vector<HostGroup> all;
   for (const HostGroup& group : groups) all.insert(all.end(), group.count, group);
@@ -130,7 +130,7 @@ TEST(HostGroup, MayBeCutOffWhereTheTrainersEnd) {
   EXPECT_EQ(groups_of("abaaa"), each({alone(0), alone(1), {2, 2}, alone(4)}));
 }
 
-// The tree of a step's sum has the trainers by rank, whatever hosts are called.
+// The tree of a step's sum orders the trainers by rank, independent of the hosts' names.
 TEST(HostGroup, HasNobodyWhoseRankIsElsewhere) {
   EXPECT_EQ(groups_of("abababab"),
             each({alone(0), alone(1), alone(2), alone(3), alone(4), alone(5), alone(6), alone(7)}));
@@ -151,7 +151,7 @@ TEST(HostGroup, IsOfItsOwnWhereNotAllTrainersAreKnown) {
   EXPECT_EQ(groups_of(open), each({alone(0), alone(1), alone(2), alone(3)}));
 }
 
-// Of all subtrees that the rank is in, the largest first.
+// Returns the largest of all subtrees that contain the rank and lie on one host.
 [[nodiscard]] HostGroup largest_of_one_host(const std::vector<std::string>& hosts,
                                             std::size_t rank) {
   for (std::size_t size = std::bit_ceil(hosts.size()); size > 1; size /= 2) {
@@ -170,7 +170,7 @@ TEST(HostGroup, IsTheLargestSubtreeAndTheSameForEachOfIt) {
   std::mt19937 random(1);
   for (unsigned round = 0; round < 500; ++round) {
     std::vector<std::string> hosts(1 + random() % 20);
-    // Neighbours are often of one host.
+    // Neighbours are often on the same host.
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
       hosts[rank] = rank != 0 && random() % 8 != 0
                         ? hosts[rank - 1]

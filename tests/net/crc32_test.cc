@@ -18,7 +18,7 @@ TEST(Crc32, OfTheStandardsCheckIsTheStandards) {
   EXPECT_EQ(crc32(bytes), 0xCBF43926U);
 }
 
-// Each remainder of the eight bytes that a turn takes.
+// Covers each remainder modulo the eight bytes of a step.
 TEST(Crc32, IsZlibsForAllLengths) {
   std::mt19937 random(1);
   std::vector<std::byte> bytes;

@@ -25,7 +25,7 @@ class DialTest : public ::testing::Test {
   void run(std::function<asio::awaitable<void>()> coroutine) {
     asio::co_spawn(context_, coroutine, [this](const std::exception_ptr& failure) {
       EXPECT_FALSE(failure);
-      context_.stop();  // a connection's timer may be armed for long
+      context_.stop();  // the timer of a connection may be set far ahead
     });
     context_.restart();
     context_.run();
@@ -70,7 +70,7 @@ TEST_F(DialTest, FailsWhereNobodyListens) {
   EXPECT_EQ(dialed.error, asio::error::connection_refused);
 }
 
-// The kernel accepts for a listener that never says a word.
+// The kernel accepts connections for a listener that never answers.
 TEST_F(DialTest, GivesUpOnSilence) {
   const TestServer server(answer_every_header);
   const Dialed dialed = dial_and_wait(server.address(), 50ms);

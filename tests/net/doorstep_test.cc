@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A record of TLS, of a handshake, that says so many bytes follow its header.
+// Returns a TLS handshake record whose header declares `says` bytes, with `follow` bytes after it.
 std::string record(std::size_t says, std::size_t follow) {
   std::string bytes = {'\x16', '\x03', '\x01', static_cast<char>(says >> 8U),
                        static_cast<char>(says & 0xFFU)};
@@ -33,7 +33,7 @@ std::string record(std::size_t says, std::size_t follow) {
 
 class DoorstepTest : public testing::Test {
  protected:
-  // Two ends of a connection: the one that has dialled is ours.
+  // Connects and returns the dialling end.
   asio::ip::tcp::socket dial() {
     asio::ip::tcp::socket ours(context_);
     ours.connect(acceptor_.local_endpoint());
@@ -56,7 +56,7 @@ class DoorstepTest : public testing::Test {
     EXPECT_TRUE(comes_alive(doorstep.fd()));
     return doorstep.ready();
   }
-  // There is nothing to do: nobody who waits costs a turn.
+  // Returns whether nothing is pending, so that waiting peers cause no work.
   static bool is_quiet(const Doorstep& doorstep) {
     pollfd waiting{doorstep.fd(), POLLIN, 0};
     return ::poll(&waiting, 1, 0) == 0;
@@ -92,7 +92,7 @@ TEST_F(DoorstepTest, HalfARecordIsNotEnough) {
   Doorstep doorstep(true);
   auto ours = dial();
   EXPECT_FALSE(doorstep.come(accept(), later()));
-  // In three parts, of which the first ends within the header.
+  // In three parts; the first ends inside the header.
   const std::string whole = record(300, 300);
   say(ours, whole.substr(0, 3));
   EXPECT_THAT(await_ready(doorstep), IsEmpty());
@@ -103,7 +103,7 @@ TEST_F(DoorstepTest, HalfARecordIsNotEnough) {
   say(ours, whole.substr(103));
   const std::vector<Doorstep::Arrival> ready = await_ready(doorstep);
   ASSERT_THAT(ready, SizeIs(1));
-  // And then each byte counts again.
+  // After that the socket behaves normally again.
   std::array<char, 1000> bytes{};
   EXPECT_EQ(::recv(ready[0].socket.number(), bytes.data(), bytes.size(), 0),
             static_cast<ssize_t>(whole.size()));
@@ -139,7 +139,7 @@ TEST_F(DoorstepTest, WhoHasGoneIsForgotten) {
   EXPECT_EQ(doorstep.size(), 0U);
 }
 
-// Nobody sees past urgent data before it is read, however much there is behind it.
+// Urgent data hides everything after it from a peek until it has been read.
 TEST_F(DoorstepTest, WhoCannotBeSeenThroughIsHandedBack) {
   for (const std::size_t seen : {std::size_t{3}, std::size_t{20}}) {
     Doorstep doorstep(true);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Looking before sleeping changes nothing but the time: the first waits look, later ones do not.
+// A spin before sleeping affects only the time: the first waits spin, later ones do not.
 TEST(EagerWait, AnswersLikeAnyWait) {
   EagerWait wait;
   Interrupt ready;
@@ -34,7 +34,7 @@ TEST(EagerWait, AnswersLikeAnyWait) {
   EXPECT_EQ(fds[0].revents, POLLIN);
 }
 
-// Sees something from the `at`-th look on, from 1; 0: never.
+// Notices something at the `at`-th look, counted from 1; 0: never.
 class CountingLookout final : public Lookout {
  public:
   explicit CountingLookout(int at) : at_(at) {}
@@ -67,7 +67,7 @@ TEST(EagerWait, EndsWhenSomethingIsSeen) {
   EXPECT_FALSE(lookout.looked_asleep());
 }
 
-// Between the last look and the word that says so, something may have been left.
+// Something may arrive between the last look and the store of the parked flag.
 TEST(EagerWait, LooksOnceMoreWhenItHasSaidThatItSleeps) {
   const Interrupt interrupt;
   const Interrupt never;
@@ -77,7 +77,7 @@ TEST(EagerWait, LooksOnceMoreWhenItHasSaidThatItSleeps) {
   EXPECT_EQ(wait.wait_for_any(fds, interrupt, Deadline::min(), &in_vain), std::errc::timed_out);
   EXPECT_TRUE(in_vain.looked_asleep());
   EXPECT_FALSE(in_vain.asleep());
-  CountingLookout at_once(1);  // the wait before was in vain: this one sleeps without looking first
+  CountingLookout at_once(1);  // the wait before was in vain: this one parks without a spin
   EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &at_once));
   EXPECT_EQ(at_once.looks(), 1);
   EXPECT_TRUE(at_once.looked_asleep());
@@ -91,7 +91,7 @@ TEST(EagerWait, IsWokenWhenItSleeps) {
   for (int round = 0; round < 8; ++round) {
     std::array<pollfd, 2> in_vain{pollfd{never.fd(), POLLIN, 0}};
     EXPECT_EQ(wait.wait_for_any(in_vain, interrupt, Clock::now() + 1ms), std::errc::timed_out);
-    Interrupt later;  // after a look in vain the next wait sleeps at once
+    Interrupt later;  // after a look in vain the next wait parks at once
     std::thread other([&] { later.interrupt(); });
     std::array<pollfd, 2> fds{pollfd{later.fd(), POLLIN, 0}};
     EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max()));
@@ -105,9 +105,9 @@ void compute_for(Clock::duration duration) {
   }
 }
 
-// Looks for 400 us and sees something at the third look, or when the wait sleeps, as it does after
-// a long turn of somebody else. As if another thread that computes as long were given way to
-// between the looks.
+// A look takes 400 us and notices something at the third look, or when the wait parks, as it does
+// after a long turn of another thread. It simulates a thread that computes for as long between the
+// looks.
 class SlowLookout final : public Lookout {
  public:
   [[nodiscard]] bool sees() noexcept override {
@@ -116,7 +116,7 @@ class SlowLookout final : public Lookout {
     return ++looks_ >= 3 || asleep_;
   }
   void set_asleep(bool asleep) noexcept override { asleep_ = asleep; }
-  // The begin of a look, the first being 0. REQUIRES: there were so many.
+  // Returns when a look began; the first is 0. REQUIRES: there were that many looks.
   [[nodiscard]] Deadline began(std::size_t look) const noexcept { return came_[look]; }
   [[nodiscard]] std::size_t looks() const noexcept { return looks_; }
 
@@ -126,9 +126,9 @@ class SlowLookout final : public Lookout {
   bool asleep_ = false;
 };
 
-// A wait that ends at once, work of 100 us, and a wait in which others seem to have the processor
-// for 400. Nothing where somebody else had it so long meanwhile that it was not as meant; else how
-// often the processor was left.
+// Runs a wait that ends at once, work of 100 us, and a wait in which other threads seem to have the
+// processor for 400 us. Returns how often the wait left the processor, or nothing if a real
+// interruption distorted the measurement.
 std::optional<std::uint64_t> times_left(bool may_leave) {
   EagerWait wait;
   wait.may_leave_processor(may_leave);
@@ -144,13 +144,13 @@ std::optional<std::uint64_t> times_left(bool may_leave) {
   SlowLookout lookout;
   std::array<pollfd, 2> fds{pollfd{never.fd(), POLLIN, 0}};
   EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &lookout));
-  // Of 600 us of work 60 in a hundred are less than a turn of 400; a turn of 1000 is a long one.
+  // 60 % of 600 us of work are less than a turn of 400 us; a turn of 1000 us is a long one.
   const bool is_as_meant = lookout.looks() == 3 && lookout.began(0) - begin < 600us &&
                            lookout.began(1) - worked < 1000us;
   return is_as_meant ? std::optional(wait.times_left()) : std::nullopt;
 }
 
-// The first time that is as meant.
+// Repeats the measurement until one is undistorted.
 std::optional<std::uint64_t> first_times_left(bool may_leave) {
   std::optional<std::uint64_t> times;
   for (int each = 0; each < 200 && !times; ++each) {

@@ -24,7 +24,7 @@ constexpr std::array kAllFaults = {
     FrameFault::kLost,    FrameFault::kCut,   FrameFault::kUnconfirmed, FrameFault::kOvertaken,
     FrameFault::kDelayed, FrameFault::kTwice, FrameFault::kAgainLater};
 
-// SplitMix64 over the arguments: as good as math/'s numbers here.
+// SplitMix64 over the arguments, which is as good as math/'s generator here.
 std::uint64_t mixed(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
                     std::uint64_t index) {
   std::uint64_t value = seed;
@@ -41,13 +41,13 @@ FaultOptions options_with(std::uint64_t seed, std::uint32_t per_1000) {
   return {.seed = seed, .per_1000 = per_1000, .random_bits = &mixed, .longest_delay = 1ms};
 }
 
-// What the first requests and their replies suffer; nothing afterwards.
+// The faults of the first requests and their replies; later ones have none.
 struct Script {
   std::vector<FrameFault> requests;
   std::vector<FrameFault> replies = {};
 };
 
-// The first seed (at rate `per_1000`) that makes the script come true, and then spares `spared`
+// Finds the first seed (at rate `per_1000`) that produces the script and then no fault for `spared`
 // exchanges.
 FaultOptions options_for(const Script& script, std::size_t spared = 9,
                          std::uint32_t per_1000 = 50) {
@@ -71,7 +71,7 @@ FaultOptions options_for(const Script& script, std::size_t spared = 9,
   return options;
 }
 
-// ------------------------------------------------------------------------------- which fault when
+// ------------------------------------------------------------------------- the choice of faults
 
 TEST(FrameFate, SameSeedSameFaults) {
   const FaultOptions first = options_with(7, 100);
@@ -122,10 +122,9 @@ TEST(FrameFate, EveryFaultOccurs) {
   }
 }
 
-// -------------------------------------------------------------------------------- what it then
-// does
+// ----------------------------------------------------------------------- the effect of faults
 
-// Channels under one injector, whose peer is a bare socket in the test's hands.
+// Channels under one injector; their peer is a bare socket that the test controls.
 class FaultyChannelTest : public ::testing::Test {
  protected:
   FaultyChannelTest()
@@ -148,11 +147,11 @@ class FaultyChannelTest : public ::testing::Test {
   std::error_code send(FrameKind kind, std::uint64_t request_id) {
     return channel_->send({.kind = kind, .request_id = request_id}, body_, patience());
   }
-  // What send(kind, request_id) is on the wire.
+  // Returns the bytes of send(kind, request_id) on the wire.
   [[nodiscard]] std::vector<std::byte> sent(FrameKind kind, std::uint64_t request_id) const {
     return frame_bytes({.kind = kind, .request_id = request_id}, body_);
   }
-  // The next bytes that the peer receives: as many as the frames together have, then equal to them.
+  // Reads as many bytes as the frames have and compares them.
   ::testing::AssertionResult peer_receives(const std::vector<std::vector<std::byte>>& frames) {
     std::vector<std::byte> expected;
     for (const auto& frame : frames) {
@@ -259,7 +258,7 @@ TEST_F(FaultyChannelTest, InterruptEndsADelay) {
   injector_.emplace(options_);
   connect();
   interrupt_.interrupt();
-  EXPECT_FALSE(send(FrameKind::kPushPull, 1));  // it need not wait for the socket
+  EXPECT_FALSE(send(FrameKind::kPushPull, 1));  // does not wait for the socket
 }
 
 TEST_F(FaultyChannelTest, SendsARequestTwice) {
@@ -350,7 +349,7 @@ TEST_F(FaultyChannelTest, CountsNoHeartbeats) {
   EXPECT_EQ(channel_->receive_header(header_, patience()), asio::error::eof);
 }
 
-// A lost connection takes its reply's fault with it.
+// A lost connection discards the fault of its reply.
 TEST_F(FaultyChannelTest, SparesTheNextConnectionTheFaultOfAReplyThatNeverCame) {
   use({.requests = {}, .replies = {FrameFault::kLost}});
   ASSERT_FALSE(send(FrameKind::kPushPull, 1));

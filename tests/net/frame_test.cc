@@ -29,7 +29,7 @@ constexpr FrameHeader kExampleHeader{.kind = FrameKind::kPushPull,
   return bytes;
 }
 
-// `bytes` changed at `at`, under a checksum that fits again.
+// Decodes the header with one byte changed and the checksum corrected.
 [[nodiscard]] std::error_code decode_with(std::size_t at, std::uint8_t value) {
   Bytes bytes = encoded(kExampleHeader);
   bytes[at] = std::byte{value};

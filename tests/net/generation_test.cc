@@ -22,7 +22,7 @@ TEST(Generation, IsAboveTheNewestThatWasKnown) {
   const Generation newer = generation_after(older, kNewerChief);
   EXPECT_GT(newer, older);
   EXPECT_EQ(number_of(newer), 3U);
-  // Its clock was behind.
+  // The clock of the newer chief was behind.
   EXPECT_GT(generation_after(newer, kChief), newer);
 }
 

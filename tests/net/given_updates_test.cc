@@ -1,5 +1,5 @@
-// Updates that lie in memory and are the backup's from then on, whatever becomes of who has left
-// them; and those that are not, as nobody would take them.
+// Updates in memory that belong to the backup from then on, even if their sender ends, and updates
+// that do not, because no reader would take them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,13 +19,13 @@ class GivenUpdates : public BodySlotsTest {
     slots_ = BodySlots::create({.bytes = kBody, .count = count});
     terms_.most = BodySlots::largest({.bytes = kBody, .count = count});
   }
-  // What is left in memory for a connection that has ended: the numbers of the updates.
+  // Returns the numbers of the updates that are left in memory for an ended connection.
   std::vector<std::uint64_t> rest() const {
     std::vector<std::uint64_t> entries;
     FrameHeader header;
     while (at_backup_->take_rest(header) == Rest::kHeader) {
       EXPECT_EQ(header.kind, FrameKind::kUpdate);
-      EXPECT_EQ(header.flags, 0) << "as if it had come in a frame";
+      EXPECT_EQ(header.flags, 0) << "the same as in a frame";
       const std::span<const std::byte> body = at_backup_->body_in_place().bytes;
       EXPECT_EQ(std::vector(body.begin(), body.end()), body_of(header.request_id, kBody));
       entries.push_back(header.request_id);
@@ -41,25 +41,25 @@ TEST_F(GivenUpdates, AnUpdateIsGivenOnceItIsLeftWithItsHeader) {
     EXPECT_TRUE(is_acknowledged(3, "left"));
     co_await await_ack(backup, 3);
     backup.send({.kind = FrameKind::kComplete, .request_id = 4});
-    EXPECT_EQ(tell(backup, 5), Told::kLeft) << "its header crosses, behind the frame";
+    EXPECT_EQ(tell(backup, 5), Told::kLeft) << "its header is left in memory, after the frame";
     co_await await_ack(backup, 4);
     co_await await_ack(backup, 5);
     set_asleep(server, true);
-    EXPECT_EQ(tell(backup, 6), Told::kGiven) << "and to one that sleeps, and is rung";
+    EXPECT_EQ(tell(backup, 6), Told::kGiven) << "also to a parked backup, which is woken";
     EXPECT_TRUE(is_acknowledged(6, "left"));
     co_await await_ack(backup, 6);
   });
 }
 
-// (The backup's thread does it all, so that none of it is read meanwhile.)
+// (The backup's thread does all of this, so it reads none of it meanwhile.)
 TEST_F(GivenUpdates, WhatWasGivenIsThereWhenTheConnectionIsNot) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     server.ask([&](Listener&) {
       EXPECT_EQ(tell(backup, 3), Told::kGiven);
       EXPECT_EQ(tell(backup, 4), Told::kGiven);
       at_backup_->close();
-      EXPECT_EQ(tell(backup, 5), Told::kLeft) << "nobody has said that it will be taken";
-      EXPECT_EQ(rest(), (std::vector<std::uint64_t>{3, 4, 5})) << "but it may be";
+      EXPECT_EQ(tell(backup, 5), Told::kLeft) << "the backup has not promised to take it";
+      EXPECT_EQ(rest(), (std::vector<std::uint64_t>{3, 4, 5})) << "but it can be taken";
       EXPECT_EQ(tell(backup, 6), Told::kLeft);
       return 0;
     });
@@ -67,7 +67,7 @@ TEST_F(GivenUpdates, WhatWasGivenIsThereWhenTheConnectionIsNot) {
   });
 }
 
-// As one that takes the primary's place does: what it has not read by then it takes, and no more.
+// A backup that replaces the primary takes what is unread at that moment, and nothing later.
 TEST_F(GivenUpdates, NothingIsGivenToOneThatHasTakenTheRest) {
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
     server.ask([&](Listener&) {
@@ -81,7 +81,7 @@ TEST_F(GivenUpdates, NothingIsGivenToOneThatHasTakenTheRest) {
   });
 }
 
-// It would be sent.
+// It would be sent over the socket.
 TEST_F(GivenUpdates, NothingIsGivenBeforeThereIsRoomForTheNextOne) {
   have_slots(2);
   run_awake([this](ServerConnection& backup, TestServer& server) -> asio::awaitable<void> {
@@ -109,7 +109,7 @@ TEST_F(GivenUpdates, NonsenseAmongThemIsTold) {
       EXPECT_EQ(rest(), std::vector<std::uint64_t>{3});
       FrameHeader header;
       EXPECT_EQ(at_backup_->take_rest(header), Rest::kNonsense);
-      EXPECT_EQ(at_backup_->take_rest(header), Rest::kNonsense) << "what was behind it, too";
+      EXPECT_EQ(at_backup_->take_rest(header), Rest::kNonsense) << "including everything after it";
       return 0;
     });
     co_return;
@@ -127,7 +127,7 @@ TEST_F(GivenUpdates, NothingIsGivenToOneWhoseMemoryIsAnotherRuns) {
   });
 }
 
-// The primary has connected again: what it leaves over the connection before is nobody's.
+// The primary has connected again: updates left over the earlier connection belong to no reader.
 TEST_F(GivenUpdates, NothingIsGivenOverTheConnectionBefore) {
   const Primary again = [this](ServerConnection& second) -> asio::awaitable<void> {
     co_await agree(second);
@@ -151,7 +151,7 @@ TEST_F(GivenUpdates, NothingIsLeftForOneWhoHasNotAgreed) {
     EXPECT_EQ(tell(backup, 1), Told::kSent);
     co_await await_ack(backup, 1);
     FrameHeader header;
-    EXPECT_EQ(backup.take_rest(header), Rest::kNone) << "who leaves takes nothing";
+    EXPECT_EQ(backup.take_rest(header), Rest::kNone) << "the sender takes nothing";
   });
 }
 

@@ -1,4 +1,4 @@
-// Who gets a descriptor over a rendezvous, and whose is taken.
+// Which process receives a descriptor over a rendezvous, and whose descriptor is accepted.
 #include "net/transport/handover.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 namespace disttf::net {
 namespace {
 
-constexpr std::uint64_t kToken = 0x0023456789ABCDEF;  // its last byte is 0, as one left out reads
+constexpr std::uint64_t kToken = 0x0023456789ABCDEF;  // its last byte is 0, like a missing one
 
 std::size_t open_descriptors() {
   std::size_t count = 0;
@@ -40,7 +40,7 @@ bool is_same_file(int one, int other) {
          first.st_ino == second.st_ino;
 }
 
-// What `act` returns in a process of its own.
+// Returns what `act` returns in a process of its own.
 int in_a_child(const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -65,7 +65,7 @@ class HandoverTest : public testing::Test {
     EXPECT_FALSE(error) << error.message();
     return peer;
   }
-  // One message, with descriptors.
+  // Sends one message with descriptors.
   static void say(const Descriptor& peer, const std::string& words, const std::vector<int>& with) {
     std::string text = words;
     iovec said{.iov_base = text.data(), .iov_len = text.size()};
@@ -112,7 +112,7 @@ TEST_F(HandoverTest, IsFromOneProcessToAnother) {
   });
   ASSERT_EQ(done, 0);
   const auto handed = rendezvous_->admit(kToken);
-  ASSERT_TRUE(handed) << "though it has ended";
+  ASSERT_TRUE(handed) << "although its sender has ended";
   EXPECT_TRUE(is_same_file(handed->what.number(), what_.number()));
 }
 
@@ -138,7 +138,7 @@ TEST_F(HandoverTest, AWrongTokenIsRefusedTheOtherWayToo) {
   ASSERT_FALSE(hand_over(ps, kToken, what_.number()));
   const auto handed = rendezvous_->admit(kToken);
   ASSERT_TRUE(handed);
-  EXPECT_FALSE(take_over(ps, 5).is_open()) << "nothing yet";
+  EXPECT_FALSE(take_over(ps, 5).is_open()) << "nothing has arrived";
   ASSERT_FALSE(hand_over(handed->peer, 6, what_.number()));
   EXPECT_FALSE(take_over(ps, 5).is_open());
 }
@@ -214,7 +214,7 @@ TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoListens) {
     if (setresuid(kOther, kOther, kOther) != 0) {
       return 2;
     }
-    // As meet() refuses to, see below.
+    // meet() refuses this, see below.
     const Descriptor peer(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     socklen_t size = sizeof address;

@@ -10,7 +10,7 @@
 namespace disttf::net {
 namespace {
 
-// The frame of docs/wire_format.md: worker 1 of a run on one machine says HELLO to ps 0.
+// The frame in docs/wire_format.md: worker 1 of a run on one machine sends HELLO to ps 0.
 [[nodiscard]] Hello documented_hello() {
   Cluster cluster;
   cluster.ps = parse_address_list("ps", "127.0.0.1:2222");

@@ -51,7 +51,7 @@ TEST_F(HeaderSlotTest, AReaderTakesEachHeaderOnceInTheirOrder) {
   leave_header(slot_, {.request_id = 6});
   HeaderSlotReader reader;
   reader.skip(slot_);
-  EXPECT_FALSE(reader.sees(slot_)) << "it has been left before";
+  EXPECT_FALSE(reader.sees(slot_)) << "the header is an old one";
   for (std::uint64_t round = 0; round < 3; ++round) {
     for (std::uint64_t id = 1; id <= kHeadersInSlot; ++id) {
       leave_header(slot_, {.request_id = id});
@@ -65,7 +65,7 @@ TEST_F(HeaderSlotTest, AReaderTakesEachHeaderOnceInTheirOrder) {
   }
 }
 
-// One who does not wait for it, or lies.
+// The writer does not wait for the reader, or is malicious.
 TEST_F(HeaderSlotTest, AReaderKnowsThatHeadersAreLost) {
   for (std::size_t each = 0; each <= kHeadersInSlot; ++each) {
     leave_header(slot_, kHeader);
@@ -98,10 +98,10 @@ TEST(LeftRequest, IsAPushInMemoryOrAPull) {
   EXPECT_FALSE(is_left_request({.kind = FrameKind::kRestore, .flags = kFlagInPlace}));
 }
 
-// What a peer says of where they lie.
+// The position that a peer claims for the slot.
 TEST(SlotWithin, IsNowhereIfItIsNotWholeOrNotOnItsBoundary) {
   EXPECT_EQ(slot_within(1024, 512), 512U);
-  EXPECT_EQ(slot_within(1024, 576), 0U) << "not all of it";
+  EXPECT_EQ(slot_within(1024, 576), 0U) << "only a part is inside";
   EXPECT_EQ(slot_within(1024, 500), 0U);
   EXPECT_EQ(slot_within(100, 64), 0U);
   EXPECT_EQ(slot_within(1024, ~std::uint64_t{63}), 0U);
@@ -120,14 +120,14 @@ TEST(SleepWord, SaysWhetherItsOwnerSleeps) {
   EXPECT_FALSE(is_asleep(word));
 }
 
-// The order in which both sides do it, many times: an answer that is neither seen nor rung for
-// would leave this waiting for ever.
+// Repeats the order of operations of both sides many times: an answer that is neither seen nor
+// announced by a wake would block this test forever.
 TEST(HeaderSlotAndSleepWord, NoAnswerIsMissed) {
   constexpr std::uint64_t kRounds = 20'000;
   alignas(64) std::array<std::byte, kHeaderSlotBytes> slot{};
   alignas(kSleepWordBytes) std::array<std::byte, kSleepWordBytes> word{};
   std::atomic<std::uint64_t> request{0};
-  std::atomic<std::uint64_t> rung{0};  // for which request
+  std::atomic<std::uint64_t> rung{0};  // the request whose wake came last
   std::thread ps([&] {
     for (std::uint64_t round = 1; round <= kRounds; ++round) {
       request.wait(round - 1);
@@ -144,7 +144,7 @@ TEST(HeaderSlotAndSleepWord, NoAnswerIsMissed) {
     request.notify_one();
     FrameHeader found;
     set_asleep(word, true);
-    // The ring of the round before may come as late as now, and wakes in vain.
+    // The wake of the previous round may arrive only now, and then wakes without effect.
     for (std::uint64_t seen = rung; header_count(slot) != round; seen = rung) {
       rung.wait(seen);
     }

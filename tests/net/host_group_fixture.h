@@ -1,4 +1,4 @@
-// A leader and members of a host group, some of which do whatever a test wants them to.
+// A leader and members of a host group; the test controls the behaviour of some of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@
 
 namespace disttf::net::group_test {
 
-inline constexpr std::size_t kVector = 1000;          // bytes; no whole number of lines
-inline constexpr std::size_t kWords = 1024;           // where the words begin behind it
-inline constexpr Deadline kNow = Deadline::min();     // what has come is looked at
+inline constexpr std::size_t kVector = 1000;          // bytes, not a multiple of cache lines
+inline constexpr std::size_t kWords = 1024;           // where the words begin after it
+inline constexpr Deadline kNow = Deadline::min();     // only looks at what has arrived
 inline constexpr auto kLong = std::chrono::hours(1);  // longer than any test may take
 inline constexpr StateOf kFirst{.generation = 1UL << 12U, .step = 7};
 inline constexpr StateOf kSecond{.generation = 1UL << 12U, .step = 8};
@@ -51,7 +51,7 @@ inline std::size_t descriptors_of_process() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// As they cross the socket.
+// The values on the socket.
 enum Says : std::uint64_t { kSaysHello = 1, kSaysOffer, kSaysVerdict, kSaysParameters };
 struct Words {
   std::uint64_t says;
@@ -67,7 +67,7 @@ inline bool sends(const Descriptor& peer, const Words& words, std::size_t bytes 
          static_cast<ssize_t>(bytes);
 }
 
-// The other end has closed it. Reads what came before.
+// Returns whether the other end has closed the socket. Reads what arrived before.
 inline bool is_closed(const Descriptor& peer) {
   std::array<char, 100> message{};
   ssize_t received = 0;
@@ -77,13 +77,13 @@ inline bool is_closed(const Descriptor& peer) {
   return received == 0 || errno != EAGAIN;
 }
 
-// The other end has read all that this one has sent.
+// Returns whether the other end has read everything that was sent.
 inline bool has_been_read(const Descriptor& peer) {
   int unread = -1;
   return ioctl(peer.number(), SIOCOUTQ, &unread) == 0 && unread == 0;
 }
 
-// A member that does whatever a test wants it to.
+// A member whose behaviour the test controls.
 struct RawMember {
   Descriptor peer;
   std::unique_ptr<SharedMemory> memory;
@@ -106,7 +106,7 @@ class HostGroupTest : public testing::Test {
     EXPECT_TRUE(member) << error.message();
     return member;
   }
-  // Of one member, which has been taken in.
+  // Opens a group with one accepted member.
   std::unique_ptr<GroupMember> open_with_a_member() {
     open(1);
     auto member = meet();
@@ -114,7 +114,7 @@ class HostGroupTest : public testing::Test {
     EXPECT_TRUE(member->is_taken_in());
     return member;
   }
-  // Hands memory over, and has yet to say who it is.
+  // Hands memory over without a HELLO.
   [[nodiscard]] RawMember raw() const {
     std::error_code error;
     RawMember made{.peer = net::meet(leader_->introduction().rendezvous, error),

@@ -1,4 +1,4 @@
-// Whom the trainers of a host group deal with, and whom they do not.
+// Which peers the trainers of a host group accept, and which they refuse.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ namespace {
 
 class HostGroupPeersTest : public HostGroupTest {};
 
-// ----------------------------------------------------------------------------------- who is let in
+// -------------------------------------------------------------------------------------- admission
 
 TEST_F(HostGroupPeersTest, NobodyIsMetWhereThereIsNoLeader) {
   open(1);
@@ -146,8 +146,7 @@ TEST_F(HostGroupPeersTest, NoDescriptorIsLeftOpen) {
   EXPECT_EQ(descriptors_of_process(), before);
 }
 
-// ------------------------------------------------------------------------------ what makes no
-// sense
+// ------------------------------------------------------------------------------ invalid messages
 
 TEST_F(HostGroupPeersTest, AMemberThatMakesNoSenseIsClosed) {
   open(1);
@@ -186,7 +185,7 @@ TEST_F(HostGroupPeersTest, ANewcomerThatMakesNoSenseIsClosed) {
   EXPECT_TRUE(is_closed_after({.says = kSaysHello}, sizeof(Words) + 1));
 }
 
-// With a leader that does whatever the test wants it to.
+// The test controls the leader's behaviour.
 class HostGroupMemberTest : public HostGroupTest {
  protected:
   void SetUp() override {
@@ -248,7 +247,7 @@ TEST_F(HostGroupMemberTest, WhoHasBeenToldOffersNothing) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-// More than is read while the clock is looked at twice.
+// Sends more than the receiver reads between two looks at the clock.
 bool floods(const Descriptor& peer, const Words& words) {
   constexpr int kRoom = 1 << 20U;
   constexpr int kMany = 2 * 256;
@@ -269,7 +268,7 @@ TEST_F(HostGroupMemberTest, AFloodDoesNotKeepItPastTheDeadline) {
   EXPECT_FALSE(member_->is_open());
   char byte = 0;
   EXPECT_EQ(recv(peer_.number(), &byte, sizeof byte, MSG_DONTWAIT), -1);
-  EXPECT_EQ(errno, ECONNRESET) << "not all has been read";
+  EXPECT_EQ(errno, ECONNRESET) << "the receiver stopped reading";
 }
 
 TEST_F(HostGroupMemberTest, AFloodDoesNotKeepItPastTheInterrupt) {
@@ -280,7 +279,7 @@ TEST_F(HostGroupMemberTest, AFloodDoesNotKeepItPastTheInterrupt) {
   EXPECT_FALSE(offers(*member_, kSecond, later()));
   char byte = 0;
   EXPECT_EQ(recv(peer_.number(), &byte, sizeof byte, MSG_DONTWAIT), -1);
-  EXPECT_EQ(errno, ECONNRESET) << "not all has been read";
+  EXPECT_EQ(errno, ECONNRESET) << "the receiver stopped reading";
 }
 
 TEST_F(HostGroupPeersTest, AFloodDoesNotKeepTheLeaderPastTheDeadlineNorTheInterrupt) {

@@ -1,4 +1,4 @@
-// Trainers of a host that leave gradients and parameters for each other.
+// Trainers of a host that leave gradients and parameters in memory for each other.
 #include "net/transport/host_group.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 class HostGroupExchange : public HostGroupTest, public testing::WithParamInterface<std::size_t> {
  protected:
   static constexpr std::uint64_t kSteps = 20;
-  static constexpr std::size_t kCut = 333;  // where the second range begins
+  static constexpr std::size_t kCut = 333;  // the second range begins here
   static StateOf state(std::uint64_t step) { return {.generation = 1, .step = step}; }
   static std::uint64_t seed(std::size_t member, std::uint64_t step) { return step * 10 + member; }
 
@@ -68,7 +68,7 @@ TEST_P(HostGroupExchange, EachGetsWhatTheOtherHasLeft) {
     ASSERT_TRUE(members[i]->is_taken_in());
     threads.emplace_back([this, i, &members] {
       follow(*members[i], i);
-      members[i]->close();  // the leader does not wait for one that has failed
+      members[i]->close();  // the leader does not wait for a failed member
     });
   }
   lead();
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Members, HostGroupExchange, testing::Values(1U, 7U),
 TEST_F(HostGroupTest, WhoComesDuringAGatherCountsFromTheNextOneOn) {
   open(2);
   const auto first = meet(0);
-  EXPECT_FALSE(first->is_taken_in()) << "nobody has looked";
+  EXPECT_FALSE(first->is_taken_in()) << "the leader has not looked yet";
   EXPECT_TRUE(first->is_open());
   EXPECT_FALSE(gathers(kFirst, later())) << "the other one is missing";
   EXPECT_EQ(leader_->present(), 1U);
@@ -153,14 +153,14 @@ TEST_F(HostGroupTest, ParametersAreTakenInAnyOrder) {
   publish(1, kFirst);
   std::vector<std::byte> other(kVector / 2);
   leader_->publish({.range = kMostSummedRanges, .of = kFirst}, 0,
-                   other);  // which nobody can be told
+                   other);  // no member gets a message about it
   publish(0, kFirst);
   EXPECT_TRUE(takes(*member, 0, kFirst));
   publish(kMostSummedRanges - 1, kSecond);
   EXPECT_TRUE(takes(*member, kMostSummedRanges - 1, kSecond));
 }
 
-// ------------------------------------------------------------------------------------- who leaves
+// ------------------------------------------------------------------------------------- departures
 
 TEST_F(HostGroupTest, AMemberThatGoesIsNotWaitedFor) {
   auto member = open_with_a_member();
@@ -236,7 +236,7 @@ TEST_F(HostGroupTest, WhoDoesNotReadHasGone) {
   for (std::size_t i = 0; i < 2 * kMostSummedRanges; ++i) {
     publish(i % kMostSummedRanges, kFirst);
   }
-  EXPECT_EQ(leader_->present(), 1U) << "a step's messages have room";
+  EXPECT_EQ(leader_->present(), 1U) << "the socket has room for the messages of a step";
   for (int i = 0; i < 100'000 && leader_->present() != 0; ++i) {
     leader_->tell({.of = kFirst});
   }
@@ -246,7 +246,7 @@ TEST_F(HostGroupTest, WhoDoesNotReadHasGone) {
   EXPECT_EQ(offers(*member, kFirst), GroupVerdict{.of = kFirst});
 }
 
-// --------------------------------------------------------------------------------- what is changed
+// ------------------------------------------------------------------------------- changed memory
 
 TEST_F(HostGroupTest, AGradientThatIsWrittenToDoesNotStand) {
   open(2);
@@ -307,7 +307,7 @@ TEST_F(HostGroupTest, ParametersOfAnotherRangeTakeNoPlace) {
   EXPECT_EQ(into, vector_of(1, kVector / 2));
 }
 
-// A member that waits for a ps tells by it whether its leader runs.
+// A member that waits for a ps learns from this that its leader runs.
 TEST_F(HostGroupTest, AMemberHearsThatItsLeaderRuns) {
   const auto member = open_with_a_member();
   static_cast<void>(member->has_heard());
@@ -316,7 +316,7 @@ TEST_F(HostGroupTest, AMemberHearsThatItsLeaderRuns) {
   leader_->beat();
   EXPECT_TRUE(member->look());
   EXPECT_TRUE(member->has_heard());
-  EXPECT_FALSE(member->has_heard()) << "it is told once";
+  EXPECT_FALSE(member->has_heard()) << "it is reported once";
 }
 
 // With averages the result differs from the parameters of that step.

@@ -1,4 +1,4 @@
-// Slurm's host lists and task counts, with the lists that other readers of them got wrong.
+// Slurm's host lists and task counts, including lists that other parsers read wrongly.
 #include "net/resolvers/host_list.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the tests of the download client share: a sink that keeps what comes, and a request.
+// Helpers for the tests of the download client: a sink that stores what arrives, and a request.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class HttpClientTest : public testing::Test {
     return http_get(request, sink, interrupt);
   }
   HttpOutcome get(const test_support::MirrorServer& server) { return get(server.url("/a")); }
-  // The outcome of a server that says just this and hangs up.
+  // Returns the outcome for a server that sends exactly this and closes the connection.
   HttpOutcome get_raw(const std::string& response) {
     const test_support::MirrorServer server(
         [&](const test_support::MirrorRequest&, const test_support::MirrorConnection& connection) {

@@ -1,5 +1,5 @@
-// The client against a mirror on a real socket. No test waits for time to pass: where a time-out is
-// the point, it is short and the server waits for the client to hang up.
+// The client against a mirror on a real socket. No test waits for time to pass: a tested time-out
+// is short, and the server waits for the client to close the connection.
 #include "net/http/http_client.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST_F(HttpClientTest, ReportsChunksThatBrokeOff) {
 
 TEST_F(HttpClientTest, AStallIsCutOff) {
   const MirrorServer server(test_support::stall_after(files, 4));
-  request.stall_timeout = 300ms;  // the header must still make it on a busy machine
+  request.stall_timeout = 300ms;  // long enough for the header on a busy machine
   const HttpOutcome outcome = get(server);
   EXPECT_EQ(outcome.error, HttpError::kStalled);
   EXPECT_EQ(outcome.stage, HttpStage::kBody);
@@ -94,7 +94,7 @@ TEST_F(HttpClientTest, AServerThatNeverAnswersIsCutOff) {
   EXPECT_EQ(outcome.stage, HttpStage::kResponse);
 }
 
-// Each byte comes in time, the file never would.
+// Each byte arrives in time, but the file never would.
 TEST_F(HttpClientTest, ADripIsAStall) {
   const MirrorServer server([](const MirrorRequest&, const MirrorConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
@@ -223,7 +223,7 @@ TEST_F(HttpClientTest, TheSinksRefusalIsTheOutcome) {
   EXPECT_EQ(outcome.stage, HttpStage::kBody);
 }
 
-// --- ranges ---
+// --- Ranges ---
 
 TEST_F(HttpClientTest, ResumesWhereTheCallerIs) {
   const MirrorServer server(test_support::serve(files));
@@ -275,7 +275,7 @@ TEST_F(HttpClientTest, ARangeNobodyAskedForIsRefused) {
             HttpError::kBadRange);
 }
 
-// --- redirects ---
+// --- Redirects ---
 
 TEST_F(HttpClientTest, FollowsEveryKindOfRedirect) {
   for (const char* status : {"301 Moved", "302 Found", "303 See Other", "307 T", "308 P"}) {
@@ -333,7 +333,7 @@ TEST_F(HttpClientTest, NamesTheFirstUrlWhenARedirectFails) {
               HasSubstr(there.url("/x") + " (redirected from " + here.url("/a") + "): the server"));
 }
 
-// --- proxies ---
+// --- Proxies ---
 
 TEST_F(HttpClientTest, AsksAProxyInAbsoluteForm) {
   const MirrorServer proxy(
@@ -356,7 +356,7 @@ TEST_F(HttpClientTest, GoesDirectlyWhereNoProxySaysSo) {
   EXPECT_FALSE(get(server).error);
 }
 
-// --- the codes ---
+// --- Error codes ---
 
 TEST(HttpErrorCategory, EveryCodeHasAMessage) {
   for (int code = 1; code <= static_cast<int>(HttpError::kBadCertificate); ++code) {

@@ -51,7 +51,7 @@ TEST(ChooseProxy, NeedsNoScheme) {
             (Proxy{.host = "proxy", .port = 3128}));
 }
 
-// RFC 7617 section 2 has this pair as its example.
+// The example of RFC 7617 section 2.
 TEST(ChooseProxy, MakesBasicCredentialsOfUserAndPassword) {
   EXPECT_EQ(chosen({.http_proxy = "http://Aladdin:open%20sesame@p:1"}, "http://h/")->authorization,
             "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");

@@ -1,5 +1,5 @@
-// Requests as anybody may send them: what is taken, what is refused with which status, and that
-// nothing is kept beyond the limits.
+// Requests from arbitrary clients: which are accepted, which are refused with which status, and
+// that nothing beyond the limits is stored.
 #include "net/http/http_request.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace disttf::net {
 namespace {
 
-// The status of a request that is fed in pieces; 0 and `out` when it is whole.
+// Returns the status of a request that is fed in pieces; 0 with `out` filled if it is complete.
 int read(std::string_view text, HttpServerRequest& out, std::size_t piece = std::string::npos) {
   HttpRequestParser parser;
   while (!text.empty()) {
@@ -160,7 +160,7 @@ TEST(HttpRequest, InChunksIsBoundedAsOneWithALengthIs) {
   HttpRequestParser exact(10);
   EXPECT_EQ(exact.feed(chunked("a\r\n0123456789\r\n0\r\n\r\n")), 0);
   EXPECT_TRUE(exact.complete());
-  // Nor may it be all extensions and trailers.
+  // The limit also covers extensions and trailers.
   HttpRequestParser extended;
   EXPECT_EQ(extended.feed(chunked("1;" + std::string(9000, 'x') + "\r\na\r\n0\r\n\r\n")), 400);
   std::string trailers;
@@ -180,8 +180,8 @@ TEST(HttpRequest, IsRefusedWithFoldedFields) {
       << "what is no line of the head may begin as it likes";
 }
 
-// Each of them is read otherwise by somebody: what follows may then be a request that another
-// server has let in as a part of this one.
+// Some servers interpret each of these differently: what follows could be a request that another
+// server accepted as a part of this one.
 TEST(HttpRequest, IsRefusedWithLinesThatSomeReadOtherwise) {
   using std::string_view_literals::operator""sv;
   const std::vector<std::string_view> wrong = {
@@ -230,7 +230,7 @@ TEST(HttpRequest, IsForOneHost) {
     EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"), 400) << host;
   }
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 400);
-  // Before a body comes.
+  // Before the body arrives.
   EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), 400);
 }
 
@@ -261,7 +261,7 @@ TEST(HttpRequest, MayNameItsServerInTheTarget) {
   EXPECT_EQ(read("GET http://a.example:80/v1/x?y=z HTTP/1.1\r\nHost: b\r\n\r\n", request), 0);
   EXPECT_EQ(request.path, "/v1/x");
   EXPECT_EQ(request.query, "y=z");
-  EXPECT_EQ(request.host, "a.example:80");  // and not the field's
+  EXPECT_EQ(request.host, "a.example:80");  // the target's host, not the field's
   EXPECT_EQ(read("GET HTTPS://[::1]:80?q HTTP/1.1\r\nHost: b\r\n\r\n", request), 0);
   EXPECT_EQ(request.path, "/");
   EXPECT_EQ(request.query, "q");
@@ -307,7 +307,7 @@ TEST(HttpRequest, MayBeOfHttp10) {
             0);
   EXPECT_TRUE(kept.may_stay_open());
   EXPECT_EQ(kept.request().body, "ab");
-  EXPECT_FALSE(kept.expects_continue());  // HTTP/1.0 knows no 100
+  EXPECT_FALSE(kept.expects_continue());  // HTTP/1.0 has no 100
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET / HTTP/1.0\r\nHost: a,b\r\n\r\n"), 400);
 }
@@ -401,7 +401,7 @@ TEST(HttpRequest, IsTooLongAtTheSameByteHoweverTheBytesAreCut) {
   const std::string start = "GET / HTTP/1.1\r\nHost: x\r\nX: ";
   const std::string value(kMaxRequestHeadBytes - start.size() - 4, 'a');
   EXPECT_EQ(status_of(start + value + "\r\n\r\n"), 0);
-  // What is wrong with a name behind the bound is nothing that anybody looks for.
+  // A syntax error after the limit does not matter: the limit takes precedence.
   const std::string name =
       "GET / HTTP/1.1\r\nHost: x\r\n" + std::string(kMaxRequestHeadBytes, 'a') + "(";
   for (const std::string& text : {start + value + "a\r\n\r\n", name}) {
@@ -424,7 +424,7 @@ TEST(HttpRequest, HasABoundedBody) {
   EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " +
                       std::to_string(allowed.size() + 1) + "\r\n\r\n"),
             413)
-      << "refused before a byte of it has come";
+      << "refused before the body arrives";
 }
 
 TEST(HttpRequest, DecodesPercentSigns) {

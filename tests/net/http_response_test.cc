@@ -7,7 +7,7 @@
 namespace disttf::net {
 namespace {
 
-// Feeds text in pieces and keeps what comes out.
+// Feeds text in pieces and stores the output.
 class Reader {
  public:
   using Request = HttpResponseParser::Request;

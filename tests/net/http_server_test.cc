@@ -1,5 +1,5 @@
-// The server on real sockets: who is answered, who is refused, and that nobody who is slow, silent
-// or gone is in the way of the others.
+// The server on real sockets: which requests are answered or refused, and that slow, silent and
+// closed clients do not delay the others.
 #include "net/http/http_server.h"
 
 #include <gmock/gmock.h>
@@ -124,7 +124,7 @@ TEST_F(HttpServerTest, RefusesWhatIsNoRequest) {
   EXPECT_THAT(ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n"),
               HasSubstr("{\"error\":\"the request's body is too large; 256 KiB are allowed\"}"));
   EXPECT_THAT(ask("GET /" + std::string(100'000, 'a')), StartsWith("HTTP/1.1 431 "));
-  EXPECT_THAT(ask(kRequest), HasSubstr("GET /path query")) << "nobody else is disturbed";
+  EXPECT_THAT(ask(kRequest), HasSubstr("GET /path query")) << "other clients are not affected";
 }
 
 TEST_F(HttpServerTest, TellsWhatTheHandlerThrows) {
@@ -172,7 +172,7 @@ TEST_F(HttpServerTest, TellsTheOneTooMany) {
   const RawClient first(path_);
   const RawClient second(path_);
   EXPECT_THAT(ask(kRequest), HasSubstr("{\"error\":\"too many connections are open; try again\"}"));
-  // A listener of its own: who crowds the port is not in the way of the socket's owner.
+  // A listener of its own, so that a crowd on the port does not affect the owner of the socket.
   EXPECT_THAT(RawClient(port_)
                   .write("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n")
                   .read(),
@@ -189,18 +189,18 @@ class HttpStream : public HttpServerTest {
         },
         options);
   }
-  // On the server's thread.
+  // Runs on the server's thread.
   void append(const std::string& line) {
     asio::post(context_, [this, line] { lines_->append(line); });
   }
-  // Whether anybody but this test still holds the stream.
+  // Returns whether the server still holds the stream.
   bool is_held() {
     std::promise<bool> answer;
     asio::post(context_, [&] { answer.set_value(lines_.use_count() > 1); });
     return answer.get_future().get();
   }
 
-  std::shared_ptr<HttpLineStream> lines_;  // the server's thread
+  std::shared_ptr<HttpLineStream> lines_;  // belongs to the server's thread
 };
 
 TEST_F(HttpStream, SendsLinesAsTheyCome) {
@@ -248,7 +248,7 @@ TEST_F(HttpStream, LeavesOutWhatASlowReaderDoesNotTake) {
   reader.write(kRequest);
   ASSERT_THAT(reader.read("first\n"), HasSubstr("first"));
   std::promise<void> written;
-  asio::post(context_, [&] {  // in one go: nothing can be sent meanwhile
+  asio::post(context_, [&] {  // in one call: nothing can be sent in between
     for (std::size_t each = 0; each < 2 * HttpLineStream::kMaxPendingBytes / 10; ++each) {
       lines_->append("123456789");
     }
@@ -258,7 +258,7 @@ TEST_F(HttpStream, LeavesOutWhatASlowReaderDoesNotTake) {
   written.get_future().get();
   const std::string text = reader.read();
   EXPECT_LT(text.size(), HttpLineStream::kMaxPendingBytes + 1000);
-  // 26 214 lines of 10 bytes fit, and as many do not.
+  // 26 214 lines of 10 bytes fit, and the same number does not.
   EXPECT_NE(text.find("(26214 lines dropped: the reader was too slow)"), std::string::npos);
 }
 
@@ -268,8 +268,8 @@ TEST_F(HttpStream, EndsWithTheServerEvenWhereNobodyReads) {
   reader.write(kRequest);
   ASSERT_THAT(reader.read("first\n"), HasSubstr("first"));
   const RawClient silent(path_);
-  append(std::string(200'000, 'x'));  // more than a socket takes while nobody reads
-  stop();                             // returns
+  append(std::string(200'000, 'x'));  // more than a socket accepts without a reader
+  stop();                             // must return
   EXPECT_THROW(RawClient{path_}, std::runtime_error);
 }
 

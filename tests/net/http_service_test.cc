@@ -1,5 +1,5 @@
-// The server for services on real sockets: requests one after the other, answers that come later,
-// and that nobody who is slow, silent or too large is in the way of the others.
+// The server for services on real sockets: consecutive requests, delayed answers, and that slow,
+// silent and too large clients do not delay the others.
 #include "net/http/http_service.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ using test::RawClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// "METHOD PATH BODY" of a request; of /later not before the next turn.
+// Answers "METHOD PATH BODY"; a request for /later is answered in the next turn.
 class Echo final : public HttpServiceHandler {
  public:
   Echo(std::atomic<int>& answers, std::atomic<int>& computing, std::atomic<bool>& may_end)
@@ -71,7 +71,7 @@ class Echo final : public HttpServiceHandler {
     exchange.answer({.content_type = "text/plain", .body = body});
   }
   std::atomic<int>& answers_;
-  std::atomic<int>& computing_;  // who asks for /computes, which takes until may_end_
+  std::atomic<int>& computing_;  // requests for /computes, which last until may_end_
   std::atomic<bool>& may_end_;
   std::vector<HttpExchange*> later_;
 };
@@ -200,7 +200,7 @@ TEST_F(HttpServiceTest, WhoHasNoTokenIsAnsweredWhatIsOpenAlone) {
   EXPECT_THAT(client.read("GET /health"), HasSubstr("200 OK"));
   client.write("GET /now HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + "\r\n\r\n");
   EXPECT_THAT(client.read("GET /now"), HasSubstr("200 OK"));
-  // And before the body has come.
+  // Before the body has arrived.
   RawClient waits = connect();
   waits.write("POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n");
   EXPECT_THAT(waits.read(), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
@@ -320,7 +320,7 @@ TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
 TEST_F(HttpServiceTest, WhoIsSlowIsTold) {
   serve({.request_timeout = milliseconds(50)});
   EXPECT_THAT(connect().write("GET / HT").read(), StartsWith("HTTP/1.1 408"));
-  EXPECT_EQ(connect().read(), "");  // who says nothing is not
+  EXPECT_EQ(connect().read(), "");  // a silent client gets no answer
 }
 
 TEST_F(HttpServiceTest, WhoIsOneTooManyIsTold) {

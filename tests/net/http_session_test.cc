@@ -1,4 +1,4 @@
-// The client that keeps its connection, against a mirror on a real socket.
+// The client with a persistent connection, against a mirror on a real socket.
 #include "net/http/http_session.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST_F(HttpSessionTest, AConnectionThatWasClosedMeanwhileIsOpenedAnew) {
   std::atomic<int> connections = 0;
   const MirrorServer server([&](const MirrorRequest&, const MirrorConnection& connection) {
     ++connections;
-    connection.respond("200 OK", "body");  // and it is closed
+    connection.respond("200 OK", "body");  // then the mirror closes the connection
   });
   EXPECT_EQ(ask("GET", server.url()).body, "body");
   const HttpAnswer second = ask("GET", server.url());
@@ -131,7 +131,8 @@ TEST_F(HttpSessionTest, AQuestionMayHaveMorePatienceThanOthers) {
     connection.wait_for_hangup();
   });
   HttpQuestion question{.url = parse_url("url", mute.url()), .fields = {}, .body = {}};
-  // Until one who asks now has given up: longer than whoever waits already would have waited.
+  // Waits until a client that asks now has timed out, which takes longer than any client already
+  // waiting would have.
   const auto wait_for_the_hasty = [&, question] {
     EXPECT_EQ(HttpSession(hasty, "", {}, interrupt_).ask(question).error, HttpError::kStalled);
   };

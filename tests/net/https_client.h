@@ -1,5 +1,4 @@
-// Whom tests of https speak to, and as whom: identities that are made on the spot, and a client
-// that looks at them.
+// Identities that are created for the test, and a client that checks the server's certificate.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +30,7 @@ namespace disttf::net::test {
 
 using test_support::OpenSsl;
 
-// Somebody who trusts the authority of `ca_file`, and asks for localhost.
+// A client that trusts the authority of `ca_file` and expects localhost.
 class TlsClient {
  public:
   TlsClient(std::uint16_t port, const std::string& ca_file, int version = TLS1_3_VERSION,
@@ -48,7 +47,7 @@ class TlsClient {
         SSL_CTX_load_verify_locations(context_.get(), ca_file.c_str(), nullptr) != 1) {
       throw std::runtime_error("cannot connect");
     }
-    // Of TLS 1.2 and below; without the level none of TLS 1.1.
+    // For TLS 1.2 and below; without the security level there would be no TLS 1.1.
     EXPECT_EQ(SSL_CTX_set_cipher_list(context_.get(), (ciphers + "@SECLEVEL=0").c_str()), 1);
     EXPECT_EQ(SSL_CTX_set1_groups_list(context_.get(), groups.c_str()), 1);
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
@@ -68,13 +67,13 @@ class TlsClient {
   TlsClient& operator=(const TlsClient&) = delete;
 
   [[nodiscard]] bool is_connected() const { return is_connected_; }
-  // One record of it for each 16 KB.
+  // Writes one record for each 16 KB.
   void write(std::string_view text) {
     std::size_t written = 0;
     EXPECT_EQ(SSL_write_ex(ssl_.get(), text.data(), text.size(), &written), 1);
     EXPECT_EQ(written, text.size());
   }
-  // Until `enough` is in it, or the end.
+  // Reads until the text contains `enough`, or to the end.
   std::string read(const std::string& enough) {
     std::string text;
     std::array<char, 20'000> buffer{};
@@ -86,7 +85,7 @@ class TlsClient {
     }
     return text;
   }
-  // Whether the server has said farewell, so that nothing was cut off.
+  // Returns whether the server sent close_notify, so that nothing was truncated.
   [[nodiscard]] bool has_ended_well() const {
     return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
   }
@@ -98,15 +97,15 @@ class TlsClient {
   bool is_connected_ = false;
 };
 
-// A folder with the identities of localhost that make_tls_identities writes: at first p256.
+// A folder with the identities of localhost that make_tls_identities writes: initially p256.
 class WithIdentities : public testing::Test {
  protected:
   WithIdentities() {
-    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own sockets, the client's, would end the process
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's writes on the client's socket would end the process
     make("p256");
   }
 
-  // Folder KIND with ca.pem, server.pem and server.key.
+  // Creates folder KIND with ca.pem, server.pem and server.key.
   void make(const std::string& kind) const {
     const std::string command = test_support::identity_maker() + " " + kind + " " + at(kind);
     if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
@@ -141,7 +140,7 @@ class WithIdentities : public testing::Test {
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(at(name)) << text;
   }
-  // As whoever renews a certificate does it.
+  // Replaces a file by rename, as a certificate renewal does.
   void rename(const std::string& from, const std::string& to) const {
     std::filesystem::rename(at(from), at(to));
   }

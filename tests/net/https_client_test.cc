@@ -1,4 +1,4 @@
-// The client over TLS, against a mirror whose certificate the test has made.
+// The client over TLS, against a mirror with a certificate that the test creates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -69,7 +69,7 @@ TEST_F(HttpsClientTest, RefusesACertificateOfAnUnknownAuthority) {
   EXPECT_TRUE(server.requests().empty());
 }
 
-// (OpenSSL at its default security level refuses it as well; two guards for one door.)
+// (OpenSSL at its default security level refuses it as well; this is a second check.)
 TEST_F(HttpsClientTest, RefusesOldTls) {
   test_support::OpenSsl<SSL_CTX> old = authority_.issue("DNS:localhost");
   SSL_CTX_set_security_level(old.get(), 0);
@@ -101,7 +101,8 @@ TEST_F(HttpsClientTest, AServerThatSpeaksNoTlsIsAConnectTimeout) {
   EXPECT_EQ(outcome.stage, HttpStage::kConnect);
 }
 
-// A close without TLS's goodbye may be a man in the middle's: a body without length is then short.
+// A close without close_notify may come from an attacker in the middle: a body without a length is
+// then incomplete.
 TEST_F(HttpsClientTest, AnUnannouncedEndIsAShortBody) {
   test_support::OpenSsl<SSL_CTX> identity = authority_.issue("DNS:localhost");
   SSL_CTX_set_quiet_shutdown(identity.get(), 1);  // sends no close_notify
@@ -135,7 +136,7 @@ TEST_F(HttpsClientTest, RefusesARedirectToHttp) {
   EXPECT_TRUE(there.requests().empty());
 }
 
-// --- through a proxy ---
+// --- Through a proxy ---
 
 TEST_F(HttpsClientTest, TunnelsThroughAProxy) {
   const MirrorServer server(test_support::serve(files), authority_.issue("DNS:mirror.invalid"));
@@ -147,7 +148,7 @@ TEST_F(HttpsClientTest, TunnelsThroughAProxy) {
   EXPECT_EQ(proxy.requests().at(0).method, "CONNECT");
   EXPECT_EQ(proxy.requests().at(0).target, "mirror.invalid:" + std::to_string(server.port()));
   EXPECT_EQ(proxy.requests().at(0).header("proxy-authorization"), "Basic bWU6cHc=");
-  // The password is the proxy's, not the server's.
+  // The password is for the proxy and must not reach the server.
   EXPECT_EQ(server.requests().at(0).header("proxy-authorization"), "");
 }
 

@@ -1,5 +1,5 @@
-// The server for pages and commands over https: what is asked and answered is what
-// http_server_test.cc has; here that it passes through TLS.
+// The server for pages and commands over https. http_server_test.cc covers the requests and
+// answers; this file covers their transport over TLS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class HttpsServerTest : public test::WithIdentities {
       thread_.join();
     }
   }
-  // One address for anybody, and one for browsers.
+  // One address for any client, and one for browsers.
   void serve(const HttpServerOptions& options = {}) {
     server_.emplace(
         context_,
@@ -70,7 +70,7 @@ class HttpsServerTest : public test::WithIdentities {
   std::thread thread_;
   std::uint16_t port_ = 0;
   std::uint16_t browser_port_ = 0;
-  int answers_ = 0;  // of the context's thread
+  int answers_ = 0;  // belongs to the context's thread
 };
 
 TEST_F(HttpsServerTest, AnswersAndSaysFarewell) {
@@ -104,7 +104,7 @@ TEST_F(HttpsServerTest, ABrowserAsksAgainAndItsCookieIsForHttpsAlone) {
               HasSubstr("Set-Cookie: c=secret; Path=/; HttpOnly; SameSite=Strict; Secure\r\n"));
 }
 
-// Lines go while the reader's next word is waited for.
+// Lines are sent while the server waits for the reader's next bytes.
 TEST_F(HttpsServerTest, LinesComeAsTheyAreSaid) {
   serve();
   TlsClient client = connect(browser_port_);
@@ -118,14 +118,14 @@ TEST_F(HttpsServerTest, LinesComeAsTheyAreSaid) {
   EXPECT_THAT(client.read("none"), testing::EndsWith("0\r\n\r\n"));
 }
 
-// All of it is there before the first is answered. What else the thread has to do comes between.
+// All requests arrive before the first is answered. The thread's other work must come in between.
 TEST_F(HttpsServerTest, WhoHasAskedMuchAtOnceLeavesRoomForOthers) {
   serve();
   TlsClient client = connect(browser_port_);
   std::promise<void> written;
   asio::post(context_, [&written] { written.get_future().wait(); });
   constexpr int kRequests = 500;
-  for (int i = 0; i < kRequests; ++i) {  // a record each
+  for (int i = 0; i < kRequests; ++i) {  // one record each
     client.write("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
   }
   int last = 0;

@@ -1,6 +1,6 @@
-// The server for services over https: what is asked and answered is what http_service_test.cc has;
-// here that all of it passes through TLS, whose records are cut otherwise than requests are, and
-// who the server says it is.
+// The server for services over https. http_service_test.cc covers the requests and answers; this
+// file covers their transport over TLS, whose records have other boundaries than requests, and the
+// server's certificate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ using test::TlsClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// The path, as often as the query says; of /later not before the next turn, and of /wait once all
-// is written.
+// Answers the path, repeated as the query says; /later in the next turn, and /wait after everything
+// has been written.
 class Paths final : public HttpServiceHandler {
  public:
   Paths(std::shared_future<void> wait, std::atomic<int>& most)
@@ -128,7 +128,7 @@ TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
   EXPECT_FALSE(TlsClient(port_, at("p256/ca.pem"), TLS1_1_VERSION).is_connected());
 }
 
-// Of TLS 1.2 only what keeps secret what was said before a key was lost, and needs no padding.
+// Only ciphers of TLS 1.2 with forward secrecy and without padding are accepted.
 TEST_F(HttpsServiceTest, OldCiphersAreNotSpoken) {
   serve({}, "p256");
   expect_new_ciphers_alone("p256", "ECDSA");
@@ -155,7 +155,7 @@ TEST_F(HttpsServiceTest, KeysAreExchangedOverThreeGroups) {
   }
 }
 
-// Of requests that come in one record the later ones are in no socket any more.
+// Later requests of a record are no longer in the socket.
 TEST_F(HttpsServiceTest, RequestsOfOneRecordAreAnsweredInOrder) {
   serve();
   TlsClient client(port_, at("p256/ca.pem"));
@@ -219,7 +219,7 @@ TEST_F(HttpsServiceTest, WhoShakesNoHandsHasNotForEver) {
   EXPECT_TRUE(begins.is_closed());
 }
 
-// Of more than there may be each has to be told so, over TLS, and takes its time.
+// Surplus clients must be informed over TLS, which takes time and must be limited.
 TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
   HttpServiceOptions options;
   options.max_connections = 1;
@@ -239,7 +239,7 @@ TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
   EXPECT_THAT(first.read("/first\n"), StartsWith("HTTP/1.1 200 OK"));
 }
 
-// All of it is there before the first is answered, and no wait for the socket is needed any more.
+// All requests arrive before the first is answered, so no further wait for the socket is needed.
 TEST_F(HttpsServiceTest, WhoHasAskedMuchAtOnceHasNoMoreThanAShareOfATurn) {
   serve();
   TlsClient client(port_, at("p256/ca.pem"));
@@ -249,7 +249,8 @@ TEST_F(HttpsServiceTest, WhoHasAskedMuchAtOnceHasNoMoreThanAShareOfATurn) {
   client.write(all + "GET /end HTTP/1.1\r\nHost: x\r\n\r\n");
   written_.set_value();
   EXPECT_THAT(client.read("/end\n"), StartsWith("HTTP/1.1 200 OK"));
-  // Two shares: as its socket has something, and as it had more than the last one.
+  // Two shares: one because the socket had data, and one because more was left after the last
+  // share.
   EXPECT_LT(most_in_a_turn_, 2 * kRequests / 3);
   EXPECT_GT(most_in_a_turn_, 100);
 }
@@ -261,13 +262,14 @@ TEST_F(HttpsServiceTest, ANewCertificateIsShownToWhoConnectsNext) {
   TlsClient open(port_, at("p256/ca.pem"));
   ASSERT_TRUE(open.is_connected());
   rename("ed25519/server.pem", "p256/server.pem");
-  EXPECT_TRUE(takes("p256/ca.pem")) << "its key has not come yet";
+  EXPECT_TRUE(takes("p256/ca.pem")) << "its key is not there yet";
   EXPECT_THAT(warnings(), testing::ElementsAre(HasSubstr("the previous certificate stays in use")));
   rename("ed25519/server.key", "p256/server.key");
   EXPECT_TRUE(takes("ed25519/ca.pem"));
   EXPECT_FALSE(takes("p256/ca.pem"));
   open.write("GET /open HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_THAT(open.read("/open\n"), StartsWith("HTTP/1.1 200 OK")) << "keeps what it has";
+  EXPECT_THAT(open.read("/open\n"), StartsWith("HTTP/1.1 200 OK"))
+      << "open connections keep their certificate";
   std::filesystem::remove(at("p256/server.pem"));
   EXPECT_TRUE(takes("ed25519/ca.pem")) << "a file that is being replaced";
   EXPECT_EQ(warnings().size(), 1U);

@@ -1,4 +1,4 @@
-// A trainer's channel, and a ps that has agreed to read tensors where they lie.
+// A trainer's channel, and a ps that has agreed to read tensors in place.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ namespace disttf::net {
 class InPlaceTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kGradient = 10'000;   // bytes
-  static constexpr std::size_t kParameters = 8'192;  // the same
+  static constexpr std::size_t kParameters = 8'192;  // bytes
 
   void SetUp() override {
     gradient_ = GradientMemory::create({.bytes = kGradient});
@@ -42,8 +42,8 @@ class InPlaceTest : public ::testing::Test {
     server_.reset();
   }
 
-  // A ps that answers a request, but for a PUSH, with the second page of its parameters; one
-  // without a body with a body of its own.
+  // A ps that answers every request except a PUSH with the second page of its parameters; a request
+  // without a body gets a body of the ps's own.
   void connect() {
     server_ = std::make_unique<TestServer>([this](Connection connection) -> asio::awaitable<void> {
       connection->answer_offers([this] { return terms_; });
@@ -78,7 +78,7 @@ class InPlaceTest : public ::testing::Test {
   void push(std::span<const std::byte> body) {
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPushPull, .request_id = 4}, body, patience()));
   }
-  // The ps is awake from now on; it looks only where it is told to.
+  // Marks the ps awake from now on; it checks memory only when the test calls look().
   void awake() {
     server_->ask([this](Listener&) {
       terms_.memory->set_asleep(false);
@@ -90,11 +90,11 @@ class InPlaceTest : public ::testing::Test {
     agree();
     awake();
   }
-  // Whether the ps finds a request in memory.
+  // Returns whether the ps finds a request in memory.
   bool look() {
     return server_->ask([this](Listener&) { return terms_.memory->look(); });
   }
-  // Looks where answers appear until one does.
+  // Checks for answers in memory until one is present.
   void await_answer() {
     while (!channel_->has_frame()) std::this_thread::yield();
   }
@@ -104,7 +104,7 @@ class InPlaceTest : public ::testing::Test {
     EXPECT_EQ(
         header,
         (FrameHeader{.kind = FrameKind::kParameters, .request_id = 4, .body_size = kPageBytes}))
-        << "as if it had come in a frame";
+        << "the same as in a frame";
     const BodyPlace place = channel_->place_of_body();
     ASSERT_EQ(place.view != nullptr, in_place);
     if (in_place) {

@@ -1,4 +1,4 @@
-// A trainer's channel and a ps's connection that have agreed to read tensors where they lie.
+// A trainer's channel and a ps's connection that have agreed to read tensors in place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,11 +29,11 @@ TEST_F(InPlaceTest, GradientIsReadWhereItLiesAndSoAreParameters) {
   part.front() = std::byte{5};
   push(part);
   EXPECT_TRUE(happened_.wait_for("in place 5904 bytes, flags 0"));
-  EXPECT_TRUE(happened_.wait_for("first byte 5")) << "read_body() takes it from there";
+  EXPECT_TRUE(happened_.wait_for("first byte 5")) << "read_body() reads it in place";
   await_answer();
-  EXPECT_FALSE(is_ready()) << "nothing crosses the socket";
+  EXPECT_FALSE(is_ready()) << "the socket is not used";
   expect_parameters(/*in_place=*/true);
-  EXPECT_FALSE(channel_->has_frame()) << "it is received once";
+  EXPECT_FALSE(channel_->has_frame()) << "an answer is received only once";
 }
 
 TEST_F(InPlaceTest, WhoSleepsIsRung) {
@@ -44,11 +44,12 @@ TEST_F(InPlaceTest, WhoSleepsIsRung) {
   ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience()));
   ASSERT_TRUE(channel_->has_frame());
   expect_parameters(/*in_place=*/true);
-  agree();  // over the heartbeat that has rung
+  agree();  // with the heartbeat that carried the wake
   EXPECT_TRUE(channel_->is_in_place());
 }
 
-// Elastic: a trainer pushes what others have not when the answer to its pull is there already.
+// Elastic: a trainer pushes work that others have not done when the answer to its pull is already
+// there.
 TEST_F(InPlaceTest, APushThatIsNotAnsweredLeavesTheAnswerToAnotherFrameToBeSeen) {
   connect();
   agree();
@@ -76,7 +77,7 @@ TEST_F(InPlaceTest, EachOfSeveralGradientsIsReadWhereItLies) {
   }
 }
 
-// A ps that was frozen may come to read a gradient when the trainer has long given it up.
+// A ps that was suspended may read a gradient long after the trainer has given up on it.
 TEST_F(InPlaceTest, WhoWasHandedMemoryKeepsItAsItIsWhenAnotherTakesItsPlace) {
   connect();
   agree();
@@ -91,10 +92,10 @@ TEST_F(InPlaceTest, WhoWasHandedMemoryKeepsItAsItIsWhenAnotherTakesItsPlace) {
                          .place = kPageBytes};
   ASSERT_FALSE(channel_->send(late, {}, patience()));
   EXPECT_TRUE(happened_.wait_for("first byte 5")) << "in the old memory";
-  ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience())) << "it is rung";
+  ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience())) << "the trainer is woken";
   expect_parameters(/*in_place=*/true);
   push(second_page());
-  EXPECT_TRUE(happened_.wait_for("sent 4096 bytes")) << "of the new one it has not been told";
+  EXPECT_TRUE(happened_.wait_for("sent 4096 bytes")) << "the ps does not have the new memory";
   await_answer();
   expect_parameters(/*in_place=*/true);
   agree();
@@ -102,7 +103,7 @@ TEST_F(InPlaceTest, WhoWasHandedMemoryKeepsItAsItIsWhenAnotherTakesItsPlace) {
   push(second_page());
   EXPECT_TRUE(happened_.wait_for("first byte 7"));
   await_answer();
-  EXPECT_FALSE(is_ready()) << "awake";
+  EXPECT_FALSE(is_ready()) << "the trainer is awake";
   expect_parameters(/*in_place=*/true);
 }
 
@@ -152,8 +153,7 @@ TEST_F(InPlaceTest, ATrainerDoesNotMapMoreThanItNeeds) {
   EXPECT_FALSE(channel_->is_in_place());
 }
 
-// The ps was given another configuration, say: what lies elsewhere now is sent.
-// As one that lacks the memory to map it: the ps must not leave answers there.
+// A trainer without the memory to map the ps's parameters: the ps must send its answers in frames.
 TEST_F(InPlaceTest, ATrainerThatCannotMapHasItsAnswersInFrames) {
   connect();
   ASSERT_FALSE(channel_->agree(kParameters, patience()));
@@ -185,7 +185,7 @@ TEST_F(InPlaceTest, ABodyInPlaceOverAConnectionThatHasAgreedOnNothingClosesIt) {
                            .body_size = kPageBytes};
   ASSERT_FALSE(channel_->send(header, {}, patience()));
   FrameHeader answer;
-  EXPECT_TRUE(channel_->receive_header(answer, patience())) << "a frame, say a refusal, came back";
+  EXPECT_TRUE(channel_->receive_header(answer, patience())) << "a frame such as a refusal arrived";
 }
 
 TEST_F(InPlaceTest, APlaceThatIsNotInTheMemoryIsRefused) {
@@ -200,7 +200,8 @@ TEST_F(InPlaceTest, APlaceThatIsNotInTheMemoryIsRefused) {
   EXPECT_TRUE(happened_.wait_for("refused: a gradient in memory that is not shared"));
 }
 
-// A ps that says it has handed its memory over, and has not, or not that; and that is told so.
+// A ps that claims to have handed its memory over but has not, or has handed over other memory; the
+// trainer reports that.
 TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
   std::error_code failed;
   const auto memory = SharedMemory::create(kPageBytes, failed);
@@ -252,9 +253,9 @@ TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
   EXPECT_EQ(receive_refusal(*channel_, header, patience()).sentence, "no");
 }
 
-// ---- questions ----
+// ---- Questions ----
 
-// A ps that answers each frame with these, and a trainer that asks it.
+// A ps that answers each frame as given, and a trainer that asks it.
 class AskTest : public InPlaceTest {
  protected:
   using Answers = std::function<std::vector<FrameHeader>(const FrameHeader& question)>;
@@ -276,7 +277,7 @@ class AskTest : public InPlaceTest {
   std::error_code ask() {
     return channel_->ask(Meet{.rendezvous = 5}.to_header(), answer_, patience());
   }
-  // What it is answered with, were it by a ps: the numbers one higher.
+  // Returns the answer that a ps would give: the numbers one higher.
   static FrameHeader answer_to(const FrameHeader& question) {
     return Meet{.request_id = question.request_id, .rendezvous = question.step + 1, .token = 7}
         .to_header();
@@ -295,13 +296,14 @@ TEST_F(AskTest, IsAnsweredByTheNumberThatTheChannelGave) {
     ASSERT_FALSE(meet.from_header(*answer_));
     EXPECT_EQ(meet.rendezvous, 6U);
     EXPECT_EQ(meet.token, 7U);
-    EXPECT_NE(meet.request_id, last) << "each question has its own";
+    EXPECT_NE(meet.request_id, last) << "each question has its own number";
     last = meet.request_id;
   }
   EXPECT_FALSE(channel_->has_frame());
 }
 
-// A ps may have said that it lives, or dealt work that another one has done, before it was asked.
+// Before the question, a ps may have sent a heartbeat, or work that another trainer has done by
+// now.
 TEST_F(AskTest, WhatAPsSaysOfItselfIsPassedOver) {
   connect_to([](const FrameHeader& question) {
     return std::vector{Heartbeat{}.to_header(), Work{.micro_batch = 1}.to_header(),
@@ -316,7 +318,7 @@ TEST_F(AskTest, WhatAPsSaysOfItselfIsPassedOver) {
 TEST_F(AskTest, AnotherFrameIsKept) {
   connect_to([](const FrameHeader&) { return std::vector{Fenced{3}.to_header()}; });
   ASSERT_FALSE(ask());
-  EXPECT_FALSE(answer_) << "it has not been answered";
+  EXPECT_FALSE(answer_) << "no answer arrived";
   ASSERT_TRUE(channel_->has_frame());
   FrameHeader header;
   ASSERT_FALSE(channel_->receive_header(header, patience()));
@@ -356,7 +358,7 @@ TEST_F(AskTest, APsThatHangsUpHasNotAnswered) {
   EXPECT_FALSE(answer_);
 }
 
-// Memory is what neighbours meet in.
+// Neighbours meet in memory, so a channel without memory has nothing to ask.
 TEST_F(AskTest, AChannelWithoutMemoryAsksNothing) {
   connect_to([](const FrameHeader& question) { return std::vector{answer_to(question)}; });
   OpenedChannel plain =

@@ -57,13 +57,13 @@ TEST(WaitFor, PutsReadinessBeforeTheInterrupt) {
 
 class EagernessTest : public ::testing::Test {
  protected:
-  // All the time passes without what is waited for.
+  // Looks for the whole time without finding anything.
   void look_in_vain() {
     ASSERT_TRUE(eagerness_.begin(Deadline::max(), now_));
     while (eagerness_.goes_on(now_ += 100us)) {
     }
   }
-  // How many waits are slept through before the next look, which is begun.
+  // Returns how many waits sleep without a look before the next look begins.
   int sleeps() {
     int times = 0;
     while (!eagerness_.begin(Deadline::max(), now_)) ++times;
@@ -90,13 +90,14 @@ TEST_F(EagernessTest, ALookThatHelpedForgivesTheOthers) {
   EXPECT_EQ(sleeps(), 0);
 }
 
-// However soon it has come: where others have the processor for so long, a sleeper gets it sooner.
+// A long turn counts as a look in vain however soon something arrives: if other threads keep the
+// processor for so long, a sleeping thread gets it sooner.
 TEST_F(EagernessTest, ALongTurnOfOthersIsALookInVain) {
   ASSERT_TRUE(eagerness_.begin(Deadline::max(), now_));
   ASSERT_TRUE(eagerness_.goes_on(now_ += 900us));
   EXPECT_FALSE(eagerness_.goes_on(now_ += 1000us));
   EXPECT_EQ(sleeps(), 1);
-  eagerness_.helped();  // it was there at once, which says nothing of their turns
+  eagerness_.helped();  // found at once, which gives no information about turns
   look_in_vain();
   EXPECT_EQ(sleeps(), 3);
 }
@@ -119,12 +120,12 @@ TEST(FreezeWatch, TellsAStopFromAWaitThatWasAnnounced) {
   const Deadline start{1h};
   FreezeWatch watch(start);
   EXPECT_EQ(watch.missed(start, start + 10s), 0s);
-  EXPECT_EQ(watch.missed(start + 10s), 0s) << "the wait";
+  EXPECT_EQ(watch.missed(start + 10s), 0s) << "a wait";
   EXPECT_EQ(watch.now(), start + 10s);
   EXPECT_EQ(watch.missed(start + 17s), 7s) << "stopped between two waits";
   EXPECT_EQ(watch.missed(start + 17s + 100ms), 0s) << "busy";
   EXPECT_EQ(watch.missed(start + 18s, start + 20s), 900ms);
-  EXPECT_EQ(watch.missed(start + 19s), 0s) << "something came";
+  EXPECT_EQ(watch.missed(start + 19s), 0s) << "something arrived";
   EXPECT_EQ(watch.missed(start + 19s, start + 20s), 0s);
   EXPECT_EQ(watch.missed(start + 30s), 10s) << "stopped in a wait";
 }

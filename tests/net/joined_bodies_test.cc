@@ -16,7 +16,7 @@ namespace {
 using Piece = BodyPlace;
 constexpr std::size_t kPage = kPageBytes;
 
-// Memory of one ps: two buffers of a page each, which begin with `text`'s two letters.
+// The memory of one ps: two buffers of a page each, which begin with the two letters of `text`.
 class FakePs {
  public:
   explicit FakePs(const char* text) {
@@ -36,7 +36,7 @@ class FakePs {
   std::shared_ptr<const SharedView> view_;
 };
 
-// The first byte of each page.
+// Returns the first byte of each page.
 std::string letters_of(std::span<const std::byte> bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes.size(); at += kPage) {
@@ -67,7 +67,7 @@ TEST(JoinedBodiesTest, ARestartedPsTakesThePlaceOfTheOlderWindow) {
   const auto newer = windows.over(std::vector{first.buffer(1), second.buffer(1)});
   const FakePs again("XY");
   EXPECT_EQ(letters_of(windows.over(std::vector{first.buffer(0), again.buffer(0)})), "aX");
-  EXPECT_EQ(letters_of(newer), "by") << "which a trainer may still read";
+  EXPECT_EQ(letters_of(newer), "by") << "a trainer may still read it";
   EXPECT_EQ(letters_of(windows.over(std::vector{first.buffer(1), again.buffer(1)})), "bY");
 }
 

@@ -39,7 +39,7 @@ TEST(Keyring, APeerThatHasTakenItBeforeMayDoSoAgain) {
   EXPECT_TRUE(keys.may_be_changing(kKeyTwo.fingerprint(), kFirstPs));
 }
 
-// Offered before the file changed, and turned away after it.
+// The key was offered before the file changed and refused after it.
 TEST(Keyring, APeerMayTakeAnotherOneThanItWasOffered) {
   Keyring keys({kKeyOne});
   keys.set({kKeyTwo});

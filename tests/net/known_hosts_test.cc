@@ -1,4 +1,4 @@
-// Which names a service answers to, and which pages may ask it.
+// The names that a service answers to, and the pages that may send requests to it.
 #include "net/http/known_hosts.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace disttf::net {
 namespace {
 
-// The status that it is refused with; 0: it is not.
+// Returns the status of the refusal; 0 if the request is accepted.
 int of_origin(const std::string& host, const std::string& origin, const ServiceNames& names = {},
               const std::string& method = "POST") {
   HttpServerRequest request;
@@ -47,7 +47,7 @@ TEST(KnownHosts, AreThoseThatAreGiven) {
 }
 
 TEST(KnownHosts, PagesOfOtherSitesAskNothing) {
-  EXPECT_EQ(of_origin("localhost:8501", ""), 0);  // no browser
+  EXPECT_EQ(of_origin("localhost:8501", ""), 0);  // not a browser
   EXPECT_EQ(of_origin("localhost:8501", "http://localhost:8501"), 0);
   EXPECT_EQ(of_origin("models.example.org", "https://models.example.org", {{"*"}}), 0);
   for (const char* origin : {"http://evil.example", "null", "http://localhost:3000", "file://"}) {
@@ -55,7 +55,7 @@ TEST(KnownHosts, PagesOfOtherSitesAskNothing) {
     EXPECT_EQ(of_origin("localhost:8501", origin, {{"*"}}), 403) << origin;
     EXPECT_EQ(of_origin("localhost:8501", origin, {}, "GET"), 0) << origin;
   }
-  // Behind a proxy that writes another Host.
+  // Behind a proxy that changes the Host field.
   EXPECT_EQ(of_origin("127.0.0.1:8501", "https://models.example.org", {{"models.example.org"}}), 0);
 }
 

@@ -1,4 +1,4 @@
-// Requests that a trainer leaves in memory, for a ps that is awake to find there.
+// Requests that a trainer leaves in memory for a ps that is awake.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ TEST_F(LeftRequestsTest, APsThatIsAwakeFindsAPushInMemory) {
     EXPECT_TRUE(happened_.wait_for("first byte " + std::to_string(number)));
     await_answer();
     expect_parameters(/*in_place=*/true);
-    EXPECT_FALSE(look()) << "it is taken once";
+    EXPECT_FALSE(look()) << "a request is taken only once";
   }
   EXPECT_EQ(happened_.count("in place 10000 bytes, flags 0"), 3);
 }
@@ -42,7 +42,8 @@ TEST_F(LeftRequestsTest, APsThatSleepsIsSentAPush) {
   EXPECT_FALSE(look());
 }
 
-// It fell asleep when the trainer had seen it awake, and had looked before that left the push.
+// The ps parked after the trainer had seen it awake, and had checked memory before the trainer left
+// the push.
 TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
   connect_to_one_awake();
   push(gradient_->gradient());
@@ -52,8 +53,8 @@ TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
   expect_parameters(/*in_place=*/true);
 }
 
-// It falls asleep when the trainer has seen it awake, just before the push's header is written:
-// behind the end of the gradient, on its last page.
+// The ps parks after the trainer has seen it awake, just before the push's header is written: after
+// the end of the gradient, on its last page.
 TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
   connect_to_one_awake();
   const std::span<std::byte> gradient = gradient_->gradient();
@@ -61,13 +62,13 @@ TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
     const WriteTrap trap(&gradient.back(), [this] { terms_.memory->set_asleep(true); });
     push(gradient);
   }
-  ASSERT_TRUE(happened_.wait_for("sent 0 bytes")) << "no ring";
+  ASSERT_TRUE(happened_.wait_for("sent 0 bytes")) << "no wake";
   ASSERT_TRUE(happened_.wait_for("in place 10000 bytes"));
   await_answer();
   expect_parameters(/*in_place=*/true);
 }
 
-// A trainer that waits for another ps says so, and expects that to come back.
+// A trainer that waits for another ps sends a heartbeat and expects it to come back.
 TEST_F(LeftRequestsTest, AHeartbeatReachesWhoeverReads) {
   connect();
   agree();
@@ -75,7 +76,7 @@ TEST_F(LeftRequestsTest, AHeartbeatReachesWhoeverReads) {
   EXPECT_TRUE(happened_.wait_for("sent 0 bytes, flags 0"));
 }
 
-// Elastic: pushes that have no answer, and a pull.
+// Elastic: pushes without an answer, and a pull.
 TEST_F(LeftRequestsTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) {
   connect_to_one_awake();
   for (int round = 0; round < 3; ++round) {
@@ -86,13 +87,15 @@ TEST_F(LeftRequestsTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) 
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
     EXPECT_TRUE(look());
     await_answer();
-    EXPECT_EQ(happened_.count("in place 10000 bytes"), 2 * (round + 1)) << "before the answer";
+    EXPECT_EQ(happened_.count("in place 10000 bytes"), 2 * (round + 1))
+        << "before the answer arrives";
     expect_parameters(/*in_place=*/true);
   }
   EXPECT_EQ(happened_.count("sent 0 bytes"), 3);
 }
 
-// What others have not made is dealt to one who waits: it pushes before its pull is answered.
+// Undone work of other trainers is assigned to a waiting one, which pushes before its pull is
+// answered.
 TEST_F(LeftRequestsTest, ThereIsRoomAgainWhenAPullIsAnsweredThoughAPushFollowedIt) {
   connect_to_one_awake();
   for (std::uint64_t round = 0; round < 20; ++round) {
@@ -114,12 +117,12 @@ TEST_F(LeftRequestsTest, WhatASlotHasNoRoomForIsSent) {
   for (std::uint64_t id = 10; id < 10 + kHeadersInSlot + 1; ++id) {
     push_alone(id);
   }
-  push(gradient_->gradient());  // behind a frame: another one
-  await_answer();               // nobody has looked: the frames have led to all
+  push(gradient_->gradient());  // after a frame: another one
+  await_answer();               // no look was needed: the frames led to all requests
   EXPECT_EQ(happened_.count("in place 10000 bytes"), std::ptrdiff_t{kHeadersInSlot} + 2);
   expect_parameters(/*in_place=*/true);
   push(gradient_->gradient());
-  EXPECT_TRUE(look()) << "all is answered";
+  EXPECT_TRUE(look()) << "all requests are answered";
 }
 
 TEST_F(LeftRequestsTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
@@ -128,8 +131,8 @@ TEST_F(LeftRequestsTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
   const std::vector<std::byte> body(100, std::byte{6});
   ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, body, patience()));
   EXPECT_TRUE(happened_.wait_for("sent 100 bytes"));
-  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1) << "by then";
-  EXPECT_TRUE(happened_.wait_for("first byte 6")) << "the body is still that frame's";
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 1) << "read before the frame";
+  EXPECT_TRUE(happened_.wait_for("first byte 6")) << "the body still belongs to that frame";
 }
 
 TEST_F(LeftRequestsTest, APushDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
@@ -137,12 +140,12 @@ TEST_F(LeftRequestsTest, APushDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
   const std::vector<std::byte> body(100, std::byte{6});
   ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 3}, body, patience()));
   push(gradient_->gradient());
-  EXPECT_FALSE(look()) << "it is sent behind that";
+  EXPECT_FALSE(look()) << "it is sent after that";
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
   await_answer();
   expect_parameters(/*in_place=*/true);
   push(gradient_->gradient());
-  EXPECT_TRUE(look()) << "all is answered";
+  EXPECT_TRUE(look()) << "all requests are answered";
 }
 
 TEST_F(LeftRequestsTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
@@ -156,10 +159,11 @@ TEST_F(LeftRequestsTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
   expect_parameters(/*in_place=*/false);
   push(gradient_->gradient());
   expect_parameters(/*in_place=*/false);
-  EXPECT_EQ(happened_.count("in place 10000 bytes"), 2) << "the other one is sent: nobody looks";
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), 2)
+      << "the other one is sent over the socket: no look finds it";
 }
 
-// The one before it may not have ended yet where the ps is.
+// The ps may still have the earlier channel.
 TEST_F(LeftRequestsTest, APushIsFoundOverTheNewestChannelAlone) {
   connect();
   agree();
@@ -173,7 +177,7 @@ TEST_F(LeftRequestsTest, APushIsFoundOverTheNewestChannelAlone) {
   await_answer();
   expect_parameters(/*in_place=*/true);
   ASSERT_FALSE(before->send({.kind = FrameKind::kStatus, .request_id = 4}, {}, patience()));
-  EXPECT_TRUE(happened_.wait_for("sent 0 bytes")) << "over the one before";
+  EXPECT_TRUE(happened_.wait_for("sent 0 bytes")) << "over the earlier channel";
   EXPECT_EQ(happened_.count("in place 10000 bytes"), 1);
 }
 

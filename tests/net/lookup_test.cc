@@ -29,7 +29,7 @@ const tcp::endpoint kIpv6(asio::ip::make_address("fd00::7"), 2222);
 
 Deadline long_enough() { return Clock::now() + 60s; }
 
-// A name server whose answers to `dropped` come when the test has ended.
+// A name server that answers `dropped` only after the test has ended.
 class NameServer {
  public:
   explicit NameServer(Family answered, Endpoints answer)

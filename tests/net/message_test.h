@@ -1,4 +1,4 @@
-// How tests look at messages: net/wire/messages.h and its neighbours.
+// Helpers for tests of messages: net/wire/messages.h and its neighbours.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ template <typename Message>
   return hex(bytes);
 }
 
-// Fields and flags of a header, each of them alone.
+// The fields and flags of a header, one in each.
 inline constexpr std::array<FrameHeader, 4> kFields = {
     FrameHeader{.step = 1}, {.sequence = 1}, {.range_begin = 1}, {.generation = 1}};
 inline constexpr unsigned kFlagBits = 11;
 
-// Has these bytes, is read back from them, and is not read from a header with any field or flag
-// that is not in `may_have`; where that has one, its kind does.
+// Checks that `message` has these bytes, is decoded from them, and is refused with any field or
+// flag that is not in `may_have`.
 template <typename Message>
 void expect_message(const Message& message, const std::string& golden,
                     const FrameHeader& may_have) {

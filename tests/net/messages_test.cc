@@ -9,7 +9,7 @@
 namespace disttf::net {
 namespace {
 
-// What a refused header leaves alone.
+// A refused header must not change the output.
 TEST(Messages, ARefusedHeaderChangesNothing) {
   Work work{.request_id = 1, .step = 2, .micro_batch = 3, .generation = 4};
   const Work before = work;

@@ -1,5 +1,5 @@
-// Who this task is where an orchestrator numbers the tasks (Nomad, Kubernetes, Marathon) and
-// --task_hosts says their addresses: tables of what is set, and of what is broken in it.
+// The identity of a task if an orchestrator numbers the tasks (Nomad, Kubernetes, Marathon) and
+// --task_hosts gives their addresses: tables of valid and of broken settings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// The answer is exactly this.
+// Expects exactly this result.
 class NumberedTasks : public ::testing::TestWithParam<Case> {};
 TEST_P(NumberedTasks, Tell) {
   EXPECT_EQ(told(GetParam().flags, GetParam().environment), GetParam().answer);
 }
 
-// The answer is a sentence that begins like this, and fits a line.
+// Expects a one-line message that begins like this.
 class NumberedTasksRefuse : public ::testing::TestWithParam<Case> {};
 TEST_P(NumberedTasksRefuse, InOneSentence) {
   const std::string sentence = told(GetParam().flags, GetParam().environment);
@@ -31,7 +31,7 @@ TEST_P(NumberedTasksRefuse, InOneSentence) {
   EXPECT_TRUE(std::ranges::all_of(sentence, [](char c) { return c >= 0x20 && c < 0x7F; }));
 }
 
-// ---- Nomad, Kubernetes, Marathon: they number the tasks ----
+// ---- Nomad, Kubernetes, Marathon, which number the tasks ----
 
 [[nodiscard]] Environment nomad(const char* group, const char* index) {
   return {{"NOMAD_GROUP_NAME", group}, {"NOMAD_ALLOC_INDEX", index}};

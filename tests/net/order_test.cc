@@ -19,7 +19,7 @@ constexpr TaskId kPs0{.job = Job::kPs, .index = 0};
 constexpr TaskId kPs1{.job = Job::kPs, .index = 1};
 constexpr TaskId kWorker1{.job = Job::kWorker, .index = 1};
 
-// What `disttf plus` asks for.
+// The request of `disttf plus`.
 Order sum() {
   return {{.operation = Operation::kAdd, .task = kWorker1},
           {.operation = Operation::kNumber, .task = kPs0, .value = 10},
@@ -36,7 +36,7 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return out;
 }
 
-// The sum's bytes with another one in one place, decoded.
+// Decodes the bytes of sum() with one byte changed.
 std::error_code changed(std::size_t at, std::uint8_t value) {
   std::vector<std::byte> bytes = encode(sum());
   bytes[at] = std::byte{value};
@@ -99,7 +99,7 @@ TEST(Order, RejectsValuesThatMeanNothing) {
   EXPECT_EQ(changed(1, 0), WireError::kBadBody) << "job";
   EXPECT_EQ(changed(1, 5), WireError::kBadBody) << "job";
   EXPECT_EQ(changed(2, 1), WireError::kBadBody) << "reserved";
-  EXPECT_EQ(changed(8, 1), WireError::kBadBody) << "a value that is not used";
+  EXPECT_EQ(changed(8, 1), WireError::kBadBody) << "an unused value";
 }
 
 TEST(Order, KnowsWhereAnExpressionEnds) {

@@ -1,6 +1,6 @@
-// TLS with as much of OpenSSL as the file that users get contains (cmake/openssl_provider.cc), both
-// ends in this process: what we need is there, and what is not there is refused in peace. Where
-// nothing is left out, in builds that are not static, the former holds all the same.
+// TLS with the part of OpenSSL that the released binary contains (cmake/openssl_provider.cc), with
+// both ends in this process: everything needed works, and everything left out is refused cleanly.
+// Builds that are not static leave nothing out, and the former still holds.
 //
 // Keys and certificates come from make_tls_identities, a program with the whole of OpenSSL.
 #include <gmock/gmock.h>
@@ -41,14 +41,14 @@ class ProductTls : public testing::Test {
   ProductTls() : folder_(testing::TempDir() + "/disttf_tls_" + std::to_string(getpid())) {}
   ~ProductTls() override { std::filesystem::remove_all(folder_); }
 
-  // Has the identities, or keys, of this kind made.
+  // Creates the identities or keys of this kind.
   void make(const std::string& kind) {
     const std::string command = DISTTF_MAKE_TLS_IDENTITIES " " + kind + " " + folder_;
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
-  // Somebody who shows `certificate`, or nothing where it is empty, and trusts the authority.
+  // A peer that presents `certificate`, or none if that is empty, and trusts the authority.
   OpenSsl<SSL_CTX> context(const SSL_METHOD* method,
                            const std::string& certificate = "server.pem") {
     OpenSsl<SSL_CTX> made(SSL_CTX_new(method));
@@ -77,7 +77,7 @@ OpenSsl<EVP_PKEY> read_key(const std::string& path, std::string password = "pass
   return OpenSsl<EVP_PKEY>(PEM_read_PrivateKey(file.get(), nullptr, nullptr, password.data()));
 }
 
-// Two ends and a pipe between them.
+// Two ends with a pipe between them.
 class Pair {
  public:
   Pair(SSL_CTX& server, SSL_CTX& client, const char* host = "localhost")
@@ -92,7 +92,7 @@ class Pair {
     SSL_set1_host(client_.get(), host);
   }
 
-  // False when either end gives up.
+  // Returns false if either end gives up.
   bool shake_hands() {
     for (int turn = 0; turn < 20; ++turn) {
       const int client = SSL_do_handshake(client_.get());
@@ -103,7 +103,7 @@ class Pair {
     return false;
   }
 
-  // Whether more than one record arrives as it was sent, from each to the other.
+  // Returns whether more than one record arrives unchanged in each direction.
   bool talk() { return sends(*client_, *server_) && sends(*server_, *client_); }
 
   [[nodiscard]] SSL& server() const { return *server_; }
@@ -136,7 +136,7 @@ void only_version(SSL_CTX& context, int version) {
   SSL_CTX_set_max_proto_version(&context, version);
 }
 
-// Both ends show certificates, and each checks the other's, over one between it and the authority.
+// Both ends present certificates, and each verifies the other's over one intermediate certificate.
 class EachKind : public ProductTls,
                  public testing::WithParamInterface<std::tuple<std::string, int>> {};
 
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Tls, EachKind,
                                                           "ed25519"),
                                           testing::Values(TLS1_2_VERSION, TLS1_3_VERSION)));
 
-// The last two are for servers that know nothing newer.
+// The last two are for servers that support nothing newer.
 TEST_F(ProductTls, EachSuiteOfTls12) {
   make("rsa");
   for (const char* suite :
@@ -225,15 +225,15 @@ TEST_F(ProductTls, RefusesAnotherNameALateCertificateAndAnUnknownAuthority) {
   EXPECT_FALSE(late.shake_hands());
   EXPECT_EQ(SSL_get_verify_result(&late.client()), X509_V_ERR_CERT_HAS_EXPIRED);
 
-  make("p256");  // another authority of the same name
+  make("p256");  // another authority with the same name
   const OpenSsl<SSL_CTX> stranger = context(TLS_server_method());
   Pair unknown(*stranger, *client);
   EXPECT_FALSE(unknown.shake_hands());
   EXPECT_NE(SSL_get_verify_result(&unknown.client()), X509_V_OK);
 }
 
-// What two tasks share: a secret by its name, from which a session is made whose key only seasons
-// that of a fresh exchange.
+// What two tasks share: a named secret, which becomes a session whose key is mixed into that of a
+// fresh key exchange.
 struct Secret {
   std::string key;
   const char* suite = "TLS_AES_128_GCM_SHA256";
@@ -295,12 +295,12 @@ TEST_F(SharedSecret, IsEnoughAndFreshKeysAreExchanged) {
        {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}) {
     const Secret secret{std::string(32, 's'), suite};
     set(secret, secret);
-    // Otherwise the server's choice may have another hash than the secret.
+    // Otherwise the server could choose a suite with a hash that differs from the secret's.
     ASSERT_EQ(SSL_CTX_set_ciphersuites(client_.get(), suite), 1);
     Pair pair(*server_, *client_);
     ASSERT_TRUE(pair.shake_hands()) << suite << ": " << last_error();
     EXPECT_STREQ(SSL_get_cipher(&pair.client()), suite);
-    EXPECT_EQ(SSL_session_reused(&pair.client()), 1);  // no certificate then
+    EXPECT_EQ(SSL_session_reused(&pair.client()), 1);  // which means that no certificate was used
     EXPECT_EQ(SSL_get_negotiated_group(&pair.client()), NID_X25519);
     EXPECT_TRUE(pair.talk());
   }
@@ -334,7 +334,7 @@ TEST_F(ProductTls, SaysWhatIsWrong) {
 }
 
 #ifdef DISTTF_OPENSSL_CHOICE
-// Whether anything can be done with it: some kinds are still understood as far as their numbers.
+// Returns whether the key is usable: OpenSSL still parses the numbers of some unsupported kinds.
 bool is_of_use(EVP_PKEY* key) {
   if (key == nullptr) return false;
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> signer(EVP_MD_CTX_new(),
@@ -355,7 +355,7 @@ TEST_F(ProductTls, RefusesKeysOfKindsThatAreLeftOut) {
   }
 }
 
-// The one who shows it may have any OpenSSL.
+// The peer that presents it may use any OpenSSL.
 TEST_F(ProductTls, RefusesCertificatesOfKindsThatAreLeftOut) {
   for (const char* kind : {"ed448", "dsa"}) {
     make(kind);

@@ -1,4 +1,4 @@
-// A peer of an HTTP server that sends what no client would.
+// A client of an HTTP server that sends invalid or unusual bytes.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 
 namespace disttf::net::test {
 
-// A socket that writes what it is told, and reads to the end.
+// Writes the given bytes to a socket and reads to the end.
 class RawClient {
  public:
   explicit RawClient(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
@@ -53,12 +53,12 @@ class RawClient {
     return *this;
   }
   void end_writing() const { shutdown(fd_, SHUT_WR); }
-  // Up to the end, or until `enough` is in it.
+  // Reads to the end, or until the text contains `enough`.
   std::string read(const std::string& enough = "\r\n\r\n\r\n\r\n") const {
     std::string text;
     std::array<char, 4096> buffer{};
     ssize_t size = 0;
-    std::size_t searched = 0;  // what a whole `enough` would have been found in
+    std::size_t searched = 0;  // end of the text already searched
     while (text.find(enough, searched) == std::string::npos &&
            (size = recv(fd_, buffer.data(), buffer.size(), 0)) > 0) {
       searched = text.size() - std::min(text.size(), enough.size());
@@ -66,14 +66,14 @@ class RawClient {
     }
     return text;
   }
-  // Whether the peer closes it by then, having said nothing.
+  // Returns whether the server closes within `time` without a byte.
   [[nodiscard]] bool is_closed_within(std::chrono::milliseconds time) const {
     pollfd waits{.fd = fd_, .events = POLLIN, .revents = 0};
     std::array<char, 1> byte{};
     return poll(&waits, 1, static_cast<int>(time.count())) == 1 &&
            recv(fd_, byte.data(), byte.size(), MSG_DONTWAIT) <= 0;
   }
-  // Whether the peer closes it before the patience is over; what it still says is read away.
+  // Returns whether the server closes before the time limit; ignores further bytes.
   [[nodiscard]] bool is_closed() const {
     std::array<char, 4096> buffer{};
     ssize_t size = 0;

@@ -39,7 +39,7 @@ TEST(Replication, HasTheBytesOfTheDocument) {
             "0100000000000000020000000000000003000000000000000400000000000000");
 }
 
-// The newer chief's views count, however many the older one makes.
+// The views of the newer chief take precedence, however many the older one creates.
 TEST(ViewNumber, IsOrderedByItsChiefFirst) {
   EXPECT_GT((ViewNumber{.chief = 9, .count = 3}), (ViewNumber{.chief = 8, .count = 4}));
   EXPECT_GT((ViewNumber{.chief = 8, .count = 4}), (ViewNumber{.chief = 8, .count = 3}));

@@ -1,4 +1,4 @@
-// What the tables of cases for the resolvers share.
+// Helpers for the resolvers' tables of cases.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace disttf::net {
   return text;
 }
 
-// "slurm: worker 1 of ps n1:2222 chief worker n1:2223,n2:2222", or the sentence that refuses it.
+// Returns "slurm: worker 1 of ps n1:2222 chief worker n1:2223,n2:2222", or the message that refuses
+// the settings.
 [[nodiscard]] inline std::string told(const ClusterFlags& flags, const Environment& environment) {
   try {
     const Resolution resolution = find_cluster(flags, environment);

@@ -1,5 +1,5 @@
-// Who this task is where flags, TF_CONFIG or TFMesos know the whole cluster, and where MPI knows
-// too little: tables of what is set, and of what is broken in it.
+// The identity of a task if flags, TF_CONFIG or TFMesos give the whole cluster, and if MPI gives
+// too little: tables of valid and of broken settings.
 #include "net/resolvers/resolvers.h"
 
 #include <gmock/gmock.h>
@@ -15,13 +15,13 @@ namespace {
 
 using ::testing::StartsWith;
 
-// The answer is exactly this.
+// Expects exactly this result.
 class Resolvers : public ::testing::TestWithParam<Case> {};
 TEST_P(Resolvers, Tell) {
   EXPECT_EQ(told(GetParam().flags, GetParam().environment), GetParam().answer);
 }
 
-// The answer is a sentence that begins like this, and fits a line.
+// Expects a one-line message that begins like this.
 class ResolversRefuse : public ::testing::TestWithParam<Case> {};
 TEST_P(ResolversRefuse, InOneSentence) {
   const std::string sentence = told(GetParam().flags, GetParam().environment);
@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
              "give one of them, or select one with --resolver"},
         Case{"FlagsAgainstTfConfig", lists(Job::kWorker, 0), tf_config(kSecondWorker),
              "TF_CONFIG and the flags describe different clusters or tasks"},
-        // The same hosts in another order is another cluster: tasks would wait for each other.
+        // The same hosts in another order are another cluster: tasks would wait for each other.
         Case{
             "OrderAgainstTfConfig",
             {},
@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RankOfSomethingElse", {}, {{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "local"}),
     kNameOf);
 
-// ---- Several tasks, each of which would train alone ----
+// ---- Several tasks that would each train alone ----
 
 class Alone : public ::testing::TestWithParam<Case> {};
 

@@ -22,7 +22,7 @@ RunOrder example() {
           .data = 3};
 }
 
-// The example's bytes with another one in one place, decoded.
+// Decodes the example's bytes with one byte changed.
 std::error_code changed_run(std::size_t at, std::uint8_t value) {
   std::vector<std::byte> bytes = encode(example());
   bytes.at(at) = std::byte{value};

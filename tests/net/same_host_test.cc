@@ -26,7 +26,7 @@ std::string congestion_control(int socket) {
              : std::string();
 }
 
-// Of each connected TCP socket of this process.
+// Returns the congestion control of each connected TCP socket of this process.
 std::vector<std::string> congestion_controls_of_connections() {
   std::vector<std::string> all;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

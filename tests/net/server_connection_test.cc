@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kBig = std::size_t{8} << 20U;  // more than a socket takes at once
+constexpr std::size_t kBig = std::size_t{8} << 20U;  // more than a socket accepts at once
 
 class ServerConnectionTest : public ::testing::Test {
  protected:
-  // A server that runs `serve`, and worker 1 connected to it.
+  // Starts a server that runs `serve`, and connects worker 1 to it.
   void connect(TestServer::Serve serve, const ServerOptions& options = ps0_options()) {
     server_ = std::make_unique<TestServer>(std::move(serve), options);
     server_->start();
@@ -167,7 +167,7 @@ TEST_F(ServerConnectionTest, SendsABorrowedBodyFromWhereItLies) {
   EXPECT_TRUE(server_->events().wait_for("drained"));
 }
 
-// The address sanitizer would see a read of the freed body.
+// The address sanitizer would report a read of the freed body.
 TEST_F(ServerConnectionTest, TouchesNoBorrowedBodyAfterClose) {
   auto parameters = std::make_unique<std::vector<std::byte>>(kBig);
   connect([this, &parameters](Connection connection) -> asio::awaitable<void> {
@@ -194,7 +194,7 @@ TEST_F(ServerConnectionTest, KeepsWhatIsStillBeingSentToARefusedPeer) {
       [&](Connection connection) -> asio::awaitable<void> {
         connection->send_borrowed({.kind = FrameKind::kParameters}, *parameters, parameters);
         connection->refuse({});
-        parameters.reset();  // as a ps does that makes its shard anew
+        parameters.reset();  // as a ps does when it rebuilds its shard
         server_->events().add(watched.expired() ? "freed" : "kept");
         co_return;
       },
@@ -258,7 +258,7 @@ TEST_F(ServerConnectionTest, RefusalReachesAPeerThatIsStillSending) {
 
 TEST_F(ServerConnectionTest, RefusalEndsAReadThatIsWaiting) {
   ServerOptions options = ps0_options();
-  options.limits.linger = 1h;  // the peer does not hang up: nothing else can end the read
+  options.limits.linger = 1h;  // the peer stays connected: nothing else can end the read
   connect(
       [this](Connection connection) -> asio::awaitable<void> {
         asio::steady_timer soon(co_await asio::this_coro::executor, 0ms);
@@ -291,7 +291,7 @@ TEST_F(ServerConnectionTest, ClosesARefusedPeerThatDoesNotHangUp) {
 
 TEST_F(ServerConnectionTest, SendsWhatIsQueuedWhenItsOwnerReturns) {
   std::vector<std::byte> parameters(kBig, std::byte{3});
-  Connection kept;  // the owner's table may hold on to it
+  Connection kept;  // the owner's table may keep it
   connect([&](Connection connection) -> asio::awaitable<void> {
     kept = connection;
     connection->send_borrowed({.kind = FrameKind::kParameters}, parameters, nullptr);

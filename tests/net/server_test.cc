@@ -25,7 +25,7 @@ class ListenerTest : public ::testing::Test {
   [[nodiscard]] OpenedChannel open(const TestServer& server, const Hello& hello) {
     return open_channel(server.address(), hello, interrupt_, patience());
   }
-  // A HELLO is refused with a sentence that contains all of `parts`.
+  // Expects that a HELLO is refused with a sentence that contains all of `parts`.
   void expect_refused(const Hello& hello, std::initializer_list<const char*> parts,
                       const ServerOptions& options = ps0_options()) {
     TestServer server(answer_every_header, options);
@@ -35,7 +35,8 @@ class ListenerTest : public ::testing::Test {
     EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
     for (const char* part : parts) EXPECT_THAT(opened.refusal.sentence, HasSubstr(part));
   }
-  // Bytes from no disttf task: closed without a word, not after some time, and counted.
+  // Expects that bytes from a non-disttf client are counted, and that the server closes at once
+  // without a reply.
   void expect_stranger(std::string_view text, std::string_view why) {
     ServerOptions options = ps0_options();
     options.handshake_timeout = 1h;
@@ -184,7 +185,7 @@ TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
 TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) {
   expect_stranger("GET / HTTP/1.0\r\n\r\n", "not a disttf frame");
 }
-// It may be a task that has a secret, and is to end with a sentence.
+// The client may be a task with a secret, which must end with a clear message.
 TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
   ServerOptions options = ps0_options();
   options.handshake_timeout = 1h;
@@ -230,7 +231,7 @@ TEST_F(ListenerTest, CutsOffAClientThatStallsInItsHello) {
   EXPECT_TRUE(client.read_to_end().empty());
 }
 
-// Who has room for so few, and lets them be for longer than any test takes.
+// Options with room for few connections and a time limit longer than any test.
 ServerOptions with_room_for(std::size_t most) {
   ServerOptions options = ps0_options();
   options.max_pending = most;
@@ -248,8 +249,8 @@ TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
   EXPECT_GE(server.ask([](Listener& listener) { return listener.strangers(); }), 600U - 16U);
 }
 
-// Handshakes that are never finished, as many as there is room for but one: who comes then and says
-// nothing yet is not the first to go.
+// Unfinished handshakes in all but one of the places: a new connection that has not sent anything
+// yet is not the first to be closed.
 TEST_F(ListenerTest, TheOldestMakesRoomWhateverItHasSaid) {
   constexpr std::size_t kRoom = 4;
   TestServer server(answer_every_header, with_room_for(kRoom));
@@ -263,7 +264,7 @@ TEST_F(ListenerTest, TheOldestMakesRoomWhateverItHasSaid) {
   const auto connections = [&server] {
     return server.ask([](Listener& listener) { return listener.connections(); });
   };
-  while (connections() < kRoom) std::this_thread::yield();  // else the test's limit
+  while (connections() < kRoom) std::this_thread::yield();  // or the test's limit
   RawClient silent(server.address());
   EXPECT_TRUE(begun.front().read_to_end().empty());
   late.write(bytes);
@@ -282,7 +283,7 @@ TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
   EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 2U);
 }
 
-// Whoever is a task of the run is one, and not all that there is room for.
+// A task of the run is authenticated, but may not use all connections.
 TEST_F(ListenerTest, OfATaskTheOldestConnectionMakesRoom) {
   ServerOptions options = ps0_options();
   options.max_of_task = 3;
@@ -305,12 +306,12 @@ TEST_F(ListenerTest, OfATaskTheOldestConnectionMakesRoom) {
   std::vector<bool> answered;
   for (const OpenedChannel& each : of_one) answered.push_back(is_answered(each));
   EXPECT_THAT(answered, ::testing::ElementsAre(false, false, true, true, true));
-  // Who has gone counts no more.
+  // Closed connections no longer count.
   for (auto& each : of_one) each.channel->close();
   EXPECT_TRUE(is_answered(open(server, hello_of_worker_1())));
 }
 
-// They need not be listed, so that one could be many.
+// Evaluators are not listed, so one process could pretend to be many.
 TEST_F(ListenerTest, OfEvaluatorsTheNewestIsOneTooMany) {
   ServerOptions options = ps0_options();
   options.max_of_task = 2;
@@ -326,14 +327,14 @@ TEST_F(ListenerTest, OfEvaluatorsTheNewestIsOneTooMany) {
   EXPECT_NE(third.error, WireError::kRefused) << "it may try again";
   EXPECT_TRUE(server.events().wait_for("evaluators have 2 connections already"));
   hello.purpose = ChannelPurpose::kProbe;
-  EXPECT_TRUE(open(server, hello).channel) << "which is closed at once";
+  EXPECT_TRUE(open(server, hello).channel) << "it is closed at once";
   first.channel->close();
   hello.purpose = ChannelPurpose::kStep;
   const auto until = Clock::now() + 30s;
   OpenedChannel later;
   while (!later.channel && Clock::now() < until) later = open(server, hello);
   EXPECT_TRUE(later.channel);
-  EXPECT_TRUE(is_served(server)) << "a trainer is in nobody's way";
+  EXPECT_TRUE(is_served(server)) << "a trainer is not affected";
 }
 
 TEST_F(ListenerTest, OutlivesALackOfDescriptors) {
@@ -377,7 +378,7 @@ TEST_F(ListenerTest, HandsExceptionsToItsOwner) {
 }
 
 TEST_F(ListenerTest, FreesTheSocketOfAClientThatLeft) {
-  Connection kept;  // the owner's table may hold on to it
+  Connection kept;  // the owner's table may keep it
   TestServer server([&server, &kept](Connection connection) -> asio::awaitable<void> {
     kept = connection;
     FrameHeader header;

@@ -20,9 +20,9 @@ namespace disttf::net {
 namespace {
 
 constexpr std::size_t kSize = 10'000;
-constexpr std::size_t kMost = std::size_t{1} << 20U;  // nothing here is larger
+constexpr std::size_t kMost = std::size_t{1} << 20U;  // the largest size in these tests
 
-// As if it had come from a peer.
+// Returns a descriptor as if a peer had sent it.
 Descriptor copy_of(int descriptor) { return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)); }
 
 std::shared_ptr<const SharedView> view_of(const SharedMemory& memory) {
@@ -71,14 +71,15 @@ TEST_F(SharedMemoryTest, ViewOutlivesTheOwner) {
   EXPECT_EQ(view->bytes().front(), std::byte{7});
 }
 
-// A ps that somebody has broken into does not write another trainer's gradient.
+// A compromised ps must not be able to write another trainer's gradient.
 TEST_F(SharedMemoryTest, WhoIsHandedItCannotWriteItNorChangeItsSize) {
   const int fd = memory_->descriptor();
   EXPECT_EQ(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
   EXPECT_EQ(pwrite(fd, "x", 1, 0), -1);
   EXPECT_EQ(ftruncate(fd, 0), -1);
   EXPECT_EQ(ftruncate(fd, 2 * kSize), -1);
-  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1) << "nor take its owner's right";
+  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1)
+      << "it cannot remove the owner's right either";
 }
 
 TEST_F(SharedMemoryTest, MemoryOfAnotherSizeIsRefused) {
@@ -90,7 +91,7 @@ TEST_F(SharedMemoryTest, MemoryOfAnotherSizeIsRefused) {
   EXPECT_FALSE(maps(fd, std::numeric_limits<std::uint64_t>::max()));
 }
 
-// Else a peer could shorten it while it is read here, which ends a process by SIGBUS.
+// A peer could otherwise shorten the memory during a read, which ends the process with SIGBUS.
 TEST_F(SharedMemoryTest, MemoryThatCanShrinkIsRefused) {
   const Descriptor memory(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_TRUE(memory.is_open());
@@ -100,7 +101,7 @@ TEST_F(SharedMemoryTest, MemoryThatCanShrinkIsRefused) {
   EXPECT_TRUE(maps(memory.number())) << "and it was for nothing else";
 }
 
-// A peer may offer memory that costs it nothing: pages that are only taken when somebody looks.
+// A peer may offer memory that costs it nothing: pages are allocated only on access.
 TEST_F(SharedMemoryTest, MoreThanTheReaderNeedsIsRefusedBeforeItIsMapped) {
   const Descriptor memory(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_TRUE(memory.is_open());
@@ -128,7 +129,7 @@ TEST_F(SharedMemoryTest, APartIsMappedInWholePages) {
   };
   const auto view = map(5000, 100, kPageBytes);
   ASSERT_TRUE(view);
-  EXPECT_EQ(view->bytes().size(), 5000 - kPageBytes + 100) << "from the page on";
+  EXPECT_EQ(view->bytes().size(), 5000 - kPageBytes + 100) << "from the page boundary";
   EXPECT_EQ(view->bytes()[5000 - kPageBytes], std::byte{7});
   memory_->bytes()[5000] = std::byte{8};
   EXPECT_EQ(view->bytes()[5000 - kPageBytes], std::byte{8});
@@ -155,7 +156,7 @@ TEST_F(SharedMemoryTest, FilesAndPipesAreRefused) {
   EXPECT_FALSE(maps(-1)) << "nothing";
 }
 
-// Two owners, each of three pages that begin with its letter and the page's number.
+// Two owners, each with three pages that begin with its letter and the page's number.
 class JoinedViewTest : public testing::Test {
  protected:
   using Piece = JoinedView::Piece;
@@ -184,7 +185,7 @@ class JoinedViewTest : public testing::Test {
     EXPECT_NE(joined != nullptr, static_cast<bool>(error));
     return joined;
   }
-  // The beginning of each page.
+  // Returns the beginning of each page.
   static std::string read(const JoinedView& joined) {
     std::string text;
     for (std::size_t at = 0; at < joined.bytes().size(); at += kPage) {
@@ -217,8 +218,8 @@ TEST_F(JoinedViewTest, OutlivesViewsAndOwners) {
 TEST_F(JoinedViewTest, PiecesThatDoNotLieInTheirViewsOnWholePagesAreRefused) {
   EXPECT_FALSE(map({piece(0, 64, kPage), piece(1, 0, kPage)})) << "not on a page";
   EXPECT_FALSE(map({piece(0, 0, 100), piece(1, 0, kPage)})) << "a gap between them";
-  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, kPage, 3 * kPage)})) << "behind the end";
-  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, 4 * kPage, 0)})) << "behind the end";
+  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, kPage, 3 * kPage)})) << "after the end";
+  EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, 4 * kPage, 0)})) << "after the end";
   EXPECT_FALSE(map({piece(0, 0, kPage), piece(1, std::size_t{0} - kPage, kPage)}));
   EXPECT_FALSE(map({piece(0, 0, 0), piece(1, 0, 0)})) << "nothing";
   EXPECT_FALSE(map({})) << "nothing";

@@ -12,11 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A trainer that works for 400 us between two waits of 50.
+// A trainer that works for 400 us between two waits of 50 us.
 class SharedProcessorTest : public testing::Test {
  protected:
   SharedProcessorTest() { wait(); }
-  // One in which nothing was noticed.
+  // A wait in which nothing unusual happens.
   void wait() {
     processor_.wait_begins(now_);
     now_ += 50us;
@@ -28,7 +28,7 @@ class SharedProcessorTest : public testing::Test {
       wait();
     }
   }
-  // Of a wait in which others have the processor for so long.
+  // A wait in which other threads have the processor for `turn`.
   bool leaves_after(Clock::duration turn) {
     processor_.wait_begins(now_);
     const bool leaves = processor_.leaves_after(turn);
@@ -37,7 +37,7 @@ class SharedProcessorTest : public testing::Test {
     now_ += 400us;
     return leaves;
   }
-  // Of a wait that ended asleep after that.
+  // A wait that ended parked after such a turn.
   void give_up_after(Clock::duration turn) {
     processor_.wait_begins(now_);
     processor_.gave_up(turn);
@@ -45,7 +45,7 @@ class SharedProcessorTest : public testing::Test {
     processor_.wait_ends(now_);
     now_ += 400us;
   }
-  // Times that another one like it is noticed before the processor is left because of it.
+  // Returns how many more such turns occur before the trainer leaves the processor because of them.
   int times_until_left() {
     int times = 0;
     while (times < 1000 && !leaves_after(400us)) {
@@ -60,7 +60,7 @@ class SharedProcessorTest : public testing::Test {
 
 TEST_F(SharedProcessorTest, IsLeftToOneThatComputesAsLong) { EXPECT_TRUE(leaves_after(380us)); }
 
-// Such as a ps that makes an update.
+// For example beside a ps that computes an update.
 TEST_F(SharedProcessorTest, IsKeptBesideOneThatComputesLess) {
   for (int each = 0; each < 100; ++each) {
     EXPECT_FALSE(leaves_after(150us));
@@ -73,10 +73,10 @@ TEST_F(SharedProcessorTest, IsKeptWhereThereIsNoWorkToTell) {
   EXPECT_FALSE(first.leaves_after(400us)) << "of the first wait of all";
   for (int each = 0; each < 200; ++each) {
     first.wait_begins(now_);
-    first.wait_ends(now_);  // and no work before the next
+    first.wait_ends(now_);  // without work before the next wait
   }
   first.wait_begins(now_);
-  EXPECT_FALSE(first.leaves_after(10us)) << "sooner over than a move";
+  EXPECT_FALSE(first.leaves_after(10us)) << "shorter than a move";
 }
 
 // A step in which several ps answer has several waits, most of them without work before.
@@ -101,15 +101,15 @@ TEST_F(SharedProcessorTest, IsLeftAtOnceAgainAfterManyWaitsAlone) {
   EXPECT_EQ(times_until_left(), 0);
   EXPECT_EQ(times_until_left(), 1);
   wait(64);
-  EXPECT_EQ(times_until_left(), 3) << "as many as there were to be before it was forgiven";
+  EXPECT_EQ(times_until_left(), 3) << "the count from before the reset";
   EXPECT_EQ(times_until_left(), 1);
 }
 
-// Beside a program that always computes: it is no better elsewhere.
+// Beside a program that always computes: another processor would not be better.
 TEST_F(SharedProcessorTest, IsKeptOnABusyMachine) {
   give_up_after(3ms);
   give_up_after(3ms);
-  EXPECT_TRUE(leaves_after(400us)) << "two may be chance";
+  EXPECT_TRUE(leaves_after(400us)) << "two may be a coincidence";
   give_up_after(3ms);
   give_up_after(3ms);
   wait(100);
@@ -118,12 +118,12 @@ TEST_F(SharedProcessorTest, IsKeptOnABusyMachine) {
   EXPECT_LT(times_until_left(), 1000);
 }
 
-// What the move itself takes is no turn of others.
+// The time of the move itself does not count as a turn of other threads.
 TEST_F(SharedProcessorTest, CountsNoMove) {
   processor_.wait_begins(now_);
   EXPECT_TRUE(processor_.leaves_after(400us));
   EXPECT_FALSE(processor_.leaves_after(400us)) << "the move";
-  EXPECT_FALSE(processor_.leaves_after(400us)) << "the one time that it stays";
+  EXPECT_FALSE(processor_.leaves_after(400us)) << "it stays once after a move";
   EXPECT_TRUE(processor_.leaves_after(400us));
 }
 
@@ -139,7 +139,7 @@ TEST(LeaveProcessor, GoesElsewhereAndMayComeBack) {
   }
   cpu_set_t all;
   ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
-  // (Linux may bring it back at once.)
+  // (Linux may move it back at once.)
   bool has_moved = false;
   for (int each = 0; each < 100 && !has_moved; ++each) {
     const int here = ::sched_getcpu();

@@ -1,5 +1,4 @@
-// A task of a Slurm step: who it is is computed from a few numbers, which must agree with each
-// other.
+// A task of a Slurm step: a few numbers, which must agree with each other, determine its identity.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What srun sets for one task.
+// The settings that srun gives one task.
 struct Task {
   const char* nodes = "n[1-2]";
   const char* per_node = "2(x2)";
@@ -50,7 +49,8 @@ struct Task {
   return text;
 }
 
-// "ps 0 of n1:2222 | chief | workers", or "local", or the sentence that refuses it.
+// Returns "ps 0 of n1:2222 | chief | workers", or "local", or the message that refuses the
+// settings.
 [[nodiscard]] std::string told(const Task& task, const ClusterFlags& flags = {}) {
   try {
     const Resolution resolution = find_cluster(flags, environment_of(task));
@@ -114,7 +114,7 @@ TEST(SlurmStep, ComputesTheCyclicDistribution) {
   EXPECT_EQ(told(task), "worker 1 of a:2222 |  | b:2222,a:2223,a:2224");
 }
 
-// As Slurm 22.05 deals 7 ranks to nodes of 4, 2 and 1.
+// Slurm 22.05 distributes 7 ranks to nodes of 4, 2 and 1 in this way.
 TEST(SlurmStep, ComputesTheCyclicDistributionOfNodesOfThreeSizes) {
   const Task task = {.nodes = "n[8-10]",
                      .per_node = "4,2,1",

@@ -16,7 +16,7 @@ namespace {
 using Values = std::vector<float>;
 
 std::vector<std::byte> encoded(const Values& values, bool bf16) {
-  std::vector<std::byte> body(3, std::byte{0xEE});  // what was in it does not matter
+  std::vector<std::byte> body(3, std::byte{0xEE});  // earlier contents do not matter
   encode_sparse(values, bf16, body);
   return body;
 }
@@ -29,7 +29,7 @@ std::vector<std::uint32_t> bits_of(const Values& values) {
   return bits;
 }
 
-// -1 at 1, 2 at 3; as in docs/wire_format.md.
+// -1 at 1 and 2 at 3, as in docs/wire_format.md.
 const Values kExample = {0, -1, 0, 2};
 
 TEST(SparseGradient, HasTheBytesOfTheDocument) {
@@ -67,7 +67,7 @@ TEST(SparseGradient, OfZerosIsEmpty) {
   EXPECT_EQ(out, Values(5));
 }
 
-// Refused, and nothing written.
+// Expects a refusal that writes nothing.
 void expect_refused(const std::vector<std::byte>& body, bool bf16, std::size_t size) {
   Values out(size, 7.0F);
   EXPECT_EQ(decode_sparse(body, bf16, out), WireError::kBadBody);
@@ -90,7 +90,7 @@ TEST(SparseGradient, RefusesEveryOtherLength) {
 TEST(SparseGradient, RefusesAnIndexBeyondTheRange) {
   expect_refused(encoded(kExample, false), false, 3);
   std::vector<std::byte> body = encoded(kExample, false);
-  body[7] = std::byte{0xFF};  // the second one's highest byte
+  body[7] = std::byte{0xFF};  // the highest byte of the second index
   expect_refused(body, false, 4);
 }
 

@@ -1,4 +1,4 @@
-// Which task a certificate's name means.
+// The task that a certificate's name identifies.
 #include "net/transport/spiffe_id.h"
 
 #include <gtest/gtest.h>

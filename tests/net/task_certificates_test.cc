@@ -1,5 +1,5 @@
-// TLS between tasks by certificates, over real sockets: who gets in, who does not, and what each
-// side is told.
+// TLS between tasks with certificates, over real sockets: which peers are accepted or refused, and
+// the messages on each side.
 #include "net/transport/task_certificates.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ class TaskCertificate : public ::testing::Test {
     EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
     return opened.refusal.sentence;
   }
-  // As files are replaced: by another one, whole.
+  // Replaces a file by rename, as a user would.
   void replace(const std::string& name, const std::string& by) {
     std::filesystem::copy_file(at(by), at("next"));
     std::filesystem::rename(at("next"), at(name));
@@ -114,7 +114,7 @@ TEST_F(TaskCertificate, OfTheTaskThatItSaysItIsIsServed) {
   }
 }
 
-// What a secret cannot tell: each member could be any other one.
+// A secret cannot distinguish this: with it each member could pretend to be any other.
 TEST_F(TaskCertificate, OfAnotherTaskIsNobodyElses) {
   const auto ps = certificates("ps-0", kPs0);
   const auto worker_0 = certificates("worker-0", {.job = Job::kWorker, .index = 0});
@@ -135,7 +135,7 @@ TEST_F(TaskCertificate, OfAnotherTaskIsNobodyElses) {
 TEST_F(TaskCertificate, OfAPeerIsThatOfTheTaskThatIsMeant) {
   const auto worker_0 = certificates("worker-0", {.job = Job::kWorker, .index = 0});
   const auto worker_1 = certificates("worker-1", kWorker1);
-  serve(worker_0.get());  // where a ps should be
+  serve(worker_0.get());  // instead of a ps
   EXPECT_EQ(refused_of(worker_1.get()),
             "127.0.0.1:" + std::to_string(server_->address().port) +
                 " is not the expected task of spiffe://test/mnist: its certificate is of "
@@ -185,7 +185,7 @@ TEST_F(TaskCertificate, IsShownByTheEventLoopToo) {
         dial(context, server_->address(), hello_of_worker_1(), {}, 30s, lookup, credentials),
         asio::use_future);
     context.restart();
-    // Not until there is nothing left to do: an open connection has its timer.
+    // Runs until the work is done; an open connection has its timer.
     while (future.wait_for(0s) != std::future_status::ready && context.run_one_for(30s) != 0) {
     }
     return future.get();
@@ -202,7 +202,7 @@ TEST_F(TaskCertificate, IsShownByTheEventLoopToo) {
   }
 }
 
-// A task of disttf does not begin with such a certificate: so this one is none.
+// A disttf task does not start with such a certificate, so the test uses its own class.
 TEST_F(TaskCertificate, ThatHasExpiredIsNotTakenNowAndMayBeLater) {
   class Expired final : public Credentials {
    public:
@@ -301,14 +301,14 @@ TEST_F(TaskCertificate, IsRenewedAndSoAreItsAuthorities) {
   serve(ps.get());
   const OpenedChannel stays = open(worker.get());
   ASSERT_TRUE(stays.channel) << stays.refusal.sentence;
-  // Of the next authority, of which the ps has to be told first.
+  // From the next authority, which the ps must trust first.
   replace("worker-1.pem", "foreign.pem");
   replace("worker-1.key", "foreign.key");
   EXPECT_THAT(refused_of(worker.get()), HasSubstr("rejects the certificate"));
   replace("ca.pem", "both.pem");
   EXPECT_TRUE(open(worker.get()).channel);
   EXPECT_EQ(warned(), "");
-  // Connections keep theirs.
+  // Existing connections keep their certificates.
   ASSERT_FALSE(stays.channel->send({.kind = FrameKind::kPull}, {}, patience()));
   FrameHeader header;
   EXPECT_FALSE(stays.channel->receive_header(header, patience()));
@@ -332,13 +332,13 @@ TEST_F(TaskCertificate, IsNotRenewedByOneThatCannotBeUsed) {
                         "spiffe://test/mnist"));
   EXPECT_THAT(stays_after("worker-0.pem", "worker-0.key"), HasSubstr("and this task is worker 1"));
   EXPECT_THAT(stays_after("expired.pem", "expired.key"), HasSubstr("certificate has expired"));
-  // What was wrong is mended, and looked at again, though the texts are the same.
+  // Corrected files are read again although their texts are the same.
   std::filesystem::permissions(at("foreign.key"), std::filesystem::perms(0644));
   EXPECT_THAT(stays_after("foreign.pem", "foreign.key"),
               HasSubstr("its mode must be 0640, 0600 or 0400"));
   std::filesystem::permissions(at("worker-1.key"), std::filesystem::perms(0600));
   EXPECT_THAT(refused_of(worker.get()), HasSubstr("rejects the certificate"))
-      << "that of another authority, which is the new one";
+      << "the one of the other, new authority";
 }
 
 TEST_F(TaskCertificate, OfTheChiefAloneMayDrive) {

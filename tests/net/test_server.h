@@ -1,5 +1,4 @@
-// A Listener on 127.0.0.1 with its own thread, and raw clients for it: the plumbing of the socket
-// tests.
+// A Listener on 127.0.0.1 with its own thread, and raw clients for it, for socket tests.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -28,7 +27,7 @@
 
 namespace disttf::net {
 
-// Far beyond what any machine needs: a test that waits this long has failed.
+// Far longer than any machine needs: a test that waits this long has failed.
 [[nodiscard]] inline Deadline patience() { return Clock::now() + std::chrono::seconds(30); }
 [[nodiscard]] inline Deadline after(std::chrono::milliseconds time) { return Clock::now() + time; }
 
@@ -47,7 +46,7 @@ namespace disttf::net {
   return options;
 }
 
-// What worker 1 says to ps 0.
+// The HELLO of worker 1 to ps 0.
 [[nodiscard]] inline Hello hello_of_worker_1() {
   return {.cluster = hash_of(two_ps_two_workers()),
           .from = {Job::kWorker, 1},
@@ -65,7 +64,7 @@ namespace disttf::net {
   return bytes;
 }
 
-// Things that happened on the server's thread, for a test to wait on.
+// Events on the server's thread that a test can wait for.
 class Events {
  public:
   void add(std::string event) {
@@ -73,12 +72,12 @@ class Events {
     events_.push_back(std::move(event));
     changed_.notify_all();
   }
-  // False when no event contains `part` in time.
+  // Returns false if no event contains `part` in time.
   [[nodiscard]] bool wait_for(std::string_view part) {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, patience(), [&] { return count_now(part) > 0; });
   }
-  // How many events contain `part` by now.
+  // Returns how many events contain `part` so far.
   [[nodiscard]] std::ptrdiff_t count(std::string_view part) {
     const std::lock_guard lock(mutex_);
     return count_now(part);
@@ -97,7 +96,7 @@ class Events {
 
 using Connection = std::shared_ptr<ServerConnection>;
 
-// An owner's coroutine: acknowledges whatever comes.
+// The coroutine of an owner: acknowledges every frame.
 inline asio::awaitable<void> answer_every_header(Connection connection) {
   FrameHeader header;
   while (!co_await connection->read_header(header, std::chrono::milliseconds(0))) {
@@ -105,7 +104,7 @@ inline asio::awaitable<void> answer_every_header(Connection connection) {
   }
 }
 
-// The same: what comes goes back.
+// The same, but returns every body.
 inline asio::awaitable<void> echo_bodies(Connection connection) {
   FrameHeader header;
   while (!co_await connection->read_header(header, std::chrono::milliseconds(0))) {
@@ -120,7 +119,7 @@ class TestServer {
  public:
   using Serve = std::function<asio::awaitable<void>(Connection)>;
 
-  // `serve` runs for each valid connection; what it throws lands in events().
+  // `serve` runs for each valid connection; its exceptions appear in events().
   explicit TestServer(Serve serve, ServerOptions options = ps0_options())
       : listener_(context_, listen_on(context_, 0, ListenScope::kLoopback), std::move(options),
                   hooks(std::move(serve))),
@@ -140,7 +139,7 @@ class TestServer {
   }
   [[nodiscard]] Address address() const { return {"127.0.0.1", port_}; }
   [[nodiscard]] Events& events() { return events_; }
-  // Set before start(): every HELLO that fits is refused with it.
+  // Call before start(): refuses every valid HELLO with it.
   void refuse_all(Refusal refusal) { refusal_ = std::move(refusal); }
 
   // Runs `what` on the server's thread and returns its result.
@@ -190,13 +189,13 @@ class RawClient {
   }
   void write(std::string_view text) { asio::write(socket_, asio::buffer(text)); }
   void close() { socket_.close(); }
-  // A byte, before the server closes.
+  // Returns whether a byte arrives before the server closes.
   [[nodiscard]] bool hears() {
     std::byte byte{};
     std::error_code end;
     return asio::read(socket_, asio::buffer(&byte, 1), end) == 1;
   }
-  // All that comes until the server closes, by end of file or reset.
+  // Returns everything that arrives until the server closes, by end of file or reset.
   [[nodiscard]] std::vector<std::byte> read_to_end() {
     std::vector<std::byte> bytes;
     std::error_code end;
@@ -209,7 +208,7 @@ class RawClient {
   asio::ip::tcp::socket socket_;
 };
 
-// The refusal in the bytes that a raw client read; nullopt when they are none.
+// Returns the refusal in the bytes that a raw client read; nullopt if there is none.
 [[nodiscard]] inline std::optional<Refusal> refusal_in(std::span<const std::byte> bytes) {
   FrameHeader header;
   Refusal refusal;

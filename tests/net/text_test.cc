@@ -39,7 +39,7 @@ TEST(OneLine, ReplacesWhatEndsALineOrReordersText) {
   EXPECT_EQ(one_line("a\u2028\u2029\u061c\u200e\u200f\u202a\u202e\u2066\u2069z"), "a         z");
 }
 
-// What each character or byte from outside becomes, and what stays.
+// What each external character or byte becomes, and which ones stay.
 TEST(ShownText, EscapesWhatIsNotSafeToShow) {
   const struct {
     std::string_view text, shown;

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
   return "no error";
 }
 
-// The task that `task_json` makes of a cluster with one chief, two ps and two workers.
+// Returns a cluster with one chief, two ps and two workers, and the task `task_json`.
 [[nodiscard]] std::string with_task(std::string_view task_json) {
   return R"({"cluster":{"chief":["c:1"],"ps":["p:1","q:1"],"worker":["a:1","b:1"]},"task":)" +
          std::string(task_json) + "}";
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct TfConfigCase {
   std::string json;
-  const char* sentence;  // what it must say
+  const char* sentence;  // the expected part of the message
 };
 class BadTfConfig : public ::testing::TestWithParam<TfConfigCase> {};
 

@@ -1,5 +1,5 @@
-// TLS between tasks by a shared secret, over real sockets: who gets in, who does not, and what each
-// side is told.
+// TLS between tasks with a shared secret, over real sockets: which peers are accepted or refused,
+// and the messages on each side.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ class Tls : public ::testing::Test {
   std::optional<TestServer> server_;
 };
 
-// A relay that is in the middle: it sees all bytes and may do with them what it likes.
+// A relay in the middle, which sees all bytes and can change them.
 class Middle {
  public:
   explicit Middle(const Address& to)
@@ -109,7 +109,7 @@ TEST_F(Tls, AFrameIsSentAheadAsWithout) {
   serve(&one_);
   OpenedChannel opened = open(&one_);
   ASSERT_TRUE(opened.channel);
-  const auto body = numbered(20'000'000);  // more than a socket takes
+  const auto body = numbered(20'000'000);  // more than a socket accepts
   const FrameHeader header{.kind = FrameKind::kPushPull, .request_id = 3};
   for (const std::size_t ready : {10UL, 5000UL, 10'000'000UL}) {
     ASSERT_FALSE(opened.channel->send_ahead(header, body, ready));
@@ -122,8 +122,8 @@ TEST_F(Tls, AFrameIsSentAheadAsWithout) {
   EXPECT_EQ(back, body);
 }
 
-// What a frame's reader leaves is in the kernel, where poll() sees it: who waits for several
-// channels sleeps by that alone.
+// Bytes that a frame's reader has not taken must stay in the kernel, where poll() sees them: a
+// thread that waits for several channels relies only on poll().
 TEST_F(Tls, NothingBeyondTheFrameThatIsReadIsTaken) {
   serve(&one_);
   const OpenedChannel opened = open(&one_);
@@ -140,7 +140,7 @@ TEST_F(Tls, NothingBeyondTheFrameThatIsReadIsTaken) {
     ASSERT_FALSE(opened.channel->receive_header(header, patience()));
     ASSERT_EQ(header.body_size, size);
     std::vector<std::byte> body(size);
-    // In two pieces, as a run of several ps reads the parameters of one.
+    // In two pieces, as a run with several ps reads the parameters of one.
     const auto front = std::span(body).first(size / 3);
     ASSERT_FALSE(opened.channel->receive_body(front, patience()));
     ASSERT_FALSE(opened.channel->receive_body(std::span(body).subspan(size / 3), patience()));
@@ -207,7 +207,7 @@ TEST_F(Tls, OneOfSeveralSecretsIsEnough) {
   EXPECT_TRUE(open(&both).channel);
 }
 
-// Not at once: one of the two files may be about to change.
+// Not permanently: one of the two files may be about to change.
 TEST_F(Tls, WhoHasAgreedBeforeIsTurnedAwayForNowAlone) {
   const std::string path = testing::TempDir() + "disttf_changing_" + std::to_string(::getpid());
   const auto write = [&path](const std::string& text) {
@@ -237,7 +237,7 @@ TEST_F(Tls, TheEventLoopDialsWithItsSecretOrNotAtAll) {
         context, dial(context, server_->address(), hello_of_worker_1(), {}, 30s, lookup, secrets),
         asio::use_future);
     context.restart();
-    // Not until there is nothing left to do: an open connection has its timer.
+    // Runs until the work is done; an open connection has its timer.
     while (future.wait_for(0s) != std::future_status::ready && context.run_one_for(30s) != 0) {
     }
     return future.get();
@@ -300,7 +300,7 @@ TEST_F(Tls, AReplayedClientHelloGetsNobodyIn) {
   EXPECT_GE(strangers(), 1U);
 }
 
-// Runs a handshake through the middle, and leaves the rest to `then`.
+// Relays a handshake through the middle and leaves the rest to the caller.
 void relay_welcome(Middle& middle, std::future<OpenedChannel>& opening) {
   while (opening.wait_for(0ms) != std::future_status::ready) {
     for (auto* pair : {&middle.client(), &middle.server()}) {
@@ -360,7 +360,7 @@ TEST_F(Tls, NothingOfAFrameIsSeenOnTheWay) {
 
 TEST_F(Tls, WaitsEndAtTheDeadlineAndByTheInterrupt) {
   asio::io_context context;
-  auto silent = listen_on(context, 0, ListenScope::kLoopback);  // in the kernel's queue for ever
+  auto silent = listen_on(context, 0, ListenScope::kLoopback);  // stays in the kernel's queue
   const Address address{"127.0.0.1", silent.local_endpoint().port()};
   std::error_code error;
   std::string detail;
@@ -382,7 +382,8 @@ TEST_F(Tls, WaitsEndAtTheDeadlineAndByTheInterrupt) {
   EXPECT_EQ(error, std::errc::operation_canceled);
 }
 
-// ------------------------------------------------------------------------------------ the secrets
+// ---------------------------------------------------------------------------------- the secret
+// file
 
 class SecretFile : public Tls {
  protected:
@@ -392,7 +393,7 @@ class SecretFile : public Tls {
   ~SecretFile() override { std::filesystem::remove(path_); }
   SecretFile(const SecretFile&) = delete;
   SecretFile& operator=(const SecretFile&) = delete;
-  // As a file is replaced: by another one, whole.
+  // Replaces the file by rename, as a user would.
   void write(const std::string& text, mode_t mode = 0600) {
     const std::string next = path_.string() + ".next";
     std::ofstream(next) << text;
@@ -411,7 +412,7 @@ class SecretFile : public Tls {
   const std::filesystem::path path_;
 };
 
-// As Kubernetes leaves the file of a Secret in a pod with an fsGroup.
+// Kubernetes creates the file of a Secret with these rights in a pod with an fsGroup.
 TEST_F(SecretFile, MayBeReadByAGroupOfThisProcess) {
   write(kOne, 0440);
   EXPECT_EQ(refused(), "");

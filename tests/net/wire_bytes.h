@@ -1,4 +1,4 @@
-// How tests look at the bodies of frames.
+// Helpers for tests of frame bodies.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace disttf::net {
   return out;
 }
 
-// What encode() writes, decode() reads; of any other length it takes nothing.
+// Expects that decode() reads what encode() writes, and refuses any other length.
 template <typename Body>
 void expect_read_back(const Body& body) {
   std::vector<std::byte> bytes = encode(body);
@@ -41,7 +41,7 @@ void expect_read_back(const Body& body) {
   EXPECT_EQ(out, Body{}) << "a rejected body changed the output";
 }
 
-// What becomes of the body with another byte in one place.
+// Decodes the body with one byte changed.
 template <typename Body>
 [[nodiscard]] std::error_code decode_with(const Body& body, std::size_t at, std::uint8_t value) {
   std::vector<std::byte> bytes = encode(body);

@@ -1,5 +1,5 @@
-// Something that happens just before a thread writes to a page: for what must be tried between two
-// steps of a function that has no place to call anybody from.
+// An action just before a thread writes to a page, for tests of the moment between two steps of a
+// function that offers no callback.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 
 namespace disttf::net {
 
-// One at a time. While it is there the first write to a page calls `act` in a signal handler
-// (SIGSEGV), so that this may do nothing that is not safe there, and goes on then. REQUIRES: one
-// thread alone writes to it, and not by a system call.
+// At most one at a time. The first write to the page calls `act` in a signal handler (SIGSEGV), so
+// `act` may use only async-signal-safe operations; the write then continues. REQUIRES: only one
+// thread writes to the page, and not by a system call.
 class WriteTrap {
  public:
-  // The page is the one on which `at` lies, of a mapping that may be written to.
+  // The page that contains `at`, in a writable mapping.
   WriteTrap(std::byte* at, std::function<void()> act) : page_(page_of(at)), act_(std::move(act)) {
     set_ = this;
     struct sigaction ours {};
@@ -30,7 +30,7 @@ class WriteTrap {
     EXPECT_EQ(::mprotect(page_.data(), page_.size(), PROT_READ), 0);
   }
   ~WriteTrap() {
-    EXPECT_TRUE(is_sprung_) << "nobody has written to the page";
+    EXPECT_TRUE(is_sprung_) << "no write to the page occurred";
     EXPECT_EQ(::mprotect(page_.data(), page_.size(), PROT_READ | PROT_WRITE), 0);
     EXPECT_EQ(::sigaction(SIGSEGV, &before_, nullptr), 0);
     set_ = nullptr;
@@ -43,7 +43,8 @@ class WriteTrap {
     const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return {at - reinterpret_cast<std::uintptr_t>(at) % size, size};
   }
-  // The write is tried again when this returns. A fault of another kind is then as without a trap.
+  // The write is repeated after this returns. A fault of another kind then happens as without a
+  // trap.
   static void spring(int /*signal*/, siginfo_t* info, void* /*context*/) {
     const auto* at = static_cast<const std::byte*>(info->si_addr);
     const std::span<std::byte> page = set_->page_;
