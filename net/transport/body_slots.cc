@@ -33,6 +33,8 @@ BodySlots::BodySlots(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token
     : rendezvous_(std::move(rendezvous)), token_(token), shape_(shape), slots_(count_of(shape)) {}
 
 std::size_t BodySlots::count_of(const Shape& shape) noexcept {
+  // Two slots for whole states, because the next one is written while the backup may still need the
+  // previous one.
   return shape.count + (shape.whole_bytes != 0 ? 2 : 0);
 }
 
@@ -63,6 +65,7 @@ SharedOffer BodySlots::offer() const noexcept {
           .sleep_word = sleep_word_of(shape_)};
 }
 
+// The rendezvous is closed in every case, so no other process can fetch the memory later.
 std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) {
   // Any failure below leaves the state at "declined"; success sets it again.
   const State before = std::exchange(state_, State::kDeclined);
@@ -73,6 +76,7 @@ std::optional<SharedOffer> BodySlots::answered(std::span<const std::byte> body) 
     state_ = State::kAgreed;
     return std::nullopt;
   }
+  // The other end declines, or the answer is not expected in this state.
   if (before != State::kOffered || declines) {
     forget();
     return std::nullopt;
@@ -124,6 +128,8 @@ bool BodySlots::adopt(Descriptor memory, const SharedOffer& theirs) {
   return true;
 }
 
+// Small bodies never use a slot for whole states, so they cannot take those that a whole state
+// needs.
 BodySlots::Slot* BodySlots::find_place(std::size_t bytes) noexcept {
   const bool is_small = bytes <= shape_.bytes;
   if (!has_agreed() || bytes == 0 || (!is_small && bytes > shape_.whole_bytes)) {
@@ -138,6 +144,7 @@ BodySlots::Slot* BodySlots::find_kept(std::span<const std::byte> rest) noexcept 
   if (!memory_ || !lies_in(rest, memory_->bytes())) {
     return nullptr;
   }
+  // The caller fills the slot directly; its position identifies the reservation.
   const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
   const auto behind =
       std::ranges::find_if(slots_, [&](const Slot& each) { return place_of(each) > offset; });
@@ -175,6 +182,7 @@ Left BodySlots::leave(FrameHeader& header, std::span<const std::byte> head,
   header.flags |= kFlagInPlace;
   header.place = place_of(*slot);
   header.body_size = size;
+  // A frame that is not read yet must not be overtaken by a header in memory.
   if (!view_ || unread_ || !may_leave_header()) {
     return Left::kBody;
   }
@@ -187,6 +195,8 @@ void BodySlots::sends(const FrameHeader& header) noexcept {
   if (is_bodiless<Heartbeat>(header) || header.kind == FrameKind::kShare) {
     return;
   }
+  // Headers must not be left until this frame is acknowledged, because the reader would take them
+  // first.
   unread_ = header.kind == FrameKind::kUpdate ? header.request_id : kUnnumbered;
 }
 
@@ -200,6 +210,7 @@ void BodySlots::done(std::uint64_t request_id) noexcept {
       newest = std::max(newest, slot.request_id);
     }
   }
+  // The newest whole state and all bodies after it may still be in use, so their slots stay taken.
   if (newest != 0) {
     first_needed = newest;
   }

@@ -118,6 +118,7 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
 
   error = start_connect(endpoint);
   if (error == std::errc::operation_in_progress) {
+    // Writable means that the connect is finished; SO_ERROR then has its result.
     error = wait(POLLOUT, deadline);
     if (!error) error = finish_connect();
   }
@@ -139,6 +140,7 @@ std::error_code TcpChannel::secure(Credentials& credentials, const Hello& hello,
     error = wait(tls_->waits_for(), deadline);
     if (!error) error = tls_->shake_hands();
   }
+  // The detail names the peer's certificate, which the error code cannot.
   if (error) detail = tls_->detail(error, "this task");
   return error ? fail(error) : error;
 }
@@ -175,6 +177,8 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
                                        std::size_t ready) {
   if (!is_open()) return asio::error::not_connected;
   FrameHeader whole = header;
+  // The header announces the whole body although only a part of it is ready: the receiver starts to
+  // read while the rest is computed.
   whole.body_size = body.size();
   std::array<std::byte, kHeaderBytes> head{};
   encode_header(whole, head);
@@ -190,6 +194,7 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
 
 std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
+  // The rest of a frame mostly arrives soon after its beginning, so each call has a spin budget.
   const Deadline eager_until = std::min(deadline, Clock::now() + kFrameEagerness);
   while (!bytes.empty()) {
     std::error_code error;
@@ -219,6 +224,7 @@ std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline dea
 }
 
 void TcpChannel::close() noexcept {
+  // Sends close_notify before the descriptor is gone.
   if (tls_ && is_open()) tls_->finish();
   std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);
@@ -248,6 +254,7 @@ std::unique_ptr<Channel> connect(const Address& address, Credentials* credential
       error = channel->secure(*credentials, *hello, now + share, *detail);
     }
     if (!error) return channel;
+    // An interrupt ends the whole attempt; any other error may concern only this address.
     if (error == std::errc::operation_canceled) break;
   }
   return nullptr;

@@ -25,10 +25,13 @@ constexpr std::array kReplyFaults = {FrameFault::kLost, FrameFault::kCut, FrameF
 // The most frames between a request and its late copy: enough for a recovery in between.
 constexpr std::uint32_t kLongestWayRound = 8;
 
+// The fault depends only on the seed and the frame's number, so a failing test can be repeated
+// exactly.
 FrameFate fate(const FaultOptions& options, std::uint64_t index,
                std::span<const FrameFault> faults) {
   const std::uint64_t bits =
       options.random_bits(options.seed, options.purpose, options.stream, index);
+  // The low half decides whether and which, the high half how much, so the choices are independent.
   const std::uint64_t low = bits & 0xFFFF'FFFFU;
   if (low % 1000 >= options.per_1000) {
     return {};
@@ -40,6 +43,7 @@ FrameFate fate(const FaultOptions& options, std::uint64_t index,
 }  // namespace
 
 FrameFate fate_of_request(const FaultOptions& options, std::uint64_t number) {
+  // Even indices for requests and odd ones for replies keep the two sequences independent.
   return fate(options, 2 * number, kRequestFaults);
 }
 
@@ -107,6 +111,8 @@ class FaultyChannel final : public Channel {
 
 FrameFate FaultyChannel::next_fate(const FrameHeader& header) {
   const std::uint64_t number = state_.requests++;
+  // Drawn together with the request's fault, so replies that never arrive do not shift the
+  // sequence.
   state_.reply = fate_of_reply(state_.options, number);
   FrameFate fate = fate_of_request(state_.options, number);
   // See wrap(): other requests must not arrive late.
@@ -137,6 +143,8 @@ std::error_code FaultyChannel::send(FrameHeader header, std::span<const std::byt
       return send_part(header, body, fate.amount % (kHeaderBytes + body.size()), deadline);
     case FrameFault::kUnconfirmed: {
       state_.log(header, "is sent, but reported as lost");
+      // The server processes the request, but the sender must assume that it did not: the case that
+      // retries must handle.
       const std::error_code error = send_whole(header, body, deadline);
       return break_off(error ? error : asio::error::connection_reset);
     }
@@ -147,6 +155,7 @@ std::error_code FaultyChannel::send(FrameHeader header, std::span<const std::byt
     case FrameFault::kDelayed:
       delay(header, fate.amount, "is");
       return send_whole(header, body, deadline);
+    // The server must recognize the copy.
     case FrameFault::kTwice: {
       state_.log(header, "is sent twice");
       const std::error_code error = send_whole(header, body, deadline);
@@ -169,6 +178,7 @@ std::error_code FaultyChannel::send_whole(const FrameHeader& header,
 }
 
 std::error_code FaultyChannel::send_late(Deadline deadline) {
+  // Counts frames instead of time, so the result does not depend on the machine's speed.
   if (!state_.late || --state_.late->behind > 0) {
     return {};
   }
@@ -219,6 +229,7 @@ void FaultyChannel::delay(const FrameHeader& header, std::uint32_t amount, const
 
 std::error_code FaultyChannel::receive_header(FrameHeader& header, Deadline deadline) {
   const std::error_code error = channel_->receive_header(header, deadline);
+  // Heartbeats and work are not replies to a request, so they must not use up the reply's fault.
   if (error || header.kind == FrameKind::kHeartbeat || header.kind == FrameKind::kWork) {
     return error;
   }
@@ -226,6 +237,7 @@ std::error_code FaultyChannel::receive_header(FrameHeader& header, Deadline dead
   if (fate.fault == FrameFault::kDelayed) {
     delay(header, fate.amount, "is a reply and");
   } else if (fate.fault == FrameFault::kCut && header.bytes_behind() > 0) {
+    // The body is cut later, in receive_body(): the header itself is complete.
     cut_after_ = fate.amount % header.body_size;
     state_.log(header, "is a reply and cut after " + std::to_string(*cut_after_) + " bytes of it");
   } else if (fate.fault != FrameFault::kNone) {
@@ -257,6 +269,7 @@ FaultInjector& FaultInjector::operator=(FaultInjector&& other) noexcept = defaul
 
 std::unique_ptr<Channel> FaultInjector::wrap(std::unique_ptr<Channel> channel,
                                              const Interrupt& interrupt) {
+  // The fault of a reply that the lost connection never delivered must not affect the new one.
   state_->reply = {};
   return std::make_unique<FaultyChannel>(std::move(channel), *state_, interrupt);
 }

@@ -12,10 +12,12 @@ namespace disttf::net {
 ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
                                  std::size_t slots)
     : memory_(std::move(memory)), bytes_(bytes), requests_(slots) {
+  // Marked as parked at first, so peers send a wake until a poll actually runs.
   set_asleep(true);
 }
 
 ParameterMemory::~ParameterMemory() {
+  // The token is cleared first, so no peer can hand off a request after the last look.
   take_no_more();
   set_asleep(true);
   // Connections read what is in their mailboxes before the memory is unmapped.
@@ -37,6 +39,7 @@ std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std:
 }
 
 std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t slots) noexcept {
+  // The parked flag has a cache line of its own, after the mailboxes.
   return bytes + slots * kHeaderSlotBytes + kLineBytes;
 }
 
@@ -51,6 +54,7 @@ void ParameterMemory::set_asleep(bool asleep) noexcept {
 bool ParameterMemory::look() noexcept {
   bool wakes = false;
   for (const InPlaceBodies* const each : requests_) {
+    // Every mailbox is read, even after one has given work: a wake concerns the whole ps.
     if (each != nullptr && each->has_request() && each->on_request_ && each->on_request_()) {
       wakes = true;
     }
@@ -81,6 +85,7 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
   }
   // Asked late: computing the terms allocates the ps's memory, which most connections do not need.
   const InPlaceTerms terms = ask_for_terms();
+  // Declines memory that is too small for a gradient, or larger than this ps accepts to map.
   if (!terms.memory || offer.size < terms.least || offer.size > terms.most) {
     return nullptr;
   }
@@ -91,6 +96,8 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
   const SharedOffer own = {
       .token = *token,
       .size = memory.bytes().size(),
+      // A mailbox is offered only if the peer has a parked flag: without one this end could not
+      // tell when a wake is needed.
       .slot = terms.slot && sleep_word_within(offer.size, offer.sleep_word) != 0
                   ? terms.memory->place_of(*terms.slot)
                   : 0,
@@ -102,6 +109,7 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
 std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& answer) const {
   answer.clear();
   Descriptor memory = take_over(peer_, own_.token);
+  // A weak pointer, because the ps may have replaced its memory between the two messages.
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (!memory.is_open() || !parameters) {
     return nullptr;
@@ -130,6 +138,7 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
   if (!takes_requests()) {
     return;
   }
+  // Headers of an earlier agreement are old; reading them again would apply requests twice.
   taken_.skip(requests());
   if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
@@ -163,6 +172,7 @@ std::error_code InPlaceBodies::take_request(FrameHeader& header) noexcept {
   if (error || !is_left_request(header)) {
     return error ? error : WireError::kUnexpected;
   }
+  // Cleared before each request, so an ACK can confirm only the update that was taken last.
   taken_update_.reset();
   if (header.kind == FrameKind::kUpdate) {
     taken_update_ = header.request_id;
@@ -172,6 +182,8 @@ std::error_code InPlaceBodies::take_request(FrameHeader& header) noexcept {
 
 std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const {
   const std::span<const std::byte> bytes = gradient_->bytes();
+  // Position and size come from the peer, and their sum could overflow, so the comparison avoids
+  // it.
   if (header.body_size > bytes.size() || header.place > bytes.size() - header.body_size) {
     return std::nullopt;
   }
@@ -180,6 +192,7 @@ std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const 
 
 Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) {
   const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
+  // Only the ps's own parameters are mapped by the peer. Any other body is sent.
   if (!memory || !lies_in(body, memory->parameters())) {
     return Left::kNot;
   }

@@ -16,6 +16,8 @@ constexpr SecretLines kSecretLines{.what = "secret",
                                    .most_bytes = kMostSecretBytes,
                                    .most_lines = kMostSecrets};
 
+// The text lines are erased after use, because a later core dump or memory disclosure must not
+// contain them.
 std::vector<Secret> secrets_of(std::vector<std::string> lines) {
   std::vector<Secret> secrets;
   for (std::string& line : lines) {
@@ -29,6 +31,7 @@ std::vector<Secret> secrets_of_file(const std::string& path) {
   return secrets_of(secret_lines_of_file(path, "--secret_file " + quoted(path), kSecretLines));
 }
 
+// The byte order is fixed: both ends must compute the same context on any machine.
 void put_task(std::vector<std::byte>& out, const TaskId& task) {
   out.push_back(static_cast<std::byte>(task.job));
   for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -38,6 +41,8 @@ void put_task(std::vector<std::byte>& out, const TaskId& task) {
 
 }  // namespace
 
+// The context binds a handshake to the cluster and the two tasks, so it cannot be replayed between
+// other tasks of the run.
 std::vector<std::byte> pair_context(const Hello& hello) {
   std::vector<std::byte> context;
   for (const std::uint8_t byte : hello.cluster) context.push_back(std::byte{byte});
@@ -56,10 +61,13 @@ Secrets::Secrets(std::string path, std::function<void(std::string_view)> warn)
              std::move(warn)),
       keyring_(secrets_of_file(path_)) {}
 
+// Every use of the keyring checks the file first, so a changed secret needs no restart.
 void Secrets::read_again() {
   if (watch_) watch_->read_where_due([this] { keyring_.set(secrets_of_file(path_)); });
 }
 
+// The lock is needed because several threads (the listener, channels, replication) use one set of
+// secrets.
 Secret Secrets::offered() {
   const std::lock_guard lock(mutex_);
   read_again();
@@ -97,6 +105,7 @@ std::vector<std::string> Secrets::files() const {
 
 std::optional<Refusal> Secrets::refusal(std::error_code error, const std::string& whom,
                                         const std::string& /*detail*/) {
+  // Fingerprints are shown instead of secrets, so logs can be compared without disclosing them.
   const std::string ours = "the secret of this task has the fingerprint " + fingerprints();
   if (error == TlsError::kOtherSecret) {
     return Refusal{kExitMisconfigured, whom + " has another secret: " + ours +

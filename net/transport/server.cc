@@ -27,6 +27,7 @@ namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
+// Limits the log lines per listener, because strangers can connect at any rate.
 constexpr std::chrono::seconds kLogInterval{1};
 
 // Counts one open socket of a listener as long as it exists.
@@ -57,6 +58,7 @@ class Slot {
   const ClusterHash ours = hash_of(self.cluster);
   const bool same_lists = hello.cluster == ours || hello.cluster == sparse_hash_of(self.cluster);
   if (hello.to != self.self) return wrong_target(self, hello, same_lists);
+  // A wrong list explains a wrong index too, so its message comes first.
   if (!same_lists) {
     return "your address lists (cluster " + short_hex(hello.cluster) + ") differ from those of " +
            self.self_text + " (cluster " + short_hex(ours) +
@@ -88,6 +90,8 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
         hooks_(std::move(hooks)),
         doorstep_(options_.credentials != nullptr),
         doorstep_fd_(context, doorstep_.watched()) {
+    // accept4() is called directly, so the listening socket must not block when a connection has
+    // gone before it is accepted.
     acceptor_.native_non_blocking(true);
   }
 
@@ -129,6 +133,8 @@ class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
   [[nodiscard]] static OfTask of_task(const Hello& hello) {
     return {hello.from.job, hello.from.job == Job::kEvaluator ? 0 : hello.from.index};
   }
+  // Errors of coroutines are reported to the owner, which decides whether the process can continue.
+  // The callable keeps this object alive until then.
   [[nodiscard]] auto to_owner() {
     return [self = shared_from_this()](const std::exception_ptr& failure) {
       if (self->hooks_.on_error) self->hooks_.on_error(failure);
@@ -180,6 +186,7 @@ void Listener::Impl::stop() noexcept {
   pause_timer_.cancel();
   silence_timer_.cancel();
   doorstep_fd_.close(ignored);
+  // Connections that were passed on belong to their owners and stay open.
   while (unproven() != 0) drop_oldest();
 }
 
@@ -210,8 +217,12 @@ std::error_code Listener::Impl::accept_some() {
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       return {errno, std::system_category()};
     }
+    // The socket is accepted before the check, because leaving it in the kernel's queue would make
+    // the listener readable forever.
     if (!make_room()) continue;
     const auto until = std::chrono::steady_clock::now() + options_.handshake_timeout;
+    // Bytes that are there already start the handshake at once. Silent sockets wait in the
+    // pre-handshake queue, which costs less than a connection object and a coroutine.
     if (auto ready = doorstep_.come(std::move(socket), until)) {
       admit({std::move(*ready), until});
     } else if (!waits_for_silent_ && doorstep_.size() != 0) {
@@ -284,9 +295,11 @@ void Listener::Impl::admit(Doorstep::Arrival arrival) {
     report("dropped a connection: " + error.message());
     return;
   }
+  // Only now does the asio socket own the descriptor.
   static_cast<void>(arrival.socket.release());
   const Id id = next_id_++;
   ++open_;
+  // A weak pointer: connections may outlive the listener, and must not keep it alive.
   const auto released = [weak = weak_from_this(), id] {
     const auto self = weak.lock();
     if (!self) return;
@@ -320,6 +333,8 @@ void Listener::Impl::drop_oldest() {
 asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id) {
   connection->begin_handshake(options_.handshake_timeout);
   std::error_code error;
+  // Without credentials a TLS hello fails the frame check below and gets a refusal that names the
+  // cause.
   if (options_.credentials != nullptr) {
     error = co_await connection->accept_tls(*options_.credentials);
   }
@@ -347,6 +362,8 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
            0);
     co_return;
   }
+  // The exact size is required before the body is read, so an unauthenticated peer cannot make this
+  // task allocate or wait for more.
   std::array<std::byte, kHelloBytes> body{};
   const bool is_hello = !HelloFrame{}.from_header(header) && header.body_size == body.size();
   if (!error && is_hello) error = co_await connection->read_body(body, {});
@@ -364,6 +381,8 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
   }
   // Stopped during the reads: the connection closes with the coroutine.
   if (stopped_) co_return;
+  // The identity in the certificate must match the HELLO: otherwise a task with a valid certificate
+  // could pretend to be another one.
   if (const auto why = connection->tls_misfit(hello)) {
     refuse(connection, {kExitMisconfigured, options_.self_text + " " + *why}, header.request_id);
     co_return;
@@ -388,11 +407,14 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
     refuse(connection, {kExitMisconfigured, *why}, header.request_id);
     return;
   }
+  // The owner decides last, so its answer depends only on peers that fit the cluster.
   const std::variant<Welcome, Refusal> reply = hooks_.make_welcome(hello);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
     refuse(connection, *refusal, header.request_id);
     return;
   }
+  // A probe only tests whether the task is reachable. It gets no coroutine of the owner and does
+  // not count against the task's connections.
   const bool stays = hello.purpose != ChannelPurpose::kProbe;
   if (stays && !make_room_for(hello)) {
     report("closed " + connection->peer_text() + ": evaluators have " +
@@ -411,6 +433,9 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
 }
 
 bool Listener::Impl::make_room_for(const Hello& hello) {
+  // A task that reconnects may leave dead connections behind, so its oldest one is closed.
+  // Evaluators are not listed, so many could claim the job, and a new one must not close those in
+  // use.
   const auto found = served_.find(of_task(hello));
   if (found == served_.end() || found->second.size() < options_.max_of_task) return true;
   if (hello.from.job == Job::kEvaluator) return false;
@@ -468,6 +493,8 @@ bool Listener::Impl::may_report() noexcept {
 
 void Listener::Impl::report(const std::string& sentence) {
   if (!may_report()) return;
+  // The time is set only for a logged line, so a steady stream of suppressed ones does not delay
+  // the next.
   last_report_ = std::chrono::steady_clock::now();
   const std::uint64_t others = std::exchange(unreported_, 0);
   hooks_.log(others == 0 ? sentence
@@ -482,6 +509,8 @@ Listener::Listener(asio::io_context& context, tcp::acceptor acceptor, ServerOpti
 }
 
 Listener::~Listener() {
+  // The hooks refer to the owner, which may be destroyed after this returns, while coroutines still
+  // hold the implementation.
   impl_->stop();
   impl_->forget_hooks();
 }

@@ -42,6 +42,7 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
       timer_(socket_.get_executor()) {
   std::error_code ignored;  // fail only when the peer has gone; the first read reports that
   socket_.non_blocking(true, ignored);
+  // Replies are written in one piece, so waiting to fill a segment would only add delay.
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   if (is_loopback(socket_.local_endpoint(ignored).address())) send_unpaced(socket_.native_handle());
@@ -62,6 +63,8 @@ void ServerConnection::set_hello(const Hello& hello) {
 // ---------------------------------------------------------------------------------------- reading
 
 std::error_code ServerConnection::read_failed(std::error_code error) noexcept {
+  // A timer or close() has ended the read. The socket's own error would only say that it was
+  // cancelled.
   if (timed_out_) return std::make_error_code(std::errc::timed_out);
   if (state_ != State::kOpen) return std::make_error_code(std::errc::operation_canceled);
   close();
@@ -69,6 +72,7 @@ std::error_code ServerConnection::read_failed(std::error_code error) noexcept {
 }
 
 void ServerConnection::begin_read(std::chrono::milliseconds timeout) {
+  // During the handshake its deadline limits every read, so a peer cannot extend it byte by byte.
   read_deadline_ = handshake_deadline_;
   read_timeout_ = timeout;
   if (timeout > std::chrono::milliseconds::zero()) {
@@ -86,6 +90,8 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
   std::error_code error;
   if (tls_) {
     received = tls_->read_some(buffer, error);
+    // TLS may hold decrypted bytes that the socket no longer shows, so it is read before any wait
+    // for the socket.
     while (error == asio::error::would_block && state_ == State::kOpen) {
       error = co_await await_tls();
       if (!error && state_ == State::kOpen) received = tls_->read_some(buffer, error);
@@ -94,15 +100,19 @@ asio::awaitable<std::error_code> ServerConnection::read_some(std::span<std::byte
     std::tie(error, received) =
         co_await socket_.async_read_some(asio::buffer(buffer.data(), buffer.size()), kAsTuple);
   }
+  // The deadline is cleared but the timer stays armed: re-arming it for every read would cost more
+  // than one unneeded expiry.
   read_deadline_ = kNever;
   // Bytes that arrived after refuse() are discarded.
   if (error || state_ != State::kOpen) co_return read_failed(error);
+  // TLS may hold further decrypted bytes, which a wait for the socket would not show.
   may_have_bytes_ = tls_ != nullptr;
   is_excused_ = false;
   co_return std::error_code{};
 }
 
 asio::awaitable<std::error_code> ServerConnection::await_tls() {
+  // TLS may need to write before it can read, for example a key update.
   if (tls_->waits_for() == POLLOUT) {
     const auto [error] = co_await socket_.async_wait(tcp::socket::wait_write, kAsTuple);
     co_return error;
@@ -130,6 +140,7 @@ asio::awaitable<std::error_code> ServerConnection::accept_tls(Credentials& crede
   if (error || state_ != State::kOpen) co_return read_failed(error);
   // Peeks, so that the bytes of a peer without TLS can still be read as a frame.
   if (!may_be_tls(std::span(&first, 1))) co_return TlsError::kNotTls;
+  // A TLS stream is created only after the first byte, so idle connections cost no TLS state.
   tls_ = TlsStream::accept(socket_.native_handle(), credentials);
   co_return co_await shake_hands();
 }
@@ -180,6 +191,8 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
     }
     if (kept_) {
       header = *std::exchange(kept_, std::nullopt);
+      // The mailbox may have been filled while this read waits on the socket, so the read can end
+      // with "interrupted" and start over.
     } else {
       const auto error = co_await read_frame_header(header, timeout);
       if (error == asio::error::interrupted) continue;
@@ -194,6 +207,8 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
     is_own = co_await take_own(header, timeout, error);
     if (error) co_return error;
   }
+  // The slot of a body becomes free before the owner handles the ACK, so the owner may send the
+  // next body at once.
   if (slots_ && is_bodiless<Ack>(header)) slots_->done(header.request_id);
   if ((header.flags & kFlagInPlace) == 0) co_return std::error_code{};
   // Sent over an earlier connection and arrived late. The sender must not exit for that: it
@@ -228,6 +243,8 @@ std::error_code ServerConnection::refuse_read(const FrameHeader& header, const c
 asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader& header) {
   std::array<std::byte, kHeaderBytes> bytes{};
   std::size_t have = 0;
+  // Bytes are checked as they arrive: a stranger is closed at its first wrong byte instead of after
+  // the handshake time.
   while (have < bytes.size()) {
     std::size_t received = 0;
     const auto rest = std::span(bytes).subspan(have);
@@ -254,6 +271,8 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
     body_in_place_.bytes = body_in_place_.bytes.subspan(part);
     co_return part == body.size() ? std::error_code{} : read_failed(WireError::kBadBody);
   }
+  // The rest of a frame mostly arrives within microseconds of its beginning, so a short spin saves
+  // a sleep and a wake.
   const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
   while (!body.empty()) {
     // Takes bytes that have arrived already without a turn through the scheduler.
@@ -276,6 +295,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
 
 asio::awaitable<std::error_code> ServerConnection::discard_body(std::uint64_t bytes,
                                                                 std::chrono::milliseconds timeout) {
+  // The body lies in shared memory, so there is nothing to skip in the socket.
   if (!body_in_place_.bytes.empty()) co_return std::error_code{};
   // Only asynchronous reads: a peer may announce any number of bytes, and other coroutines need
   // turns.
@@ -299,6 +319,7 @@ void ServerConnection::send(FrameHeader header, std::vector<std::byte> owned) {
 
 void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (state_ != State::kOpen) return;
+  // A body in shared memory has no bytes on the socket, and its header already has the size.
   if ((header.flags & kFlagInPlace) == 0) header.body_size = frame.body().size();
   if (slots_) slots_->sends(header);
   encode_header(header, frame.header);
@@ -309,6 +330,8 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
       return;
     }
     if (frame.complete()) return;
+    // A peer that does not read must not make this process buffer without limit. It connects again
+    // and continues from its own state.
   } else if (queued_bytes_ + frame.cost() > limits_.max_queued_bytes) {
     close();
     return;
@@ -342,6 +365,8 @@ void ServerConnection::start_writer() {
 asio::awaitable<void> ServerConnection::write_queue() {
   while (state_ != State::kClosed && !queue_.empty()) {
     Queued& frame = queue_.front();  // push_back does not move it
+    // The time limit applies to each write that makes progress, not to the whole frame, because a
+    // large frame on a slow link is not an error.
     write_deadline_ = std::chrono::steady_clock::now() + limits_.write_timeout;
     watch(write_deadline_);
     std::error_code error;
@@ -420,6 +445,7 @@ void ServerConnection::finish() {
 asio::awaitable<void> ServerConnection::linger() {
   linger_deadline_ = std::chrono::steady_clock::now() + limits_.linger;
   watch(linger_deadline_);
+  // The refusal must reach the peer before the sending side is shut down.
   if (!co_await drained(limits_.linger)) co_return;
   std::error_code error;
   socket_.cancel(error);  // ends the owner's pending read; no write is pending
@@ -438,6 +464,7 @@ void ServerConnection::close() noexcept {
   state_ = State::kClosed;
   // Headers that the peer leaves from here on are not handed off.
   if (in_place_) in_place_->take_no_more();
+  // Sends close_notify, so the peer can distinguish an end from a cut.
   if (tls_) tls_->finish();
   std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);
@@ -453,6 +480,8 @@ void ServerConnection::close() noexcept {
 // time again, but only once, so that a dead peer is detected however often that happens.
 void ServerConnection::excuse() {
   const TimePoint now = std::chrono::steady_clock::now();
+  // An unauthenticated peer gets no extra time, because handshakes limit how long it can occupy a
+  // connection.
   if (is_excused_ || handshake_deadline_ != kNever) return;
   is_excused_ = true;
   if (read_deadline_ != kNever) read_deadline_ = now + read_timeout_;
@@ -474,6 +503,7 @@ void ServerConnection::on_timer() {
   const TimePoint armed_for = std::exchange(timer_at_, kNever);
   if (state_ == State::kClosed) return;
   if (overslept(armed_for) > Clock::duration::zero()) excuse();
+  // The timer may be early, because deadlines are moved without re-arming it.
   const TimePoint due = std::min({read_deadline_, write_deadline_, linger_deadline_});
   if (due > std::chrono::steady_clock::now()) {
     watch(due);

@@ -128,11 +128,16 @@ std::shared_ptr<const SharedView> SharedView::map_part(Descriptor descriptor,
                                                        std::size_t most, std::error_code& error) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
   const bool is_part = size != 0 && size <= offer.size && offset <= offer.size - size;
+  // Mappings begin at page boundaries.
   const std::uint64_t before = offset % kPageBytes;  // bytes before it on the first page
+  // The limit is checked before the mapping, because MAP_POPULATE allocates every page that a peer
+  // offers.
   if (!is_part || offer.size > kMost || size + before > most) {
     error = std::make_error_code(std::errc::invalid_argument);
     return nullptr;
   }
+  // The seal is checked before the mapping: a peer that shrinks the memory afterwards would end
+  // this process with SIGBUS.
   if (!is_offered(descriptor.number(), offer)) {
     error = std::make_error_code(std::errc::permission_denied);
     return nullptr;
@@ -158,6 +163,7 @@ std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
   for (const Piece& piece : pieces) {
     const std::size_t available = piece.view->bytes().size();
     const bool is_aligned =
+        // Pieces can be joined only at page boundaries; the last piece may end anywhere.
         piece.offset % kPageBytes == 0 && (size % kPageBytes == 0 || piece.size == 0);
     if (!is_aligned || piece.size > available || piece.offset > available - piece.size) {
       return nullptr;
@@ -180,6 +186,7 @@ std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
   for (const Piece& piece : pieces) {
     const std::size_t length = whole_pages(piece.size);
     if (length != 0 &&
+        // MAP_FIXED replaces the reserved addresses, and only those.
         mmap(next, length, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
              piece.view->descriptor_.number(), static_cast<off_t>(piece.offset)) == MAP_FAILED) {
       error = last_error();
@@ -187,6 +194,7 @@ std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
     }
     next += length;
   }
+  // The error was preset for the early returns above.
   error.clear();
   return joined;
 }
