@@ -98,12 +98,14 @@ bool Transfer::redirect() {
     return fail(HttpError::kBadRedirect, "the redirect's Location " + net::quoted(location) + " " +
                                              (location.empty() ? "is empty" : why));
   }
+  // A transfer that began with https must not continue unencrypted.
   if (url_.scheme == Scheme::kHttps && next->scheme == Scheme::kHttp) {
     return fail(
         HttpError::kInsecureRedirect,
         "it redirects from https to " + net::quoted(to_string(*next)) + ", which is refused");
   }
   visited_.push_back(url_);
+  // A circle is reported as such, although the limit would also end it.
   if (std::ranges::find(visited_, *next) != visited_.end()) {
     return fail(HttpError::kTooManyRedirects,
                 "it redirects in a circle, back to " + net::quoted(to_string(*next)));
@@ -118,6 +120,7 @@ bool Transfer::redirect() {
   return true;
 }
 
+// A new connection for each hop, because it may lead to another host or proxy.
 bool Transfer::open() {
   proxy_ = choose_proxy(request_.proxy, url_);
   connection_.emplace(interrupt_);
@@ -129,8 +132,12 @@ std::string Transfer::request_text() const {
   const bool absolute = proxy_ && url_.scheme == Scheme::kHttp;
   std::string text = "GET " + (absolute ? to_string(url_) : url_.target) +
                      " HTTP/1.1\r\nHost: " + authority(url_) +
+                     // "identity" and "close": the file's bytes must arrive unchanged, and the end
+                     // of the connection ends the body.
                      "\r\nUser-Agent: disttf\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
                      "Connection: close\r\n";
+  // The tunnel of an https request has sent these credentials already; the server must not get
+  // them.
   if (absolute && !proxy_->authorization.empty()) {
     text += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
   }
@@ -168,6 +175,7 @@ bool Transfer::accept_head() {
   if (head.status != http_status::kOk && head.status != http_status::kPartialContent) {
     return fail(HttpError::kBadStatus, "the server answered " + status_text(head));
   }
+  // A compressed body would have other bytes and another length than the file.
   if (!head.content_encoding.empty() && head.content_encoding != "identity") {
     return fail(HttpError::kEncodedBody, "the server sent Content-Encoding " +
                                              net::quoted(head.content_encoding) +
@@ -230,6 +238,7 @@ bool Transfer::read_body() {
     body_.clear();
     const auto received = std::span<const std::byte>(buffer_).first(bytes);
     const std::error_code error = parser_->feed(received, body_);
+    // Bytes before an error are valid and are kept, so that a later attempt can resume.
     if (!deliver()) return false;
     if (error) return fail(error, error.message() + ", after " + position_text());
     if (outcome_.received_bytes >= quota) {
@@ -243,6 +252,7 @@ bool Transfer::read_body() {
 // Passes the views in body_ to the sink.
 bool Transfer::deliver() {
   for (const std::span<const std::byte> bytes : body_) {
+    // Checks every piece, because a server may send more than it announced.
     if (bytes.size() > request_.max_bytes - info_.offset - outcome_.received_bytes) {
       return fail(HttpError::kTooLarge, "it sends more than the " +
                                             std::to_string(request_.max_bytes) +
@@ -263,6 +273,7 @@ bool Transfer::end_of_body(const std::error_code& error) {
                    "the next " + std::to_string(kMinStallBytes) + " bytes after " + position_text(),
                    HttpError::kStalled, request_.stall_timeout));
   }
+  // A TCP reset or a TLS cut may hide missing bytes, so only an orderly end can complete a body.
   if (error && !HttpConnection::is_orderly_end(error)) {
     return fail(HttpError::kShortBody,
                 "the connection broke after " + position_text() + " (" + error.message() + ")");

@@ -55,6 +55,8 @@ std::string next_of(std::string_view& list) {
 
 }  // namespace
 
+// Only canonical paths are accepted: a proxy in front may check "/a/../b" differently than this
+// server.
 bool is_normal_path(std::string_view path) noexcept {
   const bool is_clean = std::all_of(path.begin(), path.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' && c != '\\' && c != '\x7f';
@@ -75,6 +77,7 @@ bool takes_gzip(std::string_view accepted) noexcept {
   const std::size_t at = accepted.find("gzip");
   if (at == std::string_view::npos) return false;
   const std::string_view rest = accepted.substr(at, accepted.find(',', at) - at);
+  // "q=0" refuses the coding; "q=0.5" accepts it.
   return rest.find("q=0") == std::string_view::npos || rest.find("q=0.") != std::string_view::npos;
 }
 
@@ -88,6 +91,7 @@ bool decode_percent(std::string& text) {
     if (text.size() - at < 3) return false;
     const int high = digit_of(text[at + 1]);
     const int low = digit_of(text[at + 2]);
+    // A zero byte would end the text for C functions.
     if (high < 0 || low < 0 || high + low == 0) return false;
     decoded += static_cast<char>(16 * high + low);
     at += 2;
@@ -153,6 +157,7 @@ void HttpRequestParser::reset() {
   for (const KeptField& field : kKeptFields) {
     (request_.*field.place).clear();
   }
+  // The memory of a large body is released, because the connection may stay idle for long.
   if (request_.body.capacity() > kKeptBytes) {
     request_.body = std::string();
   }
@@ -212,6 +217,8 @@ const http_parser_settings& HttpRequestParser::settings() noexcept {
 
 // Names and values arrive in pieces, split wherever the bytes were.
 int HttpRequestParser::on_header_piece(bool is_name, std::string_view text) {
+  // Trailers of a chunked body are ignored: they must not override fields that were checked with
+  // the head.
   if (head_complete_) return 0;
   if (is_name) {
     if (!in_name_) name_.clear();
@@ -267,6 +274,7 @@ bool HttpRequestParser::take_authority() {
                             std::equal(scheme.begin(), scheme.end(), target_.begin(),
                                        [](char wanted, char c) { return wanted == lower(c); });
     if (!has_scheme) continue;
+    // RFC 9112 3.2.2: the authority of an absolute target takes precedence over the Host field.
     const std::size_t end = std::min(target_.find_first_of("/?#", scheme.size()), target_.size());
     request_.host = target_.substr(scheme.size(), end - scheme.size());
     target_.erase(0, end);
@@ -307,6 +315,7 @@ int HttpRequestParser::refusal_of_coding() const {
 int HttpRequestParser::refusal_of_head() {
   if (parser_.http_major != 1) return http_status::kVersionNotSupported;
   if (parser_.method == HTTP_CONNECT) return http_status::kNotImplemented;
+  // HTTP/1.1 requires a Host field, and the access checks compare it. Only HTTP/1.0 may omit it.
   const bool has_host =
       is_host_field(request_.host) || (request_.is_http10 && request_.host.empty());
   if (!has_host || !take_target()) return http_status::kBadRequest;
@@ -344,6 +353,7 @@ int HttpRequestParser::feed_chunks(std::string_view bytes) {
 }
 
 int HttpRequestParser::on_body(std::string_view text) {
+  // Compares by subtraction, which cannot overflow.
   if (text.size() > max_body_bytes_ - request_.body.size()) {
     refusal_ = http_status::kContentTooLarge;
     return -1;
@@ -364,6 +374,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
   execute(bytes.substr(0, fine));
   if (refusal_ != 0) return refusal_;
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
+  // An unknown method is reported as such, because clients handle 501 differently from 400.
   if (error == HPE_INVALID_METHOD) return http_status::kNotImplemented;
   if (error != HPE_OK && error != HPE_PAUSED) return http_status::kBadRequest;
   if (is_chunked_) return feed_chunks(bytes.substr(taken_));

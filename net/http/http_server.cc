@@ -113,6 +113,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<State> state, Listener& listener, Socket socket)
       : state_(std::move(state)),
+        // Determined while the peer still exists: after it has gone, the kernel no longer reports
+        // who it was.
         listener_(listener),
         socket_(std::move(socket)),
         peer_(peer_of(socket_)),
@@ -120,6 +122,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         deadline_(state_->context) {
     if (listener_.identity) {
       std::error_code ignored;
+      // TLS reads and writes the descriptor itself, so it must not block.
       socket_.native_non_blocking(true, ignored);
       tls_ = TlsAccepted::over(socket_.native_handle(), *listener_.identity);
       if (!tls_) socket_.close(ignored);  // no memory
@@ -136,6 +139,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
   void start(bool is_one_too_many) {
     asio::co_spawn(
+        // The callables keep this object alive until the coroutine ends.
         state_->context,
         [self = shared_from_this(), is_one_too_many] { return self->serve(is_one_too_many); },
         [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
@@ -164,6 +168,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     do {
       HttpReply reply;
       stays_open_ = false;
+      // A surplus client gets a reply without having its request read.
       if (is_one_too_many) {
         reply = error_reply(http_status::kUnavailable, refusal_sentence(http_status::kUnavailable));
       } else if (const std::optional<int> refusal = co_await read_request()) {
@@ -177,6 +182,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         reply = error_reply(*refusal, refusal_sentence(*refusal));
       } else {
         reply = answer();
+        // Only browsers keep connections; the other clients make one request each.
         stays_open_ = listener_.guard && parser_->may_stay_open() && !state_->stopping;
       }
       if (listener_.guard) BrowserGuard::seal(reply);
@@ -195,6 +201,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     parser_.emplace();
     timed_out_ = false;
     expire_after(replies_ == 0 ? state_->options.request_timeout : state_->options.idle_timeout,
+                 // The first request must arrive soon after the connect; a browser may take longer
+                 // until the next one.
                  /*closes=*/false);
     is_reading_ = true;
     std::optional<int> refusal;
@@ -203,11 +211,13 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       auto [error, size] = co_await read_some(buffer);
       const bool was_idle = is_idle();
       if (timed_out_) {
+        // An idle connection is closed without a reply: no request is being answered.
         refusal = was_idle ? 0 : http_status::kRequestTimeout;
       } else if (error) {
         refusal = 0;
       } else if (const int status = parser_->feed({buffer.data(), size}); status != 0) {
         refusal = status;
+        // The first byte of a request starts its own time limit.
       } else if (was_idle) {
         expire_after(state_->options.request_timeout, /*closes=*/false);
       }
@@ -244,6 +254,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       if (error) co_return error;
     }
     if (tls_ && text.empty()) co_return std::error_code();
+    // Also reached after close(): the socket then reports the error.
     auto [error, size] = co_await asio::async_write(socket_, asio::buffer(text), kAsTuple);
     co_return error;
   }
@@ -262,6 +273,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   }
 
   HttpReply answer() const {
+    // A copy, because the handler may change it while the parser still belongs to the connection.
     HttpServerRequest request = parser_->request();
     request.peer = peer_;
     HttpReply reply = answer(request);
@@ -301,6 +313,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
   // Returns false when the connection is unusable.
   asio::awaitable<bool> write_reply(HttpReply reply) {
+    // The end of a stream is the end of its connection for clients without chunks.
     if (reply.lines) stays_open_ = false;
     const bool takes_chunks = !parser_ || !parser_->request().is_http10;
     const std::string head = head_text(reply, stays_open_, takes_chunks);
@@ -354,6 +367,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     std::error_code error;
     if (tls_) tls_->finish();
     socket_.shutdown(Socket::shutdown_send, error);
+    // The input of a stream has been read all along, see watch_for_end().
     if (error || lines_) co_return;
     constexpr milliseconds kLinger{500};
     constexpr std::size_t kMostBytes = 4 * kMaxRequestBodyBytes;
@@ -371,6 +385,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     deadline_.expires_after(time);
     deadline_.async_wait([weak = weak_from_this(), closes](std::error_code error) {
       const auto self = weak.lock();
+      // The timer may have been moved after this expiry was queued.
       if (error || !self || Clock::now() < self->deadline_.expiry()) return;
       self->timed_out_ = true;
       std::error_code ignored;
@@ -402,6 +417,7 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
     auto [error, socket] = co_await acceptor.async_accept(kAsTuple);
     if (error == asio::error::operation_aborted) co_return std::nullopt;
     if (error) {
+      // Without a pause accept() would return the same error at once and use up the processor.
       asio::steady_timer pause(acceptor.get_executor(), kAcceptPause);
       co_await pause.async_wait(kAsTuple);
       co_return Socket(acceptor.get_executor());
@@ -421,6 +437,7 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
     fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
     const std::size_t open = listener.connections;
     const std::size_t most = most_connections(listener);
+    // The second limit bounds the connections that exist only to be told that there are too many.
     if (open >= 2 * most) continue;  // closed at once, without a sentence
     const bool is_one_too_many = open >= most && !make_room(listener);
     std::make_shared<Connection>(shared_from_this(), listener, std::move(*socket))
@@ -457,6 +474,8 @@ void HttpServer::State::listen(std::unique_ptr<Listener> listener) {
 
 void HttpServer::State::audit(const HttpServerRequest& request, int status) {
   if (!options.audit || !changes_something(request)) return;
+  // Refused attempts may come at any rate, so they share one line per interval; successful changes
+  // are always recorded.
   const bool is_refused = status == http_status::kUnauthorized ||
                           status == http_status::kForbidden || status == http_status::kMisdirected;
   if (!is_refused) {

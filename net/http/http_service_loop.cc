@@ -49,7 +49,9 @@ void HttpService::Connection::answer(const HttpReply& reply) { loop->answer(*thi
 void HttpService::Loop::run() {
   std::array<epoll_event, 256> events{};
   bool is_busy = false;
+  // A turn: events, postponed input, handing over, the handler's work, expired connections.
   while (true) {
+    // Never sleeps while the handler has work or input is postponed.
     const bool waits = !is_busy && resumed_.empty();
     const int timeout_ms = waits ? static_cast<int>(kSweepInterval.count()) : 0;
     const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), timeout_ms);
@@ -61,6 +63,8 @@ void HttpService::Loop::run() {
          std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
       on_event(event);
     }
+    // One share per connection and turn, so that a client with much input does not delay the
+    // others.
     for (Connection* const connection : std::exchange(resumed_, {})) {
       connection->is_resumed = false;
       const std::string bytes = std::exchange(connection->rest, {});
@@ -91,7 +95,9 @@ void HttpService::Loop::on_event(const epoll_event& event) {
     return;
   }
   Connection& connection = *static_cast<Connection*>(event.data.ptr);
+  // The connection ended earlier in this turn; the kernel had already reported the event.
   if (connection.is_over) return;
+  // Output comes first: a client that does not read its replies gets no further requests served.
   if (!connection.out.empty()) {
     send(connection);
   } else if (connection.tls && !connection.is_lingering) {
@@ -113,9 +119,12 @@ void HttpService::Loop::accept() {
       accept_pauses_ = true;
       return;
     }
+    // The counters of other threads may change meanwhile, so the limit is approximate by a few
+    // connections.
     std::size_t total = 0;
     for (const std::unique_ptr<Loop>& each : shared_.loops) total += each->count();
     Loop* const least = is_front() ? this : &least_busy();
+    // The second limit bounds the connections that exist only to be told that there are too many.
     if (total >= 2 * options_.max_connections) {
       ::close(socket);  // closed without a sentence
     } else if (total >= options_.max_connections || least == this) {
@@ -140,6 +149,7 @@ HttpService::Loop& HttpService::Loop::least_busy() const {
 
 void HttpService::Loop::take_inbox() {
   std::vector<int> sockets;
+  // The lock covers only the swap, so the thread that hands sockets over never waits for a turn.
   std::vector<std::unique_ptr<Connection>> moved;
   {
     const std::scoped_lock lock(mutex_);
@@ -162,11 +172,13 @@ void HttpService::Loop::hand_over() {
     std::swap(connections_[place], connections_.back());
     connections_[place]->place = place;
     std::unique_ptr<Connection> moved = std::move(connections_.back());
+    // Erases by swapping with the last connection, which keeps removal constant in time.
     connections_.pop_back();
     ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, moved->socket(), nullptr);
     Loop& to = least_busy();
     --count_;
     ++to.count_;
+    // From here on only the other loop may use the connection.
     moved->loop = &to;
     const std::scoped_lock lock(to.mutex_);
     to.moved_.push_back(std::move(moved));
@@ -205,6 +217,7 @@ void HttpService::Loop::let_send(Connection& connection) {
 // `count_` includes the connection already. nullptr: it could not be set up.
 HttpService::Connection* HttpService::Loop::adopt(int socket) {
   const int on = 1;
+  // Replies are written in one piece, so waiting to fill a segment would only add delay.
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
   connection->place = connections_.size();
@@ -261,6 +274,8 @@ void HttpService::Loop::receive_tls(Connection& connection) {
 
 void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
   while (!bytes.empty() && !connection.is_over && !connection.is_lingering) {
+    // Requests are answered in order: input behind an unanswered request is stored until its reply
+    // is sent.
     if (connection.is_asked || connection.is_moving || !connection.out.empty()) {
       connection.rest.append(bytes);
       return;
@@ -272,6 +287,7 @@ void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
 // Removes from `bytes` what belongs to the request. False: nothing is left to do.
 bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   HttpRequestParser& parser = connection.parser;
+  // The time limit covers the whole request, so a client cannot extend it byte by byte.
   if (!parser.begun()) connection.deadline = now_ + options_.request_timeout;
   if (const int refusal = parser.feed(bytes); refusal != 0) {
     refuse(connection, refusal);
@@ -279,6 +295,8 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   }
   bytes.remove_prefix(parser.taken());
   hold(connection, parser.request().body.size());
+  // The front thread answers only quick requests, so that it stays free for accepting and health
+  // checks. It moves others as soon as the path is known, before the body arrives.
   const bool moves =
       is_front() && parser.head_complete() && !options_.is_quick(parser.request().path);
   if (parser.complete() && !moves) {
@@ -297,6 +315,8 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
     moving_.push_back(&connection);
     return true;
   }
+  // The bodies of incomplete requests are limited together: many clients could otherwise fill the
+  // memory without ever completing one.
   if (held_bytes_ > options_.max_held_bytes) {
     refuse(connection, http_status::kUnavailable);
     return false;
@@ -323,6 +343,7 @@ void HttpService::Loop::ask(Connection& connection) {
     connection.answer(*refusal);
     return;
   }
+  // An exception of one request must not end the thread, which serves all connections.
   try {
     handler_->ask(connection);
   } catch (const std::bad_alloc&) {
@@ -337,6 +358,7 @@ void HttpService::Loop::ask(Connection& connection) {
 }
 
 void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
+  // During the stop every reply announces the end of its connection.
   const bool stays_open = connection.parser.may_be_followed() &&
                           shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kServing;
   connection.out = head_text(reply, stays_open);
@@ -392,6 +414,7 @@ void HttpService::Loop::send(Connection& connection) {
     if (error == asio::error::would_block) {
       // Waits only for room in the socket until the reply is sent. (TLS may need to read first.)
       const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
+      // The time limit is extended only by progress.
       if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
       wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
       return;
@@ -405,6 +428,7 @@ void HttpService::Loop::send(Connection& connection) {
 }
 
 void HttpService::Loop::after_sending(Connection& connection) {
+  // Idle connections must not keep the memory of a large reply.
   constexpr std::size_t kKeptBytes = std::size_t{64} << 10U;
   if (connection.out.capacity() > kKeptBytes) connection.out = std::string();
   connection.out.clear();
@@ -413,6 +437,8 @@ void HttpService::Loop::after_sending(Connection& connection) {
   if (!connection.rest.empty() || (connection.tls && connection.tls->has_bytes())) {
     resume(connection);
   }
+  // Stops only the sending side; the client's remaining bytes are read until kServiceLinger is
+  // over.
   if (connection.is_last) {
     if (connection.tls) connection.tls->finish();
     ::shutdown(connection.socket(), SHUT_WR);
@@ -427,6 +453,8 @@ void HttpService::Loop::end(Connection& connection) {
   if (!std::exchange(connection.is_over, true)) over_.push_back(&connection);
 }
 
+// Deletes connections only between turns, because events and lists of the turn may still refer to
+// them.
 void HttpService::Loop::bury() {
   for (Connection* const each : over_) {
     hold(*each, 0);
@@ -446,7 +474,9 @@ void HttpService::Loop::sweep() {
     watch(listener_.front()->number(), EPOLLIN, &listener_, EPOLL_CTL_MOD);
   }
   for (const std::unique_ptr<Connection>& each : connections_) {
+    // A request that the handler is working on has no time limit here; the handler has its own.
     if (each->is_asked || now_ < each->deadline) continue;
+    // An incomplete request gets 408; an idle or stuck connection is closed without a reply.
     if (each->parser.begun() && each->out.empty() && !each->is_lingering) {
       refuse(*each, http_status::kRequestTimeout);
     } else {

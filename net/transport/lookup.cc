@@ -15,6 +15,7 @@ using asio::ip::tcp;
 
 namespace {
 
+// getaddrinfo() has no time limit and cannot be cancelled, so it runs in threads of its own.
 std::vector<tcp::endpoint> ask_system(const Address& address, Family family,
                                       std::error_code& error) {
   asio::io_context context;
@@ -64,6 +65,8 @@ void run_lookup(const std::shared_ptr<Lookup>& lookup, Family family) {
 
 }  // namespace
 
+// The threads are detached and share ownership of the lookup: a caller whose time is over must not
+// wait for them.
 std::shared_ptr<Lookup> start_lookup(const Address& address, std::error_code& error, Ask ask) {
   try {
     auto lookup = std::make_shared<Lookup>(address, ask ? std::move(ask) : Ask(ask_system));
@@ -76,6 +79,8 @@ std::shared_ptr<Lookup> start_lookup(const Address& address, std::error_code& er
   }
 }
 
+// A name server that drops queries of one family lets the query for both wait for its timeout.
+// Separate queries return the family that works.
 void ask_each_family(const std::shared_ptr<Lookup>& lookup) noexcept {
   {
     const std::lock_guard lock(lookup->mutex);
@@ -100,6 +105,7 @@ std::vector<tcp::endpoint> result_of(Lookup& lookup, std::error_code& error) {
 }
 
 std::optional<std::vector<tcp::endpoint>> known_endpoints(const Address& address) {
+  // Without a query, so that a broken resolver does not affect tasks of one machine.
   if (address.host == "localhost") {
     return {{{asio::ip::address_v4::loopback(), address.port},
              {asio::ip::address_v6::loopback(), address.port}}};

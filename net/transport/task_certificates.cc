@@ -40,6 +40,8 @@ void must_be_private(const std::string& path) {
 void must_be_taken(SSL_CTX& context, const TaskCertificateFiles& files) {
   STACK_OF(X509)* between = nullptr;
   SSL_CTX_get0_chain_certs(&context, &between);
+  // Every task is a client towards some tasks and a server towards others, so the certificate must
+  // serve both purposes.
   for (const int side : {X509_PURPOSE_SSL_CLIENT, X509_PURPOSE_SSL_SERVER}) {
     const std::unique_ptr<X509_STORE_CTX, Freed> check(X509_STORE_CTX_new());
     if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(&context),
@@ -110,6 +112,8 @@ class CertificateProof final : public Proof {
   // At the accepting end the HELLO says which task to expect: misfit() checks it.
   [[nodiscard]] std::error_code check(SSL& ssl) override {
     const X509* const shown = SSL_get0_peer_certificate(&ssl);
+    // FAIL_IF_NO_PEER_CERT ensures this in the handshake; the check here does not depend on that
+    // setting.
     if (shown == nullptr || SSL_get_verify_result(&ssl) != X509_V_OK) {
       return TlsError::kNoCertificate;
     }
@@ -155,6 +159,8 @@ class CertificateProof final : public Proof {
 
  private:
   [[nodiscard]] bool is(const TaskId& task) const {
+    // The run's name is part of the identity: tasks of other runs may have certificates of the same
+    // authority.
     return id_ && id_->run == ours_.run() && id_->names(task);
   }
   [[nodiscard]] std::string shown() const {
@@ -184,6 +190,7 @@ std::optional<SpiffeId> spiffe_id_of(const X509& certificate, std::string& uri,
     ++uris;
   }
   std::optional<SpiffeId> id;
+  // Several URIs would leave it open which one names the task.
   if (uris == 1) {
     id = parse_spiffe_id(uri);
     if (!id) found = "is " + quoted(uri);
@@ -205,9 +212,11 @@ TaskCertificates::TaskCertificates(TaskCertificateFiles files, const TaskId& sel
 TaskCertificates::~TaskCertificates() = default;
 
 TaskCertificates::Context TaskCertificates::read(std::string& run) const {
+  // A new context for each read: existing sessions keep the old one, and an error leaves it in use.
   Context made(make_task_context());
   if (!made) throw std::bad_alloc();
   const std::string whose = std::string(kCertificate) + ": " + quoted(files_.certificate);
+  // A readable key has to be replaced anyway, so its mode is checked first.
   must_be_private(files_.key);
   use_certificate(*made, {kCertificate, files_.certificate}, {kKey, files_.key});
   trust(*made, {kAuthorities, files_.authorities});
@@ -225,6 +234,8 @@ TaskCertificates::Context TaskCertificates::read(std::string& run) const {
   if (!id->names(self_)) {
     throw std::invalid_argument(whose + " is of " + uri + ", and this task is " + to_string(self_));
   }
+  // A renewed certificate must stay in the same run, because the connections of this process belong
+  // to it.
   if (!run.empty() && id->run != run) {
     throw std::invalid_argument(whose + " is of the run " + id->run + ", and this task is of " +
                                 run);
@@ -235,6 +246,7 @@ TaskCertificates::Context TaskCertificates::read(std::string& run) const {
 
 void TaskCertificates::read_again() {
   watch_.read_where_due([this] {
+    // A copy, so that an error in read() leaves run_ unchanged.
     std::string run = run_;
     context_ = read(run);
   });
@@ -244,6 +256,7 @@ SSL* TaskCertificates::session() try {
   const std::lock_guard lock(mutex_);
   read_again();
   return SSL_new(context_.get());
+  // A missing session is reported as a lack of memory by the caller.
 } catch (const std::bad_alloc&) {
   return nullptr;
 }

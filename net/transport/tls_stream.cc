@@ -16,6 +16,7 @@ bool TlsStream::make(bool accepts) {
   ssl_ = proof_->make();
   BIO* const bio = ssl_ != nullptr ? socket_.make_bio() : nullptr;
   if (bio == nullptr) return false;
+  // One BIO for both directions belongs to SSL, which frees it.
   SSL_set_bio(ssl_, bio, bio);
   if (accepts) {
     SSL_set_accept_state(ssl_);
@@ -40,10 +41,12 @@ std::unique_ptr<TlsStream> TlsStream::accept(int fd, Credentials& credentials) {
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
 std::error_code TlsStream::shake_hands() {
+  // OpenSSL's error queue belongs to the thread; an old entry would be taken for this call's error.
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_);
   const std::error_code error = flushed(result != 1 ? failure(result) : std::error_code{});
   if (error) return error;
+  // The chain is valid; now the identity must be the expected one.
   if (const std::error_code objection = proof_->check(*ssl_)) {
     has_failed_ = true;
     return objection;
@@ -54,6 +57,8 @@ std::error_code TlsStream::shake_hands() {
 
 std::error_code TlsStream::flushed(std::error_code error) noexcept {
   if (!socket_.has_unsent()) return error;
+  // Output that the socket has not accepted must be sent before the peer can go on, so a wait for
+  // it takes precedence.
   const std::error_code unsent = socket_.flush();
   if (unsent == asio::error::would_block) waits_for_ = POLLOUT;
   const bool may_go_on = !error || error == asio::error::would_block;
@@ -61,6 +66,7 @@ std::error_code TlsStream::flushed(std::error_code error) noexcept {
 }
 
 std::error_code TlsStream::failure(int result) {
+  // errno is read first, because SSL_get_error() may change it.
   const int system = errno;
   const int kind = SSL_get_error(ssl_, result);
   waits_for_ = kind == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN;
@@ -68,6 +74,7 @@ std::error_code TlsStream::failure(int result) {
   if (kind == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
   has_failed_ = true;
   if (socket_.has_ended()) {
+    // An end in the middle of a conversation may come from an attacker who wants to truncate it.
     return is_shaken_ || socket_.has_heard() ? TlsError::kCut : make_error_code(asio::error::eof);
   }
   if (kind == SSL_ERROR_SYSCALL) return {system, std::system_category()};
@@ -86,6 +93,8 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
   error = {};
   std::size_t taken = 0;
   if (into.empty()) return 0;
+  // The reader's size allows the socket layer to read directly into the buffer without reading past
+  // a frame.
   socket_.expect(into.size());
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
@@ -98,6 +107,8 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
 
 // Puts the header and the beginning of the body into one record.
 std::size_t TlsStream::write_record(std::span<const std::byte> header,
+                                    // A separate record for the header would cost another 22 bytes
+                                    // and another encryption.
                                     std::span<const std::byte> body, std::size_t sent,
                                     std::error_code& error) {
   std::array<std::byte, kRecordBytes> first;
@@ -124,6 +135,7 @@ std::size_t TlsStream::write_some(std::span<const std::byte> header,
   const std::size_t whole = header.size() + body.size();
   // What the socket had no room for goes first, and alone.
   const bool is_again = gathered_ != 0;
+  // Gathers several records before it writes, so that a large frame needs fewer system calls.
   while (!is_again && sent + gathered_ < whole && socket_.has_room()) {
     gathered_ += write_record(header, body, sent + gathered_, error);
     if (error) return 0;
@@ -137,6 +149,8 @@ bool TlsStream::has_bytes() const noexcept {
 }
 
 void TlsStream::finish() noexcept {
+  // close_notify must not follow an error: the peer would take the truncated conversation for
+  // complete.
   if (!is_shaken_ || has_failed_) return;
   ERR_clear_error();
   SSL_shutdown(ssl_);

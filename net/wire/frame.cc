@@ -76,6 +76,7 @@ std::error_code make_error_code(WireError error) noexcept {
 }
 
 bool may_be_frame(std::span<const std::byte> prefix) noexcept {
+  // Compares only the bytes that have arrived.
   const std::size_t known = std::min(prefix.size(), kMagic.size());
   return std::equal(kMagic.begin(), kMagic.begin() + static_cast<std::ptrdiff_t>(known),
                     prefix.begin());
@@ -88,12 +89,16 @@ std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
   if (std::to_integer<std::uint8_t>(bytes[kVersionAt]) != kWireVersion) {
     return WireError::kBadVersion;
   }
+  // Everything after this can rely on intact bytes: an error below means that the sender is wrong,
+  // and not the transport.
   if (load_le<std::uint32_t>(bytes.subspan(kChecksumAt)) != checksum(bytes)) {
     return WireError::kBadChecksum;
   }
   const auto kind = std::to_integer<std::uint8_t>(bytes[kKindAt]);
   if (!is_known(kind)) return WireError::kBadKind;
   const auto flags = load_le<std::uint16_t>(bytes.subspan(kFlagsAt));
+  // Unknown flags are refused instead of ignored, because a later version may give them a meaning
+  // that changes the frame.
   if ((flags & ~kKnownFlags) != 0) return WireError::kBadFlags;
   const auto place = load_le<std::uint32_t>(bytes.subspan(kPlaceAt)) * std::uint64_t{kPlaceUnit};
   if (place != 0 && (flags & kFlagInPlace) == 0) return WireError::kBadReserved;
