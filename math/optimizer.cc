@@ -17,7 +17,7 @@
 namespace disttf::math {
 namespace {
 
-// A rule as a row: its properties outside the loops.
+// A row of the rule table: the properties of a rule that are needed outside its loops.
 struct RuleRow {
   float learning_rate;
   std::span<const StateStart> state;
@@ -62,12 +62,15 @@ constexpr std::size_t kLeastParts = 8;
 // The floats that are computed in the first-level cache before their non-temporal stores.
 constexpr std::size_t kStreamedFloats = 2048;
 
+// Small vectors use one thread, because waking others takes longer than the update.
 std::size_t members(std::size_t size, std::size_t threads) {
   return size < kLeastParts * kPartFloats ? 1 : threads;
 }
 
 // 1 - d_t: the step of the averaged parameters towards the current ones.
 float average_rate_at(float decay, std::uint64_t step) noexcept {
+  // TensorFlow's formula: at the beginning the average follows faster than the decay alone would
+  // allow, so the initial values lose their weight.
   const auto count = static_cast<double>(step);
   return static_cast<float>(1.0 - std::min(double{decay}, (1.0 + count) / (10.0 + count)));
 }
@@ -135,6 +138,8 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
+      // The threads sleep between updates, because the process computes or waits for the network
+      // meanwhile.
       pool_(std::make_unique<ThreadPool>(members(size, threads), ThreadPool::kSleep)) {
   validate(spec_);
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
@@ -211,6 +216,8 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
       .count = size_,
       .scale = scale,
       .rate = rate_at == nullptr ? rate : rate_at(spec_, rate, step),
+      // Decoupled decay is subtracted from the weight and therefore needs the learning rate;
+      // coupled decay is added to the gradient.
       .decay = rule(spec_.kind).decouples_decay ? rate * spec_.weight_decay : spec_.weight_decay,
       .spec = &spec_};
   for (std::size_t each = 0; each < rule(spec_.kind).state.size(); ++each) {
@@ -226,16 +233,20 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
 
 void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                            std::size_t end) noexcept {
+  // In place the old parameters are in the cache anyway, so normal stores are faster.
   if (!streams_ || whole.w == whole.w_next) {
     apply_part(whole, average_rate, begin, end, whole.w_next + begin);
     return;
   }
+  // The update is computed in a small buffer that stays in the first-level cache, because
+  // non-temporal stores must write whole lines once.
   alignas(AlignedVector::kAlignmentBytes) std::array<float, kStreamedFloats> made;
   for (std::size_t at = begin; at < end; at += made.size()) {
     const std::size_t count = std::min(end - at, made.size());
     apply_part(whole, average_rate, at, at + count, made.data());
     stream(made.data(), whole.w_next + at, count);
   }
+  // Non-temporal stores become visible to other threads only after the fence.
   end_streaming();
 }
 
@@ -250,6 +261,7 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
       at = part.end;
     }
   }
+  // The average uses the parameters while they are still in the cache.
   if (averages()) {
     kernels_->average(state_.back().data() + begin, to, average_rate, end - begin);
   }
@@ -268,6 +280,7 @@ void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
     part.state[each] += begin;
   }
   part.count = stretch.end - begin;
+  // Running statistics follow the batch's values and must not be changed by a gradient rule.
   if (stretch.momentum) {
     kernels_->update_running(part, *stretch.momentum);
     return;

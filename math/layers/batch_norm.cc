@@ -46,7 +46,9 @@ class BatchNorm final : public Layer {
   [[nodiscard]] std::uint64_t multiply_adds() const noexcept override { return output().size(); }
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return 2 * channels_; }
   [[nodiscard]] std::size_t shared_floats() const noexcept override { return kShares * channels_; }
+  // A variance needs at least two values per channel.
   [[nodiscard]] std::size_t least_rows() const noexcept override { return positions_ > 1 ? 1 : 2; }
+  // One part: the sums over the batch are complete before this, and copying them needs no threads.
   [[nodiscard]] std::size_t gradient_rows() const noexcept override { return 1; }
 
   void measure_rows(const LayerPass& pass) const noexcept override {
@@ -58,6 +60,8 @@ class BatchNorm final : public Layer {
   }
 
   void measure_batch(const LayerPass& pass) const noexcept override {
+    // Evaluation uses the running statistics, so a result does not depend on the other rows of the
+    // batch.
     if (pass.draws == nullptr) {
       scale_by(pass, pass.variables[kMean], pass.variables[kVariance]);
       return;
@@ -70,6 +74,8 @@ class BatchNorm final : public Layer {
     const float values = values_of(pass);
     for (std::size_t c = 0; c < channels_; ++c) {
       const float squares = unbiased[c];
+      // Training normalizes with the biased variance; the running statistic stores the unbiased
+      // one, as PyTorch does.
       variances[c] = squares / values;
       unbiased[c] = squares / (values - 1.0F);
     }
@@ -118,6 +124,8 @@ class BatchNorm final : public Layer {
                 std::span<float* const> gradients) const noexcept override {
     std::copy_n(share(pass, kByGamma), channels_, gradients[kGamma]);
     std::copy_n(share(pass, kByBeta), channels_, gradients[kBeta]);
+    // The positions of running statistics in the gradient carry the batch's statistics, which the
+    // optimizer averages.
     std::copy_n(share(pass, kMeans), channels_, gradients[kMean]);
     std::copy_n(share(pass, kUnbiased), channels_, gradients[kVariance]);
   }

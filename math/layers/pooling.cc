@@ -82,7 +82,9 @@ template <typename Kind>
 std::unique_ptr<const Layer> make_pooling(const LayerFields& fields, const Shape& input) {
   const std::size_t size = fields.whole("size");
   const std::size_t given = fields.whole("stride");
+  // Windows without overlap are the usual case, so 0 stands for the window's size.
   const std::size_t stride = given == 0 ? size : given;
+  // A window larger than the image would have no output.
   if (size > input.height || size > input.width) {
     throw std::invalid_argument("size: " + std::to_string(size) +
                                 " is larger than the image, which is " + to_string(input));

@@ -113,10 +113,10 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<State> state, Listener& listener, Socket socket)
       : state_(std::move(state)),
-        // Determined while the peer still exists: after it has gone, the kernel no longer reports
-        // who it was.
         listener_(listener),
         socket_(std::move(socket)),
+        // Determined while the peer still exists: after it has gone, the kernel no longer reports
+        // who it was.
         peer_(peer_of(socket_)),
         refusal_(refusal_of_peer()),
         deadline_(state_->context) {

@@ -45,6 +45,7 @@ void check_index(const TaskCounts& counts, const TaskId& task, std::string_view 
 }  // namespace
 
 std::optional<std::string_view> variable(const Environment& environment, std::string_view name) {
+  // Container tools often set unused variables to blanks, so a blank value counts as unset.
   const auto found = environment.find(name);
   if (found == environment.end() ||
       found->second.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -82,6 +83,7 @@ std::optional<TaskId> task_in_name(std::string_view name) {
   const std::string_view number = name.substr(hyphen + 1);
   const std::optional<Job> job = job_at_end(name.substr(0, hyphen));
   const std::optional<std::size_t> index = parse_number(number, kMaxTaskIndex);
+  // A number with a leading zero is part of a name and not an index.
   if (!job || !index || (number.size() > 1 && number.front() == '0')) return std::nullopt;
   return TaskId{*job, *index};
 }
@@ -93,6 +95,7 @@ Found find_by_clues(const ClusterFlags& flags, const Clues& clues) {
   TaskId& task = found.answer.task;
   std::string job_from = clues.job_from;
   std::string index_from = clues.index_from;
+  // With {place} in the pattern the orchestrator's index counts the tasks of all jobs.
   if (clues.may_be_place && has_word(flags.task_hosts, "place")) {
     if (clues.index >= counts.total()) {
       throw std::invalid_argument(clues.index_from + " is " + std::to_string(clues.index) +

@@ -6,6 +6,7 @@
 namespace disttf::net {
 namespace {
 
+// The index may be omitted if only one task has the job.
 [[nodiscard]] std::size_t index_from(const ClusterFlags& flags, Job job, std::size_t tasks) {
   if (!flags.task_index && tasks > 1 && job != Job::kChief) {
     fail("--task_index: missing; there are " + std::to_string(tasks) + " " +
@@ -23,6 +24,7 @@ namespace {
   return *flags.job;
 }
 
+// The facts list the origin of each value for the log.
 [[nodiscard]] Found with_facts(ClusterAndTask answer, const ClusterFlags& flags) {
   Found found{std::move(answer), {}};
   const TaskId& task = found.answer.task;
@@ -42,6 +44,7 @@ namespace {
   cluster.ps = parse_address_list("--ps_hosts", flags.ps_hosts);
   cluster.workers = parse_address_list("--worker_hosts", flags.worker_hosts);
   cluster.chief = parse_address_list("--chief_host", flags.chief_host);
+  // The lists come first, because the index is checked against their length.
   answer.task.job = job_from(flags);
   answer.task.index = index_from(flags, answer.task.job, cluster.tasks_of(answer.task.job).size());
   validate(cluster, answer.task);
@@ -84,6 +87,7 @@ TaskCounts counts_of(const ClusterFlags& flags) {
   if (!flags.workers) fail("--workers" + std::string(kWhy));
   const TaskCounts counts{*flags.ps, flags.chief, *flags.workers};
   if (counts.ps == 0) fail("--ps: must be at least 1 (got 0)");
+  // A chief trains too, so no workers are needed beside it.
   if (counts.total() == counts.ps) {
     fail("--workers: must be at least 1 without --chief (got 0)");
   }
@@ -107,6 +111,7 @@ std::optional<Found> find_in_flags(const ClusterFlags& flags, const Environment&
 Found find_in_flags_alone(const ClusterFlags& flags) {
   if (has_host_lists(flags)) return from_lists(flags);
   if (!flags.task_hosts.empty()) return from_pattern(flags);
+  // Counts without addresses are most likely meant for launch, so the message names both ways.
   if (has_counts(flags)) {
     fail(std::string(flags.ps        ? "--ps"
                      : flags.workers ? "--workers"

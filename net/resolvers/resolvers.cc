@@ -18,7 +18,8 @@ struct Resolver {
   std::optional<Found> (*find)(const ClusterFlags&, const Environment&);
 };
 
-// In the order in which they are tried.
+// In the order of the attempts: explicit settings first, because a task inside an orchestrator may
+// match several rows.
 constexpr std::array<Resolver, 8> kResolvers = {{
     {.name = "flags",
      .needs = "--ps_hosts and --worker_hosts",
@@ -128,6 +129,8 @@ constexpr std::array kVariables = {
     "LOCAL_WORLD_SIZE",
 };
 
+// Names the origin of a fact, so that a message tells the user what to change. The ps list stands
+// for facts without an entry.
 [[nodiscard]] const std::string& source_of(const Found& found, std::string_view what) {
   for (const Fact& fact : found.facts) {
     if (fact.what == what) return fact.from;
@@ -151,6 +154,7 @@ void check_against_flags(const Found& found, const ClusterFlags& flags) {
   const Cluster& cluster = found.answer.cluster;
   const auto check_count = [&](const char* flag, std::optional<std::size_t> count,
                                const std::vector<Address>& list, const char* what) {
+    // A sparse cluster does not know all workers, so their number cannot be compared.
     if (!count || *count == list.size() || (cluster.sparse && &list == &cluster.workers)) return;
     fail(std::string(flag) + ": " + std::to_string(*count) + " is not the number of " + what +
          ", " + std::to_string(list.size()) + ", in " + source_of(found, what));
@@ -181,6 +185,8 @@ struct Answer {
     }
     const ClusterAndTask& one = first->found.answer;
     const ClusterAndTask& other = found->answer;
+    // Equal descriptions from two sources are common, for example TF_CONFIG beside flags that
+    // repeat it.
     if (hash_of(one.cluster) == hash_of(other.cluster) && one.task == other.task) continue;
     const auto shown = [](const Resolver& each) {
       return each.name == "flags"       ? "the flags"
@@ -191,7 +197,7 @@ struct Answer {
          " describe different clusters or tasks (" + to_string(other.task) + " and " +
          to_string(one.task) + "); give one of them, or select one with --resolver");
   }
-  // --task_hosts describes the cluster again.
+  // --task_hosts describes the cluster a second time.
   if (first && !flags.task_hosts.empty() && first->resolver->find != find_in_flags &&
       hash_of(cluster_of_task_hosts(flags)) != hash_of(first->found.answer.cluster)) {
     fail("--task_hosts: " + net::quoted(flags.task_hosts) +
@@ -205,6 +211,8 @@ struct Answer {
 [[nodiscard]] std::optional<Answer> ask_the_others(const ClusterFlags& flags,
                                                    const Environment& environment) {
   for (const Resolver& resolver : kResolvers) {
+    // Without --task_hosts these know which task this is, but not where the others are, so they
+    // cannot form a cluster.
     if (resolver.knows_all || (resolver.needs_task_hosts && flags.task_hosts.empty())) continue;
     if (std::optional<Found> found = resolver.find(flags, environment)) {
       return Answer{&resolver, std::move(*found)};
@@ -216,6 +224,7 @@ struct Answer {
 [[nodiscard]] Answer ask_one(const ClusterFlags& flags, const Environment& environment) {
   for (const Resolver& resolver : kResolvers) {
     if (resolver.name != flags.resolver) continue;
+    // The flags report what is missing instead of returning nothing.
     if (resolver.find == find_in_flags) return {&resolver, find_in_flags_alone(flags)};
     if (std::optional<Found> found = resolver.find(flags, environment)) {
       return {&resolver, std::move(*found)};
@@ -233,6 +242,7 @@ struct Answer {
   Resolution result{
       answer.resolver->name, std::move(answer.found.answer), std::move(answer.found.facts), {}};
   result.warnings.swap(result.found->warnings);
+  // After the checks: a larger limit changes the cluster's identity.
   if (flags.max_workers) {
     open_to(result.found->cluster, *flags.max_workers);
     result.facts.push_back({"max_workers", std::to_string(*flags.max_workers), "--max_workers"});
@@ -260,6 +270,7 @@ struct Answer {
   try {
     return {&kResolvers.front(), find_in_flags_alone(flags)};
   } catch (const std::invalid_argument& error) {
+    // A Slurm job that was started without srun is the most common reason for missing facts.
     const auto slurm = slurm_job_without_step(environment);
     throw std::invalid_argument(error.what() + (slurm ? "; " + *slurm : std::string()));
   }
@@ -279,6 +290,8 @@ Resolution find_cluster(const ClusterFlags& flags, const Environment& environmen
   std::optional<Answer> answer = ask_those_that_know_all(flags, environment);
   if (!answer) answer = ask_the_others(flags, environment);
   if (answer) return resolution_of(std::move(*answer), flags);
+  // Before the local result: otherwise every rank of an MPI launch would train the same model
+  // alone.
   refuse_rank_only_launchers(environment);
   const bool meant =
       flags.job || flags.task_index || has_counts(flags) || !flags.task_hosts.empty();

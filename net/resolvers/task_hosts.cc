@@ -10,6 +10,7 @@ namespace disttf::net {
 namespace {
 
 constexpr std::string_view kFlag = "--task_hosts";
+// Limits the text that a message or log line repeats.
 constexpr std::size_t kMaxPatternBytes = 512;
 
 [[noreturn]] void fail_pattern(std::string_view pattern, const std::string& sentence) {
@@ -46,6 +47,7 @@ struct Place {
     text += rest.substr(0, open);
     if (open == std::string_view::npos) return text;
     const std::size_t shut = rest.find_first_of("{}", open + 1);
+    // Nested and unmatched braces are errors, because a literal brace cannot be part of an address.
     if (rest[open] == '}' || shut == std::string_view::npos || rest[shut] == '{') {
       fail_pattern(pattern, "has a brace without its partner");
     }
@@ -57,6 +59,7 @@ struct Place {
 // Rejects patterns that give two tasks the same address.
 void check_words(std::string_view pattern, const TaskCounts& counts) {
   const auto has = [&](std::string_view word) { return has_word(pattern, word); };
+  // The rank and the port differ for every task, so either of them makes addresses unique.
   if (counts.total() < 2 || has("place") || has("port")) return;
   if (!has("host") && !has("job")) {
     fail_pattern(pattern,
@@ -108,6 +111,8 @@ Cluster cluster_from_pattern(std::string_view pattern, const TaskCounts& counts,
   assert(values.hosts.empty() || values.hosts.size() == counts.total());
   check_words(pattern, counts);
   static constexpr std::size_t kMostPort = std::numeric_limits<std::uint16_t>::max();
+  // Checked before the addresses are generated, because a port above 65535 would appear as a
+  // misleading error of one task.
   if (has_word(pattern, "port") && values.port_base + counts.total() > kMostPort + 1) {
     throw std::invalid_argument("--port_base: " + std::to_string(values.port_base) + " and " +
                                 std::to_string(counts.total()) +

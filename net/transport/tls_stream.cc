@@ -93,8 +93,7 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
   error = {};
   std::size_t taken = 0;
   if (into.empty()) return 0;
-  // The reader's size allows the socket layer to read directly into the buffer without reading past
-  // a frame.
+  // Without reading ahead, this limits the socket layer to the bytes of this frame.
   socket_.expect(into.size());
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);

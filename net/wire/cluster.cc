@@ -129,6 +129,7 @@ std::optional<Job> job_from_name(std::string_view name) noexcept {
   static constexpr std::size_t kLongestName = 9;  // "evaluator": longer text needs no copy
   if (name.size() > kLongestName) return std::nullopt;
   const std::string wanted = to_lower(name);
+  // TF_CONFIG of older TensorFlow versions calls the chief "master".
   if (wanted == "master") return Job::kChief;
   for (const Job job : {Job::kPs, Job::kWorker, Job::kChief, Job::kEvaluator}) {
     if (wanted == job_name(job)) return job;
@@ -175,6 +176,7 @@ std::size_t Cluster::rank_of(const TaskId& task) const {
 // Doubles the subtree as long as the other half is on this host, too.
 HostGroup host_group_of(const Cluster& cluster, std::size_t rank) {
   HostGroup group{.first = rank, .count = 1};
+  // The hosts of unlisted workers are unknown, so no group can be formed.
   if (cluster.sparse || cluster.open) return group;
   const std::size_t trainers = cluster.trainer_count();
   const auto host_of = [&cluster](std::size_t each) -> const std::string& {
@@ -185,6 +187,7 @@ HostGroup host_group_of(const Cluster& cluster, std::size_t rank) {
     const std::size_t first = rank & ~(2 * half - 1);
     const std::size_t end = std::min(first + 2 * half, trainers);
     for (std::size_t each = first; each < end; ++each) {
+      // Hosts that were compared in the previous round are skipped.
       const bool is_known = each >= group.first && each < group.first + group.count;
       if (!is_known && host_of(each) != host) return group;
     }
@@ -221,6 +224,7 @@ bool Cluster::is_listed(const TaskId& task) const { return address_of(task).port
 ClusterHash hash_of(const Cluster& cluster) {
   // Not all workers are listed, so the lists of two tasks may differ.
   if (cluster.sparse || cluster.open) return sparse_hash_of(cluster);
+  // The text is a part of the wire format: tasks of different releases must compute the same hash.
   std::string text = "disttf cluster 1\n";
   append_line(text, Job::kPs, cluster.ps);
   append_line(text, Job::kChief, cluster.chief);
@@ -263,6 +267,7 @@ void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& f
            net::quoted(to_string(list.addresses[1])) + "); at most one is allowed");
     }
   }
+  // The index is checked after the lists, whose errors explain a wrong index.
   check_no_address_twice(cluster, fields);
   check_index(cluster, task, fields);
   check_sparse(cluster, task, fields);
@@ -273,6 +278,7 @@ void open_to(Cluster& cluster, std::size_t max_workers) {
     fail("--max_workers: " + std::to_string(max_workers) + " is less than the " +
          std::to_string(cluster.workers.size()) + " workers that the cluster lists");
   }
+  // The new entries have no address: such workers connect to the ps, and no task connects to them.
   cluster.workers.resize(max_workers, Address{});
   cluster.open = true;
 }

@@ -47,6 +47,7 @@ std::error_code decode(std::span<const std::byte> body, Hello& out) {
   const auto to_job = reader.get<std::uint8_t>();
   const auto purpose = reader.get<std::uint8_t>();
   hello.replica = reader.get<std::uint8_t>();
+  // Everything is checked before `out` is assigned, so a refused body changes nothing.
   if (!reader.complete() || hello.replica > 1 || !is_job(from_job) || !is_job(to_job) ||
       !is_purpose(purpose)) {
     return WireError::kBadBody;
@@ -66,6 +67,7 @@ std::vector<std::byte> encode(const Welcome& welcome) {
   body.put(welcome.heartbeat_ms);
   body.put(static_cast<std::uint8_t>(welcome.state));
   body.put(static_cast<std::uint8_t>(welcome.standing));
+  // Two reserved bytes, which must be zero until a version defines them.
   body.put(std::uint16_t{0});
   return std::move(body).take();
 }
@@ -92,6 +94,7 @@ std::error_code decode(std::span<const std::byte> body, Welcome& out) {
 }
 
 std::vector<std::byte> encode(const Refusal& refusal) {
+  // Cuts at a character boundary, so the peer can show the sentence.
   const std::string_view sentence = cut_utf8(refusal.sentence, kMaxSentenceBytes);
   ByteWriter body(kRefusalPrefixBytes + sentence.size());
   body.put(std::uint32_t{refusal.exit_code});  // the code's byte and three reserved ones
@@ -104,11 +107,14 @@ std::error_code decode(std::span<const std::byte> body, Refusal& out) {
   ByteReader reader(body);
   const auto exit_code = reader.get<std::uint32_t>();
   const auto replaced_by = reader.get<std::uint64_t>();
+  // The sentence may be empty, but not longer than a peer of this version sends.
   if (!reader.ok() || exit_code > 0xFFU || reader.rest().size() > kMaxSentenceBytes) {
     return WireError::kBadBody;
   }
   const auto* text = reinterpret_cast<const char*>(reader.rest().data());
   out = Refusal{.exit_code = static_cast<std::uint8_t>(exit_code),
+                // The sentence comes from a peer and is shown in the log, so line breaks and
+                // control characters are replaced.
                 .sentence = one_line(std::string_view(text, reader.rest().size())),
                 .replaced_by = replaced_by};
   return {};

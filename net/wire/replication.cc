@@ -8,6 +8,7 @@
 namespace disttf::net {
 namespace {
 
+// Bits of a Report. New bits need a new wire version, because decode() refuses unknown ones.
 constexpr std::uint8_t kHolds = 1U << 0U;
 constexpr std::uint8_t kWantsAlone = 1U << 1U;
 constexpr std::uint8_t kWantsPair = 1U << 2U;
@@ -45,6 +46,7 @@ std::error_code decode(std::span<const std::byte> body, View& out) {
   view.primary = reader.get<std::uint8_t>();
   const auto paired = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
+  // Values outside their range are refused instead of cut, so an error of the sender is noticed.
   if (!reader.complete() || view.primary > 1 || paired > 1 || reserved != 0) {
     return WireError::kBadBody;
   }
@@ -108,6 +110,7 @@ std::error_code decode(std::span<const std::byte> body, UpdateHead& out) {
     head.trainers.push_back(reader.get<std::uint64_t>());
     is_empty = is_empty && head.trainers.back() == 0;
   }
+  // An update without any trainer would be a step that no gradient caused.
   if (!reader.complete() || is_empty) {
     return WireError::kBadBody;
   }
@@ -123,6 +126,7 @@ std::vector<std::byte> encode(const FillHead& head) {
   }
   body.put(head.trainers);
   body.put(head.tensors);
+  // Reserved; must be zero until a version defines it.
   body.put(std::uint64_t{0});
   return std::move(body).take();
 }
