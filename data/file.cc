@@ -48,6 +48,7 @@ std::vector<std::uint8_t> read_open_file(const FileDescriptor& file, std::size_t
   while (done < bytes.size()) {
     const ssize_t count =
         ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    // The file was shortened meanwhile; the caller compares the size.
     if (count == 0) break;
     if (count > 0) {
       done += static_cast<std::size_t>(count);
@@ -81,6 +82,7 @@ void sync_directory(const std::filesystem::path& directory, int (*sync)(int)) {
   do {
     error = sync(opened.number()) == 0 ? 0 : errno;
   } while (error == EINTR);
+  // The file system has no such operation. Any other error means that the name may not be durable.
   const bool is_impossible =
       error == EINVAL || error == ENOTSUP || error == ENOSYS || error == EROFS;
   if (error != 0 && !is_impossible) fail(error, "cannot sync " + directory.string());
@@ -95,6 +97,7 @@ struct stat write_file_atomically(const std::filesystem::path& path,
                                   std::span<const std::span<const std::uint8_t>> parts) {
   PosixNewFile file(path);
   for (const auto& part : parts) file.write(part);
+  // The order makes the write durable: contents, then name, then directory.
   file.sync();
   file.take_name();
   sync_directory(directory_of(path));
@@ -114,6 +117,7 @@ std::filesystem::file_time_type file_system_now(const std::filesystem::path& dir
     if (!file.is_open()) fail(errno, "cannot create a file in " + directory.string());
   }
   struct stat status {};
+  // A new unnamed file has the current time; the named one may be old and is updated first.
   const bool is_dated = (!has_name || ::futimens(file.number(), nullptr) == 0) &&
                         ::fstat(file.number(), &status) == 0;
   const int error = errno;
@@ -128,6 +132,8 @@ void remove_abandoned_temporaries(const std::filesystem::path& path,
                                   std::chrono::seconds age) noexcept {
   try {
     const std::string prefix = path.filename().string() + std::string(kTemporaryMark);
+    // Ages are compared on the file system's clock, because its files may have been dated by
+    // another machine.
     const auto oldest = file_system_now(directory_of(path)) - age;
     for (const auto& entry : std::filesystem::directory_iterator(directory_of(path))) {
       if (entry.path().filename().string().starts_with(prefix) &&

@@ -45,6 +45,7 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
     struct stat status {};
     const FileDescriptor opened = open_for_reading(path, status);
     const auto size_bytes = static_cast<std::size_t>(status.st_size);
+    // The size selects which of the two pinned checksums applies.
     const bool is_other = file.other_gz_bytes != 0 && size_bytes == file.other_gz_bytes;
     FileCheck check = check_size(path, is_other ? file.other_gz_bytes : file.gz_bytes, size_bytes);
     if (check.state != FileState::kReady) return check;
@@ -74,15 +75,19 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
     FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
     if (check.state != FileState::kReady) return check;
     const std::string stamp = stamp_text(verified_by(file), status);
+    // A marker verifies the file without reading it; a pinned checksum verifies it by hashing.
     const bool is_stamped = stamp_fits(path, stamp);
     const bool is_pinned = !file.sha256.empty();
     if (!is_stamped && !is_pinned) return not_verified(path);
+    // The caller needs only the state, so the file is not read.
     if (is_stamped && out == nullptr) return check;
     std::vector<std::uint8_t> contents = read_open_file(opened, file.size_bytes(), path);
+    // The file may have been changed while it was read, so the marker is compared again.
     if (!is_stamped || is_changed(opened, verified_by(file), stamp)) {
       if (!is_pinned) return not_verified(path);
       check = check_contents(path, file, contents);
       if (check.state != FileState::kReady) return check;
+      // No marker for contents that changed during the hash.
       if (!is_changed(opened, verified_by(file), stamp)) try_to_write_stamp(path, stamp);
     }
     if (out != nullptr) *out = std::move(contents);
@@ -106,6 +111,7 @@ std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const 
   std::filesystem::path gz = directory / file.gz_name();
   std::vector<std::uint8_t> compressed;
   FileCheck check = read_gz(gz, file, compressed);
+  // The package's file is used only if the directory has no right one.
   if (check.state != FileState::kReady && !options.gz_directory.empty()) {
     const std::filesystem::path other = options.gz_directory / file.gz_name();
     FileCheck other_check = read_gz(other, file, compressed);
@@ -135,10 +141,14 @@ std::vector<std::vector<std::uint8_t>> unpack(const std::filesystem::path& direc
   const Archive& archive = *missing.archive;
   const std::filesystem::path path = directory / archive.name;
   std::error_code ignored;
+  // The extracted file is wrong and there is no archive: reports the file, because that is what the
+  // user can replace.
   if (extracted.state == FileState::kWrong && !std::filesystem::exists(path, ignored)) {
     throw std::system_error(extracted.error, extracted.what);
   }
   std::vector<ArchiveMember> members;
+  // All files are extracted at once, because decompressing the archive again for each would take
+  // much longer.
   for (const SetFile& file : set.files) {
     assert(file.archive == &archive);
     members.push_back({.name = file.member, .size_bytes = file.size_bytes()});
@@ -156,6 +166,7 @@ class Keeper {
   // `found`: the check of the file that has that name now.
   std::vector<std::uint8_t> keep(const SetFile& file, const FileCheck& found,
                                  std::vector<std::uint8_t> contents) {
+    // Contents from a generator or an archive are verified before they are used or stored.
     const FileCheck check = check_contents(directory_ / file.name, file, contents);
     if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
     if (found.state == FileState::kWrong && !options_.replace_wrong) {
@@ -247,6 +258,7 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
   }
   remove_abandoned_temporaries(path, kAbandonedAge);
   const struct stat status = write_file_atomically(path, contents);
+  // The marker is written after the file, so a crash in between only causes another hash.
   write_stamp(path, stamp_text(verified_by(file), status));
 }
 
@@ -271,6 +283,7 @@ Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set
   };
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < set.files.size(); ++i) {
+    // The files are read first without the lock, because usually all of them are present.
     if (!open_again(i)) missing.push_back(i);
   }
   if (!missing.empty()) {

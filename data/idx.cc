@@ -54,6 +54,7 @@ std::vector<std::uint8_t> header(const Format& format, std::span<const std::uint
 std::vector<std::uint32_t> image_sizes(std::uint32_t rows, const ImageShape& shape) {
   std::vector<std::uint32_t> sizes{rows, static_cast<std::uint32_t>(shape.height),
                                    static_cast<std::uint32_t>(shape.width)};
+  // MNIST's files have three dimensions, so a single channel has no fourth.
   if (shape.channels > 1) sizes.push_back(static_cast<std::uint32_t>(shape.channels));
   return sizes;
 }
@@ -103,6 +104,7 @@ bool count_bytes(const Format& format, const IdxView& view, std::size_t& count) 
   count = format.element_bytes;
   bool overflow = false;
   for (std::size_t i = 0; i < view.dimensions; ++i) {
+    // A size of 0 makes the product 0, even if the other sizes would overflow.
     if (view.sizes[i] == 0) {
       count = 0;
       return true;
@@ -130,6 +132,7 @@ std::error_code parse_as(const Format& format, std::span<const std::uint8_t> byt
   const std::span<const std::uint8_t> rest = bytes.subspan(header_bytes);
   std::size_t count = 0;
   const bool countable = count_bytes(format, view, count);
+  // The length must match exactly: trailing bytes show a wrong header or a damaged file.
   if (!countable || rest.size() != count) {
     detail = sentence((countable ? byte_count(count) : "more bytes than fit memory") +
                           " for shape " + shape_text(view) + " after the header",
@@ -158,6 +161,7 @@ std::error_code parse_idx(std::span<const std::uint8_t> bytes, IdxView& out, std
 std::uint64_t idx_file_bytes(std::span<const std::uint8_t> head) noexcept {
   constexpr std::uint64_t kUnknown = UINT64_MAX;
   if (head.size() < kMagicBytes) return kUnknown;
+  // 0 stops the decompression at once, and the parser then reports the wrong header.
   if (head[0] != 0 || head[1] != 0 || head[2] != kBytes.type || !kBytes.allows(head[3])) return 0;
   IdxView view;
   view.dimensions = head[3];
@@ -174,6 +178,7 @@ std::error_code parse_images(std::span<const std::uint8_t> bytes, const ImageSha
                              std::span<const std::uint8_t>& images, std::string& detail) {
   IdxView view;
   if (const std::error_code error = parse_idx(bytes, view, detail)) return error;
+  // The rows may be any number; the shape of an image may not.
   const std::vector<std::uint32_t> expected = image_sizes(view.sizes[0], shape);
   if (!std::ranges::equal(expected, std::span(view.sizes).first(view.dimensions))) {
     detail = sentence("images, shape " + shape_text(std::span(expected).subspan(1), "[rows"),
@@ -213,6 +218,7 @@ std::error_code parse_label_table(std::span<const std::uint8_t> bytes, std::size
                       shape_text(view));
     return DataError::kIdxBadShape;
   }
+  // The size is bounded by the file, because parse_as() has compared it with the header.
   std::vector<std::uint8_t> found(view.sizes[0]);
   const std::size_t row_bytes = columns * kIntegerTable.element_bytes;
   for (std::size_t row = 0; row < found.size(); ++row) {

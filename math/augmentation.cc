@@ -9,6 +9,8 @@
 namespace disttf::math {
 namespace {
 
+// Fixed-point numbers with 16 fractional bits: integers make the result bit-identical on every
+// machine.
 constexpr std::int64_t kFixedOne = std::int64_t{1} << 16U;
 constexpr unsigned kFixedBits = 16;
 constexpr unsigned kDrawBits = 8;  // of an index: at most 2^8 draws for each image

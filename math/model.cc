@@ -50,6 +50,8 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
   takes_pixels = !spec.numbers && plan.stages.front().layer->takes_pixels(products);
   pixels.resize(takes_pixels ? rows * spec.input.size() : 0);
   batch = AlignedVector(takes_pixels ? 0 : rows * spec.input.size());
+  // One scratch memory per thread with the largest size that any layer needs, so that a step
+  // allocates nothing.
   std::size_t most = 0;
   for (const Stage& stage : plan.stages) {
     most = std::max(most, stage.layer->scratch_floats(products));
@@ -63,6 +65,7 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
 void Model::Impl::plan_rounds() {
   Round& all = at_once.emplace_back();
   // The pieces of the first stage follow one round with all other stages.
+  // From the last stage to the first, in the order in which the deltas become available.
   for (std::size_t i = plan.stages.size(); i-- > 0;) {
     if (i == 0 && !all.empty()) {
       pieces.push_back(all);
@@ -87,6 +90,7 @@ void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
   if (all == 0) {
     return;
   }
+  // Waking other threads takes longer than a small product.
   const bool is_small = max_batch * layer.multiply_adds() / all * rows.count() < kLeastWork;
   const EvenParts parts(rows.count(), kPanelRows, is_small ? 1 : pool.size());
   for (std::size_t part = 0; part < parts.count(); ++part) {
@@ -167,6 +171,7 @@ LayerPass Model::Impl::pass_of(std::size_t index, const float* parameters,
 }
 
 void Model::Impl::prepare(const float* parameters) noexcept {
+  // The first stage reads the batch and prepares nothing.
   for (std::size_t i = 1; i < plan.stages.size(); ++i) {
     if (plan.stages[i].prepared.size() != 0) {
       plan.stages[i].layer->prepare(pass_of(i, parameters, 0), plan.stages[i].prepared.data());
@@ -256,6 +261,7 @@ void Model::Impl::propagate(const float* parameters, Rows rows, Phase part,
 }
 
 double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& parts) noexcept {
+  // The mean over the batch, so that the gradient does not depend on its size.
   const float scale = 1.0F / static_cast<float>(batch_rows);
   const auto run = [&](const auto& with_rows) {
     pool.run(parts.count(), [&](std::size_t number, std::size_t member) {
@@ -263,6 +269,8 @@ double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& 
     });
   };
   const std::size_t last = plan.phases.size() - 1;
+  // A layer that measures the whole batch needs all rows of the layers before it, so each of them
+  // ends a phase.
   for (std::size_t phase = 0; phase < last; ++phase) {
     run([&](std::size_t /*number*/, Rows rows, std::size_t member) {
       forward(parameters, rows, plan.phases[phase], member, /*trains=*/true);
@@ -272,6 +280,7 @@ double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& 
   }
   run([&](std::size_t number, Rows rows, std::size_t member) {
     forward(parameters, rows, plan.phases[last], member, /*trains=*/true);
+    // Per part and added below in their order, so the sum does not depend on which thread is first.
     losses[number] = differentiate_loss(rows, scale, spec.label_smoothing);
     if (observer != nullptr && member == 0) {
       observer->went_forward();
@@ -310,7 +319,9 @@ void Model::Impl::differentiate(const float* parameters, const GradientPart& par
 void Model::Impl::clear_padding(std::span<float> gradient) const noexcept {
   for (const Variable& variable : layout.variables()) {
     const std::size_t end = variable.offset + variable.size;
+    // The distance to the next multiple of the alignment.
     const std::size_t padding = -end % kVariableAlignmentFloats;
+    // Padding must be zero: it is sent and stored with the gradient.
     std::ranges::fill(gradient.subspan(end, padding), 0.0F);
   }
 }
@@ -330,6 +341,7 @@ void Model::initialize(std::uint64_t seed, std::span<float> parameters) const {
   for (const Stage& stage : impl_->plan.stages) {
     for (const LayerVariable& each : stage.layer->variables()) {
       const Variable& place = impl_->layout.variables()[variable];
+      // The draw depends only on the seed and the position, so every task computes the same values.
       for (std::size_t element = 0; each.deviation != 0 && element < place.size; ++element) {
         const double z = truncated_normal(seed, variable, element);
         parameters[place.offset + element] = static_cast<float>(z * each.deviation);
@@ -386,12 +398,16 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   const double sum = model.go_there_and_back(parameters.data(), parts);
   const auto loss = static_cast<float>(sum / static_cast<double>(count));
   model.clear_padding(gradient);
+  // With a receiver the large first layer is computed in pieces, so that the transfer begins before
+  // the last piece is done.
   for (const Impl::Round& round : on_ready ? model.pieces : model.at_once) {
     model.pool.run(round.size(), [&](std::size_t number, std::size_t member) {
       model.differentiate(parameters.data(), round[number], gradient.data(), member);
     });
     const Impl::GradientPart& last = round.back();
     const std::size_t rows_of_first = model.plan.stages.front().layer->gradient_rows();
+    // The last piece is reported by returning, so `on_ready` is called once less than there are
+    // pieces.
     if (last.stage == 0 && last.rows.end < rows_of_first) {
       on_ready(loss, last.rows.end * (model.layout.variables().front().size / rows_of_first));
     }

@@ -148,6 +148,7 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   require_between("width", spec.input.width, 1, kMaxInputs);
   require_between("channels", spec.input.channels, 1, kMaxInputs);
   require_between("inputs", spec.input.size(), 1, kMaxInputs);
+  // Numeric targets have exactly one output.
   if (loss_type(spec.loss).of_numbers) {
     require_between("classes", spec.classes, 1, 1);
     if (spec.label_smoothing != 0) {
@@ -167,9 +168,13 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   std::map<std::string, std::size_t> counts;  // of each type, so far
   Shape shape = spec.input;
   const std::vector<LayerSpec> layers = layers_of(spec);
+  // Every count is limited before anything of that size is allocated, because a specification may
+  // come from a file.
   require_between("number of layers", layers.size(), 1, kMaxLayers);
   for (const LayerSpec& each : layers) {
     const std::size_t number = ++counts[each.type];
+    // The number and type of the layer are added to errors, because several layers may have the
+    // same fields.
     try {
       std::unique_ptr<const Layer> layer = make_layer(each, shape);
       std::string name = each.name.empty() ? each.type + std::to_string(number) : each.name;
@@ -181,6 +186,7 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
     }
     shape = placed.back().layer->output();
   }
+  // Each class needs an output, and the number of outputs is known only now.
   if (shape.size() != spec.classes) {
     throw std::invalid_argument("layer " + std::to_string(placed.size()) + " gives " +
                                 to_string(shape) + ", and there are " +
@@ -219,6 +225,8 @@ std::size_t activation_floats(const ModelSpec& spec) {
     if (!layer.computes()) {
       continue;
     }
+    // In-place layers reuse the output of the previous layer unless that is needed for its
+    // gradient.
     const std::size_t places = layer.in_place() ? (is_needed ? 1 : 0) : 2;
     floats += layer.kept_floats() + places * layer.output().size();
     is_needed = layer.needs_output();

@@ -26,7 +26,9 @@ namespace {
 using Json = nlohmann::json;
 using Path = std::filesystem::path;
 
+// Increase it when the format changes; older folders are then converted again.
 constexpr int kCacheVersion = 4;
+// An index has an entry per column and class, so a larger file is damaged.
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20U;
 constexpr const char* kIndexName = "index.json";
 
@@ -50,6 +52,7 @@ class GrowingFile {
     if (!file_.is_open()) fail_at("cannot create", path_);
   }
   void append(std::span<const std::byte> bytes) {
+    // Writes in large pieces, because rows are small and each write() is a system call.
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     if (buffer_.size() >= kBufferBytes) flush();
   }
@@ -128,6 +131,8 @@ Json contents_of(const CacheIndex& index) {
                                               {"labels_sha256", part.labels_sha256},
                                               {"rows_of_class", part.rows_of_class}};
   }
+  // The checksum covers this text, so the keys, their order and the number format are part of the
+  // format.
   return {{"version", kCacheVersion},
           {"name", index.name},
           {"label_column", index.label_column},
@@ -141,6 +146,7 @@ Json contents_of(const CacheIndex& index) {
 }
 
 std::string checksum_of(const CacheIndex& index) {
+  // ASCII only, so the checksum does not depend on how a reader encodes other characters.
   const std::string text = json_text(contents_of(index), {.only_ascii = true});
   return sha256_hex(std::as_bytes(std::span(text)));
 }
@@ -213,6 +219,7 @@ Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha
                      const std::function<void()>& on_block) {
   struct stat status {};
   const FileDescriptor file = open_for_reading(path, status);
+  // The cheap check first: hashing a large file takes seconds.
   if (static_cast<std::size_t>(status.st_size) != bytes) {
     throw UnusableData(path.string() + ": " + std::to_string(status.st_size) +
                        " bytes where its index says " + std::to_string(bytes) +
@@ -239,12 +246,14 @@ struct CacheWriter::PartFiles {
   // Replaces labels by their final indices and counts them, if there are classes.
   void finish(CachedPart& part, std::span<const std::uint8_t> final_places, std::size_t classes) {
     examples.flush();
+    // Synced before the index is written, so a complete index never refers to incomplete files.
     examples.sync();
     labels.flush();
     part.rows = rows;
     part.examples_sha256 = sum.hex();
     part.rows_of_class.assign(classes, 0);
     const std::size_t label_bytes = classes == 0 ? sizeof(float) : 1;
+    // The labels are one byte or float each, so mapping them is possible even for large sets.
     const Mapping mapped(labels.number(), rows * label_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                          labels.path());
     for (std::byte& label : mapped.bytes().first(classes == 0 ? 0 : rows)) {
@@ -342,15 +351,19 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
   constexpr std::size_t kDeepest = 8;
   const std::vector<std::uint8_t> bytes = read_file(directory / kIndexName, kMostIndexBytes);
   const std::string text(bytes.begin(), bytes.end());
+  // The depth is limited, because the file may have been changed by other programs.
   const Json json = parse_json(text, kDeepest);
   try {
     if (!json.is_object() || json.at("version") != kCacheVersion) {
       return std::nullopt;
     }
+    // The number of rows per class must match the list of classes, or later code would read past
+    // its end.
     CacheIndex index = index_from(json);
     const auto is_whole = [&index](const CachedPart& part) {
       return part.rows_of_class.size() == index.classes.size();
     };
+    // A changed index is ignored rather than used: its means and classes affect the training.
     if (checksum_of(index) != index.checksum || !std::ranges::all_of(index.parts, is_whole)) {
       return std::nullopt;
     }
@@ -365,6 +378,8 @@ namespace {
 // Returns the scale for training on a column. A constant column carries no information and becomes
 // 0.
 float scale_of(const ColumnSummary& column) {
+  // A deviation so small that its inverse is infinite or denormal would make every input infinite
+  // or zero.
   const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
   return is_constant ? 1.0F : static_cast<float>(1 / column.deviation);
 }
@@ -397,6 +412,7 @@ void open_part(const Path& directory, Part part, const std::function<void()>& on
     return;
   }
   split.labels = {reinterpret_cast<const std::uint8_t*>(labels.bytes().data()), cached.rows};
+  // The labels index arrays of classes, so each is checked although the file's checksum is right.
   for (const std::uint8_t label : split.labels) {
     if (label >= index.classes.size()) {
       throw UnusableData(labels_of(directory, part).string() + ": class " + std::to_string(label) +
@@ -410,6 +426,7 @@ void open_part(const Path& directory, Part part, const std::function<void()>& on
 Dataset open_cache(const Path& directory, const CacheIndex& index,
                    const std::function<void()>& on_block) {
   auto storage = std::make_shared<CacheStorage>();
+  // The views below refer to the copy in `storage`, which lives as long as the data set.
   storage->index = index;
   Dataset dataset;
   open_part(directory, Part::kTrain, on_block, *storage, dataset.train);

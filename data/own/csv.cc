@@ -48,6 +48,7 @@ std::string why_no_number(std::string_view cell) {
 
 // Returns the column that `text` names or counts from 1.
 std::size_t column_of(const CsvTable& table, const std::string& flag, const std::string& text) {
+  // A name takes precedence over a number, because a column may be named "3".
   const auto named = std::ranges::find(table.names, text);
   if (named != table.names.end()) {
     return static_cast<std::size_t>(named - table.names.begin());
@@ -62,6 +63,7 @@ std::size_t column_of(const CsvTable& table, const std::string& flag, const std:
 }
 
 std::size_t usual_label(const CsvTable& table) {
+  // The order of the list decides if several of the usual names occur.
   for (const std::string_view wanted : kLabelNames) {
     for (std::size_t i = 0; table.names_line != 0 && i < table.names.size(); ++i) {
       const auto same = [](char a, char b) {
@@ -72,6 +74,7 @@ std::size_t usual_label(const CsvTable& table) {
       }
     }
   }
+  // Most tables have their label in the last column.
   for (std::size_t i = table.names.size(); i-- > 0;) {
     if (table.uses[i] != Use::kIgnored) {
       return i;
@@ -139,6 +142,7 @@ class PieceParser {
         words_(block_.words) {}
 
   RowBlock parse() {
+    // A number has about six characters with its separator, so the vector rarely grows.
     block_.numbers.reserve(cells_.rest().size() / 6);
     while (!cells_.at_end()) {
       const char* const begin = cells_.rest().data();
@@ -166,6 +170,8 @@ class PieceParser {
       } else {
         use(cells_.next(), column, begin);
       }
+      // A wrong number of cells is reported instead of the confusing errors that it would cause
+      // later.
       if (cells_.line_ended() != (column + 1 == columns)) {
         check_length(begin);
       }
@@ -191,11 +197,13 @@ class PieceParser {
     if (cell.empty()) {
       throw UnusableData(table_.place(line_of(begin), column) + ": the label is missing");
     }
+    // Only a new word needs the check; repeated labels are the common case.
     const std::size_t words = block_.words.size();
     block_.labels.push_back(words_.place_of(cell));
     if (block_.words.size() > words) {
       check_label(cell, column, begin);
     }
+    // Refused early: a column of measurements would otherwise collect millions of words.
     if (block_.words.size() > kMostBlockWords) {
       throw UnusableData(
           table_.path + ": column " + shown(table_.label) + " has more than " +

@@ -65,6 +65,7 @@ class SparseParser {
   static std::string shown_word(std::string_view word) { return "\"" + printable(word) + "\""; }
 
   void parse_line(std::string_view line) {
+    // Everything after # is a comment.
     line = line.substr(0, line.find_first_of("#\n"));
     line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
     if (line.empty()) {
@@ -79,6 +80,7 @@ class SparseParser {
     ++rows_.indices.rows;
   }
   void take_label(std::string_view word) {
+    // Multi-label files have lists; using the first label would be wrong without notice.
     if (word.find(',') != std::string_view::npos) {
       refuse(shown_word(word) + " is a list of labels; one label a row is allowed");
     }
@@ -108,6 +110,7 @@ class SparseParser {
     std::uint32_t index = 0;
     const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), index);
     const bool is_whole = stopped == key.data() + key.size() && !key.empty();
+    // The ranking format has an identifier in the first entry.
     if (key == "qid") {
       refuse(shown_word(word) + " is a query identifier; ranking is not supported, remove it");
     }
@@ -115,10 +118,12 @@ class SparseParser {
         (error != std::errc() && error != std::errc::result_out_of_range)) {
       refuse(shown_word(word) + " is not INDEX:NUMBER");
     }
+    // An index that does not fit the type is reported like one above the limit.
     if (error != std::errc() || index > kMostLibsvmIndex) {
       refuse("index " + printable(key) + " is above " + std::to_string(kMostLibsvmIndex) +
              ", the largest allowed index: every row would have that many numbers");
     }
+    // The order is required, because an index that occurs twice would be ambiguous.
     if (std::int64_t{index} <= before) {
       refuse("index " + std::to_string(index) + " follows " + std::to_string(before) +
              "; indices must ascend, each once");
@@ -130,6 +135,7 @@ class SparseParser {
   }
   [[nodiscard]] float number_of(std::string_view text, std::uint32_t index) const {
     float number = 0;
+    // The fast path covers most numbers.
     if (short_number(text, number) == text.size() && !text.empty()) {
       return number;
     }
@@ -154,6 +160,7 @@ class SparseFile {
              std::size_t piece_bytes)
       : path_(path),
         label_is_number_(options.label_is_number),
+        // Quotes have no meaning here, so every newline ends a row.
         pieces_(path, TextPieces::Quotes::kMeanNothing, options.skipped_lines, piece_bytes),
         parsing_(options.threads) {}
 
@@ -206,6 +213,7 @@ class LibsvmSource final : public RowSource {
   }
 
   [[nodiscard]] bool next(RowBlock& block) override {
+    // A piece may contain only comments.
     while (row_ == sparse_.ends.size()) {
       if (!file_.next(sparse_)) {
         return false;
@@ -214,10 +222,12 @@ class LibsvmSource final : public RowSource {
       check_indices();
     }
     const std::size_t rows = std::min(block_rows_, sparse_.ends.size() - row_);
+    // All words of the piece are passed with each block; the labels of its rows refer to them.
     block = {};
     block.words = sparse_.labels.words;
     append_part(sparse_.labels.labels, rows, block.labels);
     append_part(sparse_.labels.targets, rows, block.targets);
+    // The numbers are zero except for the entries.
     block.numbers.assign(rows * columns_.size(), 0.0F);
     for (std::size_t i = 0; i < rows; ++i, ++row_) {
       const std::size_t begin = row_ == 0 ? 0 : sparse_.ends[row_ - 1];
@@ -265,6 +275,8 @@ void LibsvmIndices::add(const LibsvmIndices& other) noexcept {
 
 LibsvmIndices libsvm_indices(const std::filesystem::path& path, const LibsvmOptions& options,
                              const std::function<void(std::uint64_t bytes)>& on_progress) {
+  // Parses the whole file already in the first pass, so that all errors appear before the
+  // conversion starts.
   SparseFile file(path, options, TextPieces::kPieceBytes);
   LibsvmIndices all;
   SparseRows rows;

@@ -28,6 +28,8 @@ using Path = std::filesystem::path;
 
 // The limit of the name at the beginning of the result line.
 constexpr std::size_t kMostWordBytes = 40;
+// Longer than any conversion should take; after that the work is done twice instead of waiting for
+// a stopped holder.
 constexpr std::chrono::minutes kConversionPatience{30};
 
 // Returns the shares to hold out of a file's rows: 0 for a part that has its own file.
@@ -36,6 +38,7 @@ HeldOut shares_of(const SourceFile& file, const std::vector<SourceFile>& all,
   const auto has_file = [&all](Part part) {
     return std::ranges::any_of(all, [part](const SourceFile& each) { return each.part == part; });
   };
+  // Only the training file gives up rows: the files of other parts are used completely.
   if (file.part.value_or(Part::kTrain) != Part::kTrain) {
     return {.validation = 0, .test = 0};
   }
@@ -57,6 +60,8 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
   text += "\nskipped " + std::to_string(options.skipped_lines) + "\nheld out " +
           std::to_string(options.held_out.validation) + " " +
           std::to_string(options.held_out.test) + "\n";
+  // The markers contain the path, size and times of each file, so a changed file leads to a new
+  // conversion.
   for (const SourceFile& file : files) {
     text += file.stamp;
   }
@@ -64,6 +69,8 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
 }
 
 // Returns the folder of the converted form, one for each path and set of read options.
+// The name contains the options but not the files' state, so a changed file replaces its earlier
+// conversion instead of adding one.
 Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
   const std::string text =
       std::filesystem::absolute(options.path).string() + "\n" + source_of(options, {});
@@ -107,6 +114,8 @@ class Conversion {
       bytes_before_ += file.bytes;
     }
     check_parts();
+    // A part with its own file must share at least one class with training; drawn parts do so
+    // anyway.
     check_classes_of(Part::kValidation);
     check_classes_of(Part::kTest);
     CacheIndex index;
@@ -118,6 +127,8 @@ class Conversion {
     for (std::size_t i = 0; i < index.columns.size(); ++i) {
       index.columns[i].counts_rows = counters_->counts(i);
     }
+    // The classes are known only after the last row, so the labels are renumbered in place at the
+    // end.
     std::vector<std::uint8_t> final_places;
     index.classes = classes_.in_order(final_places);
     if (!options_.label_is_number && index.classes.size() < 2) {
@@ -128,6 +139,7 @@ class Conversion {
     if (options_.label_is_number) {
       index.target = target_sums_->summaries().front();
     }
+    // Stored in the index, so a later run that uses the converted form logs the same warnings.
     index.warnings = warnings_;
     for (const std::string& warning : classes_.warnings()) index.warnings.push_back(warning);
     writer_.finish(index, final_places);
@@ -141,6 +153,7 @@ class Conversion {
         hooks_.on_progress(bytes_before_ + bytes, all_bytes());
       }
     });
+    // Checked before the first row is read, because a conversion may take long.
     check_columns(*source, file);
     for (const std::string& warning : source->warnings()) warnings_.push_back(escaped(warning));
     check_room(*source);
@@ -151,6 +164,7 @@ class Conversion {
     while (source->next(block)) {
       take(block, file, hold_out, row);
       row += block.rows();
+      // Row numbers have 32 bits in the sampler.
       if (row > std::numeric_limits<std::uint32_t>::max()) {
         throw UnusableData(file.path.string() + ": it has more than 2^32 rows");
       }
@@ -210,6 +224,7 @@ class Conversion {
       const Part drawn = hold_out.part_of(row + i);
       return drawn == Part::kTrain ? file.part.value_or(Part::kTrain) : drawn;
     };
+    // Appends runs of rows of the same part, which is faster than single rows.
     for (std::size_t begin = 0, end = 0; begin < block.rows(); begin = end) {
       const Part part = part_of(begin);
       for (end = begin + 1; end < block.rows() && part_of(end) == part;) ++end;
@@ -221,6 +236,8 @@ class Conversion {
         }
       }
     }
+    // The statistics follow the order of the rows and blocks, not the threads, so the checksum is
+    // the same on every machine.
     if (!images_) {
       counters_->add(block.numbers);
       sums_->add(trained_);
@@ -255,6 +272,7 @@ class Conversion {
   std::vector<std::uint8_t> labels_of(const RowBlock& block, const SourceFile& file) {
     const std::vector<std::uint8_t> places =
         classes_.places_of(block.words, file.path, label_column_);
+    // The words of a block are looked up once, and its rows refer to them by index.
     std::vector<std::uint8_t> labels(block.labels.size());
     for (std::size_t i = 0; i < labels.size(); ++i) {
       labels[i] = places[block.labels[i]];
@@ -324,9 +342,11 @@ class Conversion {
 DirectoryLock locked(const OwnDataHooks& hooks) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kInterval{250};
+  // Waits in short intervals, so that on_progress can end the wait.
   for (const auto began = Clock::now();;) {
     const auto asked = Clock::now();
     DirectoryLock lock(hooks.cache_directory, kInterval);
+    // A lock that is refused at once does not exist on this file system, so waiting would not help.
     const bool waited = Clock::now() - asked >= kInterval;
     if (lock.is_held() || !waited || Clock::now() - began >= kConversionPatience) {
       return lock;
@@ -395,6 +415,7 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
         result.index.columns.size(), result.index.label_column);
     return true;
   };
+  // The common case needs neither the lock nor a writable directory.
   if (is_done()) {
     return result;
   }
@@ -404,6 +425,7 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   if (is_done()) {  // another task converted it during the wait for the lock
     return result;
   }
+  // Without the lock another conversion may be using its unfinished folder.
   if (lock.is_held()) {
     remove_unfinished(result.directory);
   }
