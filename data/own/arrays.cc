@@ -25,6 +25,7 @@ constexpr std::string_view kNpyEnding = ".npy";
 constexpr std::array<std::string_view, 4> kExamplesWords = {"x", "data", "images", "features"};
 constexpr std::array<std::string_view, 5> kLabelsWords = {"y", "label", "labels", "target",
                                                           "targets"};
+// The size of a block; larger ones would delay on_progress.
 constexpr std::size_t kArrayBlockBytes = std::size_t{16} << 20U;
 // Limits the index of the converted form, which has an entry per column.
 constexpr std::uint64_t kMostArrayColumns = std::uint64_t{1} << 18U;
@@ -48,6 +49,8 @@ std::string names_text(const std::vector<std::string>& names) {
 // archive or folder, for error messages.
 std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
                                 const std::string& what) {
+  // Training first, because its columns are those of the set. Arrays without a part take the place
+  // of training.
   constexpr std::array<std::optional<Part>, 4> kInOrder = {Part::kTrain, std::nullopt,
                                                            Part::kValidation, Part::kTest};
   std::vector<ArrayPair> pairs;
@@ -65,6 +68,8 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
       found.at(which) = &place;
       names.at(which) = name;
     }
+    // Examples without labels are an error instead of being ignored, because they are probably
+    // misnamed.
     if ((found[0] == nullptr) != (found[1] == nullptr)) {
       throw UnusableData("--data: " + what + " has " +
                          printable(names.at(found[0] == nullptr ? 1 : 0)) + " and no " +
@@ -93,6 +98,7 @@ class NpyArray {
         stream_(place.entry.empty() ? open_file_bytes(place.path)
                                     : open_zip_member(place.path, place.entry)) {
     std::array<std::uint8_t, kNpyPrefixBytes> prefix{};
+    // The prefix contains the first bytes of the dict, so those are kept and only the rest is read.
     const std::size_t length = stream_->read(prefix);
     const auto [begin, bytes] = parse_npy_prefix(std::span(prefix).first(length), where_);
     std::string dict(prefix.begin() + static_cast<std::ptrdiff_t>(begin), prefix.end());
@@ -142,6 +148,7 @@ ImageShape image_shape_of(const NpyArray& array) {
   constexpr std::uint64_t kMostChannels = 4;
   const std::vector<std::uint64_t>& shape = array.header().shape;
   const std::uint64_t channels = shape.size() == 4 ? shape[3] : 1;
+  // A common layout of PyTorch, so the message shows the conversion.
   if (channels > kMostChannels && shape[1] <= kMostChannels) {
     array.refuse("it is " + array.header().text() +
                  ", images with their channels first; numpy.moveaxis(x, 1, -1) makes them last");
@@ -177,6 +184,7 @@ class ArraySource final : public RowSource {
   [[nodiscard]] std::uint64_t converted_bytes() const noexcept override {
     const std::uint64_t row_bytes = images_ ? images_->size() : columns_.size() * sizeof(float);
     std::uint64_t product = 0;
+    // Checked after all parts, so an incomplete pair is reported first.
     return __builtin_mul_overflow(row_bytes, examples_.rows(), &product) ? UINT64_MAX : product;
   }
 
@@ -189,6 +197,7 @@ class ArraySource final : public RowSource {
     take_examples(rows, block);
     take_labels(rows, block);
     left_ -= rows;
+    // The data must end exactly here, otherwise the shape does not describe the file.
     if (left_ == 0) {
       examples_.expect_end();
       labels_.expect_end();
@@ -218,6 +227,7 @@ class ArraySource final : public RowSource {
   }
   void check_labels() const {
     const NpyHeader& header = labels_.header();
+    // One-hot labels are common in Keras.
     if (header.shape.size() == 2 && header.shape[1] > 1) {
       labels_.refuse("it is " + header.text() +
                      "; one label a row is expected, which argmax(axis=1) makes of classes that "
@@ -260,6 +270,7 @@ class ArraySource final : public RowSource {
       block.targets = std::move(numbers);
       return;
     }
+    // A fresh list of words for each block, as RowBlock requires.
     BlockWords words(block.words);
     const std::size_t size = labels_.header().element_bytes;
     for (std::size_t row = 0; row < rows; ++row) {

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 3> kImageEndings = {".png", ".jpg", ".jpe
 // would miss those images.
 constexpr std::array<std::string_view, 8> kOtherImageEndings = {".bmp",  ".gif",  ".webp", ".tif",
                                                                 ".tiff", ".avif", ".heic", ".ppm"};
+// Larger files are refused, because each thread holds one file in memory.
 constexpr std::size_t kMostFolderClasses = 256;  // a label is one byte
 constexpr std::size_t kMostImageFileBytes = std::size_t{256} << 20U;
 // The size of a block, and the unit of work of a thread.
@@ -54,11 +55,16 @@ class Lister {
     Listing listing;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      // Hidden names are files of the system or an editor.
       if (entry.path().filename().string().starts_with('.')) continue;
+      // A folder from another source could otherwise link to private files and leak them into a
+      // model.
       if (entry.is_symlink()) check_link(entry.path());
       (entry.is_directory() ? listing.folders : listing.files).push_back(entry.path());
     }
     if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
+    // The order of a directory is arbitrary; sorting makes the classes and rows the same on every
+    // machine.
     std::ranges::sort(listing.folders);
     std::ranges::sort(listing.files);
     return listing;
@@ -69,6 +75,7 @@ class Lister {
     std::error_code error;
     const std::string target = std::filesystem::canonical(link, error).string();
     if (error) throw std::system_error(error, "--data: cannot follow " + link.string());
+    // With the slash, so that /data/pets2 does not count as inside /data/pets.
     if (!target.starts_with(root_ == "/" ? root_ : root_ + "/")) {
       throw UnusableData("--data: " + link.string() + " leads out of " + name_ +
                          "; only files inside the folder are read");
@@ -87,6 +94,8 @@ bool has_images_in(const Lister& lister, const Path& directory) {
 // Returns the images of one class.
 std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
   const Listing listing = lister.list(directory);
+  // A nested folder is probably a level that was not meant as a class, so its images are not
+  // ignored silently.
   if (!listing.folders.empty()) {
     throw UnusableData("--data: " + listing.folders.front().string() +
                        " is a folder inside a class folder, which may contain only images");
@@ -192,6 +201,8 @@ ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
   const FileDescriptor file = open_for_reading(path, status);
   file_bytes = static_cast<std::uint64_t>(status.st_size);
   const std::vector<std::uint8_t> head = read_open_file(file, kHeadBytes, path);
+  // The header may lie after long metadata, so the whole file is read if the beginning is not
+  // enough.
   try {
     return image_size(head, path.string());
   } catch (const UnusableData&) {
@@ -244,6 +255,7 @@ DecodedBatch decoded(const Batch& batch, const ImageShape& shape,
   DecodedBatch result;
   RowBlock& block = result.block;
   block.pixels.resize((batch.end - batch.begin) * shape.size());
+  // All classes of the part are words of every block, so a label is the index of its folder.
   block.words = batch.part->classes;
   for (std::size_t i = batch.begin; i < batch.end; ++i) {
     const Path& path = batch.part->files[i];
@@ -290,6 +302,7 @@ class ImageSource final : public RowSource {
     if (decoding_.is_empty()) {
       return false;
     }
+    // on_progress may throw; the destructors then stop the threads, in the order of the members.
     DecodedBatch result = decoding_.next([this] {
       if (on_progress_) on_progress_(bytes_read_);
     });
@@ -314,6 +327,7 @@ class ImageSource final : public RowSource {
 
 }  // namespace
 
+// Only a train folder defines parts; without one every folder is a class.
 std::vector<ClassFolders> class_folders_in(const Path& directory) {
   const Lister lister(directory);
   const std::vector<Path> folders = lister.list(directory).folders;
@@ -362,6 +376,8 @@ std::unique_ptr<RowSource> ImageSet::open(
 
 void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_progress) {
   std::vector<Batch> batches;
+  // All parts are checked before the first is converted, because an image of another size or with
+  // colours changes the shape of all.
   for (const ClassFolders& part : parts_) {
     for (std::size_t begin = 0; begin < part.files.size(); begin += kMostBlockImages) {
       batches.push_back({.part = &part,
@@ -391,6 +407,7 @@ void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_pro
       on_progress(bytes);
     }
   }
+  // One colour image makes every image three channels, because all must have the same shape.
   shape_ = {.height = first->size.height,
             .width = first->size.width,
             .channels = has_colours ? std::size_t{3} : std::size_t{1}};

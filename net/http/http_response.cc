@@ -35,6 +35,7 @@ std::optional<ContentRange> read_content_range(std::string_view text) {
   result.first = read_number(range.substr(0, dash));
   result.last = read_number(range.substr(dash + 1));
   if (!result.first || !result.last || *result.last < *result.first) return std::nullopt;
+  // A last byte beyond the total contradicts itself.
   if (result.total && *result.last >= *result.total) return std::nullopt;
   return result;
 }

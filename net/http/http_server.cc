@@ -437,7 +437,7 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
     fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
     const std::size_t open = listener.connections;
     const std::size_t most = most_connections(listener);
-    // The second limit bounds the connections that exist only to be told that there are too many.
+    // The second limit bounds the connections that only receive a refusal.
     if (open >= 2 * most) continue;  // closed at once, without a sentence
     const bool is_one_too_many = open >= most && !make_room(listener);
     std::make_shared<Connection>(shared_from_this(), listener, std::move(*socket))

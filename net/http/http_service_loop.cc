@@ -124,7 +124,7 @@ void HttpService::Loop::accept() {
     std::size_t total = 0;
     for (const std::unique_ptr<Loop>& each : shared_.loops) total += each->count();
     Loop* const least = is_front() ? this : &least_busy();
-    // The second limit bounds the connections that exist only to be told that there are too many.
+    // The second limit bounds the connections that only receive a refusal.
     if (total >= 2 * options_.max_connections) {
       ::close(socket);  // closed without a sentence
     } else if (total >= options_.max_connections || least == this) {

@@ -43,6 +43,7 @@ bool is_ipv6(std::string_view host) {
 
 // Parses "host", "host:port", "[v6]:port".
 bool read_authority(std::string_view text, Url& url, std::string& why) {
+  // Credentials in a URL would appear in logs and messages.
   if (text.find('@') != std::string_view::npos) {
     why = "carries a user name or password, which is not supported";
     return false;
@@ -61,6 +62,7 @@ bool read_authority(std::string_view text, Url& url, std::string& why) {
     why = host.empty() ? "has no host" : "has no valid host name or address";
     return false;
   }
+  // Host names are case-insensitive; lower case makes comparisons exact.
   url.host = to_lower(host);
   url.port = default_port(url.scheme);
   if (rest.empty() || rest == ":") return true;
@@ -104,6 +106,7 @@ std::string bracketed(const std::string& host) {
 }
 
 bool has_scheme(std::string_view reference) {
+  // A colon after a slash or question mark is part of a path and not the end of a scheme.
   const std::size_t colon = reference.find_first_of(":/?");
   return colon != std::string_view::npos && reference[colon] == ':' && is_letter(reference.front());
 }
@@ -159,9 +162,11 @@ Url parse_url(std::string_view field, std::string_view text) {
 
 std::optional<Url> join_url(const Url& base, std::string_view reference, std::string& why) {
   if (!is_url_text(reference, why)) return std::nullopt;
+  // A fragment is only for the client and is not sent.
   reference = reference.substr(0, reference.find('#'));
   if (reference.empty()) return base;
   if (has_scheme(reference)) return read_url(reference, why);
+  // A reference without a scheme keeps the base's.
   if (reference.starts_with("//")) {
     return read_url(std::string(scheme_name(base.scheme)) + ":" + std::string(reference), why);
   }

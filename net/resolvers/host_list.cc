@@ -57,6 +57,7 @@ class HostListReader {
     std::vector<std::string> names;
     while (true) {
       std::vector<std::string> of_item = read_item();
+      // Checked while the list grows, because a few bytes can describe billions of hosts.
       if (names.size() + of_item.size() > kMaxListedHosts) fail_too_many();
       names.insert(names.end(), std::make_move_iterator(of_item.begin()),
                    std::make_move_iterator(of_item.end()));
@@ -97,12 +98,14 @@ class HostListReader {
   }
 
   [[nodiscard]] std::vector<Range> read_group() {
+    // Slurm does not nest brackets.
     const std::size_t shut = rest_.find(']');
     if (shut == std::string_view::npos) fail("a [ has no ]");
     std::string_view inside = rest_.substr(1, shut - 1);
     rest_.remove_prefix(shut + 1);
     std::vector<Range> ranges;
     const std::size_t commas = static_cast<std::size_t>(std::ranges::count(inside, ','));
+    // Checked before the ranges are stored.
     if (commas >= kMaxListedHosts) fail_too_many();
     for (std::size_t i = 0; i <= commas; ++i) ranges.push_back(read_range(take(inside, ',')));
     return ranges;
@@ -115,8 +118,10 @@ class HostListReader {
     const std::optional<std::uint64_t> first = parse_number(low);
     const std::optional<std::uint64_t> last = single ? first : parse_number(text);
     if (!first || !last || *last < *first) {
-      fail(net::quoted(whole) + " between [ and ] is no number or rising range like 3 or 09-12");
+      fail(net::quoted(whole) +
+           " between [ and ] is not a number or ascending range like 3 or 09-12");
     }
+    // The width of the first number is the width of all: n[009-011] has leading zeros.
     return {*first, *last, low.size()};
   }
 
@@ -134,6 +139,7 @@ class HostListReader {
       // Checked one by one: a sum of such numbers could overflow.
       if (range.count() > kMaxListedHosts) fail_too_many();
       count += range.count();
+      // The product for all names so far, because several groups multiply.
       if (count * names.size() > kMaxListedHosts) fail_too_many();
     }
     std::vector<std::string> longer;
@@ -174,6 +180,7 @@ std::vector<std::size_t> expand_task_counts(std::string_view field, std::string_
   for (std::ptrdiff_t i = 0; i <= commas; ++i) {
     std::string_view item = take(rest, ',');
     const std::string_view whole = item;
+    // "2(x3)" stands for 2,2,2.
     const std::optional<std::uint64_t> tasks = parse_number(take(item, '('));
     std::optional<std::uint64_t> nodes = 1;
     if (whole.find('(') != std::string_view::npos) {
@@ -181,7 +188,7 @@ std::vector<std::size_t> expand_task_counts(std::string_view field, std::string_
       nodes = framed ? parse_number(item.substr(1, item.size() - 2)) : std::nullopt;
     }
     if (!tasks || !nodes || *tasks == 0 || *nodes == 0) {
-      fail(net::quoted(whole) + " is no number of tasks like 2 or, of three nodes, 2(x3)");
+      fail(net::quoted(whole) + " is not a number of tasks; expected 2, or 2(x3) for three nodes");
     }
     if (*tasks > kMaxListedHosts || *nodes > kMaxListedHosts - counts.size()) {
       fail("it counts more than " + std::to_string(kMaxListedHosts) + " nodes or tasks");

@@ -81,6 +81,7 @@ struct JobEntry {
     }
   } else if (value.is_object()) {
     for (const auto& [key, entry] : value.items()) {
+      // Maps use the index as the key: sparse clusters list only some workers.
       const std::optional<std::size_t> index = index_from_digits(key);
       if (!index) {
         fail(job.field + " has the key " + net::quoted(key) + "; expected an index from 0 to " +
@@ -118,6 +119,8 @@ struct Jobs {
   Jobs jobs{field, {}, {}};
   for (const auto& [name, entry] : value.items()) {
     const std::optional<Job> job = job_from_name(name);
+    // Unknown jobs only cause a warning, because orchestrators add jobs that do not take part in
+    // training.
     if (!job) {
       jobs.warnings.push_back(field + " has a job " + net::quoted(name) + " that is ignored; " +
                               std::string(kExpectedTypes));
@@ -133,6 +136,7 @@ struct Jobs {
 
 // `cluster`, or `sparseCluster` if the first is missing or empty; nullopt: neither.
 [[nodiscard]] std::optional<Jobs> find_jobs(const Json& root) {
+  // TensorFlow reads sparseCluster only if there is no cluster.
   for (const char* key : {"cluster", "sparseCluster"}) {
     const auto found = root.find(key);
     if (found == root.end() || found->is_null()) continue;
@@ -147,8 +151,10 @@ struct Jobs {
 
 [[nodiscard]] std::size_t parse_task_index(const Json& task) {
   const auto found = task.find("index");
+  // A missing index means 0, as in TensorFlow.
   if (found == task.end() || found->is_null()) return 0;
   std::optional<std::size_t> index;
+  // Some orchestrators write the index as a string.
   if (found->is_string()) {
     index = index_from_digits(found->get_ref<const std::string&>());
   } else if (found->is_number_integer()) {
@@ -195,6 +201,7 @@ void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
     fail(jobs.field + " lists no address, but TF_CONFIG.task is " + to_string(task) +
          std::string(kSwitchOff));
   }
+  // A ps that sees only itself would wait forever for trainers.
   if (task.job == Job::kPs && jobs.size(Job::kPs) == 1 && jobs.task_count() == 1) {
     fail(jobs.field + " of " + to_string(task) + " lists its own address and no trainer" +
          std::string(kSwitchOff));
@@ -227,6 +234,7 @@ void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
         cluster.evaluators = dense_list(entry);
         break;
       case Job::kWorker:
+        // Missing workers keep an empty address.
         cluster.sparse = entry.has_gaps();
         for (const auto& [index, address] : entry.addresses) {
           cluster.workers.resize(index + 1);
@@ -273,6 +281,7 @@ std::optional<ClusterAndTask> parse_tf_config(std::string_view json) {
   const std::optional<Jobs> jobs = find_jobs(root);
   if (!jobs) return std::nullopt;
   const std::optional<TaskId> task = parse_task(root);
+  // Before the check for a missing task: a single trainer needs no task entry.
   if (is_lone_trainer(*jobs, task)) return std::nullopt;
   if (!task) {
     if (jobs->task_count() == 0) return std::nullopt;

@@ -1,8 +1,9 @@
 // A channel: framed messages to one peer, used by one thread that alternates between computing,
 // sending and waiting.
 //
-// Synchronous on purpose: the thread that computes a step talks to the ps itself, so no message is
-// passed between threads on that path. Every wait has a deadline and can be interrupted.
+// Intentionally synchronous: the thread that computes a step exchanges frames with the ps itself,
+// so no message is passed between threads on that path. Every wait has a deadline and can be
+// interrupted.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ namespace disttf::net {
 namespace {
 
 using asio::ip::tcp;
-// Limits the log lines per listener, because strangers can connect at any rate.
+// Limits the log lines per listener, because unauthenticated peers can connect at any rate.
 constexpr std::chrono::seconds kLogInterval{1};
 
 // Counts one open socket of a listener as long as it exists.

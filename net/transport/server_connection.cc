@@ -243,7 +243,7 @@ std::error_code ServerConnection::refuse_read(const FrameHeader& header, const c
 asio::awaitable<std::error_code> ServerConnection::read_first_header(FrameHeader& header) {
   std::array<std::byte, kHeaderBytes> bytes{};
   std::size_t have = 0;
-  // Bytes are checked as they arrive: a stranger is closed at its first wrong byte instead of after
+  // Bytes are checked as they arrive: a wrong peer is closed at its first wrong byte, not after
   // the handshake time.
   while (have < bytes.size()) {
     std::size_t received = 0;

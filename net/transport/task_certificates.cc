@@ -292,7 +292,7 @@ std::optional<Refusal> TaskCertificates::refusal(std::error_code error, const st
   }
   if (error == TlsError::kNotTrusted) {
     return refused(whom + " has a certificate that " + kAuthorities + " " +
-                   quoted(files_.authorities) + " does not vouch for" + why);
+                   quoted(files_.authorities) + " does not accept" + why);
   }
   if (error == TlsError::kNotTaken) {
     return refused(whom + " rejects the certificate " + quoted(files_.certificate) +

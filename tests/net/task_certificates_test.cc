@@ -154,7 +154,7 @@ TEST_F(TaskCertificate, OfAnotherAuthorityIsRefusedByEitherSide) {
   EXPECT_TRUE(open(own.get()).channel);
   const auto only_foreign = certificates("foreign", kWorker1, "foreign-ca.pem");
   EXPECT_THAT(refused_of(only_foreign.get()),
-              HasSubstr("does not vouch for: its certificate is rejected by this task: unable to "
+              HasSubstr("does not accept: its certificate is rejected by this task: unable to "
                         "get local issuer certificate"));
 }
 
@@ -193,7 +193,7 @@ TEST_F(TaskCertificate, IsShownByTheEventLoopToo) {
   EXPECT_TRUE(dialed_with(certificates("worker-1", kWorker1).get()).connection);
   for (const auto& [name, ca, why] :
        {std::tuple{"foreign", "both.pem", "rejects the certificate"},
-        {"foreign", "foreign-ca.pem", "does not vouch for: its certificate is rejected"},
+        {"foreign", "foreign-ca.pem", "does not accept: its certificate is rejected"},
         {"other-run", "ca.pem", "is not the expected task"}}) {
     const auto mine = certificates(name, kWorker1, ca);
     const Dialed dialed = dialed_with(mine.get());
