@@ -12,19 +12,18 @@ void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* wh
                        const char* group) {
   app.add_option("--tls_cert", files.certificate,
                  std::string(what) +
-                     " over [https](serve.md#over-https) alone, as the certificate in this file, "
-                     "PEM, behind which are those between it and its authority; read again where "
-                     "it has changed")
+                     " only over [https](serve.md#over-https), with this certificate chain, PEM; "
+                     "reloaded when it changes")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--tls_key", files.key, "its key, PEM, without a password")
+  app.add_option("--tls_key", files.key, "private key of `--tls_cert`, PEM, unencrypted")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--token_file", files.tokens,
-                 std::string(what) +
-                     " to those alone who say one of the [tokens](security.md#access-tokens) in this "
-                     "file, one a line, 32 characters at least, and which its owner alone may "
-                     "read; read again where it has changed")
+  app.add_option(
+         "--token_file", files.tokens,
+         std::string(what) +
+             " only to clients with a [token](security.md#access-tokens) of this file: one a line, "
+             "at least 32 characters, readable only by its owner; reloaded when it changes")
       ->type_name("FILE")
       ->group(group);
 }

@@ -44,7 +44,7 @@
 namespace disttf {
 namespace {
 
-// What cannot be written, finish_output() finds.
+// Does not check for write errors: finish_output() reports them.
 int run(const Print& print) {
   const std::string text = shown_text(print.text, KeptBreaks::kAll);
   if (print.exit_code == roles::kDone) {
@@ -55,7 +55,7 @@ int run(const Print& print) {
   return print.exit_code;
 }
 
-// The metrics of this process, where anybody wants them; it outlives what is measured.
+// The metrics of this process, if a flag asks for them. Must outlive the role that updates them.
 class Exported {
  public:
   Exported(const roles::MetricsOptions& options, const std::string& task, math::Isa isa) {
@@ -85,6 +85,7 @@ int run(RunTask& run) {
 }
 
 int run(RunLaunch& run) {
+  // A launch computes nothing; the label must have some value.
   roles::LaunchOptions& options = run.options;
   Exported exported(options.metrics, "launch", math::supported_isas().front());
   options.meters = exported.meters();
@@ -167,7 +168,7 @@ int run(RunEvaluator& run) {
   return roles::run_evaluator(run.options);
 }
 
-// By what it does with the system.
+// Which system-call filter an action gets.
 template <typename Action>
 constexpr roles::ProcessKind kKind = roles::ProcessKind::kCommand;
 template <>
@@ -194,14 +195,14 @@ roles::ProcessKind kind_of(const Action& action) {
   }
 }
 
-// Tasks, and what answers others over the network: it is known what they need. Those that start
-// tasks leave it to these, and commands that a person waits for end soon.
+// Whether the action is sandboxed with Landlock: tasks and network services, whose files and ports
+// follow from their flags. A launcher's tasks sandbox themselves; commands end soon.
 template <typename Action>
 constexpr bool kHasReach = std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
                            std::is_same_v<Action, RunEvaluator> ||
                            std::is_same_v<Action, RunServe> || std::is_same_v<Action, RunShow>;
 
-// `show` answers others only where it has a page; else it is a command that a person waits for.
+// Whether the action serves the network. `show` does with --page only.
 template <typename Action>
 bool answers_others(const Action& action) {
   if constexpr (std::is_same_v<Action, RunShow>) {
@@ -212,15 +213,16 @@ bool answers_others(const Action& action) {
   }
 }
 
-// Before there is a second thread, so that it holds for all of them.
+// Applies seccomp and Landlock. Must run before a second thread starts, so that both cover all
+// threads.
 template <typename Action>
 void give_up_the_rest(const Action& action, const Environment& environment) {
   if (!roles::confine(kind_of(action)).filters_calls) {
-    roles::log_debug("this kernel filters no system calls for this process (seccomp)");
+    roles::log_debug("seccomp is unavailable: system calls are not filtered");
   }
   if constexpr (kHasReach<Action>) {
     if (answers_others(action) && !roles::keep_within(reach_of(action, environment)).is_in_force) {
-      roles::log_debug("this kernel keeps this process from no files and ports (Landlock)");
+      roles::log_debug("Landlock is unavailable: files and ports are not restricted");
     }
   }
 }
@@ -229,12 +231,12 @@ bool starts_programs(roles::ProcessKind kind) {
   return kind == roles::ProcessKind::kLauncher || kind == roles::ProcessKind::kPrograms;
 }
 
-// A launcher has the secret of its run, which it makes or was given, as its tasks have.
+// Erases the secret from the environment. A launcher keeps it: its tasks inherit the variable.
 void keep_secrets(roles::ProcessKind kind) {
   if (starts_programs(kind)) {
     static_cast<void>(roles::keep_memory_private());  // its tasks need the variable
   } else if (char* const secret = std::getenv(net::kSecretVariable)) {
-    // It has been read. What /proc shows of the environment is this memory.
+    // The secret has been read already. /proc/PID/environ shows this memory, so erase it.
     explicit_bzero(secret, std::strlen(secret));
   }
 }
@@ -244,8 +246,8 @@ void keep_secrets(roles::ProcessKind kind) {
 int carry_out(Invocation& invocation, const Environment& environment) {
   const auto start = [&](auto& action) {
     const roles::ProcessKind kind = kind_of(action);
-    // As process 1 of a container, or a child subreaper, a task is given the orphans of others, and
-    // the kernel reaps them where SIGCHLD is ignored. Those that start programs reap by themselves.
+    // As process 1 of a container, or as a child subreaper, a task inherits orphans. The kernel
+    // reaps them where SIGCHLD is ignored. Launchers reap their children themselves.
     if (!starts_programs(kind)) std::signal(SIGCHLD, SIG_IGN);
     keep_secrets(kind);
     if (invocation.confines) give_up_the_rest(action, environment);

@@ -1,13 +1,13 @@
-// What the command line asks for, done.
+// Runs the action that the command line asks for.
 #pragma once
 
 #include "main/command_line.h"
 
 namespace disttf {
 
-// Confines this process, tries out what is to be tried out, and does it; returns the exit code of
-// the process. REQUIRES: there is no second thread yet. Throws roles::Failure and other exceptions,
-// each with a sentence, for what goes wrong.
+// Enters the sandbox, runs --debug_attempts, then runs the action. Returns the exit code of the
+// process. REQUIRES: no second thread runs yet. Throws roles::Failure and other exceptions; each
+// message is a sentence.
 [[nodiscard]] int carry_out(Invocation& invocation, const Environment& environment);
 
 }  // namespace disttf

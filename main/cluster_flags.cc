@@ -17,39 +17,36 @@ constexpr const char* kResolveGroup = "Resolve";
 void add_identity_flags(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kTrain || command == Command::kServer || command == Command::kResolve) {
     app.add_option("--job_name", flags.job_name,
-                   "`train`, `server`: this task's job: `ps`, `worker` or `chief`")
+                   "`train`, `server`: the job, `ps`, `worker` or `chief`")
         ->type_name("JOB")
         ->group(kClusterGroup);
   } else {
-    // The tutorials pass it to every task; where the command says the same it may be there.
+    // TensorFlow's tutorials pass --job_name to every task: accepted if it agrees with the command.
     app.add_option("--job_name", flags.job_name)->group(kHiddenGroup);
   }
   app.add_option("--task_index,--worker_index", flags.task_index,
-                 "this task's place in its job's list, from 0; needed where the list has more than "
-                 "one entry")
+                 "index in the job's list, from 0; optional if the list has one entry")
       ->type_name("N")
       ->transform(whole_number(0, net::kMaxTaskIndex))
       ->group(kClusterGroup);
 }
 
 void add_list_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--ps_hosts", flags.ps_hosts,
-                 "the parameter servers, `host:port,host:port`, in order")
+  app.add_option("--ps_hosts", flags.ps_hosts, "parameter servers in order, `host:port,host:port`")
       ->type_name("HOST:PORT,...")
       ->group(kClusterGroup);
   app.add_option("--worker_hosts", flags.worker_hosts,
-                 "the workers; worker 0 is the chief where no chief is listed")
+                 "workers; worker 0 is the chief if none is listed")
       ->type_name("HOST:PORT,...")
       ->group(kClusterGroup);
-  app.add_option("--chief_host,--chief_hosts", flags.chief_host,
-                 "the chief, where it is a task of its own")
+  app.add_option("--chief_host,--chief_hosts", flags.chief_host, "a separate chief")
       ->type_name("HOST:PORT")
       ->group(kClusterGroup);
 }
 
 void add_existing_servers(CLI::App& app, Flags& flags) {
   app.add_flag("--existing_servers", flags.existing_servers,
-               "`train`: the lists are of tasks that `disttf server` waits as; [train on them from "
+               "`train`: the lists name running `disttf server` tasks; [drive them from "
                "here](operations.md#existing-servers)")
       ->transform(boolean())
       ->group(kClusterGroup);
@@ -58,32 +55,32 @@ void add_existing_servers(CLI::App& app, Flags& flags) {
 void add_find_flags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--resolver", flags.resolver,
-         "who is asked for the cluster: `flags`, `tf_config`, `tfmesos`, `nomad`, `indexed_job`, "
-         "`slurm`, `marathon`, `statefulset`, `local`; `auto`: all, in this order")
+         "how the cluster is found: `flags`, `tf_config`, `tfmesos`, `nomad`, `indexed_job`, "
+         "`slurm`, `marathon`, `statefulset`, `local`; `auto`: tries these in order")
       ->type_name("NAME")
       ->check(one_of(net::resolver_names()))
       ->capture_default_str()
       ->group(kFindGroup);
-  app.add_option("--ps,-s", flags.cluster_ps, "parameter servers of the cluster")
+  app.add_option("--ps,-s", flags.cluster_ps, "number of parameter servers")
       ->type_name("N")
       ->transform(whole_number(1, net::kMaxTaskIndex + 1))
       ->group(kFindGroup);
-  app.add_option("--workers,-w", flags.cluster_workers, "workers of the cluster")
+  app.add_option("--workers,-w", flags.cluster_workers, "number of workers")
       ->type_name("N")
       ->transform(whole_number(0, net::kMaxTaskIndex + 1))
       ->group(kFindGroup);
-  app.add_flag("--chief", flags.cluster_chief, "the cluster has a chief task as well")
+  app.add_flag("--chief", flags.cluster_chief, "the cluster has a separate chief")
       ->transform(boolean())
       ->group(kFindGroup);
   app.add_option(
          "--task_hosts", flags.task_hosts,
-         "the address of each task: `mnist-{job}-{index}.mnist:2222`; {job}, {index}, {place}, "
-         "{port} and {host} [stand for its own](resolvers.md#counts-places-patterns)")
+         "address pattern, such as `mnist-{job}-{index}.mnist:2222`; "
+         "[fields](resolvers.md#counts-places-patterns): {job}, {index}, {place}, {port}, {host}")
       ->type_name("PATTERN")
       ->group(kFindGroup);
   app.add_option("--port_base", flags.port_base,
-                 "Slurm: the port of a node's first task; with `{port}` in `--task_hosts`: of the "
-                 "first task of all")
+                 "port of the first task of each Slurm node; with `{port}` in `--task_hosts`, of "
+                 "the first task")
       ->type_name("PORT")
       ->transform(whole_number(1, 65535))
       ->capture_default_str()
@@ -92,20 +89,18 @@ void add_find_flags(CLI::App& app, Flags& flags) {
 
 void add_max_workers(CLI::App& app, Flags& flags, const char* group) {
   app.add_option("--max_workers", flags.max_workers,
-                 "workers that may be there at once: those beyond the lists may join a run of "
-                 "tasks that all have this flag [those that are listed]")
+                 "most workers at once; more than are listed may join if all tasks have this flag "
+                 "[those that are listed]")
       ->type_name("N")
       ->transform(whole_number(1, roles::kMaxTrainers))
       ->group(group);
 }
 
 void add_resolve_flags(CLI::App& app, Flags& flags) {
-  app.add_flag("--print", flags.print, "all that was found, and which variable or flag said it")
+  app.add_flag("--print", flags.print, "every fact and the variable or flag that it comes from")
       ->transform(boolean())
       ->group(kResolveGroup);
-  app.add_flag("--json", flags.json, "the same as one JSON object")
-      ->transform(boolean())
-      ->group(kResolveGroup);
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kResolveGroup);
 }
 
 }  // namespace disttf

@@ -1,4 +1,4 @@
-// The flags that say which task this is and of which cluster.
+// The flags that set a task's identity and its cluster.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -7,17 +7,17 @@
 
 namespace disttf {
 
-// Which task this is.
+// --job_name and --task_index.
 void add_identity_flags(CLI::App& app, Command command, Flags& flags);
-// The tasks' addresses.
+// The lists of the tasks' addresses.
 void add_list_flags(CLI::App& app, Flags& flags);
-// The lists are of servers, which wait for orders.
+// --existing_servers: the listed addresses are those of running `disttf server` processes.
 void add_existing_servers(CLI::App& app, Flags& flags);
-// What an environment does not tell: counts, the pattern of the addresses.
+// The resolver, and what it may leave open: counts of tasks, the pattern of addresses.
 void add_find_flags(CLI::App& app, Flags& flags);
-// More workers may come than the lists have.
+// --max_workers: more workers may join than the lists name.
 void add_max_workers(CLI::App& app, Flags& flags, const char* group);
-// How `disttf resolve` shows what it found.
+// The output formats of `disttf resolve`.
 void add_resolve_flags(CLI::App& app, Flags& flags);
 
 }  // namespace disttf

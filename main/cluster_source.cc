@@ -9,7 +9,7 @@
 namespace disttf {
 namespace {
 
-// The job that the command itself stands for.
+// The job that the command implies; nullopt if it implies none.
 std::optional<net::Job> job_of(Command command) {
   switch (command) {
     case Command::kPs:
@@ -19,14 +19,14 @@ std::optional<net::Job> job_of(Command command) {
     case Command::kChief:
       return net::Job::kChief;
     case Command::kEvaluator:
-    case Command::kServe:  // of a run that it follows
+    case Command::kServe:  // of a run that it follows, as an evaluator does
       return net::Job::kEvaluator;
     default:
       return std::nullopt;
   }
 }
 
-// The job that command and --job_name agree on.
+// The job that the command and --job_name agree on. Throws std::invalid_argument if they differ.
 std::optional<net::Job> job_from_flags(Command command, const Flags& flags) {
   const std::optional<net::Job> implied = job_of(command);
   if (flags.job_name.empty()) {
@@ -78,10 +78,11 @@ std::string table_of(const net::Resolution& resolution) {
   return text;
 }
 
-// A list, or of a sparse cluster a map from index to address. Tasks without address are left out.
+// A list; of a sparse cluster a map from index to address. Omits tasks without an address.
 nlohmann::json addresses_of(const std::vector<net::Address>& addresses, bool sparse) {
   nlohmann::json out = sparse ? nlohmann::json::object() : nlohmann::json::array();
   for (std::size_t i = 0; i < addresses.size(); ++i) {
+    // Port 0 stands for a task that is not listed.
     if (addresses[i].port == 0) {
       continue;
     }
@@ -94,7 +95,7 @@ nlohmann::json addresses_of(const std::vector<net::Address>& addresses, bool spa
   return out;
 }
 
-// `cluster` and `task` are spelled as in TF_CONFIG: the whole is one.
+// Spells `cluster` and `task` as TF_CONFIG does, so that the whole object is a TF_CONFIG.
 std::string json_of(const net::Resolution& resolution) {
   nlohmann::json object = {{"resolver", resolution.resolver}, {"warnings", resolution.warnings}};
   if (resolution.found) {
@@ -118,8 +119,8 @@ std::string json_of(const net::Resolution& resolution) {
 
 net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
   net::ClusterFlags out;
-  // Launch tells its children everything, whatever environment it was itself started in.
-  // A child of launch is told who it is, whatever its environment says of launch.
+  // launch passes a child's identity by flags. The child's environment may describe the cluster
+  // that launch itself runs in, so no other resolver is tried.
   const bool is_told = flags.listen_fd >= 0 && flags.resolver == "auto";
   out.resolver = is_told ? "flags" : flags.resolver;
   out.job = job_from_flags(command, flags);
@@ -179,7 +180,7 @@ net::Cluster find_lists(const Flags& flags, const net::Environment& environment)
   }
   net::validate(cluster, {.job = net::Job::kEvaluator, .index = 0});
   if (cluster.workers.empty() || cluster.sparse) {
-    throw std::invalid_argument("--worker_hosts: missing; it takes all workers, in order");
+    throw std::invalid_argument("--worker_hosts: missing; list all workers, in order");
   }
   return cluster;
 }

@@ -1,4 +1,4 @@
-// Who this task is and with whom: the command and its flags, as net/resolvers/ takes them.
+// A task's identity and cluster, from the command and its flags, in the form of net/resolvers/.
 //
 // Pure functions.
 #pragma once
@@ -10,18 +10,18 @@
 
 namespace disttf {
 
-// Throws std::invalid_argument: what is missing, malformed or contradicts, with field and value.
+// Throws std::invalid_argument: which field is missing, malformed or contradictory, and its value.
 [[nodiscard]] net::ClusterFlags cluster_flags(Command command, const Flags& flags);
 
-// For the log: which resolver, which task, chief or not, cluster hash.
+// A line for the log: the resolver, the task, whether it is the chief, the hash of the cluster.
 [[nodiscard]] std::string summary(const net::Resolution& resolution);
 
-// What `disttf resolve` prints: the summary; with --print a table of what was found and where; with
-// --json the same as one object.
+// The output of `disttf resolve`: the summary; with --print a table of the facts and their sources;
+// with --json the same as one object.
 [[nodiscard]] std::string resolve_text(const net::Resolution& resolution, const Flags& flags);
 
-// With whom, for a process that is no task of the cluster. Throws std::invalid_argument, also when
-// no cluster is described, or one without workers.
+// The cluster, for a process that is no task of it. Throws std::invalid_argument, also if no
+// cluster is described, or one without workers.
 [[nodiscard]] net::Cluster find_lists(const Flags& flags, const net::Environment& environment);
 
 }  // namespace disttf

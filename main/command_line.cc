@@ -39,7 +39,7 @@ namespace {
 constexpr std::array kProxyVariables = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
                                         "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
 
-// Long names of the options that were given, on the command line or in the config file.
+// Long names of the options that the command line or the config file sets.
 std::set<std::string> given_options(const CLI::App& app) {
   std::set<std::string> given;
   for (const CLI::Option* option : app.get_options()) {
@@ -50,7 +50,7 @@ std::set<std::string> given_options(const CLI::App& app) {
   return given;
 }
 
-// In JSON a line names who says it; in text launch says so itself.
+// A JSON line has the task's name in a field; launch's text lines carry it in the message.
 roles::LogOptions launch_log(roles::LogOptions log) {
   log.task = "launch";
   log.name_task = false;
@@ -100,9 +100,9 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   options.config = run_config(flags, cluster.ps.size(), cluster.trainer_count() + drivers);
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
-  options.explicit_flags.erase("dataset");  // compared with the data that was found, by itself
+  options.explicit_flags.erase("dataset");  // compared separately, by the data that was opened
   if (!flags.settings.has("isa")) {
-    options.explicit_flags.erase("isa");  // whatever it means on this CPU
+    options.explicit_flags.erase("isa");  // `auto` depends on the CPU
   }
   options.log_every = flags.log_every;
   options.print_weights_hash = flags.print_weights_hash;
@@ -122,7 +122,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   return options;
 }
 
-// `found`: without a cluster where the evaluator is told of a --train_dir alone.
+// `found` has no cluster if the evaluator only has a --train_dir.
 RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
                            net::ClusterAndTask found, std::set<std::string> given) {
   RunEvaluator run{.options = {.trainer = {}, .every = std::chrono::seconds(flags.evaluator_secs)},
@@ -130,11 +130,12 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
   if (flags.train_dir.empty() && found.cluster.ps.empty()) {
     throw std::invalid_argument(
         "--train_dir: missing; an evaluator needs the directory of a run's checkpoints, or "
-        "--ps_hosts and --worker_hosts, whose ps it asks");
+        "--ps_hosts and --worker_hosts of a running cluster");
   }
   if (!flags.keep_best.empty() && flags.train_dir.empty()) {
-    throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
-                                " is not allowed without --train_dir, where checkpoints are");
+    throw std::invalid_argument(
+        "--keep_best: " + net::quoted(flags.keep_best) +
+        " is not allowed without --train_dir, the directory of the checkpoints");
   }
   run.options.keep_best = roles::best_metric_from_name(flags.keep_best);
   roles::TrainerOptions& options = run.options.trainer;
@@ -151,7 +152,7 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
   return run;
 }
 
-// Of a --train_dir alone: no cluster is looked for.
+// Whether no resolver runs: an evaluator with --train_dir and no lists reads checkpoints alone.
 bool needs_no_cluster(Command command, const Flags& flags) {
   return command == Command::kEvaluator && !flags.train_dir.empty() && flags.ps_hosts.empty() &&
          flags.worker_hosts.empty() && flags.chief_host.empty();
@@ -161,24 +162,24 @@ bool needs_no_cluster(Command command, const Flags& flags) {
 RunDriver run_driver(const Flags& flags, const Environment& environment,
                      std::set<std::string> given) {
   const auto refuse = [](const std::string& flag, const std::string& why) {
-    throw std::invalid_argument("--" + flag + ": not together with --existing_servers, " + why);
+    throw std::invalid_argument("--" + flag + ": not allowed with --existing_servers, " + why);
   };
   for (const char* flag : {"job_name", "task_index", "chief_host"}) {
     if (given.contains(flag)) {
-      refuse(flag, "which is the chief itself, and drives all tasks of the lists");
+      refuse(flag, "which is the chief itself and drives all listed tasks");
     }
   }
   if (given.contains("max_workers")) {
-    refuse("max_workers", "which has servers for the workers of the lists alone");
+    refuse("max_workers", "which trains only with the listed workers");
   }
   if (flags.sharded_checkpoint) {
     refuse("sharded_checkpoint", "whose servers write no files");
   }
   if (flags.on_finish == "idle") {
-    refuse("on_finish idle", "whose end tells the servers that the run is over");
+    refuse("on_finish idle", "whose exit ends the run on the servers");
   }
   if (given.contains("data")) {
-    refuse("data", "whose servers train on the data sets that have a name");
+    refuse("data", "whose servers support only named data sets");
   }
   net::ClusterAndTask found;
   found.cluster = find_lists(flags, environment);
@@ -198,7 +199,7 @@ RunPlus run_plus(const Flags& flags, const Environment& environment) {
                       .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
 }
 
-// ps, worker, chief, evaluator, train and server: what the cluster makes of them.
+// Finds the cluster and sets the action: ps, worker, chief, evaluator, train or server.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
                 const Environment& environment, Invocation& invocation) {
   if (needs_no_cluster(command, flags)) {
@@ -210,7 +211,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
   invocation.warnings = std::move(resolution.warnings);
-  if (flags.listen_fd < 0) {  // launch has said who its children are
+  if (flags.listen_fd < 0) {  // else launch, which started this task, has logged it
     invocation.summary = summary(resolution);
   }
   if (!resolution.found && command == Command::kServer) {
@@ -219,11 +220,10 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
         "--worker_hosts, or an environment that describes a cluster");
   }
   if (!resolution.found && flags.on_finish == "idle") {
-    throw std::invalid_argument(
-        "--on_finish: \"idle\" is not allowed without a cluster, whose tasks it keeps up");
+    throw std::invalid_argument("--on_finish: \"idle\" is not allowed without a cluster");
   }
   if (!resolution.found) {
-    // No cluster: the local run that orchestrators expect of a job with a single task.
+    // No cluster: train on this machine, as orchestrators expect of a job with a single task.
     invocation.log = launch_log(invocation.log);
     RunLaunch run{.options = launch_options(app, flags, 1, 1)};
     run.options.page = page_options(flags);
@@ -246,7 +246,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   if (flags.page && !resolution.found->cluster.is_chief(task)) {
-    throw std::invalid_argument("--page: is the chief's, and this is " + invocation.log.task);
+    throw std::invalid_argument("--page: only the chief serves it, and this task is " +
+                                invocation.log.task);
   }
   invocation.action =
       RunTask{.options = trainer_options(flags, environment, std::move(*resolution.found),
@@ -254,7 +255,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
               .metrics = flags.metrics};
 }
 
-// Of a task, or a launch.
+// Rejects TLS and token flags of a task or a launch without an HTTP address. Throws
+// std::invalid_argument.
 void check_address_of_task(const Flags& flags) {
   check_address_flags(flags.metrics.files);
   if (flags.page || flags.metrics.port) {
@@ -265,8 +267,7 @@ void check_address_of_task(const Flags& flags) {
        {std::pair{"--tls_cert: ", &files.certificate}, {"--token_file: ", &files.tokens}}) {
     if (!file->empty()) {
       throw std::invalid_argument(flag + net::quoted(*file) +
-                                  " has no effect where there is neither --metrics_port nor "
-                                  "--page");
+                                  " has no effect without --metrics_port or --page");
     }
   }
 }
@@ -278,12 +279,11 @@ Print print_version(std::span<const std::string> words) {
   if (words.size() == 1 && words.front() == "--verbose") {
     return {.text = version_in_full()};
   }
-  throw std::invalid_argument("--version: may be followed by --verbose alone, not by \"" +
-                              words.back() + "\"");
+  throw std::invalid_argument("--version: takes only --verbose, not \"" + words.back() + "\"");
 }
 
-// What is printed where no command is looked at: the version, the help, or, with neither arguments
-// nor an environment that describes a task, the help as a mistake.
+// The output that needs no command: the version, the help, or, with neither arguments nor a task's
+// environment, the help with exit code 2. Nullopt: a command is to be parsed.
 std::optional<Print> print_without_command(const std::vector<std::string>& arguments,
                                            const Environment& environment) {
   if (arguments.empty()) {
@@ -319,8 +319,8 @@ std::span<const char* const> environment_names() {
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
     names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
     names.push_back(net::kSecretVariable);
-    names.push_back("PATH");             // launch looks for a COMMAND there
-    names.push_back("XDG_RUNTIME_DIR");  // and puts its control address below this
+    names.push_back("PATH");             // launch looks up a COMMAND there
+    names.push_back("XDG_RUNTIME_DIR");  // launch puts its control socket below it
     names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));
     return names;
   }();

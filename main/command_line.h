@@ -1,4 +1,4 @@
-// argv and the environment -> what to run, checked; or what to print and exit with.
+// argv and the environment -> a checked action; or a text to print and an exit code.
 #pragma once
 
 #include <span>
@@ -91,10 +91,10 @@ struct RunPlot {
 struct RunShow {
   roles::ShowOptions options;
 };
-struct RunManage {  // a launch that runs
+struct RunManage {  // a request to a running launch
   roles::ManageOptions options;
 };
-struct RunRender {  // what was rendered, into a file
+struct RunRender {  // writes a rendered file
   std::string path;
   std::string text;
 };
@@ -102,7 +102,7 @@ struct RunEvaluator {
   roles::EvaluatorOptions options;
   roles::MetricsOptions metrics = {};
 };
-// --help and --version: exit 0. No command at all: exit 2.
+// Prints a text. The exit code is 0 for --help and --version, 2 without arguments.
 struct Print {
   std::string text;
   int exit_code = 0;
@@ -110,8 +110,8 @@ struct Print {
 
 struct Invocation {
   roles::LogOptions log;
-  std::vector<std::string> warnings;     // for the log, once it is set up
-  std::string summary;                   // the same, not a warning; empty: none
+  std::vector<std::string> warnings;     // logged once the log is set up
+  std::string summary;                   // logged likewise, at level info; empty: none
   bool confines = true;                  // --confine
   std::vector<roles::Attempt> attempts;  // --debug_attempts
   std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
@@ -121,12 +121,12 @@ struct Invocation {
       action;
 };
 
-// `arguments`: argv without the program's name. Throws std::invalid_argument with one sentence:
-// the flag, its value, what is allowed.
+// `arguments`: argv without the program's name. Throws std::invalid_argument: the flag, its value,
+// what is allowed.
 [[nodiscard]] Invocation parse_command_line(std::span<const std::string> arguments,
                                             const Environment& environment);
 
-// The names of Environment.
+// The environment variables that Environment holds.
 [[nodiscard]] std::span<const char* const> environment_names();
 
 }  // namespace disttf

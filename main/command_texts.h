@@ -10,7 +10,7 @@
 namespace disttf {
 
 struct Example {
-  const char* line;  // as it is typed
+  const char* line;  // the command line
   const char* what;
 };
 
@@ -19,14 +19,14 @@ struct FileText {
   const char* what;
 };
 
-// What a command reads of the environment.
+// The kinds of environment variables that a command reads.
 enum class Reads : std::uint8_t { kCluster, kDownloads, kStores, kTerminal, kPath, kRuntime };
 
 struct CommandText {
   Command command;
   const char* words;              // of its SYNOPSIS, before the flags
-  const char* about;              // more than --help says of it
-  std::vector<Example> examples;  // one at least; disttf(1) shows the first
+  const char* about;              // a description beyond that of --help
+  std::vector<Example> examples;  // at least one; disttf(1) shows the first
   std::vector<FileText> files = {};
   std::vector<Reads> reads = {};
   std::vector<const char*> see_also = {};  // names of commands
@@ -38,7 +38,7 @@ struct CommandText {
 [[nodiscard]] const CommandText& text_of(Command command);
 
 struct VariableText {
-  const char* names;  // one, or some that belong together, between commas
+  const char* names;  // one, or several that belong together, separated by commas
   Reads read_as;
   const char* what;
 };

@@ -66,11 +66,11 @@ Command take_command(std::vector<std::string>& arguments) {
 
 roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& arguments) {
   const auto fail = [](const std::string& sentence) {
-    throw std::invalid_argument(sentence + " (disttf checkpoint --help tells more)");
+    throw std::invalid_argument(sentence + " (see disttf checkpoint --help)");
   };
   roles::CheckpointCommand command;
   if (arguments.empty()) {
-    fail("checkpoint: what to do is missing; ls, verify or show");
+    fail("checkpoint: the action is missing; ls, verify or show");
   }
   const auto action = roles::checkpoint_action_from_name(arguments.front());
   if (!action) {
@@ -107,8 +107,7 @@ Command take_resolve_word(std::vector<std::string>& arguments) {
   }
   throw std::invalid_argument(
       "resolve: " + net::quoted(*word) +
-      " is not ps, worker, chief, evaluator or train (disttf resolve --help tells "
-      "more)");
+      " is not ps, worker, chief, evaluator or train (see disttf resolve --help)");
 }
 
 }  // namespace disttf

@@ -1,7 +1,8 @@
-// The words of a command line that are no flags: which command, and what it takes before its flags.
+// The positional words of a command line: the command, and the words that it takes before its
+// flags.
 //
-// Each takes its words out of `arguments`, and throws std::invalid_argument with one sentence where
-// they are not what they should be. Pure functions.
+// Each function takes its words out of `arguments`. Throws std::invalid_argument with one sentence
+// if they are malformed. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,22 +13,22 @@
 
 namespace disttf {
 
-// What `disttf --help` prints.
+// The output of `disttf --help`.
 [[nodiscard]] std::string top_level_help();
 
-// What `disttf help WORD...` prints: the help of the command that the first word names, and without
-// words that of all. Words behind it, as in `help pods restart`, are ignored. Throws
-// std::invalid_argument where it is no command.
+// The output of `disttf help WORD...`: the help of the command that the first word names; without
+// words the general help. Ignores further words, as in `help pods restart`. Throws
+// std::invalid_argument for an unknown command.
 [[nodiscard]] std::string help_of(std::span<const std::string> words);
 
-// The command's name; flags without one mean train.
+// The command. Flags without a command mean train.
 [[nodiscard]] Command take_command(std::vector<std::string>& arguments);
 
-// The two words behind `checkpoint`: what to do, and the directory.
+// The two words after `checkpoint`: the action and the directory.
 [[nodiscard]] roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& arguments);
 
-// The word behind `resolve` that names a task's command, train without one; --print and --json may
-// stand before it.
+// The word after `resolve` that names a task's command; train if there is none. --print and --json
+// may precede it.
 [[nodiscard]] Command take_resolve_word(std::vector<std::string>& arguments);
 
 }  // namespace disttf

@@ -39,7 +39,7 @@ roles::DataOptions data_options(const Flags& flags, const Environment& environme
   }
   roles::check_place("--data_dir", flags.data_dir);
   if (roles::is_store_url(std::string_view(flags.data_dir))) {
-    data.store = flags.data_dir;  // and what is read lies where it does without the flag
+    data.store = flags.data_dir;  // its files are copied to the default directory
   } else {
     data.directory = flags.data_dir;
   }

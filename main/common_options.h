@@ -1,4 +1,4 @@
-// What several commands make of flags and the environment.
+// Options that several commands derive from flags and the environment.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace disttf {
 
-// The variables that disttf reads; main fills it, nobody else calls getenv.
+// The environment variables that disttf reads, as main() found them.
 using net::Environment;
 
-// Empty: it is not set.
+// The variable's value; empty if it is not set.
 [[nodiscard]] std::string value_of(const Environment& environment, std::string_view name);
 
-// The proxy variables.
+// The proxies that the environment names.
 [[nodiscard]] net::ProxySettings proxy_settings(const Environment& environment);
 
-// Which data, from where, and through which proxy. Throws std::invalid_argument where --data and
-// --dataset contradict each other.
+// Which data set, from which source, through which proxy. Throws std::invalid_argument if both
+// --data and --dataset are given.
 [[nodiscard]] roles::DataOptions data_options(const Flags& flags, const Environment& environment);
 
 [[nodiscard]] roles::LogOptions log_options(const Flags& flags);
 
-// Where the chief writes for TensorBoard: beside the checkpoints, where these are in a directory.
+// Where the chief writes for TensorBoard: --log_dir, else --train_dir if that is a directory.
 // Empty: nowhere.
 [[nodiscard]] std::string summary_directory(const Flags& flags);
 

@@ -18,7 +18,7 @@
 namespace disttf {
 namespace {
 
-// What fits the beginning of a word.
+// Collects the candidates that begin with the text being typed.
 class Offer {
  public:
   explicit Offer(std::string_view begin) : begin_(begin) {}
@@ -42,7 +42,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// "NAME:{text,json}": what stands in the braces.
+// Offers the words in the braces of "NAME:{text,json}".
 void add_listed(std::string_view type, Offer& offer) {
   const std::size_t end = type.find('}');
   for (std::size_t at = type.find('{'); at < end;) {
@@ -52,8 +52,8 @@ void add_listed(std::string_view type, Offer& offer) {
   }
 }
 
-// Values of a setting that its type does not list, as they depend on the machine, or as others are
-// allowed besides.
+// Offers values of a setting that its type does not list, because they depend on the machine or
+// because other values are allowed as well.
 void add_of_setting(const std::string& name, Offer& offer) {
   for (const roles::Setting& setting : roles::settings()) {
     if (setting.name != name) {
@@ -74,7 +74,7 @@ void add_of_setting(const std::string& name, Offer& offer) {
 }
 
 void add_values(const CLI::Option& option, Offer& offer) {
-  if (option.get_expected_max() == 0) {  // a switch
+  if (option.get_expected_max() == 0) {  // a boolean
     offer.add("true");
     offer.add("false");
     return;
@@ -85,7 +85,7 @@ void add_values(const CLI::Option& option, Offer& offer) {
   if (!is_word) {
     add_of_setting(option.get_lnames().front(), offer);
   }
-  // A word is called what it is; of a flag, what its value is called is told.
+  // A positional word is classified by its own name, a flag by the name of its value.
   const std::string kind = is_word ? option.get_name() : type.substr(0, type.find(':'));
   if (contains(kind, "DIR")) {
     offer.add_paths(/*directories_alone=*/true);
@@ -105,9 +105,9 @@ void add_flags(const CLI::App& app, Offer& offer) {
 
 // The words of a command line before the one that is being typed.
 struct Before {
-  const CLI::Option* flag = nullptr;  // the last one, where its value is still to come
-  std::size_t words = 0;              // that are no flags
-  std::string first_word;             // of these
+  const CLI::Option* flag = nullptr;  // the last one, if its value is still missing
+  std::size_t words = 0;              // positional words
+  std::string first_word;             // the first of them
   std::string control;                // the value of --control
 };
 
@@ -134,16 +134,17 @@ Before read_before(const CLI::App& app, std::span<const std::string> words) {
   return before;
 }
 
-// A word that is no flag, the last of which may be there several times.
+// Offers values of a positional word; the last one may repeat.
 void add_words(const CLI::App& app, std::size_t place, Offer& offer) {
   const std::vector<const CLI::Option*> words =
       app.get_options([](const CLI::Option* option) { return option->get_positional(); });
   if (!words.empty()) {
+    // Words beyond the last one repeat it, as in `plot RUN RUN`.
     add_values(*words[std::min(place, words.size() - 1)], offer);
   }
 }
 
-// Where a word names a task of a running launch: `logs TASK`, `pods restart TASK`.
+// Whether the next word names a task of a running launch: `logs TASK`, `pods restart TASK`.
 bool takes_task(Command command, const Before& before) {
   if (command == Command::kLogs) {
     return before.words == 0;
@@ -152,7 +153,7 @@ bool takes_task(Command command, const Before& before) {
          (before.first_word == "restart" || before.first_word == "replace");
 }
 
-// As worker-1, since bash begins a new word behind a colon; as worker:1 where that has been typed.
+// Offers worker-1, since bash splits words at a colon; worker:1 if a colon has been typed.
 void add_tasks(const RunningTasks& running_tasks, const Before& before, std::string_view current,
                Offer& offer) {
   if (!running_tasks) {
@@ -169,10 +170,10 @@ void add_tasks(const RunningTasks& running_tasks, const Before& before, std::str
 std::string complete_of_command(Command command, std::vector<std::string> before,
                                 std::string current, const RunningTasks& running_tasks) {
   if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
-    return ":path\n";  // of another program
+    return ":path\n";  // the words of another program
   }
   before.push_back(std::move(current));
-  // Names as the options have them.
+  // Spell names as the options do.
   before = normalize_arguments(before, [](std::string_view /*name*/) { return false; });
   current = std::move(before.back());
   before.pop_back();
@@ -247,7 +248,7 @@ std::string take_completion_word(std::vector<std::string>& arguments) {
     }
   }
   throw std::invalid_argument("completion: " + net::quoted(arguments.front()) +
-                              " is not bash, zsh or fish (disttf completion --help tells more)");
+                              " is not bash, zsh or fish (see disttf completion --help)");
 }
 
 }  // namespace disttf

@@ -1,11 +1,11 @@
-// Command lines that are being typed, for the shells' completion.
+// Completion of a partly typed command line, for the shells.
 //
-// `disttf completion SHELL` prints a script in which the shell asks `disttf __complete WORD...`
-// what may stand in the place of the last WORD: so the scripts know no command and no flag, and
-// what is offered is what the file that is called takes. Commands and flags come from the flags'
-// own tables, the names of tasks from the launches that run.
+// `disttf completion SHELL` prints a script in which the shell calls `disttf __complete WORD...`
+// for the candidates of the last WORD. The scripts contain no command and no flag, so they match
+// whichever program they call. Commands and flags come from the flags' own tables, names of tasks
+// from the running launches.
 //
-// Pure functions, but for what `running_tasks` does.
+// Pure functions, except for calls of `running_tasks`.
 #pragma once
 
 #include <functional>
@@ -19,22 +19,22 @@ namespace disttf {
 // The hidden command's name.
 inline constexpr std::string_view kCompleteCommand = "__complete";
 
-// The tasks of the launches that this user has running, of the one at the socket where that is not
-// empty: "worker:1". Must not throw.
+// Returns the tasks, like "worker:1", of this user's running launches, or of the launch at `socket`
+// if that is not empty. Must not throw.
 using RunningTasks = std::function<std::vector<std::string>(const std::string& socket)>;
 
-// `words`: those behind the program's name, the last one, which may be empty, not yet complete.
-// What fits it, a line each, "WORD\tWHAT IT IS"; behind --flag= the value alone. Where a path may
-// stand, one more line: ":path", or ":directory". Throws std::invalid_argument for an unknown
-// command.
+// Returns the candidates for the last of `words`, a line each: "WORD\tDESCRIPTION"; after --flag=
+// the value alone. `words`: those after the program's name; the last one is incomplete and may be
+// empty. If a path is allowed, adds the line ":path" or ":directory". Throws std::invalid_argument
+// for an unknown command.
 [[nodiscard]] std::string complete_words(std::span<const std::string> words,
                                          const RunningTasks& running_tasks = {});
 
 // bash, zsh, fish.
 [[nodiscard]] std::vector<std::string> completion_shells();
 
-// The word behind `completion`, taken out of the arguments, as the script of that shell. Throws
-// std::invalid_argument with one sentence.
+// Takes the word after `completion` out of the arguments and returns the script of that shell.
+// Throws std::invalid_argument with one sentence.
 [[nodiscard]] std::string take_completion_word(std::vector<std::string>& arguments);
 
 }  // namespace disttf

@@ -5,7 +5,7 @@
 namespace disttf {
 namespace {
 
-// bash takes --flag=value apart, so it is put together again. $2 is what is replaced.
+// bash splits --flag=value at the sign, so the loop joins it. $2 is the part that is replaced.
 constexpr const char* kBash = R"(# Completion of disttf's commands, flags and values in bash:
 #   disttf completion bash >~/.local/share/bash-completion/completions/disttf
 _disttf() {

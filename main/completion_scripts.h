@@ -1,4 +1,4 @@
-// The scripts by which shells ask what may stand on a command line: see completion.h.
+// The completion scripts of the shells; see completion.h.
 #pragma once
 
 #include <span>

@@ -24,8 +24,8 @@
 namespace disttf {
 namespace {
 
-// `key = word` with a value that lacks its quotes, which was accepted before the file was read as
-// TOML. Nullopt: the line is of another kind.
+// Quotes the value of `key = word`: such lines were accepted before the file was parsed as TOML.
+// Nullopt: the line has another form.
 std::optional<std::string> with_quotes(std::string_view line) {
   constexpr std::string_view kOfOtherValues = "\"'[]{}";
   constexpr std::string_view kBlanks = " \t\r";
@@ -94,7 +94,9 @@ class Recipe : public CLI::ConfigTOML {
     for (const auto& [key, value] : table) {
       in_order.emplace_back(unescape_non_ascii(key.str()), &value);
     }
+    // In the file's order, so that the first of two wrong keys is reported.
     std::ranges::stable_sort(in_order, {}, [](const auto& each) { return line(*each.second); });
+    // Two spellings of a key, with - and with _, are the same option.
     std::map<const CLI::Option*, std::string> given;
     std::vector<CLI::ConfigItem> read;
     for (const auto& [key, value] : in_order) {
@@ -109,9 +111,10 @@ class Recipe : public CLI::ConfigTOML {
     return read;
   }
 
-  // Adds quotes in the lines of `text` that lack no more than these.
+  // Quotes values on those lines of `text` that are wrong without quotes.
   static toml::table table_of(std::string& text) {
     constexpr int kMostLines = 1000;  // more than there are flags
+    // Each round fixes one line; a line that is still wrong afterwards ends the loop.
     for (int each = 0;; ++each) {
       try {
         return parse_toml(text);
@@ -130,6 +133,7 @@ class Recipe : public CLI::ConfigTOML {
 
   [[nodiscard]] const CLI::Option& option_of(const std::string& key, const toml::node& at) const {
     std::string flag = "--" + key;
+    // Keys may be spelled with dashes, as on the command line.
     std::replace(flag.begin() + 2, flag.end(), '-', '_');
     const CLI::Option* const option = app_.get_option_no_throw(flag);
     if (option == nullptr || !option->get_configurable() || option == app_.get_help_ptr() ||
@@ -179,7 +183,7 @@ class Recipe : public CLI::ConfigTOML {
                                      "array of these");
   }
 
-  // The digits as they stand in the file, so that they are rounded once, to the flag's own type.
+  // The digits as the file has them, so that they are rounded once, to the flag's own type.
   static std::string number_at(std::string_view text, const toml::source_position& at) {
     const std::string_view rest = line_of(text, at.line).substr(at.column - 1);
     std::string number(rest.substr(0, rest.find_first_not_of("0123456789+-._einfaE")));

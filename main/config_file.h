@@ -1,4 +1,4 @@
-// The file of --config: flags, one a line, in TOML; and behind them, where it is a recipe, a model:
+// The file of --config: flags in TOML, one a line. A recipe has the layers of a model after them:
 //
 //   train_steps = 6000
 //   learning_rate = 0.003
@@ -7,8 +7,8 @@
 //   type = "dense"
 //   units = 10
 //
-// The layers are as in a model file (main/model_file.h), and --model takes a recipe as well as such
-// a file. In turn a recipe's layers count like a --model of this file: the command line wins.
+// The layers are as in a model file (main/model_file.h), and --model accepts a recipe as well. A
+// recipe's layers act like --model with the recipe's path: the command line wins.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -16,7 +16,7 @@
 
 namespace disttf {
 
-// Adds the option `names` ("--config") to `app`, which reads such a file.
+// Adds the option `names` ("--config"), which reads such a file, to `app`.
 CLI::Option* add_config_file(CLI::App& app, const std::string& names);
 
 }  // namespace disttf

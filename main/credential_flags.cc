@@ -29,7 +29,7 @@ std::invalid_argument contradiction(const std::string& flag, const GivenFile& ot
                                net::quoted(other.path) + "; give one of them");
 }
 
-// That there is one of the three ways alone, and that it is whole. Throws std::invalid_argument.
+// Throws std::invalid_argument unless at most one of the three ways is given, and that in full.
 void check_credential_flags(const Flags& flags) {
   const GivenFile secret{"--secret_file", flags.secret_file};
   const GivenFile certificate{"--task_cert", flags.task_cert};
@@ -38,6 +38,7 @@ void check_credential_flags(const Flags& flags) {
                          GivenFile{"--task_ca", flags.task_ca}};
   const auto is_given = [](const GivenFile& file) { return !file.path.empty(); };
   const auto* const given = std::ranges::find_if(files, is_given);
+  // No part of a certificate: nothing more to check.
   if (given == files.end()) return;
   const auto* const missing = std::ranges::find_if_not(files, is_given);
   if (missing != files.end()) {
@@ -50,8 +51,8 @@ void check_credential_flags(const Flags& flags) {
   }
 }
 
-// The first address on another machine; null: there is none. Entries of workers that may join have
-// no address.
+// The first address on another machine, or null. Workers that may join later have an entry without
+// an address.
 const net::Address* elsewhere(const net::Cluster& cluster) {
   for (const auto* list : {&cluster.ps, &cluster.chief, &cluster.workers, &cluster.evaluators}) {
     const auto found = std::ranges::find_if(*list, [](const net::Address& address) {
@@ -66,32 +67,29 @@ const net::Address* elsewhere(const net::Cluster& cluster) {
 
 void add_credential_flags(CLI::App& app, Command command, Flags& flags) {
   app.add_option("--secret_file", flags.secret_file,
-                 "file of which all tasks of the run have the same, 32 characters at least, and "
-                 "which its owner alone may read: tasks speak TLS with each other then, and with "
-                 "nobody else. Without it what `DISTTF_SECRET` says")
+                 "file with the secret that all tasks of the run share, at least 32 characters, "
+                 "readable only by its owner; tasks then connect only by TLS [`DISTTF_SECRET`]")
       ->type_name("FILE")
       ->group(kTransportGroup);
-  app.add_flag(
-         "--insecure", flags.insecure,
-         "no [secret](security.md), whatever `DISTTF_SECRET` says: tasks speak in clear, and "
-         "whoever reaches a port may be one of them. Tasks on several machines have a secret, "
-         "certificates, or this; launch makes a secret unless it is told this")
+  app.add_flag("--insecure", flags.insecure,
+               "no [secret](security.md), even if `DISTTF_SECRET` is set: connections are in clear "
+               "text, and any host that reaches a port can join. Tasks on several machines need a "
+               "secret, certificates, or this")
       ->transform(boolean())
       ->group(kTransportGroup);
   if (command == Command::kLaunch) return;
-  app.add_option("--task_cert", flags.task_cert,
-                 "instead of a secret this task's own [certificate](security.md#certificates), "
-                 "PEM, whose one URI says which task of which run it is, as "
-                 "`spiffe://example.org/mnist/worker/1`; read again where it has changed, as are "
-                 "the other two")
+  app.add_option(
+         "--task_cert", flags.task_cert,
+         "[certificate](security.md#certificates) of this task, instead of a secret, PEM; its one "
+         "URI names the run and the task, as in `spiffe://example.org/mnist/worker/1`. All three "
+         "files are reloaded when they change")
       ->type_name("FILE")
       ->group(kTransportGroup);
   app.add_option("--task_key", flags.task_key,
-                 "its key, PEM, without a password, for its owner and its group alone")
+                 "private key of `--task_cert`, PEM, unencrypted, readable only by owner and group")
       ->type_name("FILE")
       ->group(kTransportGroup);
-  app.add_option("--task_ca", flags.task_ca,
-                 "authorities whose certificates other tasks must have, PEM")
+  app.add_option("--task_ca", flags.task_ca, "certificate authorities of the other tasks, PEM")
       ->type_name("FILE")
       ->group(kTransportGroup);
 }
@@ -104,24 +102,25 @@ std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
   if (flags.insecure) return nullptr;
   const std::string text = value_of(environment, net::kSecretVariable);
   if (flags.secret_file.empty() && flags.task_cert.empty() && text.empty()) {
-    // Who was handed its socket has been started by a launch or a server, which was asked itself.
+    // A task that inherits its socket was started by a launch or a server, which made this check.
     const net::Address* const address = flags.listen_fd < 0 ? elsewhere(cluster) : nullptr;
     if (address != nullptr) {
       throw std::invalid_argument(
           "--secret_file: missing; " + net::to_string(*address) +
-          " is on another machine, and without a secret whoever reaches a port may be a task of "
-          "the run. Give all of its tasks the same secret, by --secret_file or " +
-          net::kSecretVariable + ", or certificates, or all of them --insecure");
+          " is on another machine, and without a secret any host that reaches a port can join the "
+          "run. Give all tasks the same secret, by --secret_file or " +
+          net::kSecretVariable + ", or certificates, or --insecure");
     }
     return nullptr;
   }
   if (!roles::keep_memory_private()) {
-    roles::log_debug("this task's memory may be dumped, and read by processes of its user");
+    roles::log_debug("other processes of this user can read or dump this task's memory");
   }
   const auto warn = [](std::string_view sentence) { roles::log_warning(sentence); };
   if (!flags.task_cert.empty()) {
     const net::TaskCertificateFiles files{
         .certificate = flags.task_cert, .key = flags.task_key, .authorities = flags.task_ca};
+    // A renewal replaces the files one by one: retries while they do not match.
     return net::while_renewed(
         [&] { return std::make_shared<net::TaskCertificates>(files, self, warn); });
   }
@@ -146,8 +145,8 @@ void check_rendered_credentials(const Flags& flags, const char* advice) {
   }
   if (!is_given && !flags.insecure) {
     throw std::invalid_argument(
-        std::string("--secret: missing; the tasks are on several machines, and without a secret "
-                    "whoever reaches a port may be one of them. ") +
+        std::string("--secret: missing; the tasks run on several machines, and without a secret "
+                    "any host that reaches a port can join the run. ") +
         advice);
   }
 }
@@ -156,8 +155,8 @@ roles::SecretOfRun secret_of_launch(const Flags& flags, const Environment& envir
   check_credential_flags(flags);
   if (!flags.task_cert.empty()) {
     throw std::invalid_argument("--task_cert: " + net::quoted(flags.task_cert) +
-                                " is not allowed without a cluster: it is of one task, and a run "
-                                "of this machine alone makes a secret for all of its own");
+                                " is not allowed without a cluster: a certificate belongs to one "
+                                "task, and a local run makes a secret for its tasks");
   }
   if (flags.insecure) return roles::SecretOfRun::kNone;
   const bool is_given =

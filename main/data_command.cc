@@ -26,7 +26,7 @@ using data::printable;
 constexpr const char* kDataGroup = "Data";
 constexpr std::size_t kShownRows = 5;
 constexpr std::size_t kShownColumns = 8;
-constexpr std::size_t kListedColumns = 50;  // with a line each
+constexpr std::size_t kListedColumns = 50;  // the text lists no more; --json lists all
 
 const data::CachedPart& part_of(const CacheIndex& index, Part part) {
   return index.parts[static_cast<std::size_t>(part)];
@@ -99,7 +99,7 @@ std::uint64_t images_of(const data::Split& split, std::size_t label) {
       std::ranges::count(split.labels, static_cast<std::uint8_t>(label)));
 }
 
-// Two characters a pixel, so that it is about as wide as high; the mean of its channels.
+// An image in block characters, two a pixel for square proportions, from the mean of the channels.
 std::string blocks_of(std::span<const std::uint8_t> image, const data::ImageShape& shape) {
   constexpr std::array<const char*, 5> kBlocks = {"  ", "░░", "▒▒", "▓▓", "██"};
   constexpr std::size_t kMostRows = 64;
@@ -135,7 +135,7 @@ void add_data_command_flags(CLI::App& app, Flags& flags) {
       "a table (.csv, .libsvm), arrays (.npz), or a folder with train.csv and test.csv, with "
       "folders of images by class, or with IDX files");
   add_own_data_flags(app, flags.own_data, kDataGroup, /*has_path=*/false);
-  app.add_option("--data_dir", flags.data_dir, "folder that it is converted in")
+  app.add_option("--data_dir", flags.data_dir, "directory for the converted data")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kDataGroup);
@@ -144,10 +144,10 @@ void add_data_command_flags(CLI::App& app, Flags& flags) {
 
 void take_data_words(std::vector<std::string>& arguments, Flags& flags) {
   const auto fail = [](const std::string& sentence) {
-    throw std::invalid_argument(sentence + " (disttf data --help tells more)");
+    throw std::invalid_argument(sentence + " (see disttf data --help)");
   };
   if (arguments.empty()) {
-    fail("data: what to do is missing; inspect");
+    fail("data: the action is missing; inspect");
   }
   if (arguments.front() != "inspect") {
     fail("data: " + net::quoted(arguments.front()) + " is not inspect");

@@ -1,4 +1,4 @@
-// disttf data inspect PATH: what a user's own data consists of, and what looks wrong with it.
+// disttf data inspect PATH: describes a user's own data and reports what looks wrong.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,13 +12,13 @@ namespace disttf {
 
 void add_data_command_flags(CLI::App& app, Flags& flags);
 
-// The two words behind `data`, inspect and the path, which becomes --data's.
+// Takes the two words after `data`: inspect, and the path, which becomes the value of --data.
 void take_data_words(std::vector<std::string>& arguments, Flags& flags);
 
-// What is printed, which ends with a newline: of a table its columns, classes and first rows, of
-// images their classes and the first one in blocks; and what looks wrong.
+// The text to print, ending with a newline. Of a table: columns, classes and first rows. Of images:
+// classes, and the first image in blocks. Both: what looks wrong.
 [[nodiscard]] std::string data_text(const data::OpenedOwnData& data);
-// One JSON object.
+// The same as one JSON object.
 [[nodiscard]] std::string data_json(const data::OpenedOwnData& data);
 
 }  // namespace disttf

@@ -12,11 +12,8 @@ constexpr const char* kDoctorGroup = "Doctor";
 }  // namespace
 
 void add_doctor_flags(CLI::App& app, Flags& flags) {
-  app.add_flag("--json", flags.json, "what is found as JSON")
-      ->transform(boolean())
-      ->group(kDoctorGroup);
-  app.add_option("--port", flags.doctor_port,
-                 "to be tried as a task's own; without it nothing is said of ports")
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kDoctorGroup);
+  app.add_option("--port", flags.doctor_port, "port to check for a task [none]")
       ->type_name("PORT")
       ->transform(whole_number(1, kMostPort))
       ->group(kDoctorGroup);

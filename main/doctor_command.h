@@ -1,4 +1,4 @@
-// disttf doctor: what a task would find on this machine.
+// disttf doctor: checks what a task needs of this machine.
 #pragma once
 
 #include "main/flags.h"

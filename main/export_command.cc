@@ -24,21 +24,20 @@ std::vector<std::string> format_names() {
 void add_export_flags(CLI::App& app, Flags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("MODEL")->description(
-      "The --train_dir of a run, whose newest whole checkpoint is taken, one checkpoint, or what "
-      "export has written as disttf");
+      "The --train_dir of a run, whose newest complete checkpoint is used, one checkpoint, or an "
+      "export in format disttf");
   app.add_option("--format", flags.export_format,
-                 "`disttf`, a directory that predict and serve take; `onnx`; `saved_model`, "
-                 "TensorFlow's; `safetensors`; `npz`, NumPy's")
+                 "`disttf`, a directory for predict and serve; `onnx`; `saved_model` of "
+                 "TensorFlow; `safetensors`; `npz` of NumPy")
       ->type_name("NAME")
       ->check(one_of(format_names()))
       ->group(kExportGroup);
   app.add_option("--output", flags.export_output,
-                 "the file, or of `disttf` and `saved_model` the directory [`model.onnx` and the "
+                 "output file, or directory of `disttf` and `saved_model` [`model.onnx` and the "
                  "like, `model`, `saved_model/STEP`]")
       ->type_name("PATH")
       ->group(kExportGroup);
-  app.add_flag("--overwrite", flags.export_overwrite,
-               "replace an export of this format that is there")
+  app.add_flag("--overwrite", flags.export_overwrite, "replace an existing export of this format")
       ->transform(boolean())
       ->group(kExportGroup);
 }
@@ -47,7 +46,7 @@ std::string take_export_word(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument(
         "export: the model is missing; it comes before the flags, as in export TRAIN_DIR --format "
-        "onnx (disttf export --help tells more)");
+        "onnx (see disttf export --help)");
   }
   std::string word = std::move(arguments.front());
   arguments.erase(arguments.begin());

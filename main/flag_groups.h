@@ -1,4 +1,4 @@
-// The groups of flags that several commands share: each function adds one to a command's, with its
+// Groups of flags that several commands share. Each function adds one group to a command, under its
 // title in --help.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace disttf {
 
-// A day is as good as for ever, and the sum of a few still fits everywhere.
+// One day stands for "no limit"; sums of a few days still fit every type that holds a time.
 inline constexpr std::uint64_t kDaySeconds = 86'400;
 
-// Seconds of at least `least`.
+// Adds a timeout in seconds, at least `least`.
 void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uint64_t least,
                  const char* description);
 void add_heartbeat_timeout(CLI::App& app, Flags& flags);
 void add_timeouts(CLI::App& app, Flags& flags);
 
-// What is computed, and by whom.
+// The model and the settings of training.
 void add_model_settings(CLI::App& app, Flags& flags);
 // The same, with augmentation and elastic workers.
 void add_training(CLI::App& app, Flags& flags);
@@ -26,13 +26,13 @@ void add_checkpoints(CLI::App& app, Flags& flags);
 // Evaluation, results, TensorBoard.
 void add_output(CLI::App& app, Flags& flags);
 void add_on_finish(CLI::App& app, Flags& flags);
-// Which data, and where they are had; `command` takes a part of it.
+// The data set and its source; `command` decides which of these flags apply.
 void add_data(CLI::App& app, Command command, Flags& flags);
 void add_transport(CLI::App& app, Command command, Flags& flags);
 void add_threads(CLI::App& app, Flags& flags);
 void add_log(CLI::App& app, Flags& flags);
 void add_confine(CLI::App& app, Flags& flags);
-// What makes trouble on purpose.
+// Fault injection.
 void add_testing(CLI::App& app, Flags& flags);
 
 }  // namespace disttf

@@ -21,7 +21,7 @@ std::string range_text(std::uint64_t least, std::uint64_t most) {
   return "from " + std::to_string(least) + " to " + std::to_string(most);
 }
 
-// nullopt: not a float, written as a decimal number, that is finite.
+// The value of a finite float in decimal notation; nullopt: `text` is something else.
 std::optional<float> read_float(const std::string& text) {
   float value = 0;
   const char* const end = text.data() + text.size();
@@ -35,7 +35,7 @@ std::optional<float> read_float(const std::string& text) {
 }  // namespace
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  // A bound that exists for the machine's sake alone is not worth a place in the help.
+  // The help omits kMaxCount, a bound that only prevents overflow.
   const bool is_bounded = most < roles::kMaxCount;
   const auto check = [least, most, is_bounded](std::string& text) -> std::string {
     const bool is_number = !text.empty() && std::ranges::all_of(text, net::is_digit);
@@ -51,6 +51,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
     if (error != std::errc() || value < least || value > most) {
       return text + " is not " + range_text(least, most);
     }
+    // Normalizes 007, so that equal values compare equal.
     text = std::to_string(value);
     return {};
   };

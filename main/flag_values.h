@@ -1,8 +1,8 @@
-// What the text behind a flag may be: checks for CLI11 options.
+// Checks of the text after a flag, for CLI11 options.
 //
-// Their sentences follow the flag's name, `--batch_size: ` + "\"abc\" is not a whole number from 1
-// to 1048576". CLI11's own conversions take "-1" for 2^64-1, "010" for 8, and an unknown word for a
-// reason to say "Could not convert".
+// Their messages follow the flag's name: `--batch_size: ` + "\"abc\" is not a whole number from 1
+// to 1048576". CLI11's own conversions read "-1" as 2^64-1 and "010" as 8, and report an unknown
+// word as "Could not convert".
 //
 // Pure functions.
 #pragma once
@@ -17,11 +17,11 @@
 
 namespace disttf {
 
-// The largest values that flags of their kind take.
+// The largest values of ports and of sizes of memory.
 inline constexpr std::uint64_t kMostPort = 65535;
 inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 
-// Decimal digits alone. For use with Option::transform(): leading zeros are taken off.
+// Decimal digits only. For Option::transform(), which strips leading zeros.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 // A decimal number, as a 32-bit float: finite and above 0.
 [[nodiscard]] CLI::Validator number_above_zero();
@@ -30,11 +30,11 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 // As above, at least 0 and below 1.
 [[nodiscard]] CLI::Validator fraction_below_one();
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> names);
-// "true" or "false" in any letter case. For use with Option::transform(): lower case.
+// "true" or "false" in any letter case. For Option::transform(), which makes it lower case.
 [[nodiscard]] CLI::Validator boolean();
-// "7,20": two whole numbers, the second one at most roles::kMaxChaosRate.
+// "7,20": two whole numbers, the second at most roles::kMaxChaosRate.
 [[nodiscard]] CLI::Validator seed_and_rate();
-// roles::read_attempt(), at commas.
+// A comma list of what roles::read_attempt() reads.
 [[nodiscard]] CLI::Validator attempts();
 // "none", or "topk:" and a share above 0 and below 1.
 [[nodiscard]] CLI::Validator compression();
@@ -42,15 +42,15 @@ inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 [[nodiscard]] CLI::Validator ip_address_or_all();
 // http:// or https:// with a host.
 [[nodiscard]] CLI::Validator url();
-// Entries between commas, each of which `entry` accepts; none may be empty.
+// A comma list of values that `entry` accepts; none may be empty.
 [[nodiscard]] CLI::Validator comma_list_of(CLI::Validator entry);
 
-// What attempts() has accepted; none of an empty text.
+// Reads what attempts() accepts; an empty text has none.
 [[nodiscard]] std::vector<roles::Attempt> read_attempts(const std::string& text);
-// What seed_and_rate() has accepted.
+// Reads what seed_and_rate() accepts.
 [[nodiscard]] roles::ChaosOptions read_seed_and_rate(const std::string& text);
 
-// The entries of the texts, each a comma list: "1,2" and "3" are 1, 2, 3.
+// The entries of all texts, each of which is a comma list: "1,2" and "3" give 1, 2, 3.
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::vector<std::string>& texts);
 
 }  // namespace disttf

@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* kSmokeTest = "Smoke test";
 
-constexpr std::uint64_t kMostStarted = 1000;  // by launch, of one job
+constexpr std::uint64_t kMostStarted = 1000;  // tasks of one job that launch starts
 
 using roles::kMaxCount;
 
@@ -47,37 +47,35 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->transform(whole_number(0, kMostStarted))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_flag("--chief", flags.launch_chief, "start a chief task as well; it trains like a worker")
+  app.add_flag("--chief", flags.launch_chief, "start a separate chief, which also trains")
       ->transform(boolean())
       ->group(kLaunchGroup);
   app.add_flag("--evaluator", flags.launch_evaluator,
-               "start an [evaluator](evaluator.md) as well, whose end is never the run's")
+               "start an [evaluator](evaluator.md), whose exit does not end the run")
       ->transform(boolean())
       ->group(kLaunchGroup);
-  app.add_option("--restart", flags.restart,
-                 "`on-failure`: a task that was killed or lost its peers is started again; "
-                 "`never`: its end "
-                 "is the run's")
+  app.add_option(
+         "--restart", flags.restart,
+         "`on-failure`: restart tasks that were killed or lost their peers; `never`: end the run")
       ->type_name("NAME")
       ->check(one_of({"on-failure", "never"}))
       ->capture_default_str()
       ->group(kLaunchGroup);
   app.add_option("--max_restarts", flags.max_restarts,
-                 "restarts of all tasks together; as many again of the evaluator")
+                 "most restarts of all tasks together; the evaluator has as many of its own")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()
       ->group(kLaunchGroup);
   app.add_option("--chaos", flags.chaos,
-                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, and `--chaos_frames "
-                 "SEED,RATE`; SEED "
-                 "says which")
+                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, chosen by SEED; "
+                 "implies `--chaos_frames SEED,RATE`")
       ->type_name("SEED,RATE")
       ->check(seed_and_rate())
       ->group(kLaunchGroup);
 }
 
-// What server and plus take besides the log's flags.
+// The flags of server and plus, except the log's.
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
   add_list_flags(app, flags);
   add_heartbeat_timeout(app, flags);
@@ -85,7 +83,8 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     add_identity_flags(app, command, flags);
     add_find_flags(app, flags);
     add_data(app, command, flags);
-    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1, "for an answer, or the next order");
+    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1,
+                "wait for an answer or the next request");
     add_transport(app, command, flags);
     add_threads(app, flags);
     add_metrics_flags(app, flags.metrics);
@@ -94,18 +93,18 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
   }
   add_credential_flags(app, command, flags);
   app.add_flag("--verbose", flags.verbose,
-               "a line for each task, too: round trip, version, and whom it reaches")
+               "also print each task's round trip, version and reachable tasks")
       ->transform(boolean())
       ->group(kSmokeTest);
-  app.add_option("--wait", flags.wait_s, "seconds to wait for servers that are not there yet")
+  app.add_option("--wait", flags.wait_s, "seconds to wait for servers to start")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()
       ->group(kSmokeTest);
 }
 
-// `checkpoint`'s words, for the help; they are taken off the command line before the flags are
-// read.
+// The words of `checkpoint`, for --help only: they are taken off the command line before the flags
+// are parsed.
 void add_checkpoint_words(CLI::App& app) {
   app.add_option("ACTION")
       ->description("ls, verify or show")
@@ -113,9 +112,8 @@ void add_checkpoint_words(CLI::App& app) {
   app.add_option("DIR")->description("The --train_dir of a run, or one checkpoint in it");
   app.footer(
       "\nls      one line for each checkpoint, newest first\n"
-      "verify  reads everything; one line for each file or tensor that is wrong, and then code "
-      "3\n"
-      "show    step, configuration and tensors of the newest one that is whole");
+      "verify  reads everything; prints a line for each wrong file or tensor, then exits with 3\n"
+      "show    step, configuration and tensors of the newest complete one");
 }
 
 void add_serve(CLI::App& app, Flags& flags) {
@@ -126,16 +124,14 @@ void add_serve(CLI::App& app, Flags& flags) {
   add_heartbeat_timeout(app, flags);
 }
 
-// Those of a command that has few, besides the log's. False: it has those of a task.
+// Adds the flags, except the log's, of a command that has few. False: it takes a task's flags.
 bool add_few(CLI::App& app, Command command, Flags& flags) {
   switch (command) {
     case Command::kCheckpoint:
       add_checkpoint_words(app);
       return true;
     case Command::kCompletion:
-      app.add_option("SHELL")
-          ->description("bash, zsh or fish, whose script is printed")
-          ->check(one_of(completion_shells()));
+      app.add_option("SHELL")->description("bash, zsh or fish")->check(one_of(completion_shells()));
       return true;
     case Command::kLicenses:
       return true;
@@ -189,7 +185,7 @@ bool add_few(CLI::App& app, Command command, Flags& flags) {
   }
 }
 
-// Which task it is, of which cluster, and what its end is like.
+// The task's identity, its cluster, and what it does when the run ends.
 void add_of_one_task(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kResolve) {
     // For the help; the word is taken off the command line before the flags are read.
@@ -212,8 +208,7 @@ void add_of_one_task(CLI::App& app, Command command, Flags& flags) {
   app.add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
 }
 
-// Those of a task, of what starts tasks or writes their files, and of download, which are some of
-// them; besides the log's.
+// The flags, except the log's, of a task, of launch and render, and of download, which takes some.
 void add_of_tasks(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kDownload) {
     add_data(app, command, flags);
@@ -250,45 +245,47 @@ const std::vector<CommandInfo>& commands() {
       {Command::kWorker, "worker",
        "One worker of a cluster; worker 0 is the chief where there is "
        "no chief task"},
-      {Command::kChief, "chief", "The chief of a cluster, as a task of its own"},
+      {Command::kChief, "chief", "The chief of a cluster, as a separate task"},
       {Command::kEvaluator, "evaluator",
-       "Scores a run's checkpoints, or what its ps hold, beside it"},
+       "Evaluates a run's checkpoints, or its current parameters, while it trains"},
       {Command::kTrain, "train",
        "Any of these: the role comes from --job_name, TF_CONFIG or the environment; "
        "without a cluster, trains on this machine"},
       {Command::kServer, "server",
-       "A task that waits for orders: those of plus, or of train --existing_servers"},
-      {Command::kPlus, "plus", "A cluster's smoke test: its servers add 10 and 32"},
-      {Command::kDownload, "download", "Fetch and extract a data set, train nothing"},
+       "A task that waits for requests of plus or train --existing_servers"},
+      {Command::kPlus, "plus", "Smoke test of a cluster: its servers add 10 and 32"},
+      {Command::kDownload, "download", "Fetch and extract a data set"},
       {Command::kCheckpoint, "checkpoint", "List, verify or show checkpoints"},
-      {Command::kModel, "model", "Show what a model consists of"},
-      {Command::kData, "data", "Show what your own data consists of"},
+      {Command::kModel, "model", "Show the layers of a model"},
+      {Command::kData, "data", "Inspect your own data"},
       {Command::kResolve, "resolve",
-       "Show which task this would be, of which cluster, and what says so; starts nothing"},
-      {Command::kDoctor, "doctor", "Show what a task would find on this machine"},
+       "Print the detected role and cluster without starting anything"},
+      {Command::kDoctor, "doctor", "Check what this machine offers to a task"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
-      {Command::kPredict, "predict", "Ask a trained model about images or rows of a table"},
-      {Command::kServe, "serve", "Let a trained model answer over HTTP"},
+      {Command::kPredict, "predict", "Predict images or rows of a table with a trained model"},
+      {Command::kServe, "serve", "Serve a trained model over HTTP"},
       {Command::kHealthcheck, "healthcheck",
-       "Ask a service whether it is well: the exit code says it to an engine"},
+       "Check the health of a service; the exit code is the result"},
       {Command::kExport, "export",
        "Write a trained model for other programs: ONNX, SavedModel, safetensors, NumPy"},
-      {Command::kImport, "import", "Begin a run with somebody else's model, or an exported one"},
-      {Command::kLs, "ls", "What lies in a directory, or in a bucket"},
+      {Command::kImport, "import", "Start a run from a foreign or an exported model"},
+      {Command::kLs, "ls", "List a directory or a bucket"},
       {Command::kCp, "cp", "Copy files to a bucket, from one, or between two"},
       {Command::kPlot, "plot", "Draw the curves of runs: in the terminal, or as SVG"},
-      {Command::kShow, "show", "Show what a run was: result, curves, tasks, events"},
-      {Command::kCompletion, "completion", "Print what completes disttf's words in a shell"},
+      {Command::kShow, "show", "Show a run: result, curves, tasks, events"},
+      {Command::kCompletion, "completion", "Print the completion script of a shell"},
       {Command::kLicenses, "licenses",
        "Print the licences of disttf and of the components linked into it"},
-      {Command::kStatus, "status", "The tasks of a running launch, and how far it is"},
-      {Command::kTop, "top", "What each task of a running launch does now, redrawn"},
-      {Command::kTrace, "trace", "A timeline of some steps of all tasks, for ui.perfetto.dev"},
-      {Command::kPage, "page", "A link to the page of a running launch, for one more browser"},
-      {Command::kEndpoints, "endpoints", "The addresses of a running launch"},
-      {Command::kLogs, "logs", "What a task of a running launch has printed"},
+      {Command::kStatus, "status", "Show the tasks and the progress of a running launch"},
+      {Command::kTop, "top", "Show live what each task of a running launch does"},
+      {Command::kTrace, "trace",
+       "Record a timeline of some steps of all tasks, for ui.perfetto.dev"},
+      {Command::kPage, "page",
+       "Print a link to the page of a running launch, for one more browser"},
+      {Command::kEndpoints, "endpoints", "Show the addresses of a running launch"},
+      {Command::kLogs, "logs", "Print the output of a task of a running launch"},
       {Command::kPods, "pods", "List, restart or replace the tasks of a running launch"},
-      {Command::kUpdate, "update", "Give a running launch more workers or other settings"},
+      {Command::kUpdate, "update", "Change the workers or the settings of a running launch"},
   };
   return kCommands;
 }

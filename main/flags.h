@@ -1,4 +1,4 @@
-// The flags of every command, as CLI11 options in groups, and the values they leave behind.
+// The flags of every command, as CLI11 options in groups, and their values.
 //
 // Each command is a CLI::App of its own, so that --help shows what that command takes and a
 // --config file needs no section names.
@@ -67,7 +67,7 @@ struct CommandInfo {
 // All commands, in the order in which the help lists them.
 [[nodiscard]] const std::vector<CommandInfo>& commands();
 
-// What was written, before any of it is checked against the rest.
+// The values as written, before they are checked against one another.
 struct Flags {
   // Cluster
   std::string job_name;
@@ -102,7 +102,7 @@ struct Flags {
   std::string launch_options;  // a file; empty: none
   roles::TaskLimits ps_limits;
   roles::TaskLimits trainer_limits;
-  // Launch and those who manage it
+  // Launch and the commands that manage it
   std::string control;  // a path; empty: the usual one
   std::optional<std::uint16_t> control_port;
   bool page = false;
@@ -179,7 +179,7 @@ struct Flags {
   std::string ca_file;
   std::uint64_t download_timeout_s = 600;
   bool download_only = false;
-  // Patience
+  // Timeouts
   std::uint64_t start_timeout_s = 300;
   std::uint64_t peer_timeout_s = 60;
   std::uint64_t worker_timeout_s = 60;
@@ -210,17 +210,17 @@ struct Flags {
   int progress_fd = -1;
 };
 
-// The app that reads `command`'s flags into `flags`, which must outlive it.
+// The app that parses `command`'s flags into `flags`, which must outlive it.
 [[nodiscard]] std::unique_ptr<CLI::App> make_app(Command command, Flags& flags);
 
-// Options that tell launch what to start, and a task who it is: not handed on to launch's children.
+// Groups whose flags launch does not pass to its children: what to start, and a task's identity.
 inline constexpr const char* kLaunchGroup = "Launch";
 inline constexpr const char* kPageGroup = "Page";
 inline constexpr const char* kCommandGroup = "Launch of any program: launch [FLAGS] -- COMMAND";
 inline constexpr const char* kClusterGroup = "Cluster";
 inline constexpr const char* kTransportGroup = "Transport and threads";
 inline constexpr const char* kFindGroup =
-    "Cluster found in the environment (docs/resolvers.md): what that does not tell";
+    "Cluster found in the environment (docs/resolvers.md): what it leaves open";
 // Hidden from --help.
 inline constexpr const char* kHiddenGroup = "";
 

@@ -54,7 +54,7 @@ class PlainFormatter : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override {
     return plain_text(option->get_description());
   }
-  // What a word may be, its description tells; the check is there for completion alone.
+  // The description says what a positional word may be; the check serves completion only.
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_positional() ? std::string() : CLI::Formatter::make_option_opts(option);
   }
@@ -110,7 +110,7 @@ class PlainFormatter : public CLI::Formatter {
   std::vector<Example> examples_;
 };
 
-// Where the link that begins with the bracket at `from` goes to, or npos: it is no link.
+// The position of "](" in the link whose "[" is at `from`; npos if that begins no link.
 std::size_t target_of_link(std::string_view text, std::size_t from) {
   const std::size_t target = text.find("](", from);
   const std::size_t bracket = text.find(']', from);
@@ -123,7 +123,7 @@ std::size_t target_of_link(std::string_view text, std::size_t from) {
 
 std::string plain_text(std::string_view description) {
   std::string text;
-  std::size_t target = std::string_view::npos;  // of the link that is being read
+  std::size_t target = std::string_view::npos;  // of the link being read
   for (std::size_t at = 0; at < description.size(); ++at) {
     const char c = description[at];
     if (at == target) {
@@ -146,7 +146,7 @@ std::string document_text(std::string_view description) {
     return std::string(description);
   }
   const std::size_t bracket = description.rfind(" [");
-  return std::string(description.substr(0, bracket)) + "; without it " +
+  return std::string(description.substr(0, bracket)) + "; default: " +
          std::string(description.substr(bracket + 2, description.size() - bracket - 3));
 }
 

@@ -1,10 +1,9 @@
-// The description of a flag, as it is written once: for a person at a terminal and for
-// docs/flags.md.
+// The description of a flag, written once for --help and for docs/flags.md.
 //
 //   "`linear`: [falls](x.md) to 0; `none`: it stays [no bound]"
 //
-// `Quotes` and [links](x.md) are for the document; in the help only the words are left of them. The
-// last words in brackets say what goes where the flag is left out and there is no default value.
+// `Quotes` and [links](x.md) are for the document; the help keeps only their words. Brackets at the
+// end hold the behaviour without the flag, if it has no default value.
 //
 // Pure functions.
 #pragma once
@@ -24,7 +23,7 @@ namespace disttf {
 // with a quote.
 [[nodiscard]] std::string plain_text(std::string_view description);
 
-// "`linear`: [falls](x.md) to 0; `none`: it stays; without it no bound"
+// "`linear`: [falls](x.md) to 0; `none`: it stays; default: no bound"
 [[nodiscard]] std::string document_text(std::string_view description);
 
 // Sets how the app's help looks: plain_text() of what its options are described by, and `examples`

@@ -21,22 +21,20 @@ void add_import_flags(CLI::App& app, Flags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("FILE")->description("ONNX, safetensors or NumPy's .npz");
   app.add_option("--train_dir", flags.train_dir,
-                 "directory for the checkpoint, from which a run goes on")
+                 "directory for the checkpoint that a run continues from")
       ->type_name("DIR")
       ->group(kImportGroup);
   app.add_option("--input", flags.model_input,
                  "shape of an example: height, width, channels [as the file has it]")
       ->type_name("HxWxC")
       ->group(kImportGroup);
-  app.add_option(
-         "--input_layout", flags.input_layout,
-         "order of an ONNX file's input: `nchw` (channels first) or `nhwc` (channels last, as "
-         "Keras has it) [as the file says]")
+  app.add_option("--input_layout", flags.input_layout,
+                 "layout of an ONNX file's input: `nchw` (channels first) or `nhwc` (channels "
+                 "last, as in Keras) [as the file says]")
       ->type_name("ORDER")
       ->check(one_of({"nchw", "nhwc"}))
       ->group(kImportGroup);
-  app.add_option("--classes", flags.model_classes,
-                 "that the model tells apart [as the file has it]")
+  app.add_option("--classes", flags.model_classes, "number of classes [as the file has it]")
       ->type_name("N")
       ->transform(whole_number(1, math::kMaxClasses))
       ->group(kImportGroup);
@@ -46,7 +44,7 @@ std::string take_import_word(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument(
         "import: the file is missing; it comes before the flags, as in import model.onnx "
-        "--train_dir run (disttf import --help tells more)");
+        "--train_dir run (see disttf import --help)");
   }
   std::string word = std::move(arguments.front());
   arguments.erase(arguments.begin());

@@ -1,4 +1,4 @@
-// disttf import FILE --train_dir DIR: what a run begins with that fine-tunes somebody else's model.
+// disttf import FILE --train_dir DIR: writes the first checkpoint of a run from a model's file.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,13 +10,13 @@
 
 namespace disttf {
 
-// All but those of training.
+// Adds the flags of import, except those of training.
 void add_import_flags(CLI::App& app, Flags& flags);
 
 // Takes the word before the first flag, the file. Throws std::invalid_argument where it is missing.
 [[nodiscard]] std::string take_import_word(std::vector<std::string>& arguments);
 
-// `app`: that has read the flags. Throws std::invalid_argument where they make no sense.
+// `app` has parsed the flags. Throws std::invalid_argument if they contradict each other.
 [[nodiscard]] roles::ImportOptions import_options(const std::string& file, const CLI::App& app,
                                                   const Flags& flags);
 

@@ -8,9 +8,8 @@ namespace disttf {
 
 void add_input_range_flag(CLI::App& app, std::string& value, const char* group) {
   app.add_option("--input_range", value,
-                 "what the numbers of an image are: `byte`, from 0 to 255, with a warning where "
-                 "they do not look like it; `unit`, from 0 to 1; `auto`: from 0 to 1 where all of "
-                 "a request are")
+                 "range of pixel values: `byte`: 0 to 255, with a warning if they look different; "
+                 "`unit`: 0 to 1; `auto`: 0 to 1 if all values of a request are")
       ->type_name("RANGE")
       ->check(one_of({"byte", "unit", "auto"}))
       ->capture_default_str()

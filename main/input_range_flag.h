@@ -1,4 +1,4 @@
-// --input_range, of what serve and predict are asked.
+// --input_range of serve and predict.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,7 +9,7 @@
 namespace disttf {
 
 void add_input_range_flag(CLI::App& app, std::string& value, const char* group);
-// REQUIRES: the flag has taken it.
+// REQUIRES: the flag's check has accepted `value`.
 [[nodiscard]] roles::InputRange input_range_from(const std::string& value);
 
 }  // namespace disttf

@@ -12,7 +12,7 @@
 namespace disttf {
 namespace {
 
-// What a shell takes for PATH where it is not set.
+// The search path of shells where PATH is not set.
 constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
@@ -35,16 +35,16 @@ std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::
 
 void add_launch_of_a_command(CLI::App& app, Flags& flags) {
   app.add_option("--worker_logs", flags.worker_logs,
-                 "the workers whose lines are shown: `0` or `1,2`; `*`: all tasks, the ps too")
+                 "workers whose output is shown, as in `1,2`; `*`: all tasks, including ps")
       ->type_name("N,...|*")
       ->capture_default_str()
       ->group(kCommandGroup);
   app.add_option("--initializer", flags.initializer,
-                 "run in each task before COMMAND, which needs it to end with 0")
+                 "run in each task before COMMAND; must exit with 0")
       ->type_name("WORDS")
       ->group(kCommandGroup);
   app.add_option("--finalizer", flags.finalizer,
-                 "run in each task after COMMAND, however that has ended")
+                 "run in each task after COMMAND, whatever its exit code")
       ->type_name("WORDS")
       ->group(kCommandGroup);
   app.footer(
@@ -64,7 +64,7 @@ std::optional<std::vector<std::string>> take_launched_command(std::vector<std::s
   std::vector<std::string> command(separator + 1, arguments.end());
   arguments.erase(separator, arguments.end());
   if (command.empty()) {
-    throw std::invalid_argument("launch: the COMMAND after -- is missing");
+    throw std::invalid_argument("launch: COMMAND is missing after --");
   }
   return command;
 }
@@ -80,11 +80,11 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
     const std::string name = "--" + option->get_lnames().front();
     const bool is_of_command = option->get_group() == kCommandGroup;
     if (is_of_command && !has_command) {
-      throw std::invalid_argument(name + ": is for a COMMAND, and none is given after --");
+      throw std::invalid_argument(name + ": needs a COMMAND after --");
     }
     if (!is_of_command && has_command) {
       throw std::invalid_argument(
-          name + ": has no effect on a COMMAND; its own flags follow it, after --");
+          name + ": has no effect on a COMMAND; put the COMMAND's own flags after --");
     }
   }
 }
@@ -92,7 +92,8 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
 roles::ReplicaOptions replica_options(const Flags& flags, const std::vector<std::string>& command,
                                       const std::string& search_path) {
   if (flags.launch_workers == 0) {
-    throw std::invalid_argument("--workers: 0 leaves nobody whose end is the run's; at least 1");
+    throw std::invalid_argument(
+        "--workers: must be at least 1; the launch exits when the workers do (got 0)");
   }
   const auto words_of = [](const char* field, const std::string& text) {
     return text.empty() ? std::vector<std::string>() : roles::split_words(field, text);

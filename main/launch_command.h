@@ -1,6 +1,6 @@
-// `disttf launch [FLAGS] -- COMMAND [WORD...]`: the words of a program that is run as a cluster.
+// `disttf launch [FLAGS] -- COMMAND [WORD...]`: runs a program as every task of a cluster.
 //
-// Pure functions, but for the look whether the programs are there.
+// Pure functions, except that replica_options() checks whether the programs exist.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,18 +13,18 @@
 
 namespace disttf {
 
-// The flags that are a COMMAND's own.
+// Adds the flags that only a COMMAND takes.
 void add_launch_of_a_command(CLI::App& app, Flags& flags);
 
-// Takes the words behind "--", and that, off the end of `arguments`; nullopt: there is no "--".
+// Removes "--" and the words after it from `arguments`, and returns these; nullopt without "--".
 [[nodiscard]] std::optional<std::vector<std::string>> take_launched_command(
     std::vector<std::string>& arguments);
 
-// Throws std::invalid_argument when a flag was given that has no effect: one of a COMMAND's where
-// there is none, another where there is one.
+// Throws std::invalid_argument for a flag without effect: one of a COMMAND without a COMMAND, or
+// another flag with one.
 void check_launch_flags(const CLI::App& app, bool has_command);
 
-// `search_path`: PATH, empty when it is not set. Throws std::invalid_argument.
+// `search_path`: the value of PATH, empty if it is not set. Throws std::invalid_argument.
 [[nodiscard]] roles::ReplicaOptions replica_options(const Flags& flags,
                                                     const std::vector<std::string>& command,
                                                     const std::string& search_path);

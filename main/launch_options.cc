@@ -22,18 +22,18 @@
 namespace disttf {
 namespace {
 
-// What --control says instead of a path.
+// The value of --control that disables management.
 constexpr const char* kNoControl = "none";
 
 void add_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& limits,
                 const char* whom) {
   app.add_option("--" + prefix + "cpus", limits.cpus,
-                 std::string("CPUs that ") + whom + " may use, in whole ones [all]")
+                 std::string("CPUs of ") + whom + ", rounded up [all]")
       ->type_name("N")
       ->check(number_above_zero())
       ->group(kLaunchGroup);
   app.add_option("--" + prefix + "memory", limits.memory_mib,
-                 std::string("MiB of memory that ") + whom + " may have of its own [no limit]")
+                 std::string("MiB of private memory of ") + whom + " [no limit]")
       ->type_name("MIB")
       ->transform(whole_number(1, kMostMemoryMib))
       ->group(kLaunchGroup);
@@ -55,21 +55,19 @@ void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
 }
 
 void add_launch_resources(CLI::App& app, Flags& flags) {
-  app.add_option(
-         "--options", flags.launch_options,
-         "an [options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; the "
-         "command line wins")
+  app.add_option("--options", flags.launch_options,
+                 "[options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; "
+                 "the command line wins")
       ->type_name("FILE")
       ->group(kLaunchGroup);
   add_limits(app, "", flags.trainer_limits, "each trainer");
   add_limits(app, "ps_", flags.ps_limits, "each ps");
-  add_control_flag(
-      app, flags, kLaunchGroup,
-      "the Unix socket at which the launch is managed; `none`: no such [one of its own, "
-      "which `status`, `logs`, `pods` and `update` find]");
+  add_control_flag(app, flags, kLaunchGroup,
+                   "Unix socket for managing the launch, or `none` [one that `status`, `logs`, "
+                   "`pods` and `update` find]");
   app.add_option("--control_port", flags.control_port,
-                 "the same by http on 127.0.0.1, with a bearer token in a file; 0: the system "
-                 "chooses the port")
+                 "HTTP port on 127.0.0.1 for managing the launch, with a bearer token in a file; "
+                 "0: any free port")
       ->type_name("PORT")
       ->transform(whole_number(0, kMostPort))
       ->group(kLaunchGroup);
@@ -86,32 +84,31 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
                                     std::size_t workers) {
   const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
   if (trainers == 0) {
-    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+    throw std::invalid_argument("--workers: must be at least 1 without --chief (got 0)");
   }
   if (ps == 0) {
-    throw std::invalid_argument("--ps: 0 leaves the parameters nowhere; at least 1");
+    throw std::invalid_argument("--ps: must be at least 1 (got 0)");
   }
   std::optional<roles::ChaosOptions> chaos;
   if (!flags.chaos.empty()) {
     chaos = read_seed_and_rate(flags.chaos);
     if (flags.restart == "never") {
       throw std::invalid_argument(
-          "--chaos: tasks that it kills must be started again; not together with --restart never");
+          "--chaos: not allowed with --restart never; killed tasks must be restarted");
     }
   }
   check_checkpoint_flags(flags);
   if (!flags.keep_best.empty() && !flags.launch_evaluator) {
     throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
-                                " has no effect without --evaluator, which marks it");
+                                " has no effect without --evaluator");
   }
   if (!flags.keep_best.empty() && flags.train_dir.empty()) {
-    throw std::invalid_argument("--keep_best: " + net::quoted(flags.keep_best) +
-                                " is not allowed without --train_dir, where checkpoints are");
+    throw std::invalid_argument(
+        "--keep_best: " + net::quoted(flags.keep_best) +
+        " is not allowed without --train_dir, the directory of the checkpoints");
   }
-  static_cast<void>(run_config(
-      flags, ps,
-      most_trainers(flags, workers,
-                    flags.launch_chief)));  // a wrong flag is told once, not by each child
+  // Report a wrong flag once, not from each child.
+  static_cast<void>(run_config(flags, ps, most_trainers(flags, workers, flags.launch_chief)));
   std::vector<std::string> task_arguments = arguments_for_children(app);
   std::erase_if(task_arguments, is_metrics_word);
   if (chaos && flags.chaos_frames.empty()) {
@@ -137,8 +134,8 @@ void check_limits(const Flags& flags) {
   check_cpus("ps_cpus", flags.ps_limits.cpus);
 }
 
-// Fills in what the command line has left open: the counts and limits in `flags`, the training
-// flags of `app`. Returns sentences on what has no effect.
+// Sets what the command line leaves open: the counts and limits in `flags`, the training flags of
+// `app`. Returns a note for each option that has no effect.
 std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::string& text) {
   const render::DcosOptions options = render::read_dcos_options(text);
   std::vector<std::string> notes = options.warnings;
@@ -149,7 +146,7 @@ std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::st
       place = count;
     } else if (place != count) {
       notes.push_back("--options: " + std::string(name) + " is " + std::to_string(count) +
-                      " and has no effect, since " + flag + " is given");
+                      " and has no effect because " + flag + " is given");
     }
   };
   take_count("--ps", "parameter_server.count", flags.launch_ps, options.ps.count);
@@ -170,7 +167,7 @@ std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::st
   }
   if (options.tensorboard) {
     notes.emplace_back(
-        "--options: service.use_tensorboard has no effect, as launch starts no other program; "
+        "--options: service.use_tensorboard has no effect, because launch starts no other program; "
         "`tensorboard --logdir` shows service.shared_filesystem");
   }
   if (!options.train_dir.empty()) {
@@ -179,7 +176,7 @@ std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::st
   return notes;
 }
 
-// nullopt: the launch is not to be managed.
+// nullopt: the launch cannot be managed.
 std::optional<roles::ControlOptions> control_options(const Flags& flags,
                                                      const net::Environment& environment) {
   if (flags.control == kNoControl) {
@@ -194,7 +191,7 @@ std::optional<roles::ControlOptions> control_options(const Flags& flags,
                                .port = flags.control_port};
 }
 
-// What the words of a launch mean together with an options file and what it was told since.
+// The options of a launch from its words, its options file, and the updates received since.
 roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
                                   const roles::LaunchUpdate& update) {
   Flags flags;

@@ -1,5 +1,5 @@
-// The flags of `disttf launch` beside the counts: an options file of DC/OS' TensorFlow package,
-// what each task may use, and where the launch is managed.
+// Further flags of `disttf launch`: an options file of DC/OS' TensorFlow package, limits of each
+// task, and the addresses at which the launch is managed.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,21 +15,21 @@ namespace disttf {
 
 void add_launch_resources(CLI::App& app, Flags& flags);
 
-// --control, for launch and for who manages it.
+// --control, of launch and of the commands that manage it.
 void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
                       const char* description);
 
-// The launch that the flags mean, with nobody to manage it. Throws std::invalid_argument.
+// The launch that the flags describe, without control addresses. Throws std::invalid_argument.
 [[nodiscard]] roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags,
                                                   std::size_t ps, std::size_t workers);
 
-// The one that `words`, whose values are `flags`, mean together with the options file that they
-// name. What the file says and the words do not is filled in. Throws std::invalid_argument.
+// The launch that `words`, whose values are `flags`, and the options file that they name describe.
+// The words win over the file. Throws std::invalid_argument.
 [[nodiscard]] roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
                                                      const Flags& flags,
                                                      const net::Environment& environment);
 
-// The directory in which the launches of this user have their control addresses.
+// The directory of the control sockets of this user's launches.
 [[nodiscard]] std::string control_directory(const net::Environment& environment);
 
 }  // namespace disttf

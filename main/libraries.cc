@@ -33,8 +33,8 @@ std::string dotted(unsigned major, unsigned minor, unsigned patch) {
 
 }  // namespace
 
-// The functions of those that are archives, as the headers might be others'; of the others there
-// are only headers.
+// Linked archives report their version by a function, as the headers could belong to another
+// release. The others consist of headers alone.
 std::vector<Library> libraries() {
   const unsigned long parser = http_parser_version();
   return {

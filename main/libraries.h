@@ -1,5 +1,5 @@
-// What `disttf --version --verbose` says of the file besides its version: what it was built by and
-// of. For whoever asks whether a flaw that a library was found to have is in it.
+// The text of `disttf --version --verbose`: the compiler and the libraries in the program, so that
+// a user can check whether a known flaw of a library affects it.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct Library {
   std::string package;
 };
 
-// All that are linked into the file or compiled into it, by name, but for uPlot, which the page
-// brings along as its own file says.
+// All libraries that are linked or compiled into the program, by name, except uPlot: the page's own
+// file names it.
 [[nodiscard]] std::vector<Library> libraries();
 
 // Lines: the version, wire and checkpoint formats, the compiler, the libraries with the versions of

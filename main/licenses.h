@@ -8,7 +8,7 @@
 
 namespace disttf {
 
-// A text as the program contains it: one gzip member of `bytes` bytes when unpacked.
+// A text as the program contains it: one gzip member that unpacks to `bytes` bytes.
 struct EmbeddedText {
   std::span<const std::uint8_t> gzip;
   std::size_t bytes = 0;
@@ -18,7 +18,7 @@ struct EmbeddedText {
 // cmake/embed_licenses.cmake.
 [[nodiscard]] EmbeddedText embedded_licenses() noexcept;
 
-// The same, unpacked: what `disttf licenses` prints. Throws std::bad_alloc, and std::system_error
+// The unpacked texts, which `disttf licenses` prints. Throws std::bad_alloc, and std::system_error
 // if the program's bytes are damaged.
 [[nodiscard]] std::string licenses_text();
 

@@ -20,20 +20,20 @@ namespace {
 
 using namespace disttf;  // NOLINT(google-build-using-namespace): this file is the product's front
 
-// A process that was started with a standard descriptor closed would get a socket or a pipe of its
-// own in that place, and print into it. Output that was closed is opened for reading alone, so that
-// results printed there fail (finish_output()) rather than vanish.
+// Opens closed standard descriptors. Else a socket or a pipe would take such a descriptor's number,
+// and output would go into it. A closed standard output is opened for reading alone, so that
+// printing results fails (finish_output()) instead of losing them.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     const int flags = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) < 0) {
-      return;  // an empty root has none
+      return;  // no /dev/null in an empty root
     }
   }
 }
 
-// The kernel discards a signal that process 1 of a container neither handles nor ignores: Ctrl-C
-// would not end a command. What a task waits for by a signalfd or asio is handled there.
+// The kernel discards a signal that process 1 of a container neither handles nor ignores, so Ctrl-C
+// would not end a command. Roles that wait with a signalfd or asio handle their signals there.
 void take_signals_as_process_1() {
   if (getpid() != 1) return;
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
@@ -42,8 +42,8 @@ void take_signals_as_process_1() {
   }
 }
 
-// An exception that nobody has caught is a bug of this program: it is told in a sentence, and the
-// core is dumped where the machine does that.
+// An uncaught exception is a bug of this program. Logs it, then aborts, which dumps core where the
+// machine is set up for that.
 [[noreturn]] void tell_uncaught() noexcept {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
@@ -51,7 +51,7 @@ void take_signals_as_process_1() {
   } catch (const std::exception& error) {
     roles::log_error(std::string("internal error: ") + error.what());
   } catch (...) {
-    roles::log_error("internal error: an exception of an unknown kind");
+    roles::log_error("internal error: unknown exception");
   }
   std::abort();
 }
@@ -63,13 +63,13 @@ int main(int argc, char** argv) {
   math::choose_large_copies();
   open_standard_descriptors();
   std::set_terminate(tell_uncaught);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that goes away must not end the run
-  std::signal(SIGUSR1, SIG_IGN);  // "save now": heard by a chief that leads (stop_signal.h)
-  std::signal(SIGUSR2, SIG_IGN);  // the same of a timeline
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that closes our output must not end the run
+  std::signal(SIGUSR1, SIG_IGN);  // "save now": handled by a leading chief (stop_signal.h)
+  std::signal(SIGUSR2, SIG_IGN);  // "write a timeline": likewise
   std::signal(SIGXFSZ, SIG_IGN);  // beyond `ulimit -f` a write fails with EFBIG, as on a full disk
   take_signals_as_process_1();
-  net::ignore_openssl_config();  // what this file does is not to depend on the machine's
-  prctl(PR_SET_NAME, "disttf");  // launch's children run as /proc/self/exe; ps would say "exe"
+  net::ignore_openssl_config();  // the machine's settings must not change what this program does
+  prctl(PR_SET_NAME, "disttf");  // launch's children run as /proc/self/exe; ps would show "exe"
   const int exit_code =
       run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   return roles::finish_output(exit_code);

@@ -23,10 +23,11 @@ using roles::ManageVerb;
 constexpr const char* kManagement = "Managing a launch";
 constexpr std::uint64_t kMostWorkers = 1000;
 
-// Every name that no launch could have is told here, where there is none yet to ask.
+// Takes the name of a task, and rejects a malformed one before any launch is asked.
 std::string take_task(const std::string& verb, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with("-")) {
-    throw std::invalid_argument(verb + ": the task is missing, as in worker:1 or worker-1");
+    throw std::invalid_argument(verb +
+                                ": the task is missing; a name such as worker:1 or worker-1");
   }
   std::string name;
   try {
@@ -41,7 +42,7 @@ std::string take_task(const std::string& verb, std::vector<std::string>& argumen
 roles::ManageOptions take_pods_words(std::vector<std::string>& arguments) {
   constexpr const char* kAllowed = "list, restart TASK or replace TASK";
   if (arguments.empty() || arguments.front().starts_with("-")) {
-    throw std::invalid_argument(std::string("pods: what to do is missing; ") + kAllowed);
+    throw std::invalid_argument(std::string("pods: the action is missing; ") + kAllowed);
   }
   const std::string verb = arguments.front();
   arguments.erase(arguments.begin());
@@ -72,7 +73,7 @@ void complete_watch(std::vector<std::string>& arguments) {
 }
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
-  constexpr double kMost = 86'400;  // a day is as good as for ever
+  constexpr double kMost = 86'400;  // a day stands for "no limit"
   return std::chrono::milliseconds(
       std::max<std::int64_t>(1, std::llround(std::min(seconds, kMost) * 1000)));
 }
@@ -91,36 +92,34 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         "\nrestart  SIGTERM, and a new process at the same address\n"
         "replace  kill -9, and a new process, of a worker at a new address");
   } else if (command == Command::kStatus) {
-    app.add_option(
-           "--watch,-w", flags.watch_s,
-           "`status`: again and again, so many seconds apart, 2 where none are given, until "
-           "the run ends [once]")
+    app.add_option("--watch,-w", flags.watch_s,
+                   "`status`: repeat every SECONDS (2 if omitted) until the run ends [once]")
         ->type_name("[SECONDS]")
         ->check(number_above_zero())
         ->group(kManagement);
     app.footer(
-        "\ndisttf status --watch      redrawn; where there is no terminal, rows that change\n"
+        "\ndisttf status --watch      redrawn; without a terminal prints changed rows\n"
         "disttf status --json");
   } else if (command == Command::kTop) {
-    app.add_option("--every", flags.every_s, "`top`: seconds between two looks")
+    app.add_option("--every", flags.every_s, "`top`: seconds between updates")
         ->type_name("SECONDS")
         ->check(number_above_zero())
         ->capture_default_str()
         ->group(kManagement);
-    app.add_flag("--once", flags.once, "`top`: look once")
+    app.add_flag("--once", flags.once, "`top`: print once")
         ->transform(boolean())
         ->group(kManagement);
     app.footer(
         "\ndisttf top                  until the run ends, or q\n"
         "disttf top --once --json    one JSON object");
   } else if (command == Command::kTrace) {
-    app.add_option("--steps,-n", flags.trace_steps, "`trace`: of so many steps")
+    app.add_option("--steps,-n", flags.trace_steps, "`trace`: number of steps")
         ->type_name("N")
         ->transform(whole_number(1, roles::StepWindow::kMost))
         ->capture_default_str()
         ->group(kManagement);
     app.add_option("--output,-o", flags.trace_output,
-                   "`trace`: the file [TRAIN_DIR/traces/trace-STEP.json, or a temporary one]")
+                   "`trace`: output file [TRAIN_DIR/traces/trace-STEP.json, or a temporary one]")
         ->type_name("FILE.json")
         ->group(kManagement);
     app.footer(
@@ -128,31 +127,26 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         "kill -USR2 PID                  of the chief: the same of 50 steps, without a launch");
   } else if (command == Command::kPage) {
     app.footer(
-        "\nThe link is good once: whoever opens it may change the run from that browser. The "
-        "launch "
-        "needs --page.");
+        "\nThe link works once; the browser that opens it can control the run. The launch needs "
+        "--page.");
   } else if (command == Command::kLogs) {
     app.add_option("TASK")->description("worker:1, or worker-1");
-    app.add_flag("--follow,-f", flags.follow,
-                 "`logs`: go on with what the task will print, until the run ends")
+    app.add_flag("--follow,-f", flags.follow, "`logs`: follow the output until the run ends")
         ->transform(boolean())
         ->group(kManagement);
   } else if (command == Command::kUpdate) {
     app.add_option("--workers,-w", flags.update_workers,
-                   "`update`: so many workers; never fewer than before")
+                   "`update`: new number of workers, not below the old one")
         ->type_name("N")
         ->transform(whole_number(1, kMostWorkers))
         ->group(kManagement);
-    app.add_option("--options", flags.launch_options,
-                   "`update`: an options file in place of the one of before")
+    app.add_option("--options", flags.launch_options, "`update`: new options file")
         ->type_name("FILE")
         ->group(kManagement);
   }
   add_control_flag(app, flags, kManagement,
-                   "the launch's socket [that of the only one that this user has running]");
-  app.add_flag("--json", flags.json, "the answer as JSON")
-      ->transform(boolean())
-      ->group(kManagement);
+                   "control socket of the launch [that of this user's only running launch]");
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kManagement);
 }
 
 roles::ManageOptions take_management_words(Command command, std::vector<std::string>& arguments) {
@@ -197,7 +191,7 @@ void complete(roles::ManageOptions& options, const Flags& flags,
     options.update.options = read_options_text(flags.launch_options);
   }
   if (options.verb == ManageVerb::kUpdate && !options.update.workers && !options.update.options) {
-    throw std::invalid_argument("update: what to change is missing; --workers N or --options FILE");
+    throw std::invalid_argument("update: the change is missing; --workers N or --options FILE");
   }
 }
 

@@ -16,25 +16,25 @@ constexpr const char* kMetricsGroup = "Metrics (for Prometheus)";
 }  // namespace
 
 void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
-  app.add_option("--metrics_port", options.port,
-                 "port at which Prometheus reads [the metrics](metrics.md) of this task; 0: the "
-                 "system chooses it, and the log tells. `launch`: its own; it chooses those of its "
-                 "tasks [none]")
+  app.add_option(
+         "--metrics_port", options.port,
+         "port of this task's [metrics](metrics.md) for Prometheus; 0: any free port, which the "
+         "log shows. `launch`: its own port; it chooses those of its tasks [none]")
       ->type_name("PORT")
       ->transform(whole_number(0, kMostPort))
       ->group(kMetricsGroup);
   app.add_option("--metrics_host", options.host,
-                 "IP address at which they are read; `all`: any of this machine's")
+                 "listen IP address of the metrics; `all`: all addresses")
       ->type_name("ADDRESS")
       ->check(ip_address_or_all())
       ->capture_default_str()
       ->group(kMetricsGroup);
   app.add_option("--metrics_textfile", options.textfile,
                  "file for node_exporter's textfile collector, written every 15 s and at the end; "
-                 "`launch`: of `x.prom`, its tasks' are `x.worker-1.prom` and so on")
+                 "`launch`: for `x.prom`, its tasks write `x.worker-1.prom` and so on")
       ->type_name("FILE")
       ->group(kMetricsGroup);
-  add_address_flags(app, options.files, "show metrics, and the page,", kMetricsGroup);
+  add_address_flags(app, options.files, "serve metrics and page", kMetricsGroup);
 }
 
 bool is_metrics_word(const std::string& word) {

@@ -1,4 +1,4 @@
-// The flags by which a task, or a launch, exports its metrics.
+// The flags that export the metrics of a task or a launch.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,7 +9,7 @@ namespace disttf {
 
 void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options);
 
-// Whether the word is one of these flags: launch's own are not handed to its tasks, which get
+// Whether the word is one of these flags. launch does not pass its own to its tasks, which get
 // others.
 [[nodiscard]] bool is_metrics_word(const std::string& word);
 

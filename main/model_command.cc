@@ -28,7 +28,7 @@ struct Line {
   std::string type;
   std::string output;
   std::uint64_t parameters = 0;
-  std::uint64_t running = 0;  // of them are running statistics
+  std::uint64_t running = 0;  // how many of the parameters are running statistics
   std::uint64_t multiply_adds = 0;
 };
 
@@ -47,6 +47,7 @@ std::vector<Line> lines_of(const math::ModelSpec& spec) {
         size *= length;
       }
       line.parameters += size;
+      // Variables with a momentum are running statistics, which no gradient changes.
       line.running += variable.momentum ? size : 0;
     }
   }
@@ -64,10 +65,11 @@ Line total_of(const std::vector<Line>& lines) {
 }
 
 std::string table_of(const math::ModelSpec& spec, const std::vector<Line>& lines) {
-  std::string text =
-      fmt::format("{} for {} and {} classes\n\n{:<14}{:<14}{:<12}{:>12}{:>16}{:>14}\n",
-                  math::describe(spec), math::to_string(spec.input), spec.classes, "layer", "type",
-                  "output", "parameters", "multiply-adds", "bytes");
+  std::string text = fmt::format(
+      "{} for {} and {} classes\n\n"
+      "{:<14}{:<14}{:<12}{:>12}{:>16}{:>14}\n",
+      math::describe(spec), math::to_string(spec.input), spec.classes, "layer", "type", "output",
+      "parameters", "multiply-adds", "bytes");
   const auto add = [&](const Line& line) {
     text += fmt::format("{:<14}{:<14}{:<12}{:>12}{:>16}{:>14}\n", line.name, line.type, line.output,
                         line.parameters, line.multiply_adds, line.parameters * sizeof(float));
@@ -80,8 +82,7 @@ std::string table_of(const math::ModelSpec& spec, const std::vector<Line>& lines
                         total.parameters - total.running, total.running);
   }
   text += fmt::format(
-      "\nMultiply-adds are those of one example on its way forward; bytes those of the "
-      "parameters.\n"
+      "\nMultiply-adds count one forward pass of one example; bytes count the parameters.\n"
       "A trainer keeps {} bytes for each example of a batch.\n",
       math::activation_floats(spec) * sizeof(float));
   return text;
@@ -143,7 +144,7 @@ void add_model_flags(CLI::App& app, Flags& flags) {
       ->description(model_choices())
       ->check(one_of({math::kModelNames.begin(), math::kModelNames.end()}));
   app.add_option("--hidden_units", flags.model_hidden_units,
-                 "of mlp: units of each hidden layer, `128,128`")
+                 "mlp: units of each hidden layer, as in `128,128`")
       ->type_name("N,...")
       ->capture_default_str()
       ->group(kModelGroup);
@@ -151,7 +152,7 @@ void add_model_flags(CLI::App& app, Flags& flags) {
       ->type_name("HxWxC")
       ->capture_default_str()
       ->group(kModelGroup);
-  app.add_option("--classes", flags.model_classes, "that the model tells apart")
+  app.add_option("--classes", flags.model_classes, "number of classes")
       ->type_name("N")
       ->transform(whole_number(2, math::kMaxClasses))
       ->capture_default_str()
@@ -161,10 +162,10 @@ void add_model_flags(CLI::App& app, Flags& flags) {
 
 math::ModelSpec take_model_words(std::vector<std::string>& arguments) {
   const auto fail = [](const std::string& sentence) {
-    throw std::invalid_argument(sentence + " (disttf model --help tells more)");
+    throw std::invalid_argument(sentence + " (see disttf model --help)");
   };
   if (arguments.empty() || arguments.front().starts_with("-")) {
-    fail("model: what to do is missing; show");
+    fail("model: the action is missing; show");
   }
   if (arguments.front() != "show") {
     fail("model: " + net::quoted(arguments.front()) + " is not show");

@@ -1,7 +1,7 @@
-// `disttf model show NAME`: what a model consists of, as a table or as JSON.
+// `disttf model show NAME`: describes a model as a table or as JSON.
 //
-// Pure functions. Throw std::invalid_argument with one sentence where the words, a flag or the
-// model are not what they should be.
+// Pure functions. Throw std::invalid_argument with one sentence if the words, a flag or the model
+// are wrong.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,16 +13,16 @@
 
 namespace disttf {
 
-// The flags behind the words, for the help and for reading.
+// Adds the flags, and the positional words for --help.
 void add_model_flags(CLI::App& app, Flags& flags);
 
-// "28x28x1", or "28x28" for one channel, or "100" for so many numbers: the value of --input.
+// Parses the value of --input: "28x28x1", "28x28" for one channel, or "100" for so many numbers.
 [[nodiscard]] math::Shape shape_from_text(const std::string& text);
 
-// The two words behind `model`: show, and the name.
+// Takes the two words after `model`: show, and the name.
 [[nodiscard]] math::ModelSpec take_model_words(std::vector<std::string>& arguments);
 
-// What to print, which ends with a newline.
+// The text to print, which ends with a newline.
 [[nodiscard]] std::string model_text(math::ModelSpec spec, const Flags& flags);
 
 }  // namespace disttf

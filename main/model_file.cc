@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 
-// toml++ 3.3 is undefined for some characters beyond ASCII (is_non_ascii_horizontal_whitespace()
-// ends in __builtin_unreachable()). Nothing but a comment may have one here, so they become '?':
-// what had one elsewhere is refused as a word that does not exist.
+// toml++ 3.3 has undefined behaviour for some characters beyond ASCII
+// (is_non_ascii_horizontal_whitespace() ends in __builtin_unreachable()). Only comments may contain
+// them, so each becomes '?': elsewhere the file is rejected for an unknown word.
 std::string as_ascii(std::string_view text) {
   std::string out(checked_utf8(text));
   std::ranges::replace_if(
@@ -33,7 +33,7 @@ std::string as_ascii(std::string_view text) {
   return out;
 }
 
-// The numbers of the lines that are left stay.
+// Blanks the flags before the layers, and keeps the line numbers.
 std::string without_flags(std::string text) {
   const std::size_t begin = begin_of_layers(text);
   if (begin != text.size()) {
@@ -125,7 +125,7 @@ class ModelFile {
       refuse(node, fmt::format("layer {} ({}): {}: is neither a number nor a word in quotes",
                                number, spec.type, key));
     }
-    // This field alone, so that the line is its own; which others must be there is told below.
+    // Checks this field alone, so that the message names its line. Missing fields are found later.
     const math::LayerSpec alone{
         .type = spec.type, .name = {}, .fields = {{key, spec.fields.at(key)}}};
     const auto field = std::ranges::find(type.fields, key, &math::LayerField::name);
@@ -191,7 +191,7 @@ std::vector<math::LayerSpec> read_model_file(const std::string& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostBytes) {
     throw std::invalid_argument(
-        fmt::format("--model: {} is not a model file: it has more than a MiB", path));
+        fmt::format("--model: {} is not a model file: it is larger than a MiB", path));
   }
   return layers_from_toml(text, path);
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostOptionsBytes = 1U << 20U;
 
-// Whether it says how to train, and not what to start or where.
+// Whether the flag says how to train, rather than what to start or where.
 bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
   static const std::set<std::string> kOthers = {kLaunchGroup, kCommandGroup, kClusterGroup,
                                                 kFindGroup,   kRenderGroup,  kHiddenGroup};
@@ -43,7 +43,7 @@ std::string read_options_text(const std::string& path) {
     render::refuse("options", path, "a file that holds options as JSON: it is empty");
   }
   if (text.size() > kMostOptionsBytes) {
-    render::refuse("options", path, "an options file: it has more than a MiB");
+    render::refuse("options", path, "an options file: it is larger than a MiB");
   }
   return text;
 }

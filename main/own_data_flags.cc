@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMostSkippedLines = 1000;
 
-// "0.1,0.2": two shares, both together below 1.
+// "0.1,0.2": two shares whose sum is below 1.
 CLI::Validator two_shares() {
   return {[](std::string& text) -> std::string {
             std::vector<std::string> parts = split_at_commas({text});
@@ -31,22 +31,19 @@ CLI::Validator two_shares() {
 void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& group,
                         bool has_path) {
   if (has_path) {
-    app.add_option(
-           "--data", flags.path,
-           "[your own](training.md#your-own-data): a table (`.csv`, `.libsvm`), arrays "
-           "(`.npz`), or a folder with `train.csv` and `test.csv`, with folders of images "
-           "by class, or with IDX files; or [a bucket's URL](stores.md#data) of one of these")
+    app.add_option("--data", flags.path,
+                   "[your own data](training.md#your-own-data): a table (`.csv`, `.libsvm`), "
+                   "arrays (`.npz`), a folder with `train.csv` and `test.csv`, a folder of images "
+                   "per class, or IDX files; or [a bucket's URL](stores.md#data) of these")
         ->type_name("PATH")
         ->group(group);
   }
   app.add_option("--label_column", flags.label_column,
-                 "of `--data`: the column that is to be told, by name or number [label, class, "
-                 "target or species; else the last]")
+                 "label column, by name or number [label, class, target or species; else the last]")
       ->type_name("COLUMN")
       ->group(group);
   app.add_option("--label_type", flags.label_type,
-                 "of `--data`: `class`, which is to be told from others; or `number`, which is to "
-                 "be come near to (regression)")
+                 "`class` (classification) or `number` (regression)")
       ->type_name("NAME")
       ->check(one_of({"class", "number"}))
       ->capture_default_str()
@@ -56,19 +53,16 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
          [&flags](const std::vector<std::string>& texts) {
            flags.ignored_columns = split_at_commas(texts);
          },
-         "of `--data`: columns that are left out, by name or number")
+         "columns to ignore, by name or number")
       ->type_name("COLUMN,...")
       ->group(group);
-  app.add_option("--skip_lines", flags.skipped_lines,
-                 "of `--data`: lines at the beginning of each file that are left out")
+  app.add_option("--skip_lines", flags.skipped_lines, "lines to skip at the start of each file")
       ->type_name("N")
       ->transform(whole_number(0, kMostSkippedLines))
       ->capture_default_str()
       ->group(group);
-  app.add_option(
-         "--hold_out", flags.hold_out,
-         "of `--data`: shares of the rows for validation and for the test, where these have "
-         "no files of their own")
+  app.add_option("--hold_out", flags.hold_out,
+                 "shares of rows for validation and test, if these have no files of their own")
       ->type_name("V,T")
       ->check(two_shares())
       ->capture_default_str()
@@ -85,8 +79,7 @@ std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) 
                               : flags.hold_out != usual.hold_out           ? "hold_out"
                                                                            : nullptr;
     if (given != nullptr) {
-      throw std::invalid_argument(std::string("--") + given +
-                                  ": allowed together with --data alone");
+      throw std::invalid_argument(std::string("--") + given + ": allowed only with --data");
     }
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// --data, the user's own data, and how that is read.
+// --data, the path of a user's own data, and the flags that say how to read it.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,7 +12,7 @@
 namespace disttf {
 
 struct OwnDataFlags {
-  std::string path;  // empty: a data set that has a name
+  std::string path;  // empty: a named data set
   std::string label_column;
   std::string label_type = "class";
   std::vector<std::string> ignored_columns;
@@ -20,11 +20,11 @@ struct OwnDataFlags {
   std::string hold_out = "0.1,0.1";
 };
 
-// The flags that say how; with `has_path`, --data, too.
+// Adds the flags that say how to read the data; with `has_path` also --data.
 void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& group,
                         bool has_path);
 
-// None without a path. Throws std::invalid_argument with one sentence where one of the others was
+// nullopt without a path. Throws std::invalid_argument with one sentence if another of the flags is
 // given without it.
 [[nodiscard]] std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags);
 

@@ -10,7 +10,7 @@
 namespace disttf {
 namespace {
 
-// A name as it stands in a URL, without port and scheme.
+// Whether the text is a host name as in a URL, without scheme and port.
 bool is_name(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '.' || c == '_';
@@ -21,20 +21,19 @@ bool is_name(const std::string& text) {
 
 void add_page_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--page", flags.page,
-               "show the run as [a page](page.md) for a browser; the link to it is printed once")
+               "serve [a page](page.md) that shows the run, and print its link")
       ->transform(boolean())
       ->group(kPageGroup);
-  app.add_option("--page_port", flags.page_port, "the port of `--page`; 0: the system chooses it")
+  app.add_option("--page_port", flags.page_port, "port of the page; 0: any free port")
       ->type_name("PORT")
       ->transform(whole_number(0, kMostPort))
       ->group(kPageGroup);
   app.add_option("--page_host", flags.page_host,
-                 "the address that `--page` listens at; 0.0.0.0: all that this machine has "
-                 "[127.0.0.1]")
+                 "listen address of the page; 0.0.0.0: all addresses [127.0.0.1]")
       ->type_name("HOST")
       ->group(kPageGroup);
   app.add_option("--page_names", flags.page_names,
-                 "further names by which browsers reach `--page`, as those of a [reverse "
+                 "more host names of the page, such as those of a [reverse "
                  "proxy](page.md#behind-a-reverse-proxy)")
       ->type_name("NAME,...")
       ->group(kPageGroup);

@@ -1,4 +1,4 @@
-// The flags of a run's page, of whatever command has one.
+// The flags of a run's page, for every command that serves one.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -11,8 +11,8 @@ namespace disttf {
 
 void add_page_flags(CLI::App& app, Flags& flags);
 
-// nullopt: no page is asked for. Throws std::invalid_argument where what only a page has is given
-// without one.
+// nullopt: no page is asked for. Throws std::invalid_argument if another of the flags is given
+// without --page.
 [[nodiscard]] std::optional<roles::PageOptions> page_options(const Flags& flags);
 
 }  // namespace disttf

@@ -19,8 +19,8 @@
 namespace disttf {
 namespace {
 
-// Every value belongs to a flag, so each mistake in the words can be told before CLI11 sees them,
-// with the word that is wrong. What is in the values is the options' own to check.
+// Checks the words before CLI11 parses them, so that a message names the wrong word. This works
+// because every value belongs to a flag. The options check the values themselves.
 class WordCheck {
  public:
   WordCheck(const CLI::App& app, std::span<const std::string> words) : app_(app), words_(words) {}
@@ -53,7 +53,7 @@ class WordCheck {
     throw std::invalid_argument(sentence + " (" + app_.get_name() + " --help lists the flags)");
   }
 
-  // A word that can only be a value: there are no negative ones.
+  // Whether the word can only be a value. -5 counts as one, so that the flag's check rejects it.
   [[nodiscard]] bool is_value(std::size_t at) const {
     constexpr std::string_view kDigits = "0123456789.";
     return at < words_.size() &&
@@ -81,6 +81,7 @@ class WordCheck {
     if (&option == app_.get_config_ptr()) {
       check_readable(name, value);
     }
+    // A list of values may be split over several words.
     if (option.get_expected_max() > 1) {
       while (is_value(at_)) {
         ++at_;
@@ -102,7 +103,7 @@ class WordCheck {
     } else if (std::filesystem::is_directory(path, error)) {
       why = std::generic_category().message(EISDIR);
     } else if (!std::filesystem::is_regular_file(path, error)) {
-      why = "it is a pipe or a device, and launch reads the file more than once";
+      why = "it is a pipe or a device, but launch reads the file more than once";
     }
     if (!why.empty()) {
       fail(name + ": " + net::quoted(path) + " is not a file that can be read: " + why);
@@ -123,7 +124,7 @@ std::string unknown_key(const CLI::ConfigError& error) {
     return text.substr(0, colon);
   }
   std::string key = text.substr(text.rfind(' ') + 1);
-  if (key.ends_with(".++")) {  // how CLI11 marks the head of a section
+  if (key.ends_with(".++")) {  // CLI11's mark of a section's head
     key.erase(key.size() - 3);
   }
   return key;
@@ -144,7 +145,7 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
     return help;
   }
   WordCheck(app, words).run();
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  std::reverse(words.begin(), words.end());  // CLI11 takes words from the back
   try {
     app.parse(std::move(words));
   } catch (const CLI::ConfigError& error) {

@@ -8,9 +8,9 @@
 
 namespace disttf {
 
-// Fills what the app's options point to, from the words and the file that --config names. Returns
-// the help text when it was asked for; then nothing is filled. Throws std::invalid_argument with
-// one sentence: the flag, its value, what is allowed.
+// Parses the words, and the file that --config names, into the variables of the app's options.
+// Returns the help text if it is asked for, and then sets nothing. Throws std::invalid_argument
+// with one sentence: the flag, its value, what is allowed.
 [[nodiscard]] std::optional<std::string> parse_flags(CLI::App& app,
                                                      std::span<const std::string> arguments);
 

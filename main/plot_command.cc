@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kPlotGroup = "Plot";
 constexpr const char* kShowGroup = "Show";
 constexpr std::uint64_t kMostSmoothed = 10'000;
-// A curve each: more could not be told apart, nor read.
+// Each run has a curve: more could not be distinguished.
 constexpr std::size_t kMostRuns = 64;
 
 std::vector<std::string> all_series() {
@@ -39,10 +39,9 @@ std::string quoted_series() {
 void add_plot_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("RUN")->description(
-      "The --train_dir of a run, a file of its records, or one of --metrics_file; several are "
-      "drawn "
+      "The --train_dir of a run, a file of its records, or a --metrics_file; several are drawn "
       "together");
-  app.add_option("--output,-o", flags.plot_output, "an SVG file [the terminal]")
+  app.add_option("--output,-o", flags.plot_output, "SVG file [the terminal]")
       ->type_name("FILE.svg")
       ->group(kPlotGroup);
   app.add_option_function<std::vector<std::string>>(
@@ -50,25 +49,24 @@ void add_plot_flags(CLI::App& app, Flags& flags) {
          [&flags](const std::vector<std::string>& texts) {
            flags.plot_series = split_at_commas(texts);
          },
-         "what is drawn, of " + quoted_series() + " [the losses, and what the test came to]")
+         "curves to draw: " + quoted_series() + " [the losses and the test result]")
       ->type_name("NAME,...")
       ->check(comma_list_of(one_of(all_series())))
       ->group(kPlotGroup);
-  app.add_option("--smooth", flags.plot_smooth,
-                 "each value becomes the mean of the last N, itself the last of them")
+  app.add_option("--smooth", flags.plot_smooth, "replace each value by the mean of the last N")
       ->type_name("N")
       ->transform(whole_number(1, kMostSmoothed))
       ->capture_default_str()
       ->group(kPlotGroup);
-  app.add_option("--x", flags.plot_x, "what is to the right: `step`, or `time` since the beginning")
+  app.add_option("--x", flags.plot_x, "x axis: `step`, or `time` since the start")
       ->type_name("NAME")
       ->check(one_of({"step", "time"}))
       ->capture_default_str()
       ->group(kPlotGroup);
-  app.add_flag("--log", flags.plot_log, "values on a logarithmic scale")
+  app.add_flag("--log", flags.plot_log, "logarithmic y axis")
       ->transform(boolean())
       ->group(kPlotGroup);
-  app.add_flag("--json", flags.json, "the series as JSON")->transform(boolean())->group(kPlotGroup);
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kPlotGroup);
   app.footer(
       "\ndisttf plot /srv/mnist                        loss and accuracy in the terminal\n"
       "disttf plot /srv/a /srv/b -o loss.svg --log   two runs, as a picture\n"
@@ -77,33 +75,31 @@ void add_plot_flags(CLI::App& app, Flags& flags) {
 
 void add_show_flags(CLI::App& app, Flags& flags) {
   app.add_option("RUN")->description(
-      "The --train_dir of a run, a file of its records, or one of --metrics_file; several together "
-      "with --page");
+      "The --train_dir of a run, a file of its records, or a --metrics_file; several only with "
+      "--page");
   add_page_flags(app, flags);
   add_address_flags(app, flags.metrics.files, "show the page", kPageGroup);
   app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
   app.footer(
-      "\nResult, settings that were given, curves, the stages of each task's steps, checkpoints, "
-      "the "
-      "last events:\n"
+      "\nShows the result, the given settings, curves, the stages of each task's steps, "
+      "checkpoints, the last events:\n"
       "disttf show /srv/mnist\n"
-      "disttf show /srv/a /srv/b --page    in a browser, until Ctrl-C; what is still being written "
-      "is "
-      "read on");
+      "disttf show /srv/a /srv/b --page    in a browser, until Ctrl-C; follows runs that still "
+      "write");
 }
 
 std::vector<std::string> take_runs(Command command, std::vector<std::string>& arguments) {
   const bool is_plot = command == Command::kPlot;
+  // Words before the first flag; flags may follow in any order.
   const auto end = std::ranges::find_if(
       arguments, [](const std::string& word) { return word.empty() || word.starts_with("-"); });
   std::vector<std::string> runs(arguments.begin(), end);
   arguments.erase(arguments.begin(), end);
   if (runs.empty()) {
-    throw std::invalid_argument(
-        is_plot ? "plot: the runs are missing; they come before the flags, as in plot RUN -o "
-                  "loss.svg (disttf plot --help tells more)"
-                : "show: the run is missing; it comes before the flags, as in show RUN --page "
-                  "(disttf show --help tells more)");
+    throw std::invalid_argument(is_plot ? "plot: the runs are missing; they come before the flags, "
+                                          "as in plot RUN -o loss.svg (see disttf plot --help)"
+                                        : "show: the run is missing; it comes before the flags, as "
+                                          "in show RUN --page (see disttf show --help)");
   }
   const std::size_t most = is_plot ? kMostRuns : roles::kMostPageRuns;
   if (runs.size() > most) {
@@ -116,7 +112,7 @@ std::vector<std::string> take_runs(Command command, std::vector<std::string>& ar
 roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
                                 const net::Environment& environment) {
   if (flags.json && !flags.plot_output.empty()) {
-    throw std::invalid_argument("--json: not together with --output " +
+    throw std::invalid_argument("--json: not allowed with --output " +
                                 net::quoted(flags.plot_output) +
                                 ", which is a picture; JSON goes to standard output");
   }
@@ -140,7 +136,7 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
   std::optional<roles::PageOptions> page = page_options(flags);
   if (runs.size() > 1 && !page) {
     throw std::invalid_argument("show: " + net::quoted(runs[1]) +
-                                " is a second run, and only --page shows several");
+                                " is a second run; only --page shows several");
   }
   const roles::AddressFiles& files = flags.metrics.files;
   if (!page && (!files.certificate.empty() || !files.tokens.empty())) {
@@ -148,7 +144,8 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
                                 std::string(": has no effect without --page"));
   }
   if (flags.json && page) {
-    throw std::invalid_argument("--json: not together with --page, whose programs ask /v1/run");
+    throw std::invalid_argument(
+        "--json: not allowed with --page; programs can read /v1/run of the page");
   }
   return {.runs = std::move(runs),
           .page = std::move(page),

@@ -14,20 +14,20 @@ namespace disttf {
 void add_plot_flags(CLI::App& app, Flags& flags);
 void add_show_flags(CLI::App& app, Flags& flags);
 
-// The words behind `command`, plot or show, are taken off the front of `arguments`: the runs.
-// Throws std::invalid_argument where there is none, or too many.
+// Removes the words after `command`, plot or show, from the front of `arguments`, and returns them:
+// the runs. Throws std::invalid_argument if there is none, or too many.
 [[nodiscard]] std::vector<std::string> take_runs(Command command,
                                                  std::vector<std::string>& arguments);
 
-// Throw std::invalid_argument.
+// Both throw std::invalid_argument.
 [[nodiscard]] roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
                                               const net::Environment& environment);
 [[nodiscard]] roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                               const net::Environment& environment);
 
-// What the environment says of the terminal.
+// The environment variables that describe the terminal.
 [[nodiscard]] roles::TerminalVariables terminal_variables(const net::Environment& environment);
-// The names of the variables that it reads.
+// The names of these variables.
 inline constexpr const char* kTerminalVariables[] = {"COLUMNS", "LINES",    "TERM", "NO_COLOR",
                                                      "LC_ALL",  "LC_CTYPE", "LANG"};
 

@@ -22,25 +22,25 @@ constexpr std::size_t kMostPredictThreads = 256;
 void add_predict_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("MODEL")->description(
-      "The --train_dir of a run, whose newest whole checkpoint is taken, or one checkpoint");
+      "The --train_dir of a run, whose newest complete checkpoint is used, or one checkpoint");
   app.add_option("INPUT")->description(
-      "Files of examples, each one of PNG, JPEG, IDX, NPY and CSV, also gzipped; folders of "
-      "images; - is standard input");
-  app.add_option("--top", flags.predict_top, "so many classes of each example, the likeliest first")
+      "Files of examples (PNG, JPEG, IDX, NPY, CSV, also gzipped), or folders of images; - is "
+      "standard input");
+  app.add_option("--top", flags.predict_top, "number of classes to print, most likely first")
       ->type_name("N")
       ->transform(whole_number(1, math::kMaxClasses))
       ->capture_default_str()
       ->group(kPredictGroup);
   app.add_option("--labels", flags.predict_labels,
-                 "an IDX file with the labels of the one INPUT [as the input has them]")
+                 "IDX file with the labels of a single INPUT [as the input has them]")
       ->type_name("FILE")
       ->group(kPredictGroup);
-  app.add_option("--threads", flags.predict_threads, "that compute [the CPUs that it can use]")
+  app.add_option("--threads", flags.predict_threads, "compute threads [all usable CPUs]")
       ->type_name("N")
       ->transform(whole_number(1, kMostPredictThreads))
       ->group(kPredictGroup);
   add_input_range_flag(app, flags.input_range, kPredictGroup);
-  app.add_flag("--json", flags.json, "a line of JSON for each example")
+  app.add_flag("--json", flags.json, "print a line of JSON per example")
       ->transform(boolean())
       ->group(kPredictGroup);
 }
@@ -54,7 +54,7 @@ std::vector<std::string> take_predict_words(std::vector<std::string>& arguments)
   if (words.empty()) {
     throw std::invalid_argument(
         "predict: the model is missing; it comes before the flags, as in predict TRAIN_DIR "
-        "five.png --top 3 (disttf predict --help tells more)");
+        "five.png --top 3 (see disttf predict --help)");
   }
   return words;
 }
@@ -76,12 +76,12 @@ roles::PredictOptions predict_options(const std::vector<std::string>& words, con
   if (names_data == !options.inputs.empty()) {
     throw std::invalid_argument(
         names_data ? "predict: " + net::quoted(options.inputs.front()) +
-                         " is an input, and --dataset or --data name others; give one of them"
-                   : std::string("predict: the examples are missing; files behind the model, or "
-                                 "--dataset or --data, whose test part is asked about"));
+                         " is an input, but --dataset or --data is given, too; give one of them"
+                   : std::string("predict: the examples are missing; give files after the model, "
+                                 "or --dataset or --data, whose test part is used"));
   }
   if (!options.labels.empty() && options.inputs.size() != 1) {
-    throw std::invalid_argument("--labels: the labels of one input, but there are " +
+    throw std::invalid_argument("--labels: needs exactly one input, but there are " +
                                 std::to_string(options.inputs.size()));
   }
   if (names_data) {

@@ -1,4 +1,4 @@
-// disttf predict MODEL INPUT...: what a trained model says of examples.
+// disttf predict MODEL INPUT...: predictions of a trained model.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,12 +12,12 @@ namespace disttf {
 
 void add_predict_flags(CLI::App& app, Flags& flags);
 
-// Takes the words before the first flag ("-" is a word: standard input). Throws
-// std::invalid_argument where the model is missing.
+// Takes the words before the first flag; "-", standard input, is a word. Throws
+// std::invalid_argument if the model is missing.
 [[nodiscard]] std::vector<std::string> take_predict_words(std::vector<std::string>& arguments);
 
-// `words`: as above. `data`: what --dataset or --data name, if they do. Throws
-// std::invalid_argument where it is not clear what is asked.
+// `words`: as above. `data`: the data set that --dataset or --data names, if any. Throws
+// std::invalid_argument unless the examples come from exactly one source.
 [[nodiscard]] roles::PredictOptions predict_options(const std::vector<std::string>& words,
                                                     const Flags& flags, roles::DataOptions data);
 

@@ -19,10 +19,9 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// The configuration of the machine, by which names are looked up and https trusts; files of /etc
-// are put in the place of others while a task runs (resolv.conf), so no single ones will do.
-// /proc: its own facts. Those of other processes that are secrets are closed to who is within a
-// reach, unless it is root's.
+// The configuration of the machine: name resolution, trusted certificates, libraries. Whole
+// folders, because files of /etc are replaced while a task runs (resolv.conf). /proc is readable,
+// but a sandboxed process that is not root's cannot read the secrets of other processes there.
 constexpr std::array kOfTheMachine = {"/etc",
                                       "/usr",
                                       "/lib",
@@ -35,19 +34,19 @@ constexpr std::array kOfTheMachine = {"/etc",
                                       "/run/nscd",
                                       "/run/resolvconf",
                                       "/run/systemd/resolve"};
-// What standard output and the log are: who writes a terminal opens it once more.
+// Standard output and the log, which are opened once more when they are a terminal.
 constexpr std::array kWritten = {"/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"};
 
-constexpr std::uint16_t kNames = 53;  // answers that are too long for UDP
+constexpr std::uint16_t kNames = 53;  // DNS over TCP, for long answers
 constexpr std::uint16_t kHttp = 80;
 constexpr std::uint16_t kHttps = 443;
 
-// Of links below a folder so many are looked for, and so deep.
+// Limits of the search for links below a folder: entries, and depth.
 constexpr std::size_t kMostEntries = 10'000;
 constexpr int kDeepest = 1;
 
-// Folders in which everybody has files: the folder of a directory of models is not reached where it
-// is one of these, or the user's home.
+// Folders that hold everybody's files. A directory of models does not open these, nor the user's
+// home, even if it lies directly in one.
 constexpr std::array<std::string_view, 10> kOfEverybody = {
     "/", "/etc", "/home", "/proc", "/root", "/run", "/tmp", "/usr", "/var", "/var/tmp"};
 constexpr int kMostLinks = 16;
@@ -55,6 +54,7 @@ constexpr int kMostLinks = 16;
 Path existing(Path path) {
   std::error_code ignored;
   path = std::filesystem::absolute(path, ignored);
+  // Landlock needs something that exists: the parent in which the path will be created.
   while (!std::filesystem::exists(path, ignored) && path.has_relative_path()) {
     path = path.parent_path();
   }
@@ -68,22 +68,23 @@ class Needs {
     reach_.changed.assign(kWritten.begin(), kWritten.end());
     read_beside("/etc/resolv.conf");
     read_beside(net::find_ca_file());
+    // An empty list allows no port; nullopt would allow all.
     reach_.listens_on.emplace();
     reach_.connects_to = {kNames};
   }
 
   [[nodiscard]] roles::Reach take() && { return std::move(reach_); }
 
-  // A folder, or a file that is read but once. Where there is none yet, what it will come to be in.
+  // Allows reading a folder, or a file that is read once; its nearest existing parent if missing.
   void read(const Path& place) {
     if (is_here(place)) {
       reach_.read.push_back(existing(place));
       follow_links(place);
     }
   }
-  // A directory of models that another may be put in the place of: by a link that is switched, as
-  // releases are, or removed and made anew. So the folders that it and what the links on its way
-  // lead to lie in may be read, but for those that hold everything.
+  // Allows reading a directory of models that may be replaced, by a switched link or by being
+  // recreated. So the parent folders of the directory, and of the targets of links on its path, are
+  // readable too, except those that hold everything.
   void read_models(const Path& place) {
     read(place);
     if (!is_here(place)) return;
@@ -92,24 +93,25 @@ class Needs {
     read_folder_of(full);
     read_targets_of(full, kMostLinks);
   }
-  // A file that another may be put in the place of, as whoever changes a secret does.
+  // Allows reading a file that may be replaced by another, as secrets and certificates are.
   void read_beside(const Path& file) {
     if (file.empty()) return;
     std::error_code error;
     reach_.read.push_back(existing(std::filesystem::absolute(file, error).parent_path()));
+    // The file may be a link, as in Kubernetes, whose target is replaced.
     if (const Path real = std::filesystem::canonical(file, error); !error) {
       reach_.read.push_back(real.parent_path());
     }
   }
   void change(const Path& folder) {
     if (is_here(folder)) {
-      std::error_code ignored;  // who writes there is told why
+      std::error_code ignored;  // the later write reports the error
       std::filesystem::create_directories(folder, ignored);
       reach_.changed.push_back(folder);
       follow_links(folder);
     }
   }
-  // A file that is made, or another put in the place of.
+  // Allows writing a file that is created, or replaced by another.
   void change_beside(const Path& file) {
     if (file.empty()) return;
     std::error_code ignored;
@@ -121,13 +123,13 @@ class Needs {
   void connect(std::uint16_t port) {
     if (reach_.connects_to) reach_.connects_to->push_back(port);
   }
-  // Where to is said by others: what a server redirects to, a DataNode, whoever gives tokens.
+  // The destination comes from elsewhere: a redirect, a DataNode's address, a server of tokens.
   void connect_anywhere() { reach_.connects_to.reset(); }
 
   void metrics(const roles::MetricsOptions& metrics) {
     if (metrics.port) listen(*metrics.port);
     change_beside(metrics.textfile);
-    of_address(metrics.files);  // refused where there is nothing to show
+    of_address(metrics.files);  // flags without an address are rejected earlier
   }
   void of_address(const roles::AddressFiles& files) {
     read_beside(files.certificate);
@@ -141,6 +143,7 @@ class Needs {
          {net::Job::kPs, net::Job::kWorker, net::Job::kChief, net::Job::kEvaluator}) {
       for (const net::Address& address : cluster.tasks_of(job)) connect(address.port);
     }
+    // An inherited socket listens already.
     if (task.listen_fd < 0 && task.self.index < cluster.tasks_of(task.self.job).size()) {
       listen(cluster.address_of(task.self).port);
     }
@@ -151,11 +154,13 @@ class Needs {
   void data(const roles::DataOptions& data) {
     const bool is_made = data.dataset != nullptr && data.dataset->is_built_in() && !data.own;
     std::error_code ignored;
+    // A generated data set is written only where the directory exists.
     if (!is_made || std::filesystem::exists(data.directory, ignored)) change(data.directory);
     read_beside(data.ca_file);
     if (data.own) read(data.own->path);
     const bool has_proxy = !data.proxy.http_proxy.empty() || !data.proxy.https_proxy.empty() ||
                            !data.proxy.all_proxy.empty();
+    // The address of a proxy or a mirror may be any.
     if (!data.mirrors.empty() || has_proxy) connect_anywhere();
     if (!data.store.empty()) use_store();
     connect(kHttp);
@@ -171,7 +176,7 @@ class Needs {
     change(options.summaries.directory);
     if (options.page) listen(options.page->port);
   }
-  // A chief writes them beside its checkpoints, or where there are none on this machine elsewhere.
+  // A chief writes timelines beside its checkpoints; without a local --train_dir, below /tmp.
   void timelines(const roles::CheckpointOptions& checkpoint) {
     if (checkpoint.train_dir.empty() || roles::is_store_url(checkpoint.train_dir)) {
       std::error_code error;
@@ -190,7 +195,7 @@ class Needs {
         (!home.empty() && real == std::filesystem::weakly_canonical(home, error));
     if (!holds_everything) reach_.read.push_back(std::move(folder));
   }
-  // Of each link on the way of an absolute path.
+  // Follows each link on an absolute path.
   void read_targets_of(const Path& place, int links_left) {
     Path way;
     std::error_code error;
@@ -205,7 +210,7 @@ class Needs {
     }
   }
 
-  // Whether it is of this machine, rather than of a store.
+  // Whether the path is of this machine, not a store's URL; a URL opens what stores need.
   [[nodiscard]] bool is_here(const Path& place) {
     if (place.empty()) return false;
     if (roles::is_store_url(place)) use_store();
@@ -224,8 +229,8 @@ class Needs {
     }
   }
 
-  // Which a file of Google's credentials may name, and somebody else renews. What is wrong with the
-  // file is told by who needs it.
+  // Google's credentials may name a token file that another process renews. Errors of the file are
+  // reported by the code that uses it.
   void read_token_of_workload(const std::string& credentials) {
     std::ifstream file(credentials, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -235,8 +240,8 @@ class Needs {
     }
   }
 
-  // A folder may hold links to what lies elsewhere, as caches of data have them. Those that are
-  // there when the task begins are its owner's; what they lead to may be read.
+  // Links in a folder may lead elsewhere, as in caches of data. Links that exist at the start
+  // belong to the folder's owner, so their targets may be read.
   void follow_links(const Path& folder) {
     std::error_code error;
     std::filesystem::recursive_directory_iterator entry(folder, error);

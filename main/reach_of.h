@@ -1,7 +1,8 @@
-// What a task needs of this machine, by its flags and the environment: the files, folders and ports
-// that it is kept within from then on (roles/process/reach.h).
+// The files, folders and ports that a task needs, from its flags and the environment: the
+// allow-list of its sandbox (roles/process/reach.h).
 //
-// Folders that a task would make are made, as what is not there cannot be reached later.
+// Creates missing folders that the task will write to: the sandbox cannot allow what does not
+// exist.
 #pragma once
 
 #include "main/command_line.h"
@@ -13,7 +14,7 @@ namespace disttf {
 [[nodiscard]] roles::Reach reach_of(const RunDriver& run, const Environment& environment);
 [[nodiscard]] roles::Reach reach_of(const RunEvaluator& run, const Environment& environment);
 [[nodiscard]] roles::Reach reach_of(const RunServe& run, const Environment& environment);
-// With a page, which answers others; without one `show` ends at once.
+// With a page, which serves the network; `show` without one ends at once.
 [[nodiscard]] roles::Reach reach_of(const RunShow& run, const Environment& environment);
 
 }  // namespace disttf

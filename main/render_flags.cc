@@ -33,12 +33,12 @@ void add_tasks(CLI::App& app, RenderFlags& flags) {
   };
   add_count("--ps,-s", flags.ps, 1, "parameter servers");
   add_count("--workers,-w", flags.workers, 0, "workers");
-  app.add_flag("--chief", flags.chief, "a chief task as well; it trains like a worker")
+  app.add_flag("--chief", flags.chief, "add a separate chief, which also trains")
       ->transform(boolean())
       ->group(kRenderGroup);
   app.add_flag("--evaluator", flags.evaluator,
-               "an [evaluator](evaluator.md) as well: compose, jobset, kubernetes, nomad, "
-               "statefulset, swarm, tfjob and trainjob have a place for it")
+               "add an [evaluator](evaluator.md): compose, jobset, kubernetes, nomad, statefulset, "
+               "swarm, tfjob and trainjob only")
       ->transform(boolean())
       ->group(kRenderGroup);
 }
@@ -61,17 +61,16 @@ void add_resources(CLI::App& app, RenderFlags& flags) {
   add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as `--cpus`]");
   add_memory("--memory", flags.memory_mib, "MiB of each task [the engine's default]");
   add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as `--memory`]");
-  add_cpus("--serve_cpus", flags.serve_cpus, "CPUs of each task that serves [as `--cpus`]");
-  add_memory("--serve_memory", flags.serve_memory_mib,
-             "MiB of each task that serves [as `--memory`]");
-  app.add_option("--gpus", flags.gpus, "GPUs of each trainer, which disttf does not use")
+  add_cpus("--serve_cpus", flags.serve_cpus, "CPUs of each serving task [as `--cpus`]");
+  add_memory("--serve_memory", flags.serve_memory_mib, "MiB of each serving task [as `--memory`]");
+  app.add_option("--gpus", flags.gpus, "GPUs of each trainer; disttf does not use them")
       ->type_name("N")
       ->transform(whole_number(0, kMostGpus))
       ->capture_default_str()
       ->group(kRenderGroup);
 }
 
-// A flag whose entries stand between commas; given or not can be told apart.
+// Adds a flag of comma-separated entries. An optional list shows whether the flag was given.
 template <typename List>
 CLI::Option* add_list(CLI::App& app, const char* name, List& list, const char* description) {
   return app
@@ -82,34 +81,33 @@ CLI::Option* add_list(CLI::App& app, const char* name, List& list, const char* d
 }
 
 void add_places(CLI::App& app, RenderFlags& flags) {
-  app.add_option("--port", flags.port, "the tasks' port; the first one where tasks share machines")
+  app.add_option("--port", flags.port, "port of each task; the first port if tasks share machines")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->capture_default_str()
       ->group(kRenderGroup);
-  app.add_option("--ps_port", flags.ps_port, "of the ps [as `--port`]")
+  app.add_option("--ps_port", flags.ps_port, "port of each ps [as `--port`]")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->group(kRenderGroup);
-  app.add_option("--metrics_port", flags.metrics_port,
-                 "port at which each task exports [its metrics](metrics.md); in pods with the "
-                 "annotations that scrapers look for [none]")
+  app.add_option(
+         "--metrics_port", flags.metrics_port,
+         "port of each task's [metrics](metrics.md); pods get the annotations for scrapers [none]")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->group(kRenderGroup);
-  app.add_flag(
-         "--pod_monitor", flags.pod_monitor,
-         "and a PodMonitor, which the Prometheus Operator reads, in the targets of Kubernetes")
+  app.add_flag("--pod_monitor", flags.pod_monitor,
+               "Kubernetes targets: add a PodMonitor for the Prometheus Operator")
       ->transform(boolean())
       ->group(kRenderGroup);
   add_list(app, "--volumes", flags.volumes,
-           "`SOURCE:PATH` or `SOURCE:PATH:ro`: directories of the machine, or named volumes, that "
-           "tasks see at PATH")
+           "`SOURCE:PATH` or `SOURCE:PATH:ro`: host directories or named volumes, mounted at PATH")
       ->type_name("SOURCE:PATH[:ro],...");
   add_list(app, "--placement", flags.placement,
-           "where tasks may run, in the engine's words: `KEY=VALUE`")
+           "placement constraints of tasks in the engine's terms: `KEY=VALUE`")
       ->type_name("PLACE,...");
-  add_list(app, "--ps_placement", flags.ps_placement, "where ps may run [as `--placement`]")
+  add_list(app, "--ps_placement", flags.ps_placement,
+           "placement constraints of ps [as `--placement`]")
       ->type_name("PLACE,...");
 }
 
@@ -120,34 +118,33 @@ void add_text(CLI::App& app, const char* name, std::string& text, const char* ty
 
 void add_serving(CLI::App& app, RenderFlags& flags) {
   app.add_option("--serve", flags.serve,
-                 "tasks besides, which [serve](targets/README.md#serving) the checkpoints of "
-                 "`--train_dir`; it must "
-                 "be in a directory of `--volumes`")
+                 "number of tasks that [serve](targets/README.md#serving) the checkpoints of "
+                 "`--train_dir`, which must be below a directory of `--volumes`")
       ->type_name("N")
       ->transform(whole_number(0, kMostTasks))
       ->capture_default_str()
       ->group(kRenderGroup);
-  app.add_option("--serve_port", flags.serve_port, "at which they answer")
+  app.add_option("--serve_port", flags.serve_port, "port of the serving tasks")
       ->type_name("N")
       ->transform(whole_number(1, kMostPort))
       ->capture_default_str()
       ->group(kRenderGroup);
   add_text(app, "--storage_uri", flags.storage_uri, "URI",
-           "kserve: where the model lies [the claim in which `--train_dir` is]");
+           "kserve: URI of the model [the volume claim of `--train_dir`]");
 }
 
 void add_scheduling(CLI::App& app, RenderFlags& flags) {
   app.add_option("--gang", flags.gang,
-                 "`kueue`, `volcano`: who places [all pods of a run or none](targets/README.md#"
-                 "gang-scheduling) [each is placed by itself]")
+                 "`kueue`, `volcano`: scheduler that places [all pods of a run or "
+                 "none](targets/README.md#gang-scheduling) [each pod is placed alone]")
       ->type_name("NAME")
       ->check(one_of({"kueue", "volcano"}))
       ->group(kRenderGroup);
-  add_text(app, "--queue", flags.queue, "NAME", "of `--gang`");
-  add_text(app, "--priority", flags.priority, "NAME", "of Kubernetes: the pods' PriorityClass");
+  add_text(app, "--queue", flags.queue, "NAME", "queue of `--gang`");
+  add_text(app, "--priority", flags.priority, "NAME", "Kubernetes: PriorityClass of the pods");
   add_text(app, "--spread", flags.spread, "LABEL",
-           "of Kubernetes: pods are spread over the values of this label of nodes, where that can "
-           "be done: kubernetes.io/hostname");
+           "Kubernetes: node label, such as kubernetes.io/hostname, over whose values pods are "
+           "spread if possible");
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
@@ -241,7 +238,7 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   add(net::Job::kChief, flags.chief ? 1 : 0, of_trainers);
   add(net::Job::kWorker, flags.workers, of_trainers);
   if (groups.size() == 1) {
-    throw std::invalid_argument("--workers: 0 leaves nobody to train; at least 1, or --chief");
+    throw std::invalid_argument("--workers: must be at least 1 without --chief (got 0)");
   }
   add(net::Job::kEvaluator, flags.evaluator ? 1 : 0, common);
   return groups;
@@ -274,12 +271,12 @@ render::Scheduling make_scheduling(const RenderFlags& flags) {
     refuse("queue", flags.queue, "allowed without --gang");
   }
   if (flags.gang == "kueue" && flags.queue.empty()) {
-    throw std::invalid_argument("--queue: missing; --gang kueue wants the name of a LocalQueue");
+    throw std::invalid_argument("--queue: missing; --gang kueue needs the name of a LocalQueue");
   }
   constexpr std::size_t kMostLabel = 63;
   if (flags.gang == "kueue" && flags.queue.size() > kMostLabel) {
     refuse("queue", flags.queue,
-           "short enough: kueue wants it as a label, which has at most 63 characters");
+           "short enough: kueue uses it as a label, which has at most 63 characters");
   }
   return {.gang = flags.gang == "kueue"     ? render::Gang::kKueue
                   : flags.gang == "volcano" ? render::Gang::kVolcano
@@ -289,7 +286,7 @@ render::Scheduling make_scheduling(const RenderFlags& flags) {
           .spread = flags.spread};
 }
 
-// It sees what the chief writes where both have the directory from a volume.
+// The TensorBoard task reads the chief's files if both mount their directory from a volume.
 render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Deployment& deployment,
                                      const std::string& log_dir) {
   check_characters("tensorboard_image", flags.tensorboard_image, "._:/@-",
@@ -297,8 +294,7 @@ render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Dep
   check_characters("log_dir", log_dir, "/._-", "a path of letters, digits and /._-");
   if (deployment.volume_with(log_dir) == nullptr) {
     throw std::invalid_argument(
-        "--tensorboard: true wants --log_dir or --train_dir in a directory "
-        "of --volumes, where it sees what the chief writes");
+        "--tensorboard: needs --log_dir or --train_dir in a directory of --volumes");
   }
   return {.image = flags.tensorboard_image,
           .directory = log_dir,
@@ -306,7 +302,7 @@ render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Dep
           .resources = flags.tensorboard_resources};
 }
 
-// What --help says below the flags.
+// The list of targets below the flags in --help.
 std::string target_list() {
   std::string text = "\nTargets:\n";
   for (const render::Target& target : render::targets()) {
@@ -314,7 +310,7 @@ std::string target_list() {
     text += "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') +
             target.description + "\n";
   }
-  return text + "A cluster file holds the same names: name = \"mnist\", workers = 4, ...";
+  return text + "A cluster file takes the same names: name = \"mnist\", workers = 4, ...";
 }
 
 }  // namespace
@@ -327,40 +323,37 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   }
   app.add_option("TARGET")->description("One of those below")->check(one_of(std::move(targets)));
   app.footer(target_list());
-  app.add_option("--name", flags.name,
-                 "what the run is called: lower-case letters, digits, hyphens")
+  app.add_option("--name", flags.name, "name of the run: lower-case letters, digits, hyphens")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kRenderGroup);
   add_text(app, "--image", flags.image, "IMAGE",
            "the container image [`disttf`, with tfmesos its own]");
   add_text(app, "--program", flags.program, "FILE",
-           "disttf's path on every machine, where there is no image [`disttf`, with tfmesos "
-           "`/disttf`]");
+           "path of disttf on every machine, without an image [`disttf`, with tfmesos `/disttf`]");
   add_tasks(app, flags);
   add_resources(app, flags);
   add_places(app, flags);
   add_serving(app, flags);
   add_scheduling(app, flags);
   add_text(app, "--secret", flags.secret, "NAME",
-           "what the engine calls [the run's secret](targets/README.md#a-secret), which tasks get "
-           "from it; compose, slurm: a file");
-  add_text(app, "--namespace", flags.name_space, "NAME", "of Kubernetes");
+           "the engine's name of [the run's secret](targets/README.md#a-secret); compose, slurm: a "
+           "file");
+  add_text(app, "--namespace", flags.name_space, "NAME", "Kubernetes namespace");
   add_text(app, "--domain", flags.domain, "NAME",
-           "what the names of tasks end in, where the engine lets one choose");
+           "domain of task names, if the engine allows a choice");
   app.add_flag(
          "--tensorboard", flags.tensorboard,
-         "marathon, dcos: one task more, TensorBoard, of `--log_dir` or `--train_dir`, at port "
-         "6006")
+         "marathon, dcos: add a TensorBoard task for `--log_dir` or `--train_dir`, at port 6006")
       ->transform(boolean())
       ->group(kRenderGroup);
-  app.add_option("--tensorboard_image", flags.tensorboard_image, "an image that has it")
+  app.add_option("--tensorboard_image", flags.tensorboard_image, "image of the TensorBoard task")
       ->type_name("IMAGE")
       ->capture_default_str()
       ->group(kRenderGroup);
   add_text(app, "--options", flags.options, "FILE",
-           "dcos: an options file of the TensorFlow package, JSON");
-  add_text(app, "--output", flags.output, "FILE", "the file to write [standard output]");
+           "dcos: options file of the TensorFlow package, JSON");
+  add_text(app, "--output", flags.output, "FILE", "output file [standard output]");
 }
 
 const render::Target& take_target(std::vector<std::string>& arguments) {
@@ -423,7 +416,7 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
 
 namespace {
 
-// `task_flags` with those of the metrics.
+// `task_flags` with the flags of the metrics.
 std::vector<std::string> with_metrics(const RenderFlags& flags,
                                       std::vector<std::string> task_flags) {
   if (!flags.metrics_port) {
@@ -434,7 +427,7 @@ std::vector<std::string> with_metrics(const RenderFlags& flags,
   }
   for (const std::uint16_t taken : {flags.port, flags.ps_port.value_or(flags.port)}) {
     if (taken == *flags.metrics_port) {
-      refuse("metrics_port", std::to_string(taken), "free: it is that of the tasks");
+      refuse("metrics_port", std::to_string(taken), "free: the tasks listen on it");
     }
   }
   task_flags.push_back("--metrics_port=" + std::to_string(*flags.metrics_port));

@@ -1,7 +1,6 @@
 // The flags of `disttf render`, and the deployment that they describe.
 //
-// A cluster file (--cluster) is a TOML file of the same names: one way to say a thing, one check,
-// one sentence when it is wrong.
+// A cluster file (--cluster) is a TOML file of the same names, with the same checks and messages.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -16,7 +15,7 @@
 
 namespace disttf {
 
-// What was written, before any of it is checked against the rest.
+// The values as written, before they are checked against one another.
 struct RenderFlags {
   std::string name = "mnist";
   std::string image;
@@ -37,7 +36,7 @@ struct RenderFlags {
   std::vector<std::string> volumes;
   std::optional<std::vector<std::string>> placement;
   std::optional<std::vector<std::string>> ps_placement;
-  std::string secret;  // what the engine calls it; empty: none
+  std::string secret;  // the engine's name of it; empty: none
   std::string gang;    // "kueue", "volcano"; empty: none
   std::string queue;
   std::string priority;
@@ -53,34 +52,34 @@ struct RenderFlags {
   std::string tensorboard_image = "tensorflow/tensorflow";
   std::string options;  // a file; empty: none
   std::string output;   // a file; empty: standard output
-  // Of a DC/OS options file alone:
+  // From a DC/OS options file only:
   std::uint16_t tensorboard_port = 6006;
   render::Resources tensorboard_resources;
   std::string user;
   std::string network;
 };
 
-// Of the help: not handed to the tasks.
+// The group of these flags, which are not passed to tasks.
 inline constexpr const char* kRenderGroup = "Deployment";
 
-// The flags above as options of `app`, which fill `flags`; the targets below its help.
+// Adds the flags above, which fill `flags`, to `app`; and the list of targets to its help.
 void add_render_flags(CLI::App& app, RenderFlags& flags);
 
-// Takes the word behind `render` off the front of `arguments`.
+// Takes the word after `render` off the front of `arguments`.
 [[nodiscard]] const render::Target& take_target(std::vector<std::string>& arguments);
 
-// Reads the options file of the TensorFlow package that --options names and fills in what the
-// command line and the cluster file have left open: in `flags`, and in the training flags of `app`.
-// Returns what was left aside. Throws std::invalid_argument.
+// Reads the options file of the TensorFlow package that --options names. Sets what the command line
+// and the cluster file leave open, in `flags` and in the training flags of `app`. Returns warnings
+// about ignored options. Throws std::invalid_argument.
 [[nodiscard]] std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags);
 
-// Of the run; empty: none.
+// Directories of the run; empty: none.
 struct RunDirectories {
   std::string train_dir;  // its checkpoints
-  std::string log_dir;    // what its chief writes for TensorBoard
+  std::string log_dir;    // its chief's files for TensorBoard
 };
 
-// `task_flags`: "--train_steps=500", for every task. Throws std::invalid_argument with one
+// `task_flags` apply to every task: "--train_steps=500". Throws std::invalid_argument with one
 // sentence: the flag, its value, what is allowed.
 [[nodiscard]] render::Deployment make_deployment(const RenderFlags& flags,
                                                  std::vector<std::string> task_flags,

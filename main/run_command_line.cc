@@ -29,7 +29,7 @@ Environment read_environment() {
       environment.emplace(name, value);
     }
   }
-  // Not the variable: Slurm, for one, hands on that of the machine the job was submitted on.
+  // Not the variable: Slurm, for one, passes on that of the submitting machine.
   utsname names{};
   if (uname(&names) == 0) {
     environment.insert_or_assign("HOSTNAME", names.nodename);
@@ -42,7 +42,7 @@ int fail(int exit_code, const char* sentence) {
   return exit_code;
 }
 
-// What is wrong with the words is told before they are understood.
+// The log format for errors in the flags, which are reported before the flags are parsed.
 roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
   const auto end = std::ranges::find(arguments, "--");
   const auto flag = std::find(arguments.begin(), end, "--log_format");
@@ -59,7 +59,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   try {
     const Environment environment = read_environment();
     if (!value_of(environment, net::kSecretVariable).empty()) {
-      static_cast<void>(roles::keep_memory_private());  // whatever the command does with it
+      static_cast<void>(roles::keep_memory_private());  // for every command, also one without TLS
     }
     roles::configure_stores(store_environment(environment));
     Invocation invocation = parse_command_line(arguments, environment);

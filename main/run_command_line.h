@@ -1,4 +1,4 @@
-// The words of a command line, from parsing them to the exit code.
+// Runs a command line, from its words to the exit code.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace disttf {
 
-// `arguments`: without the program's name. What is wrong is logged, in a sentence: nothing is
-// thrown. REQUIRES: there is no second thread yet.
+// `arguments`: without the program's name. Logs errors as sentences and throws nothing. REQUIRES:
+// no second thread runs yet.
 [[nodiscard]] int run_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace disttf

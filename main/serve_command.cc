@@ -40,29 +40,27 @@ void add_limits(CLI::App& app, Flags& flags) {
         ->transform(whole_number(least, most))
         ->group(kServeGroup);
   };
-  add("--threads", flags.serve_threads, "that read, compute and write [the CPUs that it can use]",
-      1, kMostServeThreads);
-  add("--max_batch", serve.limits.max_batch,
-      "rows of all who wait that are computed together at most", 1, kMostBatch)
+  add("--threads", flags.serve_threads, "threads that read, compute and write [all usable CPUs]", 1,
+      kMostServeThreads);
+  add("--max_batch", serve.limits.max_batch, "most rows in a batch", 1, kMostBatch)
       ->capture_default_str();
   add("--max_queue", serve.limits.max_queue,
-      "rows that may wait for a thread; further requests are answered with 503", 1, kMostQueue)
+      "most rows that wait for a thread; further requests get 503", 1, kMostQueue)
       ->capture_default_str();
   add("--max_body", flags.serve_max_body_mib,
-      "MiB that a request's body may have [256 rows of the model, and 4 at least]", 1,
-      kMostBodyMib);
-  add("--max_connections", serve.max_connections, "that may be open at once", 1, kMostConnections)
+      "largest request body in MiB [256 rows of the model, at least 4]", 1, kMostBodyMib);
+  add("--max_connections", serve.max_connections, "most open connections", 1, kMostConnections)
       ->capture_default_str();
   add("--timeout", flags.serve_timeout_ms,
-      "ms that a request may wait for a thread; then it is answered with 504", 1, kMostTimeoutMs)
+      "longest wait for a thread in ms; then a request gets 504", 1, kMostTimeoutMs)
       ->capture_default_str();
   add("--drain", flags.serve_drain_s,
-      "s after SIGTERM in which requests are still answered, while /v2/health/ready says 503", 0,
+      "seconds after SIGTERM in which requests are answered and /v2/health/ready returns 503", 0,
       kMostDrainSeconds)
       ->capture_default_str();
 }
 
-// The word before the flags; empty: there is none.
+// Takes the word before the flags; empty: there is none. Throws if another word follows.
 std::string take_word(std::vector<std::string>& arguments, const std::string& command,
                       const std::string& word) {
   if (arguments.empty() || arguments.front().starts_with("-")) {
@@ -77,7 +75,7 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
   return value;
 }
 
-// The first flag that says something of a run's ps; empty: none was given.
+// The first given flag that concerns a run to follow; empty: none.
 std::string flag_of_run(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
@@ -93,7 +91,7 @@ std::string flag_of_run(const CLI::App& app) {
   return {};
 }
 
-// As an evaluator, which no task of the run knows of.
+// Follows the run as an evaluator that is in no list of the cluster.
 roles::FollowOptions follow_options(const Flags& flags, const net::Environment& environment,
                                     std::vector<std::string>& warnings) {
   net::Resolution resolution =
@@ -101,7 +99,7 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
   warnings = std::move(resolution.warnings);
   if (!resolution.found) {
     throw std::invalid_argument(
-        "--ps_hosts: missing; --ps_hosts and --worker_hosts say which run is followed");
+        "--ps_hosts: missing; --ps_hosts and --worker_hosts name the run to follow");
   }
   net::Cluster& cluster = resolution.found->cluster;
   const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
@@ -115,7 +113,7 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
           .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
-// Of --host_names, in lower case.
+// The names of --host_names, in lower case.
 std::vector<std::string> host_names_from(const std::vector<std::string>& texts) {
   std::vector<std::string> names;
   for (const std::string& text : split_at_commas(texts)) {
@@ -137,42 +135,38 @@ std::vector<std::string> host_names_from(const std::vector<std::string>& texts) 
 void add_serve_flags(CLI::App& app, Flags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("DIR")->description(
-      "The --train_dir of a run, or a directory of models in folders whose names are whole "
-      "numbers: its newest model answers, also one that comes later. Without it what the ps of a "
-      "run hold does, which --ps_hosts and --worker_hosts name");
+      "The --train_dir of a run, or a directory of models in folders named by whole numbers: "
+      "serves its newest model, also later ones. Without DIR serves the parameters of the run that "
+      "--ps_hosts and --worker_hosts name");
   roles::ServeOptions& serve = flags.serve;
-  app.add_option("--port", serve.port,
-                 "port to listen at; 0: the system chooses, and the log tells")
+  app.add_option("--port", serve.port, "listen port; 0: any free port, which the log shows")
       ->type_name("PORT")
       ->transform(whole_number(0, kMostPort))
       ->capture_default_str()
       ->group(kServeGroup);
-  app.add_option("--host", serve.host,
-                 "IP address to listen at; `all` or 0.0.0.0: any of this machine's")
+  app.add_option("--host", serve.host, "listen IP address; `all` or 0.0.0.0: all addresses")
       ->type_name("ADDRESS")
       ->check(ip_address_or_all())
       ->capture_default_str()
       ->group(kServeGroup);
   app.add_option("--host_names", flags.serve_host_names,
-                 "further names by which clients may call it, in their field Host: "
-                 "`models.example.org`; `*.example.org`: all below it; `*`: any ([which it has "
-                 "anyway](serve.md#names))")
+                 "more host names that clients may use ([default names](serve.md#names)): "
+                 "`models.example.org`, `*.example.org` for all below it, `*` for any")
       ->type_name("NAME,...")
       ->group(kServeGroup);
   add_input_range_flag(app, flags.input_range, kServeGroup);
-  app.add_option("--name", serve.name, "what the model is called in addresses")
+  app.add_option("--name", serve.name, "name of the model in URLs")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kServeGroup);
   app.add_option("--keep_versions", serve.keep_versions,
-                 "so many of the newest versions answer, each to who names it")
+                 "number of newest versions that clients can request")
       ->type_name("N")
       ->transform(whole_number(1, kMostVersions))
       ->capture_default_str()
       ->group(kServeGroup);
   app.add_option("--follow_secs", flags.serve_follow_secs,
-                 "of a run whose ps are asked: seconds between two versions, at least; 0: as one "
-                 "answers, the next one is asked for")
+                 "following a run: least seconds between two versions; 0: no pause")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kMostFollowSeconds))
       ->capture_default_str()
@@ -180,7 +174,7 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
   add_address_flags(app, serve.files, "answer", kServeGroup);
   add_credential_flags(app, Command::kServe, flags);
   add_limits(app, flags);
-  app.add_option("--access_log", serve.access_log, "a line of JSON for each answer [none]")
+  app.add_option("--access_log", serve.access_log, "file for a line of JSON per answer [none]")
       ->type_name("FILE")
       ->group(kServeGroup);
 }
@@ -198,13 +192,13 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
     if (of_run.empty() && !net::is_task_environment(environment)) {
       throw std::invalid_argument(
           "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR "
-          "--port 8501, or --ps_hosts and --worker_hosts name a run to follow (disttf serve --help "
-          "tells more)");
+          "--port 8501, or --ps_hosts and --worker_hosts name a run to follow (see disttf serve "
+          "--help)");
     }
     options.follow = follow_options(flags, environment, warnings);
   } else if (!of_run.empty()) {
-    throw std::invalid_argument(of_run + ": is of a run whose ps are asked, and " +
-                                net::quoted(directory) + " is a directory; give one of them");
+    throw std::invalid_argument(of_run + ": is for following a run, but " + net::quoted(directory) +
+                                " is a directory; give one of them");
   }
   const bool is_name = !options.name.empty() && std::ranges::all_of(options.name, [](char c) {
     return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
@@ -229,19 +223,20 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
 void add_healthcheck_flags(CLI::App& app, Flags& flags) {
   // For the help, as above.
   app.add_option("URL")->description(
-      "What is asked, as http://127.0.0.1:8501/v2/health/ready: 0 where the answer is 200, else 1; "
-      "without it the disttf of this container");
-  app.add_option("--timeout", flags.healthcheck_timeout_s, "s for all of it; then it is not well")
+      "The URL to request, such as http://127.0.0.1:8501/v2/health/ready: exits with 0 if the "
+      "status is 200, else 1; without it the disttf of this container");
+  app.add_option("--timeout", flags.healthcheck_timeout_s,
+                 "seconds for the whole check; then it fails")
       ->type_name("SECONDS")
       ->transform(whole_number(1, kMostHealthcheckSeconds))
       ->capture_default_str()
       ->group("Healthcheck");
   app.add_option("--ca_file", flags.ca_file,
-                 "certificate authorities to trust, of an https URL, PEM [the system's file]")
+                 "trusted certificate authorities of an https URL, PEM [the system's file]")
       ->type_name("FILE")
       ->group("Healthcheck");
   app.add_option("--token_file", flags.healthcheck_token_file,
-                 "file whose first [token](security.md#access-tokens) is said")
+                 "file whose first [token](security.md#access-tokens) is sent")
       ->type_name("FILE")
       ->group("Healthcheck");
 }

@@ -1,5 +1,5 @@
-// disttf serve DIR: a trained model that answers over HTTP; without DIR, what the ps of a run hold.
-// disttf healthcheck URL: whether it does.
+// disttf serve DIR: serves a trained model over HTTP; without DIR, the parameters of a running
+// cluster. disttf healthcheck URL: checks a service.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -17,11 +17,11 @@ namespace disttf {
 void add_serve_flags(CLI::App& app, Flags& flags);
 
 // Takes the directory, the word before the first flag; empty: there is none. Throws
-// std::invalid_argument where there are more.
+// std::invalid_argument if another word follows.
 [[nodiscard]] std::string take_serve_word(std::vector<std::string>& arguments);
 
-// `app`: with these flags read. Throws std::invalid_argument where there is neither a directory nor
-// a cluster, or both; where the name cannot be a part of an address.
+// `app` has parsed the flags. Throws std::invalid_argument unless exactly one of directory and
+// cluster is given, and if the name cannot be part of a URL.
 [[nodiscard]] roles::ServeOptions serve_options(const std::string& directory, const CLI::App& app,
                                                 const Flags& flags,
                                                 const net::Environment& environment,
@@ -29,7 +29,7 @@ void add_serve_flags(CLI::App& app, Flags& flags);
 
 void add_healthcheck_flags(CLI::App& app, Flags& flags);
 
-// Takes the URL, likewise. Throws also where it is none.
+// Takes the URL likewise. Throws also if it is malformed.
 [[nodiscard]] std::optional<net::Url> take_healthcheck_word(std::vector<std::string>& arguments);
 
 }  // namespace disttf

@@ -14,7 +14,7 @@ namespace {
 
 using roles::Setting;
 
-// What the text behind the flag of each kind must be.
+// Adds the check of a flag's text, by the kind of its setting.
 struct CheckOf {
   CLI::Option& option;
 
@@ -32,7 +32,7 @@ struct CheckOf {
   }
   void operator()(const roles::Switch& /*value*/) const { option.transform(boolean()); }
   void operator()(const roles::Choice& value) const {
-    if (value.automatic().empty()) {  // else what is allowed depends on this CPU
+    if (value.automatic().empty()) {  // else the allowed values depend on this CPU
       option.check(one_of({value.names().begin(), value.names().end()}));
     }
   }
@@ -55,7 +55,7 @@ std::string_view automatic(const Setting& setting) {
   return choice == nullptr ? std::string_view() : choice->automatic();
 }
 
-// Its check, where it has one, has read the text.
+// Stores a setting. REQUIRES: its check, if any, has accepted the text.
 void write(const Setting& setting, const std::string& text, WrittenSettings& written) {
   const std::string name(setting.name);
   if (!automatic(setting).empty() && text == automatic(setting)) {
@@ -71,7 +71,7 @@ void write(const Setting& setting, const std::string& text, WrittenSettings& wri
   written.given.insert(name);
 }
 
-// For the help, which does not show a switch's.
+// The default for the help, which shows none for booleans.
 std::string default_text(const Setting& setting) {
   if (std::holds_alternative<roles::Switch>(setting.value)) {
     return {};
@@ -82,7 +82,7 @@ std::string default_text(const Setting& setting) {
   return setting.unset.empty() ? text_of(setting, roles::RunConfig{}) : std::string();
 }
 
-// As help_text.h has it.
+// The description in the format of help_text.h.
 std::string description_of(const Setting& setting) {
   std::string text = setting.about;
   if (std::holds_alternative<roles::Switch>(setting.value)) {

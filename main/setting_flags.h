@@ -1,5 +1,5 @@
-// The settings of a run (roles/run/setting.h) as flags: each row of the table is an option, and
-// nothing here knows any of them by name.
+// The settings of a run (roles/run/setting.h) as flags: each row of the table is an option; no
+// setting is named here.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,17 +12,17 @@
 
 namespace disttf {
 
-// What was written of a run's settings, before any of it is checked against the rest.
+// The settings as written, before they are checked against one another.
 struct WrittenSettings {
-  roles::RunConfig run;  // what was not written has its default
-  // The settings that were given a value, switches excepted: "auto" is none.
+  roles::RunConfig run;  // with defaults for settings that were not given
+  // The settings with a given value, except booleans; "auto" does not count.
   std::set<std::string, std::less<>> given;
 
   [[nodiscard]] bool has(std::string_view name) const { return given.contains(name); }
 };
 
-// The group's settings as options of `app`, which fill `written`; that must outlive it. `title`: of
-// the group in the help.
+// Adds the group's settings as options to `app`. They fill `written`, which must outlive `app`.
+// `title` is the group's heading in the help.
 void add_setting_flags(CLI::App& app, roles::SettingGroup group, const std::string& title,
                        WrittenSettings& written);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kCopyGroup = "Copy";
 constexpr const char* kListGroup = "List";
-// Each has a connection and up to 80 MiB of a large file.
+// Each thread has a connection and up to 80 MiB of a large file.
 constexpr std::uint64_t kMostCopyThreads = 64;
 constexpr const char* kPlaceAbout =
     "A path, or a URL like s3://bucket/prefix or gs://bucket/prefix";
@@ -21,8 +21,8 @@ constexpr const char* kPlaceAbout =
 std::string take_place(const char* command, const char* name, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument(std::string(command) + ": " + name +
-                                " is missing; it comes before the flags (disttf " + command +
-                                " --help tells more)");
+                                " is missing; it comes before the flags (see disttf " + command +
+                                " --help)");
   }
   std::string place = std::move(arguments.front());
   arguments.erase(arguments.begin());
@@ -35,16 +35,13 @@ std::string take_place(const char* command, const char* name, std::vector<std::s
 void add_ls_flags(CLI::App& app, Flags& flags) {
   // For the help; the words are taken off the command line before the flags are read.
   app.add_option("PLACE")->description(kPlaceAbout);
-  app.add_flag("--json", flags.json, "what is there as JSON")
-      ->transform(boolean())
-      ->group(kListGroup);
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kListGroup);
 }
 
 void add_cp_flags(CLI::App& app, Flags& flags) {
   app.add_option("FROM")->description(kPlaceAbout);
-  app.add_option("TO")->description("The same; of a directory all that is in it is copied");
-  app.add_option("--files_at_once", flags.copy_threads,
-                 "how many files are copied at the same time")
+  app.add_option("TO")->description("The same; directories are copied recursively");
+  app.add_option("--files_at_once", flags.copy_threads, "number of files copied at once")
       ->type_name("N")
       ->transform(whole_number(1, kMostCopyThreads))
       ->capture_default_str()

@@ -15,12 +15,12 @@ namespace disttf {
 void add_ls_flags(CLI::App& app, Flags& flags);
 void add_cp_flags(CLI::App& app, Flags& flags);
 
-// The words behind the command are taken off the front of `arguments`. Throw std::invalid_argument
-// where they are missing, or name a store that is none.
+// Removes the words after the command from the front of `arguments`. Throws std::invalid_argument
+// if they are missing, or name an unknown store.
 [[nodiscard]] std::string take_ls_word(std::vector<std::string>& arguments);
 [[nodiscard]] roles::CopyCommand take_cp_words(std::vector<std::string>& arguments);
 
-// What stores are told of the environment.
+// The variables and proxies that stores use.
 [[nodiscard]] roles::StoreEnvironment store_environment(const Environment& environment);
 
 }  // namespace disttf

@@ -1,7 +1,7 @@
-// toml++, as a parser of files that anyone may have written. Its version 3.3 asserts, of some
-// characters of a file, what only its next lines check (parse_key() of "[[ [" is one place):
-// without NDEBUG such a file aborts the process, with it clang takes the assertion for granted and
-// may leave the check out. So its assertions are nothing here, and the checks tell of the file.
+// toml++, for files from untrusted sources. Version 3.3 asserts properties of a file that only its
+// next lines check (parse_key() of "[[ [" is one case). Without NDEBUG such a file aborts the
+// process; with it clang assumes the assertion and may drop the check. So TOML_ASSERT is empty
+// here, and the checks report the error.
 #ifndef DISTTF_MAIN_TOML_H_
 #define DISTTF_MAIN_TOML_H_
 

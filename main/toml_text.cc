@@ -22,14 +22,14 @@ std::string_view trimmed(std::string_view text) noexcept {
              : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// A line as a message shows it.
+// A line for a message, shortened.
 std::string excerpt(std::string_view line) {
   constexpr std::size_t kLongest = 60;
   const std::string text = unescape_non_ascii(trimmed(line));
   return net::quoted(text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
 }
 
-// What toml++ says, without the name of the rule that it was applying.
+// toml++'s message without the name of the rule that it applied.
 std::string_view reason_of(std::string_view description) noexcept {
   const std::size_t colon = description.find(": ");
   return description.starts_with("Error while parsing") && colon != std::string_view::npos
@@ -37,7 +37,7 @@ std::string_view reason_of(std::string_view description) noexcept {
              : description;
 }
 
-// The last text between '' of `reason`: toml++ names keys so.
+// The last text in '' of `reason`: toml++ quotes keys so.
 std::string_view name_in(std::string_view reason) noexcept {
   const std::size_t end = reason.rfind('\'');
   const std::size_t begin = end == std::string_view::npos || end == 0 ? std::string_view::npos
@@ -50,6 +50,7 @@ std::string sentence_of(std::string_view description, std::string_view line) {
   const auto says = [&](std::string_view part) {
     return description.find(part) != std::string_view::npos;
   };
+  // The cases are users' usual mistakes; everything else gets toml++'s own reason.
   if (says("redefine existing")) {
     return net::quoted(unescape_non_ascii(name_in(reason))) + " is given twice; once is allowed";
   }
@@ -76,6 +77,7 @@ std::string sentence_of(std::string_view description, std::string_view line) {
 
 std::string_view checked_utf8(std::string_view text) {
   constexpr std::string_view kUtf8 = "\xEF\xBB\xBF";
+  // A byte order mark of UTF-16: the most likely other encoding.
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     throw TomlError(1, "the file is UTF-16; save it as UTF-8");
   }

@@ -1,8 +1,7 @@
-// A TOML file that a person wrote -> its keys and values, or a sentence with the line that is
-// wrong.
+// Parses a TOML file into keys and values, or throws a sentence with the number of the wrong line.
 //
 // Files come from editors on every system: a byte order mark and CRLF line ends are accepted, and a
-// UTF-16 file is named as such.
+// UTF-16 file is rejected by name.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +25,8 @@ class TomlError : public std::invalid_argument {
   std::size_t line_;
 };
 
-// `text` without its UTF-8 byte order mark. Throws TomlError where it is UTF-16, has a zero byte or
-// ends its lines with CR alone.
+// `text` without its UTF-8 byte order mark. Throws TomlError if it is UTF-16, has a zero byte or
+// ends lines with CR alone.
 [[nodiscard]] std::string_view checked_utf8(std::string_view text);
 
 // toml++ 3.3 has undefined behaviour for some characters beyond ASCII: escape_non_ascii() turns
@@ -39,7 +38,7 @@ class TomlError : public std::invalid_argument {
 // Parses `text`, which is ASCII and has no byte order mark. Throws TomlError.
 [[nodiscard]] toml::table parse_toml(std::string_view text);
 
-// Line `number` (from 1) of `text`, without its end. Empty behind the last line.
+// Line `number` (from 1) of `text`, without its end. Empty beyond the last line.
 [[nodiscard]] std::string_view line_of(std::string_view text, std::size_t number) noexcept;
 
 }  // namespace disttf

@@ -24,8 +24,8 @@ math::Isa isa_of(const WrittenSettings& settings) {
   return isa;
 }
 
-// What is known of `config` before the data is. Of a user's own data neither inputs nor outputs
-// are: the chief looks at the model when it has opened it.
+// Checks `config` before the data is opened. A user's own data decides inputs and outputs, so the
+// chief checks that model after opening it.
 void check(roles::RunConfig config, bool is_own_data) {
   if (is_own_data) {
     config.model = {.label_smoothing = config.model.label_smoothing};
@@ -66,7 +66,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
     throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
                                 " is not allowed with --replicas_to_aggregate");
   }
-  // Async a worker more changes nobody's share, so it needs no micro-batches.
+  // In asynchronous training another worker changes no share, so it needs no micro-batches.
   if (config.min_workers != 0 || config.micro_batches != 0 || (is_open && config.sync_replicas)) {
     config.min_workers = std::max<std::size_t>(config.min_workers, 1);
     config.micro_batches = config.micro_batches != 0 ? config.micro_batches : trainers;

@@ -1,4 +1,4 @@
-// The version as `disttf --version` prints it: that of the project, and of which commit it is.
+// The version that `disttf --version` prints: the project's version and commit.
 #pragma once
 
 #include <string_view>

@@ -30,15 +30,15 @@
 namespace disttf {
 namespace {
 
-// A command line of one of these commands, half read.
+// A partly parsed command line of one of these commands.
 struct Words {
   Command command;
-  std::vector<std::string> arguments;  // first the words, which are taken off, then the flags
+  std::vector<std::string> arguments;  // positional words, which are removed, then flags
   const Environment& environment;
   Flags flags;
   std::unique_ptr<CLI::App> app = nullptr;
 
-  // The flags, once the words are gone.
+  // Parses the flags, after the positional words have been removed.
   void read_flags() { static_cast<void>(parse_flags(*app, arguments)); }
 };
 
@@ -64,7 +64,7 @@ Action data_action(Words& words, Warnings& /*warnings*/) {
                      .as_json = words.flags.json};
 }
 
-// Throws where a flag is about pods of Kubernetes, and the target makes none.
+// Throws if a scheduling flag of Kubernetes is given for a target without pods.
 void refuse_scheduling(const RenderFlags& flags, const render::Target& target) {
   if (target.makes_pods) {
     return;
@@ -123,8 +123,8 @@ Action render_action(Words& words, Warnings& warnings) {
   check_checkpoint_flags(flags);
   WrittenSettings& settings = flags.settings;
   if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
-    settings.given.erase("isa");                            // it need not be one that this CPU has,
-    settings.run.compute_dtype = math::ComputeDtype::kF32;  // nor what this one can multiply
+    settings.given.erase("isa");  // the machines of the run may have other CPUs,
+    settings.run.compute_dtype = math::ComputeDtype::kF32;  // so no check on this CPU applies
   }
   static_cast<void>(run_config(flags, flags.render.ps,
                                most_trainers(flags, flags.render.workers, flags.render.chief)));
@@ -218,7 +218,7 @@ Action management_action(Words& words, Warnings& /*warnings*/) {
   return run;
 }
 
-// nullptr: it is no command of words.
+// nullptr: the command takes no positional words.
 Action (*action_of(Command command))(Words&, Warnings&) {
   switch (command) {
     case Command::kCheckpoint:

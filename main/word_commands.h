@@ -1,5 +1,5 @@
-// Commands that are told in words what they are about, before their flags: predict RUN FILE, render
-// TARGET, pods restart worker-1. None of them is a task of a cluster.
+// Commands with positional words before their flags: predict RUN FILE, render TARGET, pods restart
+// worker-1. None of them is a task of a cluster.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace disttf {
 
-// nullopt: the command is none of them. `arguments`: what follows it. Throws as
-// parse_command_line() does.
+// Parses one of these commands; nullopt: `command` is another. `arguments` are the words after the
+// command. Throws as parse_command_line() does.
 [[nodiscard]] std::optional<Invocation> parse_word_command(
     Command command, const std::vector<std::string>& arguments, const Environment& environment);
 

@@ -33,8 +33,8 @@ std::string head(std::string_view page, std::string_view version, std::string_vi
          manual_text(about) + "\n";
 }
 
-// In "NAME:{text,json}" and "N:1..1000" where what is allowed begins, behind the colon; npos in
-// "HOST:PORT,...", which only says what a value looks like.
+// The offset of the allowed values in "NAME:{text,json}" and "N:1..1000", after the colon; npos in
+// "HOST:PORT,...", which only shows the form of a value.
 std::size_t begin_of_allowed(std::string_view type) {
   for (std::size_t at = type.find(':'); at != std::string_view::npos; at = type.find(':', at + 1)) {
     if (at + 1 < type.size() && (type[at + 1] == '{' || std::isdigit(type[at + 1]) != 0)) {
@@ -44,7 +44,7 @@ std::size_t begin_of_allowed(std::string_view type) {
   return std::string_view::npos;
 }
 
-// "--config FILE" -> a tag with the flag's names in bold and what goes behind them in italics.
+// "--config FILE" -> a tag with the flag's names in bold and its value's name in italics.
 std::string tag_of(const CLI::Option& option) {
   std::string tag;
   const auto add = [&tag](const std::string& name) {
@@ -68,7 +68,7 @@ std::string tag_of(const CLI::Option& option) {
   return tag;
 }
 
-// What follows the colon of "NAME:{text,json}" or "N:1..1000".
+// The values allowed by "NAME:{text,json}" or "N:1..1000", as a sentence; empty if there are none.
 std::string allowed_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::size_t begin = begin_of_allowed(type);
@@ -102,7 +102,7 @@ std::string entry_of(const CLI::Option& option) {
   return text + "\n";
 }
 
-// Words first, then the groups of flags in the order of --help.
+// Positional words first, then the groups of flags in the order of --help.
 std::string options_of(const CLI::App& app) {
   std::string words;
   std::string flags;
@@ -124,7 +124,7 @@ std::string options_of(const CLI::App& app) {
   return ".SH OPTIONS\n" + words + flags;
 }
 
-// Lines as they are.
+// Keeps the line breaks of the text.
 std::string verbatim(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::string out = ".nf\n";
@@ -170,7 +170,7 @@ std::string files_section(std::span<const FileText> files) {
   for (const FileText& each : files) {
     text += ".TP\n\\fI" + manual_text(each.name) + "\\fR\n" + manual_text(each.what) + "\n";
   }
-  return files.empty() ? text + "None but those that it is told of.\n" : text;
+  return files.empty() ? text + "None but those that its flags name.\n" : text;
 }
 
 std::string examples_section(std::span<const Example> examples) {
@@ -204,15 +204,15 @@ std::string main_page(std::string_view version, std::string_view date) {
       ".SH SYNOPSIS\n\\fBdisttf\\fR \\fICOMMAND\\fR [\\fIFLAGS\\fR]\n.br\n\\fBdisttf\\fR "
       "[\\fIFLAGS\\fR]\n.br\n\\fBdisttf \\-\\-version\\fR | \\fB\\-\\-help\\fR\n.SH DESCRIPTION\n";
   page += manual_text(
-              "One static file that is every task of a cluster: parameter servers, workers and a "
-              "chief, and what starts them, watches them, and lets what they have trained answer. "
-              "Without a command the role comes from --job_name or TF_CONFIG, as with train.") +
+              "One static file for every task of a cluster: parameter servers, workers and a "
+              "chief. It also starts and monitors them and serves trained models. Without a "
+              "command the role comes from --job_name or TF_CONFIG, as with train.") +
           "\n.PP\n" +
           manual_text(
               "A value follows its flag as --ps 2 or --ps=2; hyphens may stand for underscores; "
-              "switches are true or false, and the bare flag means true. --config FILE.toml reads "
-              "the same names; the command line wins. A flag that is wrong ends disttf with code 2 "
-              "and a sentence.") +
+              "booleans are true or false, and the bare flag means true. --config FILE.toml reads "
+              "the same names; the command line wins. With a wrong flag disttf exits with code 2 "
+              "and a message.") +
           "\n.SS Commands\n";
   std::string see_also;
   std::vector<Example> examples;

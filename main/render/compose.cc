@@ -1,8 +1,8 @@
 // Docker Compose, and podman-compose: the tasks as containers of one machine.
 //
-// A service is found under its name by the others of the project. No container_name: with one a
-// second project could not run beside the first. No name either: the older docker-compose does not
-// know it, and -p says the same.
+// A service's name resolves for the others of the project. No container_name: with one, a second
+// project could not run beside the first. No name either: older docker-compose versions reject it,
+// and -p does the same.
 #include <string>
 
 #include "main/render/document.h"
@@ -34,8 +34,7 @@ void complete_compose_service(Json& service, const PlacedTask& task) {
   limit_compose_service(service, task.group->resources);
 }
 
-// Compose mounts the file as it is, with its owner and its mode, so services run as root
-// (services.h).
+// Compose mounts the secret's file with its owner and mode, so services run as root (services.h).
 void add_compose_secret(Json& json, const Deployment& deployment) {
   check_secret(deployment, "/._-+@",
                "the path of a file, from the folder of the Compose file on or from /: letters, "
@@ -48,8 +47,8 @@ void add_compose_secret(Json& json, const Deployment& deployment) {
       deployment.secret;
 }
 
-// serve-0, serve-1, ...: each at a port of the machine of its own, from --serve_port on. Compose
-// does nothing about a container that is not well; who depends on one may wait until it is.
+// serve-0, serve-1, ...: each at its own port of the machine, from --serve_port on. Compose does
+// not act on an unhealthy container, but services that depend on one can wait for its health.
 void add_compose_serving(Json& services, const Deployment& deployment) {
   constexpr std::size_t kMostPort = 65535;
   const Serving& serving = deployment.serving;

@@ -11,7 +11,7 @@
 namespace disttf::render {
 namespace {
 
-using PlainJson = nlohmann::json;  // the order of keys is of no matter here
+using PlainJson = nlohmann::json;  // the order of keys does not matter here
 
 enum class Type : std::uint8_t { kText, kWhole, kNumber, kBoolean };
 
@@ -21,7 +21,7 @@ struct Option {
   Type type;
   const char* fallback;         // as JSON; nullptr: none
   bool is_used = false;         // by disttf
-  const char* words = nullptr;  // the only texts that are allowed, between spaces
+  const char* words = nullptr;  // the allowed texts, separated by spaces; nullptr: any
 };
 
 constexpr const char* kDiskTypes = "ROOT MOUNT";
@@ -86,7 +86,7 @@ constexpr std::array kOptions = {
   throw std::invalid_argument("--options: " + sentence);
 }
 
-// A value as messages show it; lists and maps by name, however deep they are.
+// A value for messages: texts in quotes; lists and maps only by kind, as they can be deep.
 std::string shown(const PlainJson& value) {
   if (value.is_string()) {
     return net::quoted(value.get_ref<const std::string&>());
@@ -152,8 +152,7 @@ bool is_section(const std::string& path) {
   });
 }
 
-// Puts what `given` has into `merged`. The schema is four levels deep, so that is as far as this
-// goes down.
+// Copies the options of `given` into `merged`. Recurses as deep as the schema, four levels.
 void merge(const PlainJson& given, const std::string& prefix, PlainJson& merged) {
   for (const auto& [key, value] : given.items()) {
     const std::string path = prefix + key;
@@ -172,7 +171,7 @@ void merge(const PlainJson& given, const std::string& prefix, PlainJson& merged)
   }
 }
 
-// What a merged option holds.
+// Typed access to the merged options.
 class Merged {
  public:
   explicit Merged(const PlainJson& merged) : merged_(merged) {}
@@ -197,7 +196,7 @@ class Merged {
   const PlainJson& merged_;
 };
 
-// [["hostname", "UNIQUE"]] or hostname:UNIQUE.
+// Reads [["hostname", "UNIQUE"]] or hostname:UNIQUE.
 std::vector<std::string> placement(const Merged& merged, const std::string& path) {
   const std::string text = merged.text(path);
   if (!text.starts_with("[")) {
@@ -284,7 +283,8 @@ void refuse_what_is_missing(const Merged& merged) {
                   "0: disttf computes on CPUs; give these tasks to worker.count");
   }
   if (merged.is_true("service.security.kerberos.enabled")) {
-    refuse_option("service.security.kerberos.enabled", true, "false: disttf authenticates nobody");
+    refuse_option("service.security.kerberos.enabled", true,
+                  "false: disttf does not support Kerberos");
   }
   const std::string shared = merged.text("service.shared_filesystem");
   if (!shared.empty() && !shared.starts_with("/") && shared.find("://") == std::string::npos) {
@@ -294,7 +294,7 @@ void refuse_what_is_missing(const Merged& merged) {
   }
 }
 
-// Names what was given and means nothing here.
+// A warning that names the given options without effect here; none if all have one.
 std::vector<std::string> warnings(const PlainJson& merged) {
   std::string names;
   for (const Option& option : kOptions) {
@@ -308,7 +308,7 @@ std::vector<std::string> warnings(const PlainJson& merged) {
   if (names.empty()) {
     return {};
   }
-  return {"--options: left aside, since disttf has its own program, image and data: " + names};
+  return {"--options: ignored, because disttf has its own program, image and data: " + names};
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // The options of DC/OS' TensorFlow package (`dcos package install beta-tensorflow --options=FILE`),
-// read as that package means them.
+// with that package's meaning.
 //
-// They are held against the package's own schema after its defaults have been filled in, as the
-// package itself does it: unknown names, wrong types and words that it does not know are refused.
-// What only matters to its scheduler and to Python is left aside with a warning.
+// They are checked against the package's own schema after its defaults are filled in, as the
+// package does: unknown names, wrong types and unknown words are rejected. Options that only its
+// scheduler and Python use are ignored with a warning.
 //
 // Pure functions. Every error is a std::invalid_argument with one sentence: "--options: ", the
 // option, its value, what is allowed.
@@ -20,7 +20,7 @@
 
 namespace disttf::render {
 
-// Of worker, or of parameter_server.
+// The options below worker or parameter_server.
 struct DcosTasks {
   std::size_t count = 0;
   std::uint16_t port = 0;
@@ -50,8 +50,8 @@ struct DcosOptions {
 
 [[nodiscard]] DcosOptions read_dcos_options(std::string_view text);
 
-// All options with their values, those of the text or the schema's. For read_dcos_options() and
-// its tests.
+// All options with their values, from the text or the schema. For read_dcos_options() and its
+// tests.
 [[nodiscard]] nlohmann::json merge_dcos_options(std::string_view text);
 
 }  // namespace disttf::render

@@ -104,7 +104,9 @@ std::vector<PlacedTask> place(const Deployment& deployment, Family family,
       tasks.push_back(std::move(task));
     }
   }
+  // Reports a cluster that the tasks would reject, before anything is deployed.
   net::validate(cluster, tasks.front().id);
+  // After all addresses are known: each task's flags list all of them.
   for (PlacedTask& task : tasks) {
     task.arguments = arguments_of(task.id, cluster, deployment, family);
   }
@@ -123,7 +125,7 @@ std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks
 
 std::vector<std::string> serving_arguments(const Deployment& deployment,
                                            const std::string& directory) {
-  // Which names lead there is the engine's to say: of a Service, a router, a load balancer.
+  // The engine decides which names lead here: of a Service, a router, a load balancer.
   return {"serve",
           directory,
           "--host=0.0.0.0",
@@ -135,16 +137,15 @@ std::vector<std::string> serving_arguments(const Deployment& deployment,
 Deployment serving_part(const Deployment& deployment) {
   const Volume* const found = deployment.volume_with(deployment.serving.directory);
   if (found == nullptr || found->read_only) {
-    throw std::invalid_argument(
-        "--serve: " + std::to_string(deployment.serving.replicas) +
-        " wants --train_dir in a directory of --volumes that can be written, where the serving "
-        "tasks see what the chief saves");
+    throw std::invalid_argument("--serve: " + std::to_string(deployment.serving.replicas) +
+                                " needs --train_dir in a writable directory of --volumes, where "
+                                "the serving tasks read what the chief saves");
   }
   Deployment part = deployment;
   part.volumes = {*found};
   part.volumes.front().read_only = true;
   part.metrics_port.reset();
-  part.secret.clear();  // it speaks to no task of the run
+  part.secret.clear();  // it connects to no task of the run
   return part;
 }
 
@@ -185,8 +186,7 @@ void refuse_evaluator(const Deployment& deployment, std::string_view target) {
   if (deployment.group(net::Job::kEvaluator) != nullptr) {
     refuse("evaluator", "true",
            "allowed for " + std::string(target) +
-               ", which has no place for one: compose, kubernetes, nomad, statefulset, swarm and "
-               "tfjob have");
+               "; compose, kubernetes, nomad, statefulset, swarm and tfjob support one");
   }
 }
 

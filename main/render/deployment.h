@@ -1,6 +1,6 @@
-// What is to be deployed, whoever runs it: the tasks of one cluster with their resources, and the
-// flags that each of them gets. `disttf render` makes it from its flags; the files of the targets
-// beside this one turn it into a file for their engine.
+// A deployment, independent of the engine: the tasks of one cluster with their resources and flags.
+// `disttf render` makes it from its flags; each target's file beside this one turns it into a file
+// for its engine.
 //
 // Pure values and functions. Every error is a std::invalid_argument with one sentence: the flag,
 // its value, what is allowed.
@@ -18,30 +18,30 @@
 
 namespace disttf::render {
 
-// What a target gets that wants a number where none is given.
+// The memory for targets that require a number, if none is given.
 inline constexpr std::uint64_t kDefaultMemoryMib = 512;
 
-// Of one task. What is not given is left to the engine where that has a default of its own.
+// The resources of one task. The engine decides what is not given, if it has a default.
 struct Resources {
   std::optional<double> cpus;
   std::optional<std::uint64_t> memory_mib;
   std::uint64_t gpus = 0;
 };
 
-// The tasks of one job. All of them have the same resources.
+// The tasks of one job, which have the same resources.
 struct TaskGroup {
   net::Job job = net::Job::kWorker;
   std::size_t count = 1;
-  std::uint16_t port = 2222;  // of each, or of the first where tasks may share a machine
+  std::uint16_t port = 2222;  // of each task; of the first if tasks may share a machine
   Resources resources;
-  std::vector<std::string> placement;  // as the target writes it: see its file
+  std::vector<std::string> placement;  // in the target's syntax: see its file
 };
 
-// A directory that the tasks see as `path`. `source`: a path of the machine, or the name of a
-// volume that the engine keeps.
 // The user and the group of the image's processes (Containerfile, deploy/packages/image.py).
 inline constexpr int kImageUser = 65532;
 
+// A directory that tasks see at `path`. `source`: a path of the machine, or the name of a volume
+// that the engine manages.
 struct Volume {
   std::string source;
   std::string path;
@@ -49,34 +49,34 @@ struct Volume {
   [[nodiscard]] bool is_host_path() const { return source.starts_with('/'); }
 };
 
-// A task that shows the run in a browser: its page is at `port` of wherever the engine runs it.
+// A TensorBoard task: its page is at `port` of the host that runs it.
 struct TensorBoard {
   std::string image;
-  std::string directory;  // that the chief writes to, in one of the volumes
+  std::string directory;  // the chief's output, in one of the volumes
   std::uint16_t port = 6006;
   Resources resources;
 };
 
-// Tasks beside the training that answer requests: `disttf serve` of its checkpoints.
+// Serving tasks beside the training: `disttf serve` of its checkpoints.
 struct Serving {
-  std::size_t replicas = 0;  // 0: nobody has asked for them
+  std::size_t replicas = 0;  // 0: none
   std::uint16_t port = 8501;
   Resources resources;
-  std::vector<std::string> placement;  // as a TaskGroup's
-  std::string directory;               // --train_dir; empty: there is none
-  std::string storage_uri;             // KServe: where the model lies; empty: in `directory`
+  std::vector<std::string> placement;  // as in TaskGroup
+  std::string directory;               // --train_dir; empty: none
+  std::string storage_uri;             // KServe: URI of the model; empty: `directory`
 };
 
-// Who places all pods of a run or none of them, so that two halves of two runs do not wait for each
-// other.
+// The scheduler that starts all pods of a run or none, so that two runs with half of their pods do
+// not wait for each other.
 enum class Gang : std::uint8_t { kNone, kKueue, kVolcano };
 
-// How Kubernetes is to place pods. What is empty is left to it.
+// Scheduling of pods in Kubernetes. Empty fields are left to its defaults.
 struct Scheduling {
   Gang gang = Gang::kNone;
-  std::string queue;     // of the gang's
+  std::string queue;     // a queue of the gang scheduler
   std::string priority;  // the name of a PriorityClass
-  std::string spread;    // a label of nodes, over whose values the pods are spread
+  std::string spread;    // a label of nodes, over whose values pods are spread
 };
 
 struct Deployment {
@@ -85,27 +85,27 @@ struct Deployment {
   std::string program;            // of a target without images: disttf's path on every machine
   std::vector<TaskGroup> groups;  // ps, chief, worker, evaluator; only those that have tasks
   std::vector<Volume> volumes;
-  std::string name_space;  // Kubernetes' namespace; empty: that of whoever applies it
-  std::string domain;      // what the engine's names end in; empty: the target's own
-  std::string user;        // DC/OS: whom the tasks run as; empty: the engine's default
+  std::string name_space;  // of Kubernetes; empty: the current one of kubectl
+  std::string domain;      // suffix of the engine's names; empty: the target's default
+  std::string user;        // DC/OS: the user of the tasks; empty: the engine's default
   std::string network;     // DC/OS: a virtual network's name; empty: the host's
-  std::optional<std::uint16_t> metrics_port = {};  // where each task exports them; it is in `flags`
+  std::optional<std::uint16_t> metrics_port = {};  // of each task; `flags` contain it, too
   bool pod_monitor = false;
-  std::string secret{};  // what the engine calls the run's secret; empty: the run has none
-  std::vector<std::string> flags;  // "--train_steps=500": what every task gets
+  std::string secret{};            // the engine's name of the run's secret; empty: none
+  std::vector<std::string> flags;  // of every task: "--train_steps=500"
   Scheduling scheduling{};
   std::optional<TensorBoard> tensorboard{};
   Serving serving{};
-  std::string result_word{};                // what the result line begins with: "MNIST"
-  std::string result_measure = "accuracy";  // what follows there
+  std::string result_word{};                // the first word of the result line: "MNIST"
+  std::string result_measure = "accuracy";  // the word after it
 
-  // nullptr: it has none.
+  // nullptr: the job has no tasks.
   [[nodiscard]] const TaskGroup* group(net::Job job) const;
   [[nodiscard]] std::size_t task_count() const;
-  // The one in which a directory lies, as tasks see it. nullptr: none.
+  // The volume that contains a directory, as tasks see it; nullptr: none.
   [[nodiscard]] const Volume* volume_with(std::string_view directory) const;
-  // Whether containers must run as root where the engine leaves the owners of volumes and secrets
-  // as they are on the machine: the image's user could not write to these or read those.
+  // Whether containers must run as root, if the engine keeps the owners that volumes and secrets
+  // have on the machine: the image's user could not write to the former or read the latter.
   [[nodiscard]] bool wants_root() const;
   // `the line "MNIST accuracy: ..."`
   [[nodiscard]] std::string result_line() const {
@@ -113,72 +113,72 @@ struct Deployment {
   }
 };
 
-// One task at the place that a target gives it.
+// One task at the address that a target gives it.
 struct PlacedTask {
   net::TaskId id;
-  const TaskGroup* group = nullptr;  // of the Deployment
+  const TaskGroup* group = nullptr;  // points into the Deployment
   net::Address address;
-  // The words behind the program's name: the role, the index, the lists, the flags.
+  // The words after the program's name: the role, the index, the lists, the flags.
   std::vector<std::string> arguments;
   [[nodiscard]] std::string name() const;  // "worker-1"
 };
 
-// Whether an engine starts again whatever ends, also with code 0. Such a task must stay up.
+// Whether an engine restarts every task that exits, even with code 0. Such tasks must stay up.
 enum class Family : std::uint8_t { kRunsToCompletion, kKeepsAlive };
 
-// Where a target puts a task.
+// The address of a task on a target.
 struct Place {
   std::string host;
   std::size_t port = 0;
 };
-// `task.name()`, `task.group` and the ordinal, which counts all tasks from 0, are there.
+// Sets the address of `task`, whose name() and group are set. `ordinal` counts all tasks from 0.
 using PlaceOf = std::function<Place(const PlacedTask& task, std::size_t ordinal)>;
 
-// All tasks, in the order of the groups. Throws when a port is above 65535.
+// All tasks, in the order of the groups. Throws if a port is above 65535.
 [[nodiscard]] std::vector<PlacedTask> place(const Deployment& deployment, Family family,
                                             const PlaceOf& place_of);
 
-// The arguments of all tasks of a job at once, for engines that number them themselves:
-// "--task_index=" + `index`, which the engine replaces.
+// The arguments of all tasks of a job, for engines that number tasks themselves: "--task_index=" +
+// `index`, which the engine replaces.
 [[nodiscard]] std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks,
                                                           const TaskGroup& group,
                                                           std::string_view index);
 
 // ---- Serving ----
 
-// The words behind the program's name of a task that serves what lies in `directory`.
+// The words after the program's name of a task that serves `directory`.
 [[nodiscard]] std::vector<std::string> serving_arguments(const Deployment& deployment,
                                                          const std::string& directory);
 
-// The deployment of the serving tasks alone: of the volumes the one that --train_dir lies in, to be
-// read, and no metrics but those at the port that they answer at. Throws when --train_dir is in no
-// volume, or in one that the chief cannot write to.
+// The deployment of the serving tasks: of the volumes only that of --train_dir, read-only, and no
+// metrics port but the serving port. Throws if --train_dir is in no volume, or in one that the
+// chief cannot write to.
 [[nodiscard]] Deployment serving_part(const Deployment& deployment);
 
-// What to ask whether such a task runs, and whether it has a model that answers. Both by GET; the
-// status says it.
+// The paths of health checks: whether a serving task runs, and whether its model is loaded. The
+// status of a GET is the answer.
 inline constexpr const char* kLivePath = "/v2/health/live";
 inline constexpr const char* kReadyPath = "/v2/health/ready";
-inline constexpr int kLiveSeconds = 10;  // between two questions
+inline constexpr int kLiveSeconds = 10;  // between two checks
 inline constexpr int kReadySeconds = 2;
 
 // ---- Checks ----
 
-// "--name: \"Mnist\" is not a DNS label: ...". `field` without its hyphens.
+// Throws "--name: \"Mnist\" is not " + `why`. `field` has no hyphens.
 [[noreturn]] void refuse(std::string_view field, std::string_view value, const std::string& why);
 
-// A name as DNS-1035 has it: lower-case letters, digits and hyphens, a letter first, no hyphen
-// last. All engines take that.
+// Whether the text is a name of DNS-1035: lower-case letters, digits and hyphens, a letter first,
+// no hyphen last. All engines accept such names.
 [[nodiscard]] bool is_dns_label(std::string_view text);
 
-// Throws when the longest name that this target makes of --name has more than `most` characters.
-// `longest`: such a name, e.g. "mnist-worker-11".
+// Throws if the longest name that this target makes of --name has more than `most` characters.
+// `longest` is such a name, e.g. "mnist-worker-11".
 void check_length(const Deployment& deployment, const std::string& longest, std::size_t most,
                   std::string_view what_for);
-// "worker-11", of all groups the longest.
+// The longest name of a task, such as "worker-11".
 [[nodiscard]] std::string longest_task_name(const Deployment& deployment);
 
-// Throws when something is asked for that `target` does not have.
+// Each throws if the deployment uses a feature that `target` lacks.
 void refuse_evaluator(const Deployment& deployment, std::string_view target);
 void refuse_gpus(const Deployment& deployment, std::string_view target);
 void refuse_placement(const Deployment& deployment, std::string_view target);
@@ -186,15 +186,15 @@ void refuse_named_volumes(const Deployment& deployment, std::string_view target)
 void refuse_volumes(const Deployment& deployment, std::string_view target);
 void refuse_resources(const Deployment& deployment, std::string_view target);
 void refuse_image(const Deployment& deployment, std::string_view target);
-// Tasks that share a machine would want the same port for their metrics.
+// Tasks that share a machine would need the same port for their metrics.
 void refuse_metrics(const Deployment& deployment, std::string_view target);
 void refuse_pod_monitor(const Deployment& deployment, std::string_view target);
 // `why`: "whose jobs end".
 void refuse_serving(const Deployment& deployment, std::string_view target, std::string_view why);
-// A second port base: where each task has a port of its own they are counted from one.
+// For targets whose tasks share machines: all ports are counted from one base.
 void refuse_ps_port(const Deployment& deployment, std::string_view target);
 
-// "zone=a" -> {"zone", "a"}. Throws when it is not KEY=VALUE.
+// "zone=a" -> {"zone", "a"}. Throws if the text is not KEY=VALUE.
 struct KeyValue {
   std::string key;
   std::string value;
@@ -204,7 +204,8 @@ struct KeyValue {
 // "1.5", "2"
 [[nodiscard]] std::string cpus_text(double cpus);
 
-// `text` with every `found` replaced: engines that expand $NAME in arguments want $$ for $.
+// `text` with `replacement` for every `found`: engines that expand $NAME in arguments need $$ for
+// $.
 [[nodiscard]] std::string replaced(std::string text, std::string_view found,
                                    std::string_view replacement);
 

@@ -1,7 +1,7 @@
-// The YAML writer is 70 lines of our own. yaml-cpp's Emitter can write comments too, but linked in
-// it costs 88 KB, a third of what the file has left below its limit; libyaml's knows no comments.
-// Scalars that need quotes are quoted by the JSON library: a JSON string is a YAML string. The
-// tests read with yaml-cpp what this writes.
+// The YAML writer is 70 lines of our own. yaml-cpp's Emitter can write comments, but linked in it
+// costs 88 KB, a third of what is left below the file's size limit; libyaml's cannot write
+// comments. The JSON library quotes scalars: a JSON string is a YAML string. The tests read the
+// output with yaml-cpp.
 #include "main/render/document.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 
-// The words that YAML 1.1 or 1.2 takes for a boolean, for null or for a merge.
+// Whether YAML 1.1 or 1.2 reads the word as a boolean, as null or as a merge.
 bool is_reserved(std::string_view text) {
   constexpr std::array<std::string_view, 9> kWords = {"y",   "n",    "yes",   "no",  "on",
                                                       "off", "true", "false", "null"};
@@ -25,8 +25,8 @@ bool is_reserved(std::string_view text) {
   return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
 }
 
-// Text that means itself without quotes: it begins with a letter, a slash or as a flag does (so it
-// is no number, date, time or document mark), and holds nothing that YAML could give a meaning to.
+// Whether the text needs no quotes: it begins with a letter, a slash or like a flag, so it is no
+// number, date, time or document mark, and has no character with a meaning in YAML.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   constexpr std::string_view kMarks = "0123456789_-./=,:";
@@ -37,7 +37,7 @@ bool is_plain(std::string_view text) {
   const auto means_itself = [&](char c) {
     return kLetters.find(c) != std::string_view::npos || kMarks.find(c) != std::string_view::npos;
   };
-  // A colon at the end would make it a key.
+  // A colon at the end would make the text a key.
   return starts_well && text.back() != ':' && std::all_of(text.begin(), text.end(), means_itself) &&
          !is_reserved(text);
 }
@@ -52,7 +52,7 @@ std::string scalar(const Json& value) {
 void write_map(const Json& map, std::size_t indent, std::string& out);
 void write_list(const Json& list, std::size_t indent, std::string& out);
 
-// A map or a list that is not empty: it takes lines of its own, below its key.
+// Whether the value is a map or list with entries, which is written on lines below its key.
 bool is_block(const Json& value) { return value.is_structured() && !value.empty(); }
 
 void write_block(const Json& value, std::size_t indent, std::string& out) {
@@ -85,7 +85,7 @@ void write_list(const Json& list, std::size_t indent, std::string& out) {
     } else {
       out += std::string(indent + kIndent, ' ') + scalar(entry) + "\n";
     }
-    out[begin + indent] = '-';  // in its margin
+    out[begin + indent] = '-';  // replaces a space of the margin
   }
 }
 

@@ -1,8 +1,7 @@
-// Trees of maps, lists and scalars, and their two spellings: JSON and YAML.
+// Trees of maps, lists and scalars, and their text as JSON and YAML.
 //
-// A map keeps its keys in the order in which they were added. A key "#x" is no key but a comment on
-// the key x, which follows it: YAML shows it above that key, JSON has no comments and leaves it
-// out. Long comments are broken into lines at "\n".
+// Maps keep the order of their keys. A key "#x" is a comment on the following key x: YAML shows it
+// above that key, JSON omits it. "\n" breaks long comments into lines.
 //
 // Pure functions.
 #pragma once
@@ -19,8 +18,8 @@ using Json = nlohmann::ordered_json;
 // Indented by two spaces, with a newline at the end.
 [[nodiscard]] std::string to_json_text(const Json& value);
 
-// One document, block style, with a newline at the end. What it holds is read back by YAML 1.1 and
-// 1.2 alike: text that either could take for something else than text is quoted.
+// One document in block style, with a newline at the end. YAML 1.1 and 1.2 read the same values
+// from it: text that either would read as another type is quoted.
 [[nodiscard]] std::string to_yaml_text(const Json& value);
 
 [[nodiscard]] Json without_comments(const Json& value);

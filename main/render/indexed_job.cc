@@ -1,10 +1,10 @@
-// The Indexed Job of one group of tasks: a Job of Kubernetes, or one of a JobSet's.
+// The Indexed Job of one group of tasks: a Job of Kubernetes, or a template of a JobSet.
 #include "main/render/pod.h"
 
 namespace disttf::render {
 namespace {
 
-// Which exit codes end a Job at once, and which failures do not count.
+// Which exit codes fail a Job at once, and which failures do not count.
 Json failure_policy() {
   Json permanent;
   permanent["action"] = "FailJob";

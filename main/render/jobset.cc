@@ -1,10 +1,9 @@
-// JobSet, jobset.x-k8s.io/v1alpha2, whose controller is 0.8 or later: all tasks are one object,
-// which a queue takes as a whole.
+// JobSet, jobset.x-k8s.io/v1alpha2, controller 0.8 or later: all tasks are one object, which a
+// queue admits as a whole.
 //
-// Each of the cluster's jobs is an Indexed Job of the set. The controller makes the headless
-// Service, which has the set's name, and gives a pod the host name SET-JOB-0-INDEX: there is one
-// Job of each, number 0. The set is complete when all its Jobs are; it has failed when one of them
-// has.
+// Each of the cluster's jobs is an Indexed Job of the set. The controller creates the headless
+// Service with the set's name and gives a pod the host name SET-JOB-0-INDEX: there is one Job of
+// each, number 0. The set is complete when all its Jobs are, and fails when one of them fails.
 #include <string>
 
 #include "main/render/document.h"
@@ -14,7 +13,7 @@
 namespace disttf::render {
 namespace {
 
-// "mnist-worker-0": a Job, and what the names of its pods begin with.
+// "mnist-worker-0": the name of a Job, and the prefix of its pods' names.
 std::string job_of_set(const Deployment& deployment, const TaskGroup& group) {
   return pods_name(deployment, group) + "-0";
 }
@@ -25,7 +24,7 @@ Json replicated_job(const Deployment& deployment, const TaskGroup& group,
   json["name"] = net::job_name(group.job);
   json["replicas"] = 1;
   json["template"]["spec"] = indexed_job_spec(deployment, group, arguments);
-  const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
+  const bool is_first = &group == &deployment.groups.front();  // its comments cover the others
   return is_first ? json : without_comments(json);
 }
 

@@ -1,8 +1,8 @@
 // Kelda: a blueprint, main.js.
 //
-// Kelda names the containers itself (a second "worker" becomes worker2), so the lists are made of
-// getHostname() when the blueprint runs. Its network lets nothing through that is not allowed. It
-// has no one-off jobs: tasks stay up after the run (--on_finish=idle).
+// Kelda names the containers itself (a second "worker" becomes worker2), so the blueprint builds
+// the lists with getHostname(). Its network blocks all traffic that is not allowed. It has no
+// one-off jobs: tasks stay up after the run (--on_finish=idle).
 #include <string>
 
 #include "data/json/json_text.h"
@@ -13,10 +13,10 @@
 namespace disttf::render {
 namespace {
 
-// JSON's texts and lists are JavaScript's.
+// A JavaScript literal: JSON's texts and lists are valid ones.
 std::string literal(const Json& value) { return data::json_text(value, {.only_ascii = true}); }
 
-// Whether trainers fetch the data set: there is no volume that could hold it.
+// Whether trainers download the data set: no volume can hold it.
 bool downloads(const Deployment& deployment) {
   return std::find(deployment.flags.begin(), deployment.flags.end(), "--dataset=digits") ==
          deployment.flags.end();

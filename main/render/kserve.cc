@@ -1,9 +1,8 @@
-// KServe's InferenceService, serving.kserve.io/v1beta1, with disttf as a predictor of its own.
+// KServe's InferenceService, serving.kserve.io/v1beta1, with disttf as a custom predictor.
 //
-// The training is another file, of another target: this one serves what it leaves, and takes of a
-// cluster file only what it is about. KServe mounts or fetches what STORAGE_URI names into
-// /mnt/models; of a volume claim that is the volume itself, so new checkpoints appear there, of
-// anything else a copy that is made when a pod starts.
+// Another target's file trains; this one serves the result, and uses only the serving part of a
+// cluster file. KServe mounts or fetches STORAGE_URI into /mnt/models. A volume claim is mounted,
+// so new checkpoints appear there; anything else is a copy made when a pod starts.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -18,7 +17,8 @@ namespace {
 
 constexpr const char* kModelFolder = "/mnt/models";  // KServe's
 
-// It goes into a variable as it is: neither Kubernetes nor KServe may find anything to expand.
+// Checks a URI that becomes the value of a variable: Kubernetes and KServe must expand nothing in
+// it.
 std::string checked_uri(std::string_view field, std::string_view value, const std::string& uri) {
   const bool is_plain = std::ranges::all_of(uri, [](char c) {
     return net::is_letter(c) || net::is_digit(c) ||
@@ -30,7 +30,7 @@ std::string checked_uri(std::string_view field, std::string_view value, const st
   return uri;
 }
 
-// "pvc://runs/mnist" of the train_dir /runs/mnist in the volume runs:/runs.
+// "pvc://runs/mnist" for the train_dir /runs/mnist in the volume runs:/runs.
 std::string storage_uri(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   if (!serving.storage_uri.empty()) {
@@ -46,19 +46,19 @@ std::string storage_uri(const Deployment& deployment) {
                      "pvc://" + found->source + serving.directory.substr(found->path.size()));
 }
 
-// A pod's spec, less what KServe adds: what lies at STORAGE_URI.
+// A pod's spec without the files at STORAGE_URI, which KServe adds.
 Json predictor_spec(const Deployment& deployment) {
   Deployment part = deployment;
   part.volumes.clear();
   part.metrics_port.reset();
   part.secret.clear();
   const Serving& serving = deployment.serving;
-  // Of the group, pod_spec() looks at all but its job.
+  // pod_spec() does not use the group's job.
   const TaskGroup group{.count = 1,
                         .port = serving.port,
                         .resources = serving.resources,
                         .placement = serving.placement};
-  // The port's name is the protocol, which Knative wants to know.
+  // The port's name is the protocol, which Knative requires.
   Json spec = pod_spec(part, group,
                        {.container = "kserve-container",
                         .port_name = "http1",
@@ -77,7 +77,7 @@ Json predictor_spec(const Deployment& deployment) {
 
 std::string render_kserve(const Deployment& deployment) {
   const std::size_t replicas = std::max<std::size_t>(1, deployment.serving.replicas);
-  // NAME-predictor is what KServe makes of it, and with a hash and a place behind it a pod's name.
+  // KServe names the service NAME-predictor; pods append a hash and a suffix.
   check_length(deployment, deployment.name + "-predictor", kMostHostName, "a Service may have");
   Json json;
   json["apiVersion"] = "serving.kserve.io/v1beta1";

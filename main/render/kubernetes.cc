@@ -1,10 +1,10 @@
 // Plain Kubernetes, 1.26 or later: one Indexed Job for each of the cluster's jobs, and a headless
 // Service that gives their pods names.
 //
-// A pod of an Indexed Job has the host name JOB-INDEX; with the Service's name as its subdomain it
-// is found at JOB-INDEX.SERVICE by everybody in its namespace. The index is in the variable
-// JOB_COMPLETION_INDEX, which Kubernetes puts into the arguments. A Job is complete when each index
-// has exited 0: the ps, too, end by themselves.
+// A pod of an Indexed Job has the host name JOB-INDEX. With the Service's name as its subdomain, it
+// resolves at JOB-INDEX.SERVICE in its namespace. The index is in the variable
+// JOB_COMPLETION_INDEX, which Kubernetes expands in the arguments. A Job is complete when each
+// index has exited with 0; ps exit by themselves, too.
 #include <string>
 
 #include "main/render/document.h"

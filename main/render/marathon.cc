@@ -1,9 +1,9 @@
 // Marathon, with Mesos-DNS.
 //
-// The app /mnist/worker-0 is found as worker-0-mnist.marathon.mesos. Mesos-DNS cuts every part of a
-// name silently at 24 characters. The network is the machine's, so each task has a port that
-// Marathon knows of and reserves. Marathon starts again whatever ends, whatever its exit code:
-// tasks stay up after the run (--on_finish=idle).
+// The app /mnist/worker-0 resolves as worker-0-mnist.marathon.mesos. Mesos-DNS silently truncates
+// every part of a name to 24 characters. Tasks use the machine's network, so each has a port that
+// Marathon reserves. Marathon restarts every task that exits, whatever its code: tasks stay up
+// after the run (--on_finish=idle).
 #include "main/render/marathon.h"
 
 #include <string>
@@ -76,7 +76,7 @@ void add_network(Json& app, const Deployment& deployment, std::uint16_t port) {
   app["requirePorts"] = true;
 }
 
-// A change of an app stops the old task first: the new one needs its port.
+// An update of an app stops the old task first, since the new one needs its port.
 void add_upgrade(Json& app) {
   app["upgradeStrategy"]["minimumHealthCapacity"] = 0;
   app["upgradeStrategy"]["maximumOverCapacity"] = 0;
@@ -92,8 +92,8 @@ Json app_with(const Deployment& deployment, const std::string& name,
   return app;
 }
 
-// One app of all that serve: they need no number, and each has the port on a machine of its own.
-// The check asks whether it runs: one that waits for its first model does.
+// One app for all serving tasks: they need no number, and each uses the port of its own machine.
+// The check covers liveness only: a task that waits for its first model is healthy.
 Json serving_app(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   const Deployment part = serving_part(deployment);
@@ -143,8 +143,8 @@ Json app_of(const Deployment& deployment, const PlacedTask& task) {
   return app;
 }
 
-// The directory is of plain characters: see make_deployment(). By a shell, as images differ in
-// what they start by themselves.
+// make_deployment() allows only plain characters in the directory. Runs a shell command, because
+// images differ in their entry points.
 Json tensorboard_app(const Deployment& deployment, const TensorBoard& board) {
   Json app;
   app["id"] = "/" + deployment.name + "/tensorboard";

@@ -1,5 +1,5 @@
-// A Marathon group with one app a task, and one for TensorBoard: what the targets marathon and dcos
-// write. Pure functions.
+// A Marathon group with one app per task, and one for TensorBoard: the output of the targets
+// marathon and dcos. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace disttf::render {
 
 struct MarathonOptions {
-  std::string domain;     // what Mesos' names of tasks end in
-  bool own_ports = true;  // each task a port of its own; else each group's
+  std::string domain;     // suffix of the names of Mesos' tasks
+  bool own_ports = true;  // each task has its own port; else each group has
 };
 
 [[nodiscard]] std::string marathon_group(const Deployment& deployment,

@@ -1,8 +1,8 @@
-// Nomad: a batch job, as the JSON that `nomad job run -json` takes, with names from Consul.
+// Nomad: a batch job, as JSON for `nomad job run -json`, with names from Consul.
 //
-// Group and index make the service mnist-worker-0, which Consul's DNS knows as
-// mnist-worker-0.service.consul. The port is the machine's, so each group has one of its own, and a
-// machine takes at most one task of each.
+// Group and index make the service mnist-worker-0, which Consul's DNS resolves as
+// mnist-worker-0.service.consul. Tasks use the machine's ports, so each group has its own, and a
+// machine runs at most one task of each.
 #include <string>
 
 #include "main/render/document.h"
@@ -24,8 +24,8 @@ Json nomad_constraint(const std::string& text) {
   return json;
 }
 
-// A file of the task's own folder for secrets, which is in memory; written anew, and nothing
-// started, where the variable changes: a task that lives reads it again.
+// The secret is a file in the task's in-memory folder for secrets. Nomad rewrites it when the
+// variable changes, without a restart: a running task reads it again.
 void add_nomad_secret(Json& task, const std::string& variable) {
   constexpr const char* kFile = "secrets/disttf";  // in a container below /
   Json file;
@@ -63,17 +63,17 @@ Json task_of(const Deployment& deployment, const Resources& resources,
     add_nomad_secret(task, deployment.secret);
   }
   if (deployment.wants_root()) {
-    task["User"] = "0:0";  // Nomad's client, root, has written the secret, and made the volumes
+    task["User"] = "0:0";  // Nomad's client, which is root, creates the secret and the volumes
   }
   return task;
 }
 
-// The machine's, too: --metrics_port, --metrics_port + 1, ... REQUIRES: there is one.
+// A port of the machine as well: --metrics_port, --metrics_port + 1, ... REQUIRES: metrics_port.
 std::size_t metrics_port_of(const Deployment& deployment, const TaskGroup& group) {
   return *deployment.metrics_port + static_cast<std::size_t>(&group - deployment.groups.data());
 }
 
-// What is said of all tasks, for those of this group.
+// The arguments of all tasks with the metrics port of this group.
 std::vector<std::string> with_own_metrics_port(std::vector<std::string> arguments,
                                                const Deployment& deployment,
                                                const TaskGroup& group) {
@@ -86,7 +86,7 @@ std::vector<std::string> with_own_metrics_port(std::vector<std::string> argument
   return arguments;
 }
 
-// `mode`: what happens after ten failures within an hour.
+// `mode`: the reaction to ten failures within an hour.
 Json restart_policy(const char* mode) {
   Json restart;
   restart["Attempts"] = 10;
@@ -114,7 +114,7 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   for (const std::string& text : group.placement) {
     json["Constraints"].push_back(nomad_constraint(text));
   }
-  // Exit code 0 is the end; anything else is started again, at most so often.
+  // Exit code 0 completes a task; other codes restart it, at most as often as the policy says.
   json["RestartPolicy"] = restart_policy("fail");
   Json network = host_network("disttf", port_number);
   if (deployment.metrics_port) {
@@ -134,8 +134,8 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   return json;
 }
 
-// Consul leads to those whose check passes, mnist-serve.service.consul; they stay, and are never
-// given up, so the job is over only when somebody stops it.
+// Consul resolves mnist-serve.service.consul to the tasks whose check passes. They never exit, and
+// Nomad always restarts them, so the job ends only when it is stopped.
 Json serving_group(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   Json json;
@@ -165,12 +165,12 @@ Json serving_group(const Deployment& deployment) {
   return json;
 }
 
-// The groups have the ports --port, --port + 1, ...
+// The groups use the ports --port, --port + 1, ...
 std::size_t port_of(const Deployment& deployment, const TaskGroup& group) {
   return group.port + static_cast<std::size_t>(&group - deployment.groups.data());
 }
 
-// Each of them is a port of the machine.
+// Throws if a metrics port, a port of the machine, is that of a task.
 void check_metrics_ports(const Deployment& deployment) {
   constexpr std::size_t kMostPort = 65535;
   for (const TaskGroup& group : deployment.groups) {
@@ -185,7 +185,7 @@ void check_metrics_ports(const Deployment& deployment) {
   }
 }
 
-// Those who serve have a port of the machine as well.
+// Throws if the port of the serving tasks, a port of the machine, is taken by others.
 void check_serving_port(const Deployment& deployment) {
   for (const TaskGroup& group : deployment.groups) {
     const bool is_metrics =

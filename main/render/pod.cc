@@ -60,13 +60,13 @@ Json volumes(const Deployment& deployment) {
 
 constexpr const char* kMetricsPath = "/metrics";
 
-// Of a file that its owner, root, and the group fsGroup may read.
+// Readable by the owner, root, and the group fsGroup.
 constexpr int kPodSecretMode = 0440;
 constexpr const char* kSecretFolder = "/run/secrets/disttf";
-constexpr const char* kSecretFile = "secret";  // in it
+constexpr const char* kSecretFile = "secret";  // in kSecretFolder
 
-// As a file and not as a variable: Kubernetes changes a file where the Secret changes, and a task
-// that lives reads it again.
+// The secret is a file, not a variable: Kubernetes updates the file when the Secret changes, and a
+// running task reads it again.
 void add_secret(Json& spec, Json& container, const std::string& name) {
   Json item;
   item["key"] = kSecretVariable;
@@ -87,8 +87,8 @@ void add_secret(Json& spec, Json& container, const std::string& name) {
   container["args"].push_back(secret_flag(std::string(kSecretFolder) + "/" + kSecretFile));
 }
 
-// The user of the image is not root, so the files of a Secret and of a claim get its group. A
-// folder of the node stays as it is: to write there, the pod's user has to be root.
+// The image's user is not root, so files of a Secret and of a claim get its group. A folder of the
+// node keeps its owner: to write there, the pod must run as root.
 void add_security(Json& spec, const Deployment& deployment) {
   if (deployment.volumes.empty() && deployment.secret.empty()) {
     return;
@@ -187,7 +187,7 @@ Json headless_service(const Deployment& deployment) {
   spec["#publishNotReadyAddresses"] = "The tasks look for each other before they are ready.";
   spec["publishNotReadyAddresses"] = true;
   spec["selector"]["app"] = deployment.name;
-  std::set<std::uint16_t> ports;  // Kubernetes takes no port twice, under whatever names
+  std::set<std::uint16_t> ports;  // Kubernetes rejects a port given twice, even by two names
   for (const TaskGroup& group : deployment.groups) {
     if (ports.insert(group.port).second) {
       Json port;
@@ -239,8 +239,7 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
   text += to_yaml_text(headless_service(deployment));
   for (const TaskGroup& group : deployment.groups) {
     const Json json = file.object(group);
-    const bool is_first =
-        &group == &deployment.groups.front();  // what it says holds for the others
+    const bool is_first = &group == &deployment.groups.front();  // its comments cover the others
     text += "---\n" + to_yaml_text(is_first ? json : without_comments(json));
   }
   return text + pod_group_text(deployment) +

@@ -1,4 +1,4 @@
-// What a TFJob, a JobSet, a plain Job and a StatefulSet of Kubernetes have in common: the pod of
+// The parts that a TFJob, a JobSet, a plain Job and a StatefulSet of Kubernetes share: the pod of
 // one task, and the Service that names pods. Pure functions.
 #pragma once
 
@@ -16,53 +16,53 @@ namespace disttf::render {
 struct PodOptions {
   std::string container;  // its name
   std::string port_name;
-  std::string app;  // its label of that name; empty: it has none, and is not spread
-  std::vector<std::string> arguments;  // "$(NAME)" in them is for Kubernetes to expand
+  std::string app;  // the value of its label "app"; empty: no label, and not spread
+  std::vector<std::string> arguments;  // Kubernetes expands "$(NAME)" in them
 };
 
-// The `metadata` of a pod with these labels: what scrapers look for besides, where its task exports
+// The `metadata` of a pod with these labels, and with annotations for scrapers if its task exports
 // metrics.
 [[nodiscard]] Json pod_metadata(const Deployment& deployment, Json labels);
-// No fields of Kubernetes: what Prometheus' own sample configuration, and most charts, look at.
+// Annotations that are no fields of Kubernetes: Prometheus' sample configuration and most charts
+// look for them.
 [[nodiscard]] Json scrape_annotations(std::uint16_t port);
-// One more document: a PodMonitor, by which the Prometheus Operator scrapes pods with the label
-// app=`name`, at their port of that name. Empty where nobody asked for it.
+// A further document: a PodMonitor, by which the Prometheus Operator scrapes port `port` of pods
+// with the label app=`name`. Empty without --pod_monitor.
 [[nodiscard]] std::string pod_monitor_text(const Deployment& deployment, const std::string& name,
                                            const char* port);
-// More documents: a Deployment of the tasks that serve, the Service by which they are found,
-// NAME-serve, and a PodMonitor of their own where one is asked for. Empty where nobody asked for
-// them.
+// Further documents: a Deployment of the serving tasks, the Service NAME-serve that leads to them,
+// and a PodMonitor with --pod_monitor. Empty without --serve.
 [[nodiscard]] std::string serving_text(const Deployment& deployment);
-// A line for the head of a file: how the Secret is made that the pods read. Empty where there is
-// none. Throws when its name is not one of Kubernetes.
+// A line for the head of the file: how to create the Secret that the pods read. Empty without
+// --secret. Throws if its name is not valid in Kubernetes.
 [[nodiscard]] std::string secret_hint(const Deployment& deployment);
-// A line for the head of a file: how to get there. Empty likewise.
+// A line for the head of the file: how to reach the serving tasks. Empty without --serve.
 [[nodiscard]] std::string serving_hint(const Deployment& deployment);
-// Of a container: the questions by which Kubernetes knows whether it runs, and whether it answers.
+// Adds the probes by which Kubernetes checks whether a container runs and whether it is ready.
 void add_probes(Json& container, std::uint16_t port);
 
 // The name of Volcano's scheduler.
 inline constexpr const char* kVolcano = "volcano";
-// Of the template of a group's pods: that all of the cluster are placed together, where Volcano is
-// to do that. An evaluator, for whom nobody waits, is none of them.
+// Makes Volcano, if it is asked for, place the group's pods with all others of the cluster. Leaves
+// out an evaluator, because no task waits for it.
 void add_to_gang(const Deployment& deployment, const TaskGroup& group, Json& pod_template);
-// The tasks of a gang: all but an evaluator.
+// The number of tasks in a gang: all except an evaluator.
 [[nodiscard]] std::size_t gang_size(const Deployment& deployment);
-// One more document: the gang as Volcano knows it. Empty where there is none.
+// A further document: the gang as Volcano's PodGroup. Empty without --gang volcano.
 [[nodiscard]] std::string pod_group_text(const Deployment& deployment);
-// Of an object that Kueue admits as a whole: the label by which it does, and in `spec`, which
-// begins what the object stands for, that it waits for that. Nothing where Kueue is not asked for.
+// Adds the label by which Kueue admits an object as a whole, and in `spec`, the start of the
+// object's own, that it is suspended until then. Does nothing without --gang kueue.
 void add_to_queue(const Deployment& deployment, Json& metadata, Json& spec);
-// Throws where Kueue is asked for, which would admit each object of this target by itself.
+// Throws with --gang kueue, which would admit each object of this target by itself.
 void refuse_kueue(const Deployment& deployment, std::string_view target, std::string_view objects);
-// Priority and spread, of a pod with this label `app`.
+// Adds priority and spread to the spec of a pod whose label `app` has this value.
 void add_scheduling(const Deployment& deployment, const std::string& app, Json& spec);
 
 // The `spec` of a pod: container, volumes, node selector, and the run's secret as a file.
 [[nodiscard]] Json pod_spec(const Deployment& deployment, const TaskGroup& group,
                             const PodOptions& options);
 
-// Of an argument that is to arrive as it is: Kubernetes expands $(NAME), and makes $ of $$.
+// The argument for literal use: Kubernetes expands $(NAME), and turns $$ into $.
 [[nodiscard]] std::string without_expansion(const std::string& argument);
 // The same for all of the deployment's flags.
 [[nodiscard]] Deployment without_expansion(Deployment deployment);
@@ -71,37 +71,37 @@ void add_scheduling(const Deployment& deployment, const std::string& app, Json& 
 [[nodiscard]] Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
                                     const std::vector<std::string>& arguments);
 
-// The `replicatedJobs` of a JobSet that has the deployment's name. Throws when that is too long.
-// `escaped`: without_expansion().
+// The `replicatedJobs` of a JobSet that has the deployment's name. Throws if the name is too long.
+// `escaped` has passed without_expansion().
 [[nodiscard]] Json replicated_jobs(const Deployment& escaped);
-// The file for `kubectl apply` of what runs in one, with how it is used.
+// The file for `kubectl apply` of `objects`, with its usage as comments.
 [[nodiscard]] std::string set_file(const Deployment& escaped, const std::string& objects);
 
-// "mnist-worker": what makes the pods of a group, "mnist-worker-0" and so on.
+// "mnist-worker": the owner of a group's pods, "mnist-worker-0" and so on.
 [[nodiscard]] std::string pods_name(const Deployment& deployment, const TaskGroup& group);
-// Gives every pod with the label app=NAME and the subdomain NAME a name, "mnist-worker-0.mnist".
+// Resolves "mnist-worker-0.mnist" for every pod with the label app=NAME and the subdomain NAME.
 [[nodiscard]] Json headless_service(const Deployment& deployment);
 
-// The file for `kubectl apply`: how it is used, the Service, and an object for each group of tasks.
+// The file for `kubectl apply`: its usage, the Service, and an object for each group of tasks.
 struct PodsFile {
-  std::string pods_of_result;  // for `kubectl logs -f`: those that print the result line
-  std::string after_deleting;  // a word on `kubectl delete`; may be empty
+  std::string pods_of_result;  // arguments of `kubectl logs -f`: the pods that print the result
+  std::string after_deleting;  // a remark on `kubectl delete`; may be empty
   std::function<Json(const TaskGroup&)> object;
 };
 [[nodiscard]] std::string to_text(const Deployment& deployment, const PodsFile& file);
-// The chief's pods_name(), or without a chief the workers', of whom the first one is it.
+// pods_name() of the chief, or without a chief task of the workers, whose first one is the chief.
 [[nodiscard]] std::string chief_pods_name(const Deployment& deployment);
 
 // The `metadata` of an object with this name.
 [[nodiscard]] Json object_metadata(const Deployment& deployment, const std::string& name);
 
-// The name of a port at which a task of the training exports metrics.
+// The name of the port at which a training task exports metrics.
 inline constexpr const char* kMetricsPort = "metrics";
-// Of a pod.
+// The longest host name of a pod.
 inline constexpr std::size_t kMostHostName = 63;
-// For whoever watches a job's end: finished ones stay this long.
+// Seconds for which finished jobs stay, so that their end can be observed.
 inline constexpr int kKeptSeconds = 86'400;
-// Failures of a job's tasks together that are made good. As --max_restarts of launch.
+// How many failures of a job's tasks together are retried, as with --max_restarts of launch.
 inline constexpr int kMaxFailures = 10;
 
 }  // namespace disttf::render

@@ -1,4 +1,4 @@
-// Who places pods, which of them first, and over what they are spread.
+// Scheduling of pods: the scheduler, their priority, and their spread over nodes.
 #include "main/render/pod.h"
 
 namespace disttf::render {

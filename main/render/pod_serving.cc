@@ -1,8 +1,8 @@
-// What serves beside the training on Kubernetes: a Deployment, and the Service that leads to those
-// of its pods that are ready.
+// Serving tasks beside the training on Kubernetes: a Deployment, and the Service that leads to its
+// ready pods.
 //
-// Its label is app=NAME-serve and not app=NAME: the training's headless Service must not name these
-// pods, nor its StatefulSets take them.
+// Their label is app=NAME-serve, not app=NAME: the training's headless Service must not name these
+// pods, and its StatefulSets must not adopt them.
 #include "main/render/pod.h"
 
 namespace disttf::render {
@@ -43,7 +43,7 @@ Json serving_deployment(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   Deployment part = serving_part(deployment);
   if (deployment.metrics_port) {
-    part.metrics_port = serving.port;  // they are told where requests are answered
+    part.metrics_port = serving.port;  // metrics are served at the port of requests
   }
   Json labels;
   labels["app"] = serving_name(deployment);
@@ -52,12 +52,12 @@ Json serving_deployment(const Deployment& deployment) {
   spec["replicas"] = serving.replicas;
   spec["selector"]["matchLabels"] = labels;
   spec["template"]["metadata"] = pod_metadata(part, std::move(labels));
-  part.metrics_port.reset();  // it is the port below, which has one name
+  part.metrics_port.reset();  // the port below is the same, and has one name
   std::vector<std::string> arguments;
   for (const std::string& each : serving_arguments(part, serving.directory)) {
     arguments.push_back(without_expansion(each));
   }
-  // Of the group, pod_spec() looks at all but its job.
+  // pod_spec() does not use the group's job.
   const TaskGroup group{.count = serving.replicas,
                         .port = serving.port,
                         .resources = serving.resources,

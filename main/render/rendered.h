@@ -1,4 +1,5 @@
-// The functions behind the table of targets.cc, each in the file of its name. For main/render/.
+// The functions behind the table of targets.cc, each in the file of its name. For main/render/
+// only.
 #pragma once
 
 #include <string>

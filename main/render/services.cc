@@ -19,7 +19,7 @@ Json service_of(const Deployment& deployment, const std::vector<std::string>& ar
   Json service;
   service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
   for (const std::string& argument : arguments) {
-    service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be filled in
+    service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be expanded
   }
   if (!deployment.secret.empty()) {
     service["command"].push_back(secret_flag(std::string("/run/secrets/") + kDockerSecret));
@@ -63,7 +63,7 @@ Json healthcheck(const char* path, std::uint16_t port, int seconds) {
   json["test"] = {"CMD", "/disttf", "healthcheck",
                   "http://127.0.0.1:" + std::to_string(port) + path};
   json["interval"] = std::to_string(seconds) + "s";
-  json["timeout"] = "10s";  // it gives up by itself before
+  json["timeout"] = "10s";  // healthcheck itself times out earlier
   json["retries"] = 3;
   json["start_period"] = "60s";
   return json;

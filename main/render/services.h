@@ -1,6 +1,6 @@
-// What a Compose file and a Swarm stack have in common: services, one a task. Pure functions.
+// The parts that a Compose file and a Swarm stack share. Pure functions.
 //
-// One service a task: no replica of a scaled service can know its number.
+// Each task is a service of its own, because a replica of a scaled service has no number.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@
 
 namespace disttf::render {
 
-// Where the tasks find the run's secret: in the file of Docker's secret of this name.
+// The name of Docker's secret with the run's secret, and of its file in the tasks.
 inline constexpr const char* kDockerSecret = "disttf";
 
-// All services, each with image, command and volumes, and what `complete` adds to it.
+// All services, each with image, command and volumes, completed by `complete`.
 [[nodiscard]] Json task_services(const Deployment& deployment,
                                  const std::function<void(Json&, const PlacedTask&)>& complete);
 
-// One that serves: image, command and the volume of --train_dir. Throws as serving_part() does.
+// A serving service: image, command and the volume of --train_dir. Throws as serving_part() does.
 [[nodiscard]] Json serving_service(const Deployment& deployment);
 
-// Of a container: the question by which its engine knows whether it is well. `seconds`: between
-// two.
+// The health check of a container. `seconds`: between two checks.
 [[nodiscard]] Json healthcheck(const char* path, std::uint16_t port, int seconds);
 
-// The named volumes as the top level declares them; null: there are none.
+// The named volumes as declared at the top level; null: there are none.
 [[nodiscard]] Json named_volumes(const Deployment& deployment);
 
-// cpus as JSON has it: a number.
+// The number of cpus as JSON: whole if it is.
 [[nodiscard]] Json cpus_number(double cpus);
 
 }  // namespace disttf::render

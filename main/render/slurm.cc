@@ -1,8 +1,8 @@
 // Slurm: a batch script whose one step has a process for each task.
 //
-// srun numbers the processes and tells each of them the nodes; --resolver slurm makes the cluster
-// of that. The step is dealt to the nodes in blocks, as the resolver expects, and ends when all of
-// its processes have: the ps, too, end by themselves.
+// srun numbers the processes and passes the nodes to each; --resolver slurm derives the cluster
+// from that. Slurm distributes the step over the nodes in blocks, as the resolver expects. The step
+// ends when all its processes have exited; ps exit by themselves, too.
 #include <array>
 #include <cmath>
 #include <string>
@@ -14,7 +14,7 @@
 namespace disttf::render {
 namespace {
 
-// A word of a shell script that is itself.
+// Quotes a text for a shell script, if necessary.
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
@@ -28,7 +28,7 @@ void append_option(std::string& script, const std::string& option) {
   script += "#SBATCH --" + option + "\n";
 }
 
-// Which of sbatch's options --placement may hold.
+// Adds the sbatch options that --placement may hold.
 void append_placement(std::string& script, const TaskGroup& group) {
   constexpr std::array<std::string_view, 9> kKeys = {"account",  "constraint",  "exclude",
                                                      "nodelist", "nodes",       "partition",
@@ -46,7 +46,7 @@ void append_placement(std::string& script, const TaskGroup& group) {
   }
 }
 
-// All tasks of a step get the same.
+// The group of all tasks: a step gives each task the same. Throws if the groups differ.
 const TaskGroup& common_group(const Deployment& deployment) {
   const TaskGroup& last = deployment.groups.back();
   for (const TaskGroup& group : deployment.groups) {
@@ -76,8 +76,8 @@ void append_resources(std::string& script, const Resources& resources) {
   }
 }
 
-// Before anything is started: the file as the machine sees it that the script runs on. -O: it is
-// that user's who runs it.
+// Checks the file of the secret before anything starts, on the machine that runs the script. -O:
+// the file belongs to the user.
 std::string secret_check(const Deployment& deployment) {
   constexpr const char* kAllowed =
       "the path of a file that all nodes see, from / on: letters, "

@@ -1,9 +1,9 @@
 // Plain Kubernetes without Jobs: one StatefulSet for each of the cluster's jobs, and a headless
 // Service that gives their pods names.
 //
-// A pod of a StatefulSet has the host name SET-ORDINAL, from which --resolver statefulset tells
-// which task it is; the others are found by the pattern of all such names. A StatefulSet starts
-// again whatever ends, so the tasks stay up after the run.
+// A pod of a StatefulSet has the host name SET-ORDINAL, from which --resolver statefulset derives
+// its task; the pattern of all such names gives the others. A StatefulSet restarts every pod that
+// exits, so tasks stay up after the run.
 #include <string>
 
 #include "main/render/document.h"
@@ -13,7 +13,7 @@
 namespace disttf::render {
 namespace {
 
-// What each pod of the group is told: the role, the pattern, the counts, the flags.
+// The arguments of each pod of the group: the role, the pattern, the counts, the flags.
 std::vector<std::string> arguments_of(const Deployment& deployment, const TaskGroup& group) {
   std::vector<std::string> words = {std::string(net::job_name(group.job)), "--resolver=statefulset",
                                     "--task_hosts=" + deployment.name + "-{job}-{index}." +
@@ -22,7 +22,7 @@ std::vector<std::string> arguments_of(const Deployment& deployment, const TaskGr
   for (const TaskGroup& each : deployment.groups) {
     if (each.job == net::Job::kWorker) {
       workers = each.count;
-    } else if (each.job != net::Job::kEvaluator) {  // which is in no list
+    } else if (each.job != net::Job::kEvaluator) {  // an evaluator is in no list
       words.push_back(each.job == net::Job::kPs ? "--ps=" + std::to_string(each.count) : "--chief");
     }
   }

@@ -1,7 +1,7 @@
 // Docker Swarm: a stack of services, for `docker stack deploy`, on the stack's own overlay network.
 //
-// A service is found under its name by the others of the stack. endpoint_mode dnsrr leads to the
-// task itself and not to a virtual address, whose balancer drops connections that are idle.
+// A service's name resolves for the others of the stack. endpoint_mode dnsrr resolves to the task
+// itself instead of a virtual address, whose load balancer drops idle connections.
 #include <string>
 
 #include "main/render/document.h"
@@ -12,7 +12,7 @@
 namespace disttf::render {
 namespace {
 
-// "zone=a" is a label of the node; "node.role=worker" is what Swarm itself knows.
+// "zone=a" is a label of the node; Swarm itself defines keys like "node.role".
 std::string swarm_constraint(const std::string& text) {
   const KeyValue placement = read_placement(text);
   const bool is_known = placement.key.starts_with("node.") || placement.key.starts_with("engine.");
@@ -71,8 +71,8 @@ void add_swarm_secret(Json& json, const Deployment& deployment) {
   secret["name"] = deployment.secret;
 }
 
-// At --serve_port of every node, which hands a connection to one of the replicas. Whether
-// one is ready is not asked: a swarm ends those that are not well, and a model may take its time.
+// Listens at --serve_port of every node, which forwards a connection to one of the replicas. The
+// check covers liveness only: Swarm kills unhealthy tasks, and loading a model may take long.
 Json swarm_serving(const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   Json service = serving_service(deployment);

@@ -1,6 +1,6 @@
-// The engines that `disttf render` writes for, and what each of them gets.
+// The engines that `disttf render` writes files for.
 //
-// One file a target; this header is all that the others see of them. Pure functions.
+// Each target has a file of its own; only this header exposes them. Pure functions.
 #pragma once
 
 #include <span>
@@ -13,21 +13,21 @@ namespace disttf::render {
 
 struct Target {
   const char* name;
-  const char* description;  // for the help: what it writes
-  // The text of the file. Throws std::invalid_argument when the deployment has what this engine
-  // does not take.
+  const char* description;  // for the help: the format of the file
+  // Returns the text of the file. Throws std::invalid_argument if the engine does not support a
+  // part of the deployment.
   std::string (*render)(const Deployment& deployment);
-  bool makes_pods = false;  // of Kubernetes: Scheduling is for these
-  bool trains = true;       // its tasks speak with each other
-  // How they get a secret, as advice.
+  bool makes_pods = false;  // of Kubernetes, to which Scheduling applies
+  bool trains = true;       // its tasks connect to each other
+  // Advice for a missing secret.
   const char* secret_advice =
-      "Name what the engine keeps it by (docs/targets/README.md says how one is made), or give "
-      "--secret_file with a path that they all have, or --task_cert, or --insecure";
+      "Give the engine's name of a secret (docs/targets/README.md shows how to make one), or "
+      "--secret_file with a path on every machine, or --task_cert, or --insecure";
 };
 
-// In the order in which the help lists them.
+// All targets, in the order of the help.
 [[nodiscard]] std::span<const Target> targets();
-// nullptr: there is no such target.
+// nullptr: the target is unknown.
 [[nodiscard]] const Target* find_target(std::string_view name);
 
 }  // namespace disttf::render

@@ -26,8 +26,7 @@ constexpr std::array kTargets = {
            "Give --secret_file with a path that all machines have, or --insecure"},
     Target{"kelda", "a Kelda blueprint, main.js", render_kelda, false, true,
            "Its containers mount nothing, so there is only --insecure"},
-    Target{"kserve", "an InferenceService of KServe, which serves, YAML", render_kserve, true,
-           false},
+    Target{"kserve", "an InferenceService of KServe for serving, YAML", render_kserve, true, false},
 };
 
 }  // namespace

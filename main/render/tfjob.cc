@@ -1,8 +1,8 @@
 // Kubeflow's TFJob, kubeflow.org/v1, training operator 1.0 to 1.9.
 //
-// The operator gives each pod a Service of its own and tells it all addresses in TF_CONFIG, but
-// only the container that is named "tensorflow". The custom resource's schema takes any word for
-// replica types and policies; the ones here are those that the operator knows.
+// The operator gives each pod a Service of its own and all addresses in TF_CONFIG, but only in the
+// container named "tensorflow". The custom resource's schema accepts any word for replica types and
+// policies; the ones here are those that the operator handles.
 #include <string>
 
 #include "main/render/document.h"
@@ -39,12 +39,11 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   Json& pod = json["template"];
   if (deployment.metrics_port || !deployment.scheduling.spread.empty()) {
     Json labels;
-    labels["app"] =
-        deployment.name;  // the operator adds its own, which differ between its versions
+    labels["app"] = deployment.name;  // the operator's own labels differ between its versions
     pod["metadata"] = pod_metadata(deployment, std::move(labels));
   }
-  // An Istio proxy that is not up yet would swallow the first connections, and one that stays up
-  // keeps the pod, and with it the job, from ending.
+  // An Istio proxy that is not up yet would drop the first connections, and one that stays up keeps
+  // the pod, and with it the job, from completing.
   pod["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false";
   pod["spec"] = pod_spec(deployment, group,
                          {.container = "tensorflow",
@@ -54,11 +53,11 @@ Json replica_spec(const Deployment& deployment, const TaskGroup& group) {
   if (deployment.scheduling.gang == Gang::kVolcano) {
     pod["spec"]["schedulerName"] = kVolcano;
   }
-  const bool is_first = &group == &deployment.groups.front();  // what it says holds for the others
+  const bool is_first = &group == &deployment.groups.front();  // its comments cover the others
   return is_first ? json : without_comments(json);
 }
 
-// The operator makes the gang's PodGroup itself, of this, where it is started for that.
+// The gang's parameters: the operator creates the PodGroup from them, if it is configured to do so.
 Json scheduling_policy(const Deployment& deployment) {
   const Scheduling& scheduling = deployment.scheduling;
   Json policy;

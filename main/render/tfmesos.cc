@@ -1,8 +1,8 @@
 // TFMesos: the tfrun line, in a script.
 //
 // tfrun starts the command on Mesos once for each task, through a shell and Python's str.format,
-// and tells it who it is in TFMESOS_* variables. So no word of the command may hold braces, quotes
-// or spaces. There is no chief of its own: tfrun knows ps and workers.
+// and passes each task's role in TFMESOS_* variables. So no word of the command may contain braces,
+// quotes or spaces. There is no separate chief: tfrun supports only ps and workers.
 #include <string>
 
 #include "main/render/document.h"
@@ -40,9 +40,9 @@ std::string resources_of(const TaskGroup& group, const char* suffix) {
 std::string render_tfmesos(const Deployment& deployment) {
   refuse_evaluator(deployment, "tfmesos");
   refuse_metrics(deployment, "tfmesos");
-  refuse_serving(deployment, "tfmesos", "which starts ps and workers alone");
+  refuse_serving(deployment, "tfmesos", "which starts only ps and workers");
   refuse_secret(deployment, "tfmesos",
-                "which knows no secrets; --secret_file names a file that all machines have");
+                "which has no secrets; --secret_file names a file on all machines");
   refuse_certificates(deployment, "tfmesos");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");

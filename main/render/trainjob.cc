@@ -1,8 +1,8 @@
 // Kubeflow Trainer's TrainJob, trainer.kubeflow.org/v1alpha1, Trainer 2.
 //
-// A TrainJob names a runtime, which is a JobSet's template; the JobSet that is made of it has the
-// TrainJob's name. The runtime of this file belongs to this one run: the lists of tasks are in its
-// arguments, so a TrainJob cannot change the number of nodes.
+// A TrainJob names a runtime, which is a JobSet's template; the resulting JobSet has the TrainJob's
+// name. The runtime of this file serves this run only: its arguments contain the lists of tasks, so
+// a TrainJob cannot change the number of nodes.
 #include <string>
 
 #include "main/render/document.h"
