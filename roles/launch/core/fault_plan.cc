@@ -7,8 +7,8 @@
 namespace disttf::roles {
 namespace {
 
-// What a step's numbers are drawn for: streams of Purpose::kProcessFault, whose index is the step.
-// Part of what a seed means: append, never renumber.
+// What a step's random numbers decide: streams of Purpose::kProcessFault, indexed by the step. The
+// meaning of a seed depends on these values: append, never renumber.
 enum class Draw : std::uint64_t { kWhether = 0, kTask = 1, kKind = 2, kFrozenFor = 3 };
 
 constexpr std::uint64_t kShortestFreezeMs = 50;
@@ -19,7 +19,7 @@ std::uint64_t draw(std::uint64_t seed, Draw what, std::uint64_t step) {
                            static_cast<std::uint64_t>(what), step);
 }
 
-// Below `limit`. Biased by less than limit / 2^64.
+// A number below `limit`, with a bias of less than limit / 2^64.
 std::uint64_t draw_below(std::uint64_t limit, std::uint64_t seed, Draw what, std::uint64_t step) {
   return draw(seed, what, step) % limit;
 }
@@ -48,8 +48,7 @@ std::optional<ProcessFault> FaultPlan::at(std::uint64_t step) const {
 
 std::vector<ProcessFault> FaultPlan::take_until(std::uint64_t step) {
   std::vector<ProcessFault> due;
-  // A run that goes on from a checkpoint begins far from step 0, and what lies before is not its
-  // own.
+  // A run that continues from a checkpoint begins far from step 0; earlier steps are not its own.
   std::uint64_t next = taken_ ? *taken_ + 1 : step;
   for (; next <= step; ++next) {
     if (const auto fault = at(next)) {

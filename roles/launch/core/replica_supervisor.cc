@@ -11,13 +11,13 @@
 namespace disttf::roles {
 namespace {
 
-// A process that left its group may hold a task's pipe open for ever: after the last task's end,
-// lines are waited for this long.
+// How long to read the pipes of tasks after the last one has ended: a process that left its group
+// may hold a pipe open for ever.
 constexpr std::chrono::seconds kDrainLimit{1};
-// Between two tries to make a process.
+// Delays between two attempts to create a process.
 constexpr std::chrono::milliseconds kFirstStartDelay{100};
 constexpr std::chrono::milliseconds kLongestStartDelay{5000};
-// A shell's code for a program that was killed: this and the signal's number.
+// A shell's exit code for a killed program is this plus the signal's number.
 constexpr int kSignalBase = 128;
 
 }  // namespace
@@ -36,7 +36,7 @@ void ReplicaSupervisor::begin() {
   }
 }
 
-// What comes after the part that has ended, if anything.
+// Starts the part after the one that has ended, if there is one.
 void ReplicaSupervisor::start_next(std::size_t number) {
   ReplicaTask& task = tasks_[number];
   while (task.next < kReplicaParts) {
@@ -52,7 +52,7 @@ void ReplicaSupervisor::start_next(std::size_t number) {
   }
 }
 
-// The part before `next`.
+// The part before `next`, which is to be started.
 StartPart ReplicaSupervisor::part_to_start(std::size_t number, const ReplicaTask& task) {
   return {.task = number, .part = static_cast<ReplicaPart>(task.next - 1)};
 }
@@ -70,6 +70,7 @@ void ReplicaSupervisor::could_not_start(std::size_t number, const std::string& w
                                 "; trying again for up to " +
                                 std::to_string(kStartPatience.count()) + " s"});
   }
+  // A part that may no longer run is not retried.
   const bool may_wait = now - *task.fails_to_start_since < kStartPatience &&
                         may_run(task, part_to_start(number, task).part);
   if (may_wait) {
@@ -110,11 +111,12 @@ void ReplicaSupervisor::fail(std::size_t number, const Ending& ending, TimePoint
     end_run(ending.signal != 0 ? kSignalBase + ending.signal : ending.exit_code, SIGTERM, now);
   } else if (part == static_cast<std::size_t>(ReplicaPart::kFinalizer)) {
     effects_.add(ReplicaWarning{sentence + "; the run was over already"});
-  }  // else it was told to end
+  }  // else launch stopped it
 }
 
-// Finalizers are not told to stop: they are what is to be done at the end.
+// Ends the run. Finalizers are not stopped: they are the cleanup.
 void ReplicaSupervisor::end_run(int exit_code, int signal, TimePoint now) {
+  // The first reason determines the exit code.
   exit_code_ = exit_code_.value_or(exit_code);
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     const ReplicaTask& task = tasks_[number];
@@ -123,7 +125,7 @@ void ReplicaSupervisor::end_run(int exit_code, int signal, TimePoint now) {
       effects_.add(SignalGroup{.task = number, .signal = signal});
     }
   }
-  for (ReplicaTask& task : tasks_) {  // what waits to be started is looked at once more
+  for (ReplicaTask& task : tasks_) {  // tasks that wait for a start check again whether they may
     task.start_at = task.start_at ? std::optional(now) : std::nullopt;
   }
   if (!all_gone()) {
@@ -132,7 +134,7 @@ void ReplicaSupervisor::end_run(int exit_code, int signal, TimePoint now) {
 }
 
 void ReplicaSupervisor::stop(int exit_code, int signal, TimePoint now) {
-  if (all_gone()) {  // results that nobody takes, as long as he wants who can send these
+  if (all_gone()) {  // only unread output keeps the launch; the second signal ends the wait
     effects_.add(ReplicasEnded{});
   } else {
     end_run(exit_code, signal, now);
@@ -161,7 +163,7 @@ void ReplicaSupervisor::check_gone(TimePoint now) {
 
 void ReplicaSupervisor::wait_for_pipes(TimePoint now) { drained_at_ = now + kDrainLimit; }
 
-// The parts of which no process could be made. One that may not run any more has ended.
+// Retries parts whose process could not be created. A part that may no longer run counts as ended.
 void ReplicaSupervisor::start_again(TimePoint now) {
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     ReplicaTask& task = tasks_[number];

@@ -1,9 +1,9 @@
-// Programs that are replicated, `disttf launch -- COMMAND`: which part of which task runs when, and
-// how all of it ends. A task is up to three programs, one after the other.
+// Replicated programs, `disttf launch -- COMMAND`: which part of which task runs when, and how the
+// run ends. A task consists of up to three programs in sequence.
 //
-// A state machine: it is told what has happened, and at what time; what it wants done it puts into
-// effects(), which whoever calls it empties after each call. It wants to be called with time() at
-// deadline(). Tasks have the numbers in which they were added. Not thread-safe.
+// A state machine. The caller passes in events and the time, and carries out effects(), emptying
+// them, after each call. It calls time() at deadline(). Tasks are numbered in the order of add().
+// Not thread-safe.
 #pragma once
 
 #include <array>
@@ -19,31 +19,31 @@
 
 namespace disttf::roles {
 
-// The parts of a task. The last one is what is to be done at the end, whatever has happened: it
-// runs where the command ran, and nobody tells it to stop.
+// The parts of a task. The finalizer is the cleanup: it runs wherever the command has run, whatever
+// has happened, and is not stopped.
 enum class ReplicaPart : std::uint8_t { kInitializer, kCommand, kFinalizer };
 inline constexpr std::size_t kReplicaParts = 3;
 
 // --- effects
 
-// A process group with this part of the task, which none has now; then started() or
+// Start a process group with this part of the task, which has none now; then call started() or
 // could_not_start().
 struct StartPart {
   std::size_t task = 0;
   ReplicaPart part = ReplicaPart::kCommand;
 };
-// To the task's group. A process in it that is stopped is to take the signal as well.
+// Send a signal to the task's group. A stopped process must be continued to receive it.
 struct SignalGroup {
   std::size_t task = 0;
   int signal = 0;
 };
-// A warning of the log.
+// Log a warning.
 struct ReplicaWarning {
   std::string text;
 };
-// All tasks are over, and still a pipe of theirs is open, for as long as any is waited for.
+// All tasks have ended, but one of their pipes is still open after the longest wait.
 struct PipesAreLate {};
-// All tasks are over, and what they printed has been read; or nobody wants to wait for that.
+// All tasks have ended, and their output has been read or given up.
 struct ReplicasEnded {};
 
 class ReplicaSupervisor {
@@ -51,31 +51,31 @@ class ReplicaSupervisor {
   using TimePoint = RestartPolicy::TimePoint;
   using Effects = EffectQueue<StartPart, SignalGroup, ReplicaWarning, PipesAreLate, ReplicasEnded>;
 
-  // One more task. `prefix`: "[worker:1]". `has`: which parts it has. `is_worker`: the run is over
-  // once all of these are.
+  // Adds a task. `prefix`: "[worker:1]". `has`: which parts it has. `is_worker`: the run ends when
+  // all workers have ended.
   void add(std::string prefix, bool is_worker, const std::array<bool, kReplicaParts>& has);
-  // All have been added.
+  // Starts the run, after all calls of add().
   void begin();
 
-  // A process of the part that was asked for last lives.
+  // The process of the part last requested runs.
   void started(std::size_t task);
-  // None could be made. It is tried again for kStartPatience; then the task has failed, with 1.
+  // No process could be created. Retried for kStartPatience; then the task has failed, with 1.
   void could_not_start(std::size_t task, const std::string& why, TimePoint now);
-  // The process of the part that was started last has ended, and its group with it.
+  // The process of the part started last, and its group, have ended.
   void ended(std::size_t task, const Ending& ending, TimePoint now);
-  // Pipes that processes print into were opened, or one of them has been read to its end.
+  // Output pipes of processes were opened; one of them has been read to its end.
   void pipes_opened(std::size_t count) { pipes_ += count; }
   void pipe_ended();
-  // After PipesAreLate: they are to be waited for once more.
+  // After PipesAreLate: waits for the pipes once more.
   void wait_for_pipes(TimePoint now);
-  // A signal ends the run, or the wait for what was printed.
+  // A signal ends the run, or the wait for output.
   void stop(int exit_code, int signal, TimePoint now);
   void time(TimePoint now);
   [[nodiscard]] TimePoint deadline() const;
 
-  // What the launcher exits with, once all is over.
+  // The launcher's exit code, once all have ended.
   [[nodiscard]] int exit_code() const;
-  // The task whose failure has ended the run.
+  // The task whose failure ended the run.
   [[nodiscard]] std::optional<std::size_t> failed() const noexcept { return failed_; }
   [[nodiscard]] Effects& effects() noexcept { return effects_; }
 
@@ -84,11 +84,11 @@ class ReplicaSupervisor {
     std::string prefix;
     bool is_worker = false;
     std::array<bool, kReplicaParts> has{};
-    std::size_t next = 0;  // the part that comes after the one that runs
+    std::size_t next = 0;  // the part after the one that runs
     bool lives = false;    // a part runs, or is to be started
     bool failed = false;
     bool ran = false;  // the command was started
-    // Of a part of which no process could be made: since when, and when it is tried again.
+    // Of a part whose process could not be created: since when, and the time of the next attempt.
     std::optional<TimePoint> fails_to_start_since = {};
     std::optional<TimePoint> start_at = {};
     std::chrono::milliseconds delay{0};
@@ -105,12 +105,12 @@ class ReplicaSupervisor {
   void check_gone(TimePoint now);
 
   std::vector<ReplicaTask> tasks_;
-  std::size_t pipes_ = 0;                // that have not ended
+  std::size_t pipes_ = 0;                // open ones
   std::optional<int> exit_code_;         // once it is decided
-  std::optional<std::size_t> failed_;    // whose failure has decided it
-  bool killed_ = false;                  // who did not end when told to
-  std::optional<TimePoint> grace_at_;    // then who lives is killed
-  std::optional<TimePoint> drained_at_;  // then pipes are late
+  std::optional<std::size_t> failed_;    // the task whose failure decided it
+  bool killed_ = false;                  // tasks that outlived the grace period were killed
+  std::optional<TimePoint> grace_at_;    // end of the grace period
+  std::optional<TimePoint> drained_at_;  // when open pipes are late
   Effects effects_;
 };
 

@@ -12,14 +12,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Ceilings of the delays before a restart: the first is shorter than a person notices; the last is
-// far below the default timeouts of the tasks that wait for this one.
+// Bounds of the delays before a restart: the first is too short to notice; the longest is far below
+// the default timeouts of the tasks that wait for this one.
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{5000};
-// A task that has lived for this long is not in a loop of dying at once: twice the longest delay.
+// A task that has lived this long is not in a crash loop: twice the longest delay.
 constexpr milliseconds kLongLife{10'000};
 
-// Exit codes from here on ask for another try, as orchestrators read them.
+// Exit codes from here on ask for a restart, as in orchestrators.
 constexpr int kFirstRetryable = 128;
 
 bool may_be_mended(const Ending& ending) {
@@ -70,6 +70,7 @@ std::optional<milliseconds> RestartPolicy::could_not_start(std::size_t task, Tim
     return std::nullopt;
   }
   state.fails_to_start_since = since;
+  // Failed starts and crashes share the back-off.
   const milliseconds ceiling = state.ceiling;
   state.ceiling = std::min(2 * ceiling, kLongestDelay);
   return jittered(ceiling);
@@ -79,18 +80,19 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                              TimePoint now) {
   TaskState& state = tasks_.at(task);
   if (ending.signal == 0 && !ending.lost && ending.exit_code == kDone) {
-    // An evaluator may know the result before it is the run's.
+    // An evaluator may get the result before the run reports it.
     if (!exit_code_ && state.part != Part::kEvaluator) {
       finished_ = true;
       exit_code_ = kDone;
     }
     return {};
   }
+  // A finished run ignores later failures, except a chief's own that no restart can mend.
   if (finished_ && (state.part != Part::kChief || may_be_mended(ending))) {
     return {.sentence = to_string(ending) + "; the run was over already"};
   }
   if (exit_code_ && !finished_) {
-    return {};  // stopped because of another's failure, or by a signal
+    return {};  // stopped because another task failed, or by a signal
   }
   if (ending.planned) {
     return {.action = Action::kRestart,
@@ -103,6 +105,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
   if (may_be_mended(ending) && restarts_ < options_.max_restarts) {
     return restart(state, ending, restarts_, "restarts", now);
   }
+  // Other failures repeat: a usage error is the same at every start.
   const std::string tries = may_be_mended(ending) && restarts_ > 0
                                 ? " after " + std::to_string(restarts_) + " of " +
                                       std::to_string(options_.max_restarts) + " restarts"
@@ -135,8 +138,8 @@ void RestartPolicy::stop(int exit_code) {
   }
 }
 
-// Exponential, with jitter over the upper half: tasks that died together come back apart, and none
-// is tried in a tight loop.
+// Exponential back-off with jitter over the upper half: tasks that died together restart apart, and
+// none restarts in a tight loop.
 milliseconds RestartPolicy::next_delay(TaskState& task, TimePoint now) {
   if (now - task.started >= kLongLife) {
     task.ceiling = kFirstDelay;

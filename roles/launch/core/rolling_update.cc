@@ -3,22 +3,22 @@
 namespace disttf::roles {
 namespace {
 
-// For one task to be back and the run to go on: its data has to be loaded, and perhaps a
-// checkpoint.
+// How long a task may take to return and the run to continue: the task loads its data, and perhaps
+// a checkpoint.
 constexpr std::chrono::seconds kReadyPatience{60};
 
 }  // namespace
 
 void RollingUpdate::begin(TimePoint now) {
   if (!restart_next(0, now)) {
-    task_ = supervisor_.tasks().size();  // go_on() finds nothing to wait for
+    task_ = supervisor_.tasks().size();  // go_on() finds no task to wait for
     limit_ = now;
   }
 }
 
 std::optional<std::string> RollingUpdate::stepped(std::uint64_t step, TimePoint now) {
   last_step_ = step;
-  // A ps that was lost sets the run back.
+  // The loss of a ps rolls the run back.
   if (!first_step_ || step < *first_step_) {
     first_step_ = step;
   }
@@ -33,13 +33,14 @@ std::optional<std::string> RollingUpdate::go_on(TimePoint now) {
     }
     if (state == Return::kLate) {
       const std::size_t task = *task_;
+      // Later tasks keep running; they get the settings at their next start.
       task_.reset();
       if (!supervisor_.may_start()) {
         return std::nullopt;
       }
-      return "update: the run has not gone on within " + std::to_string(kReadyPatience.count()) +
+      return "update: the run did not resume within " + std::to_string(kReadyPatience.count()) +
              " s of the restart of " + supervisor_.tasks()[task].name +
-             "; the tasks after it get the new settings when they are started again";
+             "; later tasks get the new settings when they restart";
     }
     if (!restart_next(*task_ + 1, now)) {
       break;
@@ -52,7 +53,7 @@ std::optional<std::string> RollingUpdate::go_on(TimePoint now) {
   return supervisor_.may_start() ? std::optional<std::string>("update: done") : std::nullopt;
 }
 
-// False: none is left.
+// Restarts the next task; false: none is left.
 bool RollingUpdate::restart_next(std::size_t from, TimePoint now) {
   for (std::size_t each = from; each < supervisor_.tasks().size(); ++each) {
     const SupervisedTask& task = supervisor_.tasks()[each];
@@ -60,6 +61,7 @@ bool RollingUpdate::restart_next(std::size_t from, TimePoint now) {
       task_ = each;
       restarts_ = task.restarts;
       limit_ = now + kReadyPatience;
+      // Steps made before the restart prove nothing.
       first_step_.reset();
       supervisor_.restart(each, now);
       return true;
@@ -68,8 +70,9 @@ bool RollingUpdate::restart_next(std::size_t from, TimePoint now) {
   return false;
 }
 
-// Back: the task's next process lives and the run has gone on with it. A synchronous step that was
-// half made without the task may still be completed, and no more: after two it has taken part.
+// kBack: the task's next process lives and the run has continued with it. A synchronous step begun
+// before the restart may still complete without the task, but only one: after two it has taken
+// part.
 RollingUpdate::Return RollingUpdate::come_back(TimePoint now) {
   if (!supervisor_.may_start() || now >= limit_) {
     return Return::kLate;

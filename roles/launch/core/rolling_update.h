@@ -1,8 +1,8 @@
-// New settings for tasks that run: one is restarted after the other, each once the run has gone on
-// with the one before.
+// Applies new settings to running tasks: restarts one after the other, each once the run has
+// continued with the one before.
 //
-// A state machine beside the supervisor, which it asks to restart tasks. It wants to be called with
-// time() at deadline(). Not thread-safe.
+// A state machine beside the supervisor, by which it restarts tasks. The caller calls
+// task_changed() at deadline(). Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -24,9 +24,9 @@ class RollingUpdate {
 
   // REQUIRES: !is_under_way().
   void begin(TimePoint now);
-  // Something has become of a task; the run has made this step; time has passed. Each returns the
-  // sentence that ends the update, when that is now and there is something to say. The supervisor
-  // may have effects afterwards.
+  // A task has changed, or time has passed; the run has made this step. Each returns the sentence
+  // that ends the update, if it ends now and there is something to report. The supervisor may have
+  // effects afterwards.
   std::optional<std::string> task_changed(TimePoint now) { return go_on(now); }
   std::optional<std::string> stepped(std::uint64_t step, TimePoint now);
   std::optional<std::string> time(TimePoint now) { return go_on(now); }
@@ -42,10 +42,10 @@ class RollingUpdate {
   [[nodiscard]] Return come_back(TimePoint now);
 
   Supervisor& supervisor_;
-  std::optional<std::size_t> task_;  // that is restarted
-  std::uint64_t restarts_ = 0;       // of it, before
+  std::optional<std::size_t> task_;  // the task being restarted
+  std::uint64_t restarts_ = 0;       // its number of restarts before
   TimePoint limit_{};
-  std::optional<std::uint64_t> first_step_;  // seen since it came back
+  std::optional<std::uint64_t> first_step_;  // the first one seen since it returned
   std::uint64_t last_step_ = 0;
 };
 

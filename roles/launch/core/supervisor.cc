@@ -22,8 +22,9 @@ void Supervisor::started(std::size_t number, TimePoint now) {
   task.lives = true;
   task.fault = false;
   task.asked = Asked::kNothing;
+  // Pairs with the message of the first failure.
   if (std::exchange(task.fails_to_start, false)) {
-    say(task.name + " has been started after all");
+    say(task.name + " has been started after failed attempts");
   }
   policy_.started(number, now);
   effects_.add(TaskChanged{number});
@@ -31,11 +32,13 @@ void Supervisor::started(std::size_t number, TimePoint now) {
 
 void Supervisor::could_not_start(std::size_t number, const std::string& why, TimePoint now) {
   SupervisedTask& task = tasks_.at(number);
+  // Cancelled by a stop meanwhile; the launch may be waiting for this task alone.
   if (!may_start()) {
     tell_if_all_gone();
     return;
   }
   if (const auto delay = policy_.could_not_start(number, now)) {
+    // Logs the first failure only.
     if (!std::exchange(task.fails_to_start, true)) {
       say(task.name + " cannot be started: " + why + "; trying again for up to " +
           std::to_string(kStartPatience.count()) + " s");
@@ -63,10 +66,11 @@ void Supervisor::ended(std::size_t number, Ending ending, TimePoint now) {
   task.frozen = false;
   task.thaw_at.reset();
   task.kill_at.reset();
+  // A fault injected by --chaos or a requested end does not count against the restart limits.
   ending.planned |= task.asked != Asked::kNothing || (task.fault && ending.signal != 0);
   task.ending = ending;
   const bool is_done = ending.signal == 0 && ending.exit_code == kDone;
-  if (ends_ == Ends::kNone || is_done) {  // else all are started again, later
+  if (ends_ == Ends::kNone || is_done) {  // else restart_all() starts all of them later
     decide(number, now);
   }
 }
@@ -80,9 +84,9 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
     say(task.name + " " + decision.sentence, stops);
   }
   if (task.memory_mib && stops) {
-    say(task.name + " could have " + std::to_string(*task.memory_mib) +
-            " MiB of memory of its own; if that was too little, --memory, --ps_memory and the "
-            "mem of an options file set it",
+    say(task.name + " had a limit of " + std::to_string(*task.memory_mib) +
+            " MiB of private memory; to raise it, set --memory, --ps_memory, or mem in an options "
+            "file",
         /*is_error=*/true);
   }
   if (decision.action == RestartPolicy::Action::kRestart) {
@@ -91,7 +95,7 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
     }
     task.waits = true;
     task.start_at = now + decision.delay;
-  } else if (stops && task.part == RestartPolicy::Part::kPs) {  // with which the state is lost
+  } else if (stops && task.part == RestartPolicy::Part::kPs) {  // the state is lost with it
     stop_processes(SIGTERM, now);
   } else if (stops) {
     stop_in_order(SIGTERM, now);
@@ -105,11 +109,13 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
 
 void Supervisor::reaped(TimePoint now) {
   if (saving_ && !tasks_[*saving_].lives) {
+    // The chief has ended, so no step needs the others any more.
     saving_.reset();
     if (any_lives(true) || any_lives(false)) {
       stop_processes(stop_signal_, now);
     }
   }
+  // The chief saves before the others end: a checkpoint needs the parameter servers.
   if (ends_ == Ends::kChief && !any_lives(true)) {
     ends_ = Ends::kOthers;
     end_all(/*chief=*/false, now);
@@ -146,7 +152,7 @@ void Supervisor::time(TimePoint now) {
       kill_late(number, kStopGrace);
     }
   }
-  // One at a time: where it cannot be started, the others are not.
+  // One after the other: if one cannot be started, the others are not tried.
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     if (is_due(tasks_[number].start_at)) {
       tasks_[number].waits = false;
@@ -191,7 +197,8 @@ void Supervisor::restart(std::size_t number, TimePoint now) {
     task.asked = Asked::kRestart;
     end_process(number, SIGTERM, now);
   } else {
-    task.start_at = now;  // it waits to be started
+    // Skips the rest of its back-off.
+    task.start_at = now;  // it waits for its restart
   }
 }
 
@@ -216,7 +223,7 @@ void Supervisor::restart_all(TimePoint now) {
   ends_ = Ends::kChief;
   cancel_restarts();
   end_all(/*chief=*/true, now);
-  reaped(now);  // where there is nobody to wait for
+  reaped(now);  // there may be no process to wait for
 }
 
 void Supervisor::end_all(bool chief, TimePoint now) {
@@ -230,6 +237,7 @@ void Supervisor::end_all(bool chief, TimePoint now) {
 
 void Supervisor::end_process(std::size_t number, int with, TimePoint now) {
   signal(number, with);
+  // A stopped process receives SIGTERM only after SIGCONT.
   thaw(number);
   tasks_[number].kill_at = now + kStopGrace;
 }
@@ -263,7 +271,7 @@ void Supervisor::kill_all() {
   }
 }
 
-// The chief, where it has a directory to save in.
+// The number of the chief, if it has a directory to save in.
 std::optional<std::size_t> Supervisor::who_can_save() const {
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     if (saves_ && is_chief(number) && tasks_[number].lives) {
@@ -273,7 +281,8 @@ std::optional<std::size_t> Supervisor::who_can_save() const {
   return std::nullopt;
 }
 
-// Ps and workers stay while the chief saves: in sync mode a step that has begun is made with them.
+// Stops the chief first. Ps and workers stay while it saves: a synchronous step under way needs
+// them.
 bool Supervisor::stop_in_order(int with, TimePoint now) {
   const std::optional<std::size_t> chief = who_can_save();
   if (!chief) {
@@ -292,7 +301,7 @@ void Supervisor::stop_processes(int with, TimePoint now) {
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     if (tasks_[number].lives) {
       signal(number, with);
-      thaw(number);  // a frozen process would take the signal only then
+      thaw(number);  // a frozen process would receive the signal only later
     }
   }
   start_grace(kStopGrace, now);

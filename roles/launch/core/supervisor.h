@@ -1,9 +1,9 @@
-// The tasks of a launch: who is started again, when, who is told to end and killed where that does
-// not help, and when the launch is over. What a death means, restart_policy.h decides.
+// The tasks of a launch: which one is restarted and when, which one is stopped, or killed if that
+// does not help, and when the launch has ended. restart_policy.h decides what an ending means.
 //
-// A state machine: it is told what has happened, and at what time; what it wants done it puts into
-// effects(), which whoever calls it empties after each call. It wants to be called with time() at
-// deadline(). Tasks have the numbers in which they were added. Not thread-safe.
+// A state machine. The caller passes in events and the time, and carries out effects(), emptying
+// them, after each call. It calls time() at deadline(). Tasks are numbered in the order of add().
+// Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -19,40 +19,40 @@
 
 namespace disttf::roles {
 
-// A process that was told to end is killed when it takes longer than this.
+// How long a process may take to end after SIGTERM before it is killed.
 inline constexpr std::chrono::seconds kStopGrace{5};
 
 // --- effects
 
-// A new process of the task; then started() or could_not_start().
+// Start a new process of the task; then call started() or could_not_start().
 struct StartTask {
   std::size_t task = 0;
 };
-// To the task's process, which lives.
+// Send a signal to the task's process, which lives.
 struct SignalTask {
   std::size_t task = 0;
   int signal = 0;
 };
-// Its next process is to have a new address.
+// Give the task's next process a new address.
 struct MoveTask {
   std::size_t task = 0;
 };
-// Its process has begun, or ended.
+// The task's process has started or ended.
 struct TaskChanged {
   std::size_t task = 0;
 };
-// A line of the log.
+// Log a line.
 struct SayLine {
   bool is_error = false;  // else a warning
   std::string text;
 };
-// What restart_all() asked for: no process lives, and all are to be started (may_start()), or the
-// run is over.
+// restart_all() is ready: no process lives, and all tasks are to be started if may_start(); else
+// the run has ended.
 struct AllEnded {};
-// No process lives, none will be started again, and all that they printed has been read.
+// No process lives, none will be restarted, and all output has been read.
 struct AllGone {};
 
-// What was asked to become of a task whose process is to end.
+// The request that ends a task's process.
 enum class Asked : std::uint8_t { kNothing, kRestart, kReplace };
 
 struct SupervisedTask {
@@ -60,21 +60,21 @@ struct SupervisedTask {
 
   std::string name;  // "[worker:1]"
   RestartPolicy::Part part = RestartPolicy::Part::kWorker;
-  std::optional<std::uint64_t> memory_mib = {};  // that it may have; for sentences
-  bool lives = false;                            // a process of it does
-  bool waits = false;                            // to be started again
+  std::optional<std::uint64_t> memory_mib = {};  // its limit; for messages
+  bool lives = false;                            // it has a process
+  bool waits = false;                            // for its restart
   bool frozen = false;
   bool fault = false;           // this process was killed on purpose
-  bool fails_to_start = false;  // no process of it could be made, and that was logged
+  bool fails_to_start = false;  // its process could not be created, and that was logged
   Asked asked = Asked::kNothing;
   std::optional<Ending> ending = {};  // of its last process
   std::uint64_t restarts = 0;
   std::optional<TimePoint> start_at = {};  // while it waits
   std::optional<TimePoint> thaw_at = {};   // while it is frozen
-  std::optional<TimePoint> kill_at = {};   // its process was told to end
+  std::optional<TimePoint> kill_at = {};   // end of its grace period
 
-  // Whether a new process of the task may have a new address. Nobody opens a connection to a
-  // worker, and one that is not the chief can do without the addresses of the others.
+  // Whether a new process of the task may have a new address. No task connects to a worker, and a
+  // worker that is not the chief does not need the addresses of other workers.
   [[nodiscard]] bool can_move() const { return part == RestartPolicy::Part::kWorker; }
 };
 
@@ -84,54 +84,54 @@ class Supervisor {
   using Effects =
       EffectQueue<StartTask, SignalTask, MoveTask, TaskChanged, SayLine, AllEnded, AllGone>;
 
-  // `engine`: as RestartPolicy's. `saves`: the chief has a directory to save in.
+  // `engine`: as in RestartPolicy. `saves`: the chief has a directory to save in.
   Supervisor(const RestartOptions& options, bool saves, std::mt19937_64 engine)
       : policy_(options, {}, engine), saves_(saves) {}
 
-  // One more task, which has no process yet.
+  // Adds a task, which has no process yet.
   void add(std::string name, RestartPolicy::Part part);
   void set_saves(bool saves) { saves_ = saves; }
   void set_memory(std::size_t task, std::optional<std::uint64_t> mib) {
     tasks_.at(task).memory_mib = mib;
   }
 
-  // --- what happens
+  // --- events
 
   void started(std::size_t task, TimePoint now);
-  // No process could be made. It is tried again for kStartPatience; then the run ends with 1, or
-  // goes on without its evaluator.
+  // No process could be created. Retried for kStartPatience; then the run ends with 1, or continues
+  // without its evaluator.
   void could_not_start(std::size_t task, const std::string& why, TimePoint now);
-  // Its process has ended; `planned` need not be set. Then reaped(), once for all that ended.
+  // The task's process has ended; `planned` need not be set. Then reaped(), once for all endings.
   void ended(std::size_t task, Ending ending, TimePoint now);
   void reaped(TimePoint now);
-  // Pipes that processes print into were opened, or one of them has been read to its end.
+  // Output pipes of processes were opened; one of them has been read to its end.
   void pipes_opened(std::size_t count) { pipes_ += count; }
   void pipe_ended();
-  // The chief evaluates the result: once it has ended, the workers take as long.
+  // The chief evaluates the result: after its end the workers need as long.
   void evaluation_begins(TimePoint now) { evaluation_at_ = now; }
   void time(TimePoint now);
   [[nodiscard]] TimePoint deadline() const;
 
-  // --- what is asked for
+  // --- requests
 
-  // SIGTERM, SIGKILL where that does not help, and a new process, at once and at the same address.
-  // REQUIRES: a process lives, or waits to be started; and may_start().
+  // Sends SIGTERM, later SIGKILL if needed, and starts a new process at once at the same address.
+  // REQUIRES: a process lives, or waits for its start; and may_start().
   void restart(std::size_t task, TimePoint now);
-  // SIGKILL, and a new process, where the task can move at a new address. REQUIRES as above.
+  // SIGKILL, and a new process, at a new address if the task can move. REQUIRES as above.
   void replace(std::size_t task, TimePoint now);
-  // Ends all processes, the chief's first, so that it can save what is; then AllEnded. REQUIRES:
+  // Ends all processes, the chief's first, so that it can save the state; then AllEnded. REQUIRES:
   // may_start().
   void restart_all(TimePoint now);
-  // Whether the run's end is still open.
+  // Whether the run has not ended yet.
   [[nodiscard]] bool may_start() const { return !policy_.exit_code(); }
-  // Ends the run: nothing is started again, and every process gets the signal. With `saves` the
-  // chief gets it first, the others once it has ended: it saves what the ps hold. Returns whether
-  // it does.
+  // Ends the run: nothing is restarted, and every process gets the signal. With `saves` the chief
+  // gets it first, the others after its end: it saves the parameters of the ps. Returns whether it
+  // saves.
   bool stop(int exit_code, int signal, TimePoint now);
-  // SIGKILL to every process, whatever it is told already. REQUIRES: !may_start().
+  // SIGKILL to every process, whatever signal it got before. REQUIRES: !may_start().
   void kill_all();
 
-  // SIGKILL to a process that was well, for the sake of it: not counted as a failure.
+  // SIGKILL to a healthy process, as a test: not counted as a failure.
   void kill_task(std::size_t task);
   // REQUIRES: a process lives.
   void freeze(std::size_t task, std::chrono::milliseconds time, TimePoint now);
@@ -141,7 +141,7 @@ class Supervisor {
   [[nodiscard]] Effects& effects() noexcept { return effects_; }
 
  private:
-  // Of restart_all().
+  // The stage of restart_all().
   enum class Ends : std::uint8_t { kNone, kChief, kOthers };
 
   void decide(std::size_t task, TimePoint now);
@@ -170,13 +170,13 @@ class Supervisor {
   RestartPolicy policy_;
   bool saves_;
   std::vector<SupervisedTask> tasks_;  // in the policy's order
-  std::size_t pipes_ = 0;              // that have not ended
+  std::size_t pipes_ = 0;              // open ones
   Ends ends_ = Ends::kNone;
-  std::optional<std::size_t> saving_;  // the chief, which the others wait for to end
-  int stop_signal_ = 0;                // that they get then
-  std::optional<TimePoint> grace_at_;  // then who lives is killed
+  std::optional<std::size_t> saving_;  // the chief, whose end the others wait for
+  int stop_signal_ = 0;                // the signal that the others get then
+  std::optional<TimePoint> grace_at_;  // end of the grace period
   std::chrono::seconds grace_{0};
-  std::optional<TimePoint> evaluation_at_;  // began
+  std::optional<TimePoint> evaluation_at_;  // its start
   Effects effects_;
 };
 

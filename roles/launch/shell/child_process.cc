@@ -40,8 +40,8 @@ std::string_view with_equals(std::string_view entry) {
   return entry.substr(0, std::min(entry.find('='), entry.size() - 1) + 1);
 }
 
-// The environment without TF_CONFIG: a child is told who it is by flags or `variables`, and a
-// TF_CONFIG that describes this process would contradict them.
+// The environment without TF_CONFIG: flags or `variables` give a child its role, and a TF_CONFIG
+// that describes this process would contradict them.
 std::vector<char*> child_environment(std::vector<std::string>& variables) {
   const auto is_replaced = [&variables](std::string_view entry) {
     return entry.starts_with("TF_CONFIG=") ||
@@ -62,7 +62,7 @@ std::vector<char*> child_environment(std::vector<std::string>& variables) {
   return entries;
 }
 
-// What the child's descriptors are to become. Plain numbers: used between fork and exec.
+// The descriptors of the child. Plain numbers, because they are used between fork and exec.
 struct ChildFds {
   int standard_output = -1;
   int standard_error = -1;
@@ -91,20 +91,22 @@ ChildLimits limits_from(const ChildOptions& options) {
   return limits;
 }
 
-// Runs in the child between fork and exec: async-signal-safe calls only. `program`: null for this
-// file.
+// Turns the child into the program, between fork and exec: async-signal-safe calls only. `program`:
+// null for this file.
 [[noreturn]] void become(const ChildFds& fds, const ChildLimits& limits, pid_t parent,
                          const char* program, char* const* arguments, char* const* environment) {
-  // Exit codes that a shell uses for "could not be run".
+  // The exit code of shells for a program that cannot be run.
   constexpr int kCannotRun = 126;
+  // The task leads a process group of its own, so that a signal can reach it with all of its
+  // children.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(kCannotRun);  // the launcher died before the line above
   }
-  // Until exec the launcher's handlers are here too; they would tell the launcher of a signal that
-  // was meant for this process. SIGPIPE, SIGUSR1, SIGUSR2 and SIGXFSZ are ignored by this file, and
-  // exec would keep it so. SIGHUP stays ignored where it was so from the start (nohup).
+  // Until exec this process has the launcher's handlers, which would report this process's signals
+  // to the launcher. This file ignores SIGPIPE, SIGUSR1, SIGUSR2 and SIGXFSZ, and exec would keep
+  // that. SIGHUP stays ignored if it was so from the start (nohup).
   for (const int handled : {SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ}) {
     std::signal(handled, SIG_DFL);
   }
@@ -120,17 +122,20 @@ ChildLimits limits_from(const ChildOptions& options) {
   } else {
     close(STDIN_FILENO);  // an empty root has no /dev/null
   }
-  // Neither fails for what is asked here: CPUs that the launcher has, a limit that is lowered.
+  // Neither call fails here: the CPUs are the launcher's own, and the limit is lowered.
   if (limits.has_cpus) {
     sched_setaffinity(0, sizeof(limits.cpus), &limits.cpus);
   }
   if (limits.has_memory) {
     setrlimit(RLIMIT_DATA, &limits.memory);
   }
+  // dup2() clears close-on-exec, so the program keeps these two.
   dup2(fds.standard_output, STDOUT_FILENO);
   dup2(fds.standard_error, STDERR_FILENO);
-  // What a library has opened without the flag, such as accepted connections, is not the child's.
+  // The child must not inherit what libraries opened without the flag, such as accepted
+  // connections.
   static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC));
+  // These two are inherited on purpose: their numbers are in the program's arguments.
   for (const int fd : {fds.listen, fds.progress}) {
     if (fd >= 0) {
       fcntl(fd, F_SETFD, 0);
@@ -140,7 +145,7 @@ ChildLimits limits_from(const ChildOptions& options) {
     execve(program, arguments, environment);
     _exit(kCannotRun);
   }
-  // /proc names the very file that runs, even one replaced on disk since; an empty root has none.
+  // /proc names the file that runs, even if it was replaced on disk; an empty root has no /proc.
   execve("/proc/self/exe", arguments, environment);
   const auto path = getauxval(AT_EXECFN);
   execve(reinterpret_cast<const char*>(path), arguments, environment);  // NOLINT
@@ -160,6 +165,7 @@ ChildProcess start_child(const ChildOptions& options) {
   }
   if (options.progress) {
     progress = make_pipe();
+    // The child must not block on a launcher that reads too slowly.
     fcntl(progress.write_end.number(), F_SETFL, O_NONBLOCK);
     words.push_back("--progress_fd=" + std::to_string(progress.write_end.number()));
   }
@@ -178,14 +184,15 @@ ChildProcess start_child(const ChildOptions& options) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them when it can take them
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them after resetting handlers
   const pid_t pid = fork();
   if (pid == 0) {
     become(fds, limits, parent, program, arguments.data(), environment.data());
   }
+  // Saved before setpgid(), which may overwrite errno.
   const int fork_error = errno;
   if (pid > 0) {
-    setpgid(pid, pid);  // here too: a signal to the group may be sent before the child has run
+    setpgid(pid, pid);  // in both processes: a signal to the group may come before the child runs
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
@@ -214,6 +221,8 @@ ChildProcess start_child_patiently(const ChildOptions& options) {
 
 void reap_others(const std::function<bool(pid_t)>& is_own) {
   siginfo_t ended{};
+  // WNOWAIT leaves an own child for its owner to reap. The loop then stops: the kernel would report
+  // the same child again.
   while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid > 0 &&
          !is_own(ended.si_pid)) {
     waitpid(ended.si_pid, nullptr, WNOHANG);
@@ -225,7 +234,7 @@ std::vector<int> usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {  // fails beyond 1024 CPUs: no limits then
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {  // fails beyond 1024 CPUs: then no limits
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
       if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) {
         cpus.push_back(cpu);
@@ -241,6 +250,7 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
     return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
            access(path.c_str(), X_OK) == 0;
   };
+  // As in a shell, a name with a slash is a path and is not searched for.
   if (name.find('/') != std::string::npos) {
     return may_be_run(name) ? std::optional(name) : std::nullopt;
   }

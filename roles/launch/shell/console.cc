@@ -9,7 +9,7 @@
 namespace disttf::roles {
 namespace {
 
-// Results are few; beyond this it is a program of the user's that prints, and can wait.
+// Results are few. Beyond this size a user's program prints, and can wait.
 constexpr std::size_t kFullBytes = std::size_t{1} << 20U;
 
 }  // namespace
@@ -21,7 +21,7 @@ Console::Console()
 Console::~Console() { draw_live({}); }
 
 void Console::print_output(std::string_view line) {
-  // The line is on standard error, which may be the same terminal.
+  // The live line is on standard error, which may be the same terminal.
   if (terminal_) {
     standard_error().set_live_line({});
   }
@@ -36,6 +36,7 @@ void Console::print_line_of(const net::TaskId& task, std::string_view line) {
   if (log_format() == LogFormat::kText) {
     print_error(name + " " + std::string(line));
   } else if (is_json_log_line(line)) {
+    // A task that logs JSON itself is passed through: a second envelope would hide its fields.
     print_error(line);
   } else {
     print_error(json_log_line(LogLevel::kInfo, name.substr(1, name.size() - 2), line));

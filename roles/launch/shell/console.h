@@ -1,4 +1,4 @@
-// Where a launcher prints: lines of its children and its own, and on a terminal one live line below
+// A launcher's output: lines of its children and its own, and on a terminal one live line below
 // them. Never waits for a reader.
 //
 // Not thread-safe.
@@ -15,23 +15,23 @@ namespace disttf::roles {
 
 class Console {
  public:
-  // The live line is drawn only when standard error is a terminal with a cursor that can be
-  // moved (TERM is set, and is not dumb) and the log is text.
+  // Draws the live line only if standard error is a terminal with cursor control (TERM is set, and
+  // is not dumb) and the log is text.
   Console();
   ~Console();  // removes the live line
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // To standard output, as it is.
+  // Prints to standard output, unchanged.
   void print_output(std::string_view line);
-  // To standard error, what a task has printed: "[worker:1] ...". As JSON it is a line of a log
-  // already, and passed on as it is, or becomes the message of one.
+  // Prints a task's line to standard error: "[worker:1] ...". In JSON a line of the log is passed
+  // on unchanged; another line becomes the message of one.
   void print_line_of(const net::TaskId& task, std::string_view line);
-  // To standard error, what the launcher itself has to say: "disttf launch: ...".
+  // Prints the launcher's own message to standard error: "disttf launch: ...".
   void say(const std::string& sentence, LogLevel level = LogLevel::kInfo);
   void draw_live(std::string line);  // replaces the live line
 
-  // Whether whoever reads standard output is so far behind that its writers should wait.
+  // Whether the reader of standard output is so slow that writers should wait.
   [[nodiscard]] static bool is_output_full();
 
  private:

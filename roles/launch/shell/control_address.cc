@@ -29,12 +29,12 @@ constexpr const char* kTokenEnd = ".token";
 constexpr const char* kSecretEnd = ".secret";
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
-  throw Failure(kCannotListen, "--control: " + net::quoted(path) + " cannot be had: " + why);
+  throw Failure(kCannotListen, "--control: " + net::quoted(path) + " is unavailable: " + why);
 }
 
 std::string last_error_text() { return std::generic_category().message(errno); }
 
-// Others must neither put a socket of theirs in our place nor reach ours.
+// Other users must neither replace our socket nor connect to it.
 bool is_of_this_user_alone(const std::string& directory) {
   struct stat status {};
   return lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -45,6 +45,7 @@ void make_directory(const std::string& path) {
   if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     fail(path, last_error_text());
   }
+  // The directory may be another user's, created first in a shared parent such as /tmp.
   if (!is_of_this_user_alone(path)) {
     fail(path, "it is not a directory that belongs to this user alone (mode 0700)");
   }
@@ -60,6 +61,8 @@ Found look_at(const std::string& path) {
   if (!S_ISSOCK(status.st_mode)) {
     return Found::kOther;
   }
+  // A dead launch's socket refuses the connection; every other answer, also an error, counts as
+  // alive, so that its files are not removed.
   const std::error_code error = net::try_local(path);
   return error == std::errc::connection_refused ? Found::kDead : Found::kAlive;
 }
@@ -70,7 +73,7 @@ std::string beside(const std::string& socket, const char* end) {
              : socket + end;
 }
 
-// A line of a file of mode 0600, in the place of what a launch that died has left there.
+// Writes a line to a file of mode 0600, replacing the file of a launch that died.
 void write_private(const std::string& path, const std::string& text) {
   unlink(path.c_str());
   const data::FileDescriptor file(
@@ -88,7 +91,7 @@ void remove_dead(const std::string& path) {
   unlink(beside(path, kSecretEnd).c_str());
 }
 
-// A name that nobody has: a process of another PID namespace may share the directory.
+// An unused name: a process of another PID namespace may share the directory.
 std::string free_name(const std::string& directory) {
   const std::string stem = directory + "/launch-" + std::to_string(getpid());
   std::string path = stem + kSocketEnd;
@@ -110,8 +113,8 @@ ControlSocket::ControlSocket(asio::io_context& context, const ControlOptions& op
   }
 }
 
-// Under another name first, which nobody takes for a dead one: between bind and listen it would
-// look like that.
+// Binds under a temporary name, which no process removes as stale: between bind and listen the
+// socket refuses connections like that of a dead launch.
 void ControlSocket::listen_at(const std::string& path) {
   switch (look_at(path)) {
     case Found::kNothing:
@@ -120,19 +123,19 @@ void ControlSocket::listen_at(const std::string& path) {
       remove_dead(path);
       break;
     case Found::kAlive:
-      fail(path, "a running launch has it");
+      fail(path, "a running launch uses it");
     case Found::kOther:
-      fail(path, "something that is no socket has that name");
+      fail(path, "it exists and is not a socket");
   }
   const std::string early = path + ".new";
+  // Left by a launch that died between bind() and rename().
   unlink(early.c_str());
   std::error_code error;
   acceptor_.open(stream_protocol(), error);
-  // asio would say it by an exception of its own.
+  // asio would throw its own exception.
   constexpr std::size_t kMostBytes = 107;
   if (early.size() > kMostBytes) {
-    fail(path, "it has " + std::to_string(path.size()) +
-                   " bytes; 103 are allowed in the name of a socket here");
+    fail(path, "it has " + std::to_string(path.size()) + " bytes; at most 103 are allowed");
   }
   const mode_t before = umask(S_IRWXG | S_IRWXO | S_IXUSR);  // mode 0600 from the start
   if (!error) {
@@ -169,7 +172,7 @@ stream_protocol::acceptor ControlSocket::take_acceptor() { return std::move(acce
 std::string ControlSocket::token_path() const { return beside(path_, kTokenEnd); }
 
 std::string ControlSocket::make_token() {
-  // 128 bits from the system's generator, which std::random_device reads.
+  // 128 bits from the system's generator, the source of std::random_device.
   std::random_device random;
   std::string token;
   for (int each = 0; each < 4; ++each) {
@@ -189,6 +192,7 @@ void ControlSocket::write_secret(const std::string& secret) {
 
 std::vector<std::string> find_control_sockets(const std::string& directory) {
   std::vector<std::string> found;
+  // Another user's directory may contain anything, also sockets that imitate a launch.
   if (!is_of_this_user_alone(directory)) {
     return found;
   }

@@ -17,7 +17,7 @@
 namespace disttf::roles {
 namespace {
 
-// A view has at most seven series of 2000 points.
+// A view has at most seven series of 2000 points each.
 constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
 constexpr std::chrono::seconds kSilence{2};
 
@@ -38,7 +38,7 @@ std::string find_launch(const std::string& socket, const std::string& directory)
       names += (names.empty() ? "" : ", ") + each;
     }
     throw Failure(kError, std::to_string(found.size()) +
-                              " launches are running; --control says which: " + names);
+                              " launches are running; choose one with --control: " + names);
   }
   return found.front();
 }
@@ -53,6 +53,8 @@ LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                        .silence = kSilence},
                                       [&answer](int status, std::string_view piece) {
                                         answer.status = status;
+                                        // Drops what exceeds the bound; the caller's parser then
+                                        // rejects the answer.
                                         if (answer.body.size() + piece.size() <= kMostAnswerBytes) {
                                           answer.body += piece;
                                         }
@@ -67,6 +69,7 @@ std::vector<std::string> running_tasks(const std::string& socket, const std::str
   for (const std::string& each : sockets) {
     const LaunchAnswer answer = ask_launch(each, "/v1/pods");
     const auto json = answer.is_ok() ? data::parse_json(answer.body) : nlohmann::json();
+    // Completion needs no error messages: a launch that does not answer contributes no names.
     for (const auto& name : json.is_array() ? json : nlohmann::json::array()) {
       if (name.is_string() && std::ranges::find(names, name.get<std::string>()) == names.end()) {
         names.push_back(name.get<std::string>());
@@ -94,6 +97,7 @@ void fail_as_told(int status, std::string_view body) {
       json.is_object() && json.contains("error") && json["error"].is_string()
           ? json["error"].get<std::string>()
           : "the launch answered with status " + std::to_string(status);
+  // A conflict or a server error may pass, so it is not the user's mistake.
   const bool is_late =
       status == net::http_status::kConflict || status >= net::http_status::kServerError;
   throw Failure(is_late ? kError : kUsage, net::one_line(sentence));

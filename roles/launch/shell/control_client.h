@@ -1,4 +1,4 @@
-// A running launch, as other processes of its user find and hear it.
+// Client of a running launch, for other processes of its user.
 #pragma once
 
 #include <string>
@@ -8,31 +8,30 @@
 
 namespace disttf::roles {
 
-// The path of its socket: `socket`, or where that is empty the only one in `directory`. Throws
-// Failure (kError) where none runs, or several do.
+// The path of the control socket: `socket`, or if that is empty the only one in `directory`. Throws
+// Failure (kError) if none runs, or several do.
 [[nodiscard]] std::string find_launch(const std::string& socket, const std::string& directory);
 
 struct LaunchAnswer {
-  std::error_code error;  // it could not be reached, or said nothing
+  std::error_code error;  // it is unreachable, or sent no answer
   int status = 0;
-  std::string body;  // at most 32 MiB of it
+  std::string body;  // truncated after 32 MiB
   [[nodiscard]] bool is_ok() const noexcept { return status == 200; }
 };
-// GET, or POST where there is a body. Waits a short time only, since no signal ends it.
+// Sends GET, or POST if there is a body. The timeout is short, since no signal interrupts it.
 [[nodiscard]] LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                       const std::string& body = {});
 
-// The names of the tasks ("worker:1") of the launch at `socket`, or where that is empty of all in
-// `directory`. A launch that cannot be asked has none.
+// The names of the tasks ("worker:1") of the launch at `socket`; if that is empty, of all launches
+// in `directory`. An unreachable launch has none.
 [[nodiscard]] std::vector<std::string> running_tasks(const std::string& socket,
                                                      const std::string& directory);
 
-// Throws Failure with one sentence: kError where no launch is there, kLostPeers where it is and
-// does not answer.
+// Throws Failure with one sentence: kError if no launch is there, kLostPeers if it does not answer.
 [[noreturn]] void fail_to_reach(const std::string& socket, const std::error_code& error);
 
-// The launch has answered with another status than 200. Throws Failure with what it says: kError
-// where that cannot be done now, kUsage where it does not know the task or the value.
+// Throws Failure with the launch's own message, for a status other than 200: kError if the request
+// cannot be served now, kUsage if the task or the value is unknown.
 [[noreturn]] void fail_as_told(int status, std::string_view body);
 
 }  // namespace disttf::roles

@@ -10,11 +10,11 @@
 namespace disttf::roles {
 namespace {
 
-// Longer chains do not occur; the bound ends the walk where pids are reused meanwhile.
+// Longer chains do not occur; the bound ends the loop if pids are reused meanwhile.
 constexpr int kMostAncestors = 1000;
 
-// The parent of a process: 0 where that is outside of this PID namespace. nullopt: /proc does not
-// show the process.
+// The parent of a process: 0 if that is outside of this PID namespace. nullopt: /proc does not show
+// the process.
 std::optional<pid_t> parent_process_of(pid_t pid, const std::filesystem::path& proc) {
   std::ifstream file(proc / std::to_string(pid) / "stat");
   std::string line;
@@ -32,6 +32,7 @@ std::optional<pid_t> parent_process_of(pid_t pid, const std::filesystem::path& p
 
 std::optional<std::string> why_refused(const net::LocalPeer& peer,
                                        const std::filesystem::path& proc) {
+  // Root can read this process's memory anyway, so it is not refused.
   if (const uid_t own = geteuid(); peer.uid != own && peer.uid != 0) {
     return fmt::format("user {} may not use this control address; allowed are user {} and root",
                        peer.uid, own);
@@ -41,8 +42,7 @@ std::optional<std::string> why_refused(const net::LocalPeer& peer,
   for (int steps = 0; steps < kMostAncestors && each > 0; ++steps) {
     const std::optional<pid_t> parent = parent_process_of(each, proc);
     if (!parent) {
-      return fmt::format("/proc does not show who started process {}, which is not served then",
-                         peer.pid);
+      return fmt::format("access denied: /proc does not show the parent of process {}", peer.pid);
     }
     if (*parent == launch) {
       return fmt::format(
@@ -50,7 +50,7 @@ std::optional<std::string> why_refused(const net::LocalPeer& peer,
           "control address",
           peer.pid);
     }
-    if (*parent == 1) break;  // that is nobody's child here
+    if (*parent == 1) break;  // process 1 is not a descendant of this launch
     each = *parent;
   }
   return std::nullopt;

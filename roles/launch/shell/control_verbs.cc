@@ -18,7 +18,7 @@
 namespace disttf::roles {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;  // read by people, too
+using OrderedJson = nlohmann::ordered_json;  // keeps the order for human readers
 
 net::HttpReply json_reply(const OrderedJson& json) {
   return {.body = data::json_text(json, {.indent = 2}) + "\n"};
@@ -82,7 +82,7 @@ net::HttpReply pods_reply(const JobStatus& status) {
   return json_reply(json);
 }
 
-// Parts between slashes: "/v1/logs/worker:1" -> "v1", "logs", "worker:1".
+// Splits a path at slashes: "/v1/logs/worker:1" -> "v1", "logs", "worker:1".
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
   while (!path.empty()) {
@@ -144,14 +144,15 @@ std::uint32_t read_steps(const std::string& body) {
   return steps.get<std::uint32_t>();
 }
 
-// What a caller may not ask for.
+// A request that the caller may not make.
 class Forbidden : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws Forbidden unless the update is what the page's button asks for: one worker more.
+// Throws Forbidden unless the update is that of the page's button: one more worker.
 void allow_of_page(const LaunchUpdate& update, const JobStatus& status) {
+  // Read at the moment of the request: two presses on a stale page must not add two workers.
   const auto now = static_cast<std::size_t>(std::ranges::count(
       status.tasks, net::Job::kWorker, [](const TaskStatus& task) { return task.id.job; }));
   if (update.options) {
@@ -167,7 +168,7 @@ void allow_of_page(const LaunchUpdate& update, const JobStatus& status) {
 
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
-// What is told to the run as a whole. nullptr: no such thing.
+// The handler of a request for the whole run; nullptr: there is none of that name.
 using Told = OrderedJson (*)(ManagedJob& job, const std::string& body);
 
 Told told_by(std::string_view verb, Caller caller) {
@@ -246,6 +247,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Ca
   const bool is_plain = verb == "status" || verb == "endpoints" || verb == "pods";
   const bool reads = (parts.size() == 2 && is_plain) || (parts.size() == 3 && verb == "logs");
   const bool makes_link = parts.size() == 2 && verb == "page";
+  // The page has its own view of the run; task logs and new links stay with the control address.
   if (caller == Caller::kPage && (reads || makes_link)) {
     throw Forbidden(net::quoted(request.path) + " is not allowed from the page; allowed are " +
                     allowed_to(caller));
@@ -259,7 +261,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Ca
   if (!change && tell == nullptr) {
     return net::error_reply(
         net::http_status::kNotFound,
-        net::quoted(request.path) + " is not there; allowed are " + allowed_to(caller));
+        net::quoted(request.path) + " does not exist; allowed are " + allowed_to(caller));
   }
   if (request.method != "POST") {
     return wrong_method(request, "POST");

@@ -1,20 +1,20 @@
-// What a launch's control address answers: HTTP requests to a ManagedJob, replies as JSON.
+// The HTTP interface of a launch's control address: requests to a ManagedJob, replies as JSON.
 //
 //   GET  /v1/status                 the run and its tasks
 //   GET  /v1/endpoints              the addresses of each job
 //   GET  /v1/pods                   the names of the tasks
-//   GET  /v1/logs/TASK              the newest lines, as text; ?follow=true: and those to come
+//   GET  /v1/logs/TASK              the newest lines, as text; ?follow=true: and future ones
 //   POST /v1/pods/TASK/restart      {"task": "worker:1", "message": "..."}
 //   POST /v1/pods/TASK/replace
 //   POST /v1/update                 {"workers": 4, "options": "..."}, either of the two or both
 //   POST /v1/save                   {"message": "..."}: a checkpoint now
-//   POST /v1/trace                  {"steps": 50}: a timeline; /v1/run tells what has become of it
-//   POST /v1/stop                   what SIGTERM does
+//   POST /v1/trace                  {"steps": 50}: a timeline; /v1/run reports its result
+//   POST /v1/stop                   the same as SIGTERM
 //   POST /v1/page                   {"url": "..."}: a link to the run's page, good for one browser
 //
-// What is refused is {"error": "..."}: 403 what the caller may not ask for, 404 an unknown path or
-// task, 405 another method, 400 a body that is none, 409 what cannot be done now. docs/managing.md
-// shows all of it.
+// Errors are {"error": "..."}: 403 for what the caller may not request, 404 for an unknown path or
+// task, 405 for another method, 400 for a malformed body, 409 for what cannot be done now.
+// docs/managing.md shows all of it.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@
 
 namespace disttf::roles {
 
-// Which address a request came to, which decides what its caller may ask for.
+// The address of a request, which decides what its caller may request.
 enum class Caller : std::uint8_t {
   kControl,  // the control socket or its port: everything above
-  // The page, with its cookie. Only what docs/page.md has buttons for: restart and replace a task,
-  // one more worker, save, trace and stop.
+  // The page, with its cookie: only the requests of its buttons in docs/page.md: restart and
+  // replace a task, one more worker, save, trace and stop.
   kPage,
 };
 

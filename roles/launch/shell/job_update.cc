@@ -28,7 +28,7 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
   if (plan.restarts) {
     restarts_all_ = true;
     processes_.restart_all(wanted, [this] { on_all_restarted(); });
-    return changes + "; all tasks start again from the newest checkpoint in " +
+    return changes + "; all tasks restart from the newest checkpoint in " +
            argument_value(wanted.task_arguments, "train_dir");
   }
   processes_.set_options(wanted);
@@ -42,13 +42,14 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
   if (plan.rolls) {
     roll_.begin(Clock::now());
     act(std::nullopt);
-    sentence += "; the tasks start again one after the other";
+    sentence += "; the tasks restart one after the other";
   }
   return sentence;
 }
 
 void JobUpdate::on_all_restarted() {
   restarts_all_ = false;
+  // The run may have ended or been stopped meanwhile.
   if (processes_.may_start()) {
     say_("update: done");
   }
@@ -75,7 +76,7 @@ void JobUpdate::act(const std::optional<std::string>& sentence) {
   }
   timer_.expires_at(roll_.deadline());
   timer_.async_wait([this](const std::error_code& error) {
-    if (!error) {  // else there is another deadline, or none
+    if (!error) {  // else the deadline has changed, or is gone
       act(roll_.time(Clock::now()));
     }
   });

@@ -1,5 +1,5 @@
-// An update under way: new workers, a roll through the tasks (roles/launch/core/rolling_update.h),
-// or a start of all of them again.
+// An update in progress: new workers, a rolling restart of the tasks
+// (roles/launch/core/rolling_update.h), or a restart of all.
 //
 // Everything runs on the one thread that runs the io_context.
 #pragma once
@@ -19,16 +19,16 @@ namespace disttf::roles {
 
 class JobUpdate {
  public:
-  // All must outlive the object. `say`: one sentence for the log.
+  // All arguments must outlive the object. `say` logs a sentence.
   JobUpdate(asio::io_context& context, TaskProcesses& processes,
             std::function<void(const std::string&)> say);
 
   [[nodiscard]] bool is_under_way() const noexcept { return restarts_all_ || roll_.is_under_way(); }
-  // Begins, and returns a sentence that says what is done. Throws std::system_error.
+  // Begins, and returns a sentence about what is done. Throws std::system_error.
   // REQUIRES: !is_under_way(), and plan.changes is not empty.
   std::string begin(const LaunchOptions& wanted, const UpdatePlan& plan);
 
-  // To be told of everything that an update may wait for.
+  // The caller reports every event that an update may wait for.
   void on_progress(const Progress& progress);
   void on_change();
 
@@ -38,7 +38,7 @@ class JobUpdate {
 
   TaskProcesses& processes_;
   std::function<void(const std::string&)> say_;
-  asio::steady_timer timer_;  // at the roll's deadline, while there is one
+  asio::steady_timer timer_;  // at the roll's deadline, if there is one
   RollingUpdate roll_;
   bool restarts_all_ = false;
 };

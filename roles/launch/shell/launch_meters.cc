@@ -20,6 +20,7 @@ LaunchMeters::LaunchMeters(MetricRegistry& metrics, MetricsAddress& address)
 }
 
 void LaunchMeters::progress(const Progress& progress, TimePoint now) {
+  // The rate starts anew after a roll-back, in which steps decrease.
   if (!first_ || progress.step < first_->step) {
     first_ = progress;
     first_at_ = now;
@@ -57,7 +58,7 @@ void LaunchMeters::tasks(const JobStatus& status, const LocalTasks& tasks) {
   }
 }
 
-// As Prometheus' service discovery over http has them.
+// In the format of Prometheus' service discovery over HTTP.
 void LaunchMeters::publish_targets(const LocalTasks& tasks) {
   if (address_.target().empty()) {
     return;

@@ -1,4 +1,4 @@
-// What a launch measures of its run and of its tasks, for its own metrics address.
+// The launch's own metrics, about its run and its tasks.
 //
 // Not thread-safe: the launcher's one thread owns it.
 #pragma once
@@ -22,11 +22,11 @@ class LaunchMeters {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Both must outlive it.
+  // Both arguments must outlive it.
   LaunchMeters(MetricRegistry& metrics, MetricsAddress& address);
 
   void progress(const Progress& progress, TimePoint now);
-  // Whenever a task's process has begun or ended.
+  // To be called when a task's process has started or ended.
   void tasks(const JobStatus& status, const LocalTasks& tasks);
 
  private:

@@ -24,6 +24,7 @@ void LaunchRecords::task(const TaskStatus& status, const SupervisedTask& state) 
   const std::string name = task_name(status.id);
   const auto [found, is_new] = known_.try_emplace(name, status);
   const TaskStatus before = std::exchange(found->second, status);
+  // Pages and files get a record only for a change.
   if (!is_new && before.pid == status.pid && before.state == status.state &&
       before.restarts == status.restarts && before.address == status.address) {
     return;
@@ -36,15 +37,17 @@ void LaunchRecords::task(const TaskStatus& status, const SupervisedTask& state) 
                    .since = seconds_of(status.since)}
             .to_line(now()));
   const bool has_begun = status.pid > 0 && (is_new || before.pid != status.pid);
+  // A process of a known task was replaced or ended: report its end before the start of the next
+  // one.
   if (!is_new && before.pid > 0 && before.pid != status.pid && state.ending) {
     const bool is_well = state.ending->signal == 0 && state.ending->exit_code == 0;
     event(!is_well, name, state.ending->signal != 0 ? "killed" : "ended",
           name + " " + to_string(*state.ending) +
-              (status.state == TaskState::kWaiting ? "; it will be started again" : ""));
+              (status.state == TaskState::kWaiting ? "; it will be restarted" : ""));
   }
   if (has_begun) {
     event(false, name, status.restarts == 0 ? "started" : "restarted",
-          name + (status.restarts == 0 ? " was started at " : " was started again at ") +
+          name + (status.restarts == 0 ? " was started at " : " was restarted at ") +
               net::to_string(status.address));
   }
 }

@@ -1,5 +1,5 @@
-// What a launch alone knows of its run, as records: its tasks as processes, what was asked of them,
-// what the whole is doing.
+// Telemetry records that only the launch can write: its tasks as processes, requests, and its own
+// state.
 //
 // Everything runs on the one thread that runs the io_context.
 #pragma once
@@ -18,10 +18,10 @@ class LaunchRecords {
   // `take` gets each record, a line without its end.
   explicit LaunchRecords(std::function<void(const std::string&)> take);
 
-  // To be called whenever something may have changed; what has not is not told again.
+  // To be called whenever something may have changed; unchanged state is not recorded again.
   void task(const TaskStatus& status, const SupervisedTask& state);
   void state(const std::string& state);
-  // Somebody has asked for something. `task`: of which, "worker:1"; empty: of the run.
+  // Records a request. `task`: its task, "worker:1"; empty: the whole run.
   void asked(const std::string& task, const std::string& sentence);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Between two samples of a task: closer together, and a rate says little.
+// The shortest time between two samples of a task: below it a rate has no meaning.
 constexpr double kLeastSeconds = 0.2;
 
 std::vector<double> values_of(const OrderedJson& run, std::string_view series) {
@@ -34,7 +34,7 @@ std::optional<double> last_of(const OrderedJson& run, std::string_view series) {
   return values.empty() ? std::nullopt : std::optional(values.back());
 }
 
-// Its newest records; null: none.
+// The task's newest records; null: none.
 const OrderedJson& records_of(const OrderedJson& run, const std::string& task) {
   static const OrderedJson kNone;
   const OrderedJson& tasks = field_of(run, "tasks");
@@ -58,7 +58,7 @@ std::optional<SlowestTask> slowest_of(const OrderedJson& run) {
                      .is_alone = text_of_field(slowest, "than") == "its fastest"};
 }
 
-// A field that is null where nothing is known.
+// Sets a field; null if the value is unknown.
 void set(OrderedJson& json, const char* key, const std::optional<double>& value) {
   OrderedJson& field = json[key];
   if (value) {
@@ -115,7 +115,7 @@ void LaunchMeter::measure(const OrderedJson& metrics, LaunchTask& task) {
     return newer && older ? std::optional(std::max(0.0, *newer - *older) / seconds) : std::nullopt;
   };
   if (!is_first && now.cpu_seconds < before.cpu_seconds) {
-    before = now;  // another process, whose counters begin anew
+    before = now;  // another process, whose counters start anew
   } else if (seconds >= kLeastSeconds) {
     const Sample old = before;
     before = now;
@@ -132,13 +132,14 @@ void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& v
   if (!view.step || !view.train_steps) {
     return;
   }
-  if (!first_step_ || *first_step_ > *view.step) {  // it was set back
+  if (!first_step_ || *first_step_ > *view.step) {  // the run was rolled back
     first_step_ = view.step;
     first_at_ = now;
   }
   const double left =
       *view.train_steps > *view.step ? static_cast<double>(*view.train_steps - *view.step) : 0;
   const auto step_seconds = number_of(field_of(run, "frontier"), "step_seconds");
+  // Prefers the step time measured on the critical path to the mean since this view began.
   if (step_seconds && *step_seconds > 0) {
     view.seconds_left = left * *step_seconds;
   } else if (*view.step > *first_step_) {
@@ -149,8 +150,8 @@ void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& v
 LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, double now) {
   const OrderedJson& tasks = field_of(status, "tasks");
   if (!tasks.is_array()) {
-    throw Failure(kError, "the launch answered with something unknown: " +
-                              net::quoted(data::json_text(status)));
+    throw Failure(kError,
+                  "unexpected answer from the launch: " + net::quoted(data::json_text(status)));
   }
   const OrderedJson& newest = field_of(run, "now");
   LaunchView view{.pid = count_of(status, "pid"),

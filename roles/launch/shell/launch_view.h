@@ -1,6 +1,6 @@
-// A running launch as `status` and `top` show it, made of what its control address answers.
+// A running launch as `status` and `top` show it, from the answers of its control address.
 //
-// Pure functions but for LaunchMeter, which remembers the answer before; not thread-safe.
+// Pure functions, except LaunchMeter, which keeps the previous answer; not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace disttf::roles {
 
-// What is not known is none, or empty.
+// Unknown values are nullopt or empty.
 struct LaunchTask {
   std::string task;  // "worker:1"
   std::string address;
@@ -30,14 +30,14 @@ struct LaunchTask {
   std::optional<double> sent;      // bytes a second
   std::optional<double> received;  // the same
   std::optional<double> rss_bytes;
-  std::optional<double> cpu;  // 1: one core all the time
+  std::optional<double> cpu;  // 1: one core, fully used
 };
 
 struct SlowestTask {
   std::string task;
   std::string stage;
   double slower = 0;      // 0.41: it takes 1.41 times as long as the others
-  bool is_alone = false;  // no others: as long as its own fastest steps
+  bool is_alone = false;  // no others: compared with its own fastest steps
 };
 
 struct LaunchView {
@@ -51,23 +51,23 @@ struct LaunchView {
   std::optional<double> validation_accuracy;
   std::optional<double> test_accuracy;
   std::optional<double> seconds_left;
-  std::vector<double> losses;  // of the run up to now
+  std::vector<double> losses;  // of the run so far
   std::optional<SlowestTask> slowest;
-  std::string result;  // the line of it
+  std::string result;  // the result line
   std::vector<LaunchTask> tasks;
 };
 
 class LaunchMeter {
  public:
-  // `status`: of GET /v1/status. `run`: of GET /v1/run, or null. `now`: seconds of a clock that
-  // never goes back. Throws Failure (kError) where `status` is something else.
+  // `status`: the answer to GET /v1/status. `run`: that to GET /v1/run, or null. `now`: seconds of
+  // a monotonic clock. Throws Failure (kError) if `status` has another form.
   [[nodiscard]] LaunchView take(const nlohmann::ordered_json& status,
                                 const nlohmann::ordered_json& run, double now);
 
  private:
   struct Sample {
     double time = 0;
-    std::optional<double> sent = {};  // bytes, since the process began
+    std::optional<double> sent = {};  // bytes since the process started
     std::optional<double> received = {};
     double cpu_seconds = 0;
     std::optional<double> sent_rate = {};
@@ -82,18 +82,18 @@ class LaunchMeter {
   double first_at_ = 0;
 };
 
-// "launch 4711: training, step 821 of 4000, loss 0.0118, since ..." In lines of at most `width`
-// columns; 0: one. Ends with a newline.
+// "launch 4711: training, step 821 of 4000, loss 0.0118, since ...", in lines of at most `width`
+// columns; 0: one line. Ends with a newline.
 [[nodiscard]] std::string run_line(const LaunchView& view, std::size_t width = 0);
-// A row a task. What no task has is no column.
+// A row per task. Omits columns that no task has a value for.
 [[nodiscard]] TextTable status_table(const LaunchView& view);
-// The same as a screen shows it. Here and below: `style.columns` 0: any width; `style.rows` 0: any
-// number of lines.
+// The same for a screen. Here and below: `style.columns` 0: any width; `style.rows` 0: any number
+// of lines.
 [[nodiscard]] std::string status_screen(const LaunchView& view, const TextStyle& style);
 [[nodiscard]] std::string top_text(const LaunchView& view, const TextStyle& style);
-// One line, which ends with a newline.
+// One line, ending with a newline.
 [[nodiscard]] std::string launch_json(const LaunchView& view);
-// The last line: what became of it.
+// The last line: the result of the run.
 [[nodiscard]] std::string end_line(const LaunchView& view);
 
 }  // namespace disttf::roles

@@ -1,4 +1,4 @@
-// A launch's view as text.
+// The text of a launch's view.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ constexpr const char* kBoldTitle = "\x1b[1m";
 constexpr const char* kWarningColour = "\x1b[33m";
 constexpr const char* kNoColour = "\x1b[0m";
 
-using Cell = std::string (*)(const LaunchTask& task);  // empty: not known
+using Cell = std::string (*)(const LaunchTask& task);  // empty: unknown
 
 struct Known {
   const char* title;
   unsigned leaves;  // TextColumn's
-  bool is_always;   // also where no task has it
+  bool is_always;   // shown even if no task has a value
   Cell cell;
 };
 
@@ -95,10 +95,12 @@ std::vector<std::string> run_parts(const LaunchView& view, bool with_loss) {
 }
 
 std::string coloured(const std::string& lines, const char* colour, const TextStyle& style) {
+  // The colour ends before the line feed, which would otherwise colour the rest of the terminal's
+  // line.
   return style.colour ? colour + lines.substr(0, lines.size() - 1) + kNoColour + "\n" : lines;
 }
 
-// Progress, and what it comes to.
+// The progress and the measures of the run.
 std::string header_of(const LaunchView& view, const TextStyle& style) {
   std::vector<std::string> parts = run_parts(view, /*with_loss=*/false);
   if (view.step && view.train_steps.value_or(0) != 0) {
@@ -128,7 +130,7 @@ std::string header_of(const LaunchView& view, const TextStyle& style) {
   return parts.empty() ? text : text + wrapped(parts, style.columns);
 }
 
-// `head` and a table below it, whose last rows are left out where there is no room.
+// `head` with a table below it; omits the last rows if there is no room.
 std::string with_table(const std::string& head, const TextTable& table, const TextStyle& style) {
   const auto lines_of = [](const std::string& text) {
     return static_cast<std::size_t>(std::ranges::count(text, '\n'));

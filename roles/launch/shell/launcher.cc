@@ -42,8 +42,8 @@
 namespace disttf::roles {
 namespace {
 
-// Whoever stops a process and then its group, as timeout(1) does, means one thing by both signals;
-// a person's second Ctrl-C comes later than this.
+// Tools like timeout(1) signal a process and then its group: two signals, one request. A person's
+// second Ctrl-C comes later than this.
 constexpr std::chrono::milliseconds kSameRequest{300};
 
 class Launcher : public ManagedJob {
@@ -91,28 +91,28 @@ class Launcher : public ManagedJob {
   }
 
   const LaunchOptions& options_;
-  const std::string secret_;  // of the run, made by this launch; empty: it has made none
+  const std::string secret_;  // of the run, made by this launch; empty: none made
   asio::io_context context_{1};
   asio::signal_set signals_;
   Console console_;
   ProgressMeter progress_;
   std::optional<Progress> last_progress_;
-  std::optional<std::chrono::steady_clock::time_point> stopped_at_;  // by the first signal
+  std::optional<std::chrono::steady_clock::time_point> stopped_at_;  // time of the first signal
   const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
   TaskProcesses processes_;
   JobUpdate update_;
-  LaunchUpdate updates_;  // those that were taken, together
+  LaunchUpdate updates_;  // all accepted updates, combined
   std::optional<FaultPlan> faults_;
-  std::optional<LaunchMeters> meters_;  // nullopt: nobody reads them
+  std::optional<LaunchMeters> meters_;  // nullopt: not exported
   std::optional<ControlSocket> control_;
   std::string control_url_;
   std::optional<net::HttpServer> server_;
   RecordFeed feed_;
-  std::optional<RecordFile> record_file_;  // where there is a --train_dir
+  std::optional<RecordFile> record_file_;  // only with --train_dir
   LaunchRecords records_{[this](const std::string& line) { take_record(line); }};
   RunPage page_;
   std::optional<PageServer> page_server_;
-  pid_t reporting_chief_ = -1;  // the process of the chief that has told of a step
+  pid_t reporting_chief_ = -1;  // the chief's process that has reported a step
 };
 
 Launcher::Launcher(const LaunchOptions& options)
@@ -127,6 +127,7 @@ Launcher::Launcher(const LaunchOptions& options)
   }
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
   if (!train_dir.empty()) {
+    // With host and pid in the name, the files of earlier launches in the directory stay.
     record_file_.emplace(train_dir, fmt::format("{}-{}", process_facts().host, getpid()));
   }
   if (options.meters != nullptr) {
@@ -144,6 +145,8 @@ TaskEvents Launcher::events() {
 }
 
 int Launcher::run() {
+  // Before the first task starts: orphans of a task must become children of this process from the
+  // beginning, or the check for descendants would miss them.
   keep_orphans();
   open_control();
   open_page();
@@ -154,7 +157,7 @@ int Launcher::run() {
   return processes_.policy().exit_code().value_or(kDone);
 }
 
-// Its own: the chief's go into a file of the chief's.
+// Stores the launch's own records; the chief writes its records to its own file.
 void Launcher::take_record(const std::string& line) {
   feed_.take(line);
   if (record_file_) {
@@ -172,7 +175,7 @@ void Launcher::open_control() {
       control_->write_secret(secret_);
     }
   } catch (const Failure& failure) {
-    // Asked for by nobody, it is no reason not to train.
+    // If no flag asks for it, a missing control address does not prevent training.
     if (!options_.control->socket.empty() || options_.control->port) {
       throw;
     }
@@ -191,7 +194,8 @@ void Launcher::open_control() {
   }
 }
 
-// Every user of the machine can connect to it, so it asks for a token that only this one can read.
+// Every user of the machine can connect to the port, so it requires a token that only this user can
+// read.
 void Launcher::open_port(std::uint16_t port) {
   try {
     asio::ip::tcp::acceptor acceptor = listen_after_predecessor(
@@ -214,7 +218,7 @@ void Launcher::open_page() {
   }
 }
 
-// Of the control address, which has what the page is made of, too.
+// Answers requests at the control address, which also serves the page's data.
 net::HttpReply Launcher::answer(const net::HttpServerRequest& request) {
   std::optional<net::HttpReply> reply = page_.answer(request);
   return reply ? *std::move(reply) : answer_verb(*this, request, Caller::kControl);
@@ -234,7 +238,7 @@ void Launcher::on_change(const LocalTask& task) {
   }
 }
 
-// run() returns once the readers of logs, if there are any, have had the last lines.
+// run() returns once the readers of logs, if any, have received the last lines.
 void Launcher::on_all_gone() {
   signals_.cancel();
   if (server_) {
@@ -284,7 +288,7 @@ LocalTask& Launcher::task_of(const net::TaskId& id) const {
 
 void Launcher::refuse_when_busy() const {
   if (!processes_.may_start()) {
-    throw JobRefusal("the run is over or ends now; nothing is started again");
+    throw JobRefusal("the run has ended or is ending; no task is restarted");
   }
   if (update_.is_under_way()) {
     throw JobRefusal("an update is under way; try again when it is done");
@@ -295,7 +299,7 @@ LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
   LocalTask& task = task_of(id);
   refuse_when_busy();
   if (task.pid < 0 && !processes_.state_of(task).waits) {
-    throw JobRefusal(task_name(id) + " has ended and is not needed any more");
+    throw JobRefusal(task_name(id) + " has ended and is not restarted");
   }
   return task;
 }
@@ -310,19 +314,17 @@ std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
 
 std::string Launcher::restart(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
-  records_.asked(task_name(id), "It was asked to restart " + task_name(id));
+  records_.asked(task_name(id), "Requested: restart " + task_name(id));
   processes_.restart(task);
-  return task_name(id) + " was told to end and starts again at " +
-         net::to_string(task.port.address());
+  return task_name(id) + " is stopping and restarts at " + net::to_string(task.port.address());
 }
 
 std::string Launcher::replace(const net::TaskId& id) {
   LocalTask& task = task_to_restart(id);
-  records_.asked(task_name(id), "It was asked to replace " + task_name(id));
+  records_.asked(task_name(id), "Requested: replace " + task_name(id));
   processes_.replace(task);
   return task_name(id) + " was killed; a new process takes its place" +
-         (processes_.state_of(task).can_move() ? " at a new address"
-                                               : " at its address, which the other tasks know");
+         (processes_.state_of(task).can_move() ? " at a new address" : " at the same address");
 }
 
 std::string Launcher::update(const LaunchUpdate& wanted) {
@@ -356,7 +358,7 @@ std::string Launcher::save() {
     throw JobRefusal("nothing is saved without --train_dir");
   }
   kill(training_chief(), SIGUSR1);
-  records_.asked("", "It was asked to save");
+  records_.asked("", "Requested: save");
   return "the next step is saved";
 }
 
@@ -368,7 +370,7 @@ std::string Launcher::trace(std::uint32_t steps) {
   return "the chief collects a timeline of " + std::to_string(steps) + " steps";
 }
 
-// Until it trains the signals are not heard.
+// The pid of a chief that trains: earlier it does not handle the signals.
 pid_t Launcher::training_chief() const {
   const pid_t chief = chief_pid();
   if (chief <= 0 || chief != reporting_chief_) {
@@ -377,7 +379,7 @@ pid_t Launcher::training_chief() const {
   return chief;
 }
 
-// -1: it has no process now.
+// -1: the chief has no process now.
 pid_t Launcher::chief_pid() const {
   for (const auto& task : processes_.tasks()) {
     if (task->is_chief) {
@@ -389,15 +391,15 @@ pid_t Launcher::chief_pid() const {
 
 std::string Launcher::stop() {
   if (!processes_.may_start()) {
-    throw JobRefusal("the run is over or ends now");
+    throw JobRefusal("the run has ended or is ending");
   }
   begin_to_stop(SIGTERM, "on request");
-  return "the run ends now";
+  return "the run is ending";
 }
 
 std::string Launcher::make_page_link() {
   if (!page_server_) {
-    throw JobRefusal("this launch has no page; --page gives it one");
+    throw JobRefusal("this launch has no page; start it with --page");
   }
   return page_server_->make_link();
 }
@@ -442,7 +444,7 @@ void Launcher::begin_to_stop(int signal, const std::string& by_whom) {
   records_.asked("", "The run was stopped " + by_whom);
   stopped_at_ = std::chrono::steady_clock::now();
   if (processes_.stop(exit_code_for(signal), signal)) {
-    say("stopped " + by_whom + "; the chief saves first, a second signal ends all at once");
+    say("stopped " + by_whom + "; the chief saves first; a second signal kills all tasks");
   }
 }
 
@@ -455,7 +457,7 @@ void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_res
 }
 
 void Launcher::on_progress(std::string_view record) {
-  feed_.take(record);  // where it is one
+  feed_.take(record);  // ignores other lines
   if (record == kEvaluationBegins) {
     processes_.supervisor().evaluation_begins(std::chrono::steady_clock::now());
   }

@@ -11,12 +11,12 @@
 namespace disttf::roles {
 namespace {
 
-// The lists that a task is given: those of its own start, also when others have come since.
+// The lists that a task gets: those of its first start, even if workers have joined since.
 net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
   net::Cluster cluster;
   for (const auto& each : all) {
     if (each->id.job == net::Job::kEvaluator) {
-      continue;  // which nobody connects to
+      continue;  // no task connects to it
     }
     auto& list = each->id.job == net::Job::kPs      ? cluster.ps
                  : each->id.job == net::Job::kChief ? cluster.chief
@@ -103,7 +103,8 @@ RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& option
   return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;
 }
 
-// A task that has moved is told of itself, the ps and the chief alone, by its environment.
+// The words of a task. One that has moved gets only itself, the ps and the chief, by its
+// environment.
 std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& all,
                                        const LaunchOptions& options) {
   if (task.is_moved()) {
@@ -127,8 +128,8 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
   return arguments;
 }
 
-// TF_CONFIG of a worker that has moved: the lists of the others do not name its address, and it
-// need not know theirs.
+// TF_CONFIG of a worker that has moved: the lists of the other tasks do not contain its address,
+// and it does not need theirs.
 std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all) {
   if (!task.is_moved()) {
     return {};

@@ -1,4 +1,4 @@
-// One task of a launch, as its supervisor keeps it, and what its processes are told.
+// One task of a launch, and the words and variables of its processes.
 //
 // Values and pure functions.
 #pragma once
@@ -24,20 +24,20 @@
 
 namespace disttf::roles {
 
-// One task and its process, while there is one. What is to become of them: SupervisedTask.
+// One task and its process, if there is one. SupervisedTask has the plans for them.
 struct LocalTask {
-  std::size_t number = 0;  // its place in TaskProcesses::tasks(), and the supervisor's name for it
+  std::size_t number = 0;  // index in TaskProcesses::tasks(), and its number in the supervisor
   net::TaskId id;
   std::string name;  // "[worker:1]"
   bool is_chief = false;
   ReservedPort port;
-  net::Address listed;            // what the lists say; another one than its port's once replaced
-  std::size_t workers_known = 0;  // the length of the list of workers that it is given
-  pid_t pid = -1;                 // -1 while no process of the task lives
+  net::Address listed;            // in the lists; differs from its port's once it was replaced
+  std::size_t workers_known = 0;  // the length of its list of workers
+  pid_t pid = -1;                 // -1 while it has no process
   std::chrono::system_clock::time_point since{};
-  std::vector<int> cpus = {};  // that it may use; empty: all
+  std::vector<int> cpus = {};  // the CPUs that it may use; empty: all
   LogTail log = {};
-  std::optional<ReservedPort> metrics_port = {};  // where it is to export them over http
+  std::optional<ReservedPort> metrics_port = {};  // of its metrics over HTTP
 
   [[nodiscard]] TaskStatus status(const SupervisedTask& state) const;
   [[nodiscard]] bool is_moved() const { return listed != port.address(); }
@@ -45,11 +45,11 @@ struct LocalTask {
 
 using LocalTasks = std::vector<std::unique_ptr<LocalTask>>;
 
-// Those that the options count: ps, chief, workers, evaluator.
+// The tasks that the options count: ps, chief, workers, evaluator.
 [[nodiscard]] std::vector<net::TaskId> tasks_of(const LaunchOptions& options);
 [[nodiscard]] RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& options);
 
-// What a process of the task is told: its words, behind the program's name, and variables of its
+// What a process of the task gets: words after the program's name, and variables of its
 // environment, "NAME=value".
 [[nodiscard]] std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& all,
                                                      const LaunchOptions& options);

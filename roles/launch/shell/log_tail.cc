@@ -3,8 +3,10 @@
 namespace disttf::roles {
 
 void LogTail::append(std::string_view line) {
+  // One line must not push out everything else.
   line = line.substr(0, kMaxBytes / 2);
   text_.append(line) += '\n';
+  // Drops a quarter at once, at the end of a line, so that not every further line moves the text.
   if (text_.size() > kMaxBytes) {
     const std::size_t cut = text_.find('\n', text_.size() - kMaxBytes * 3 / 4);
     text_.erase(0, cut + 1);

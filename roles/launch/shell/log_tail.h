@@ -1,4 +1,4 @@
-// The newest lines of one task of a launch, and whoever reads on from there.
+// The newest lines of one task of a launch, and its readers that follow.
 //
 // Everything runs on the one thread that runs the io_context.
 #pragma once
@@ -15,13 +15,13 @@ namespace disttf::roles {
 
 class LogTail {
  public:
-  // Of a task, whatever it prints: about a thousand lines. The oldest quarter goes when it is full.
+  // Per task, whatever it prints: about a thousand lines. A full buffer drops the oldest quarter.
   static constexpr std::size_t kMaxBytes = 128 * 1024;
 
   void append(std::string_view line);  // without its end
-  // What is kept, oldest line first, each with its end.
+  // The kept lines, oldest first, each with its end.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  // Gets every line from now on, for as long as somebody else holds it.
+  // Sends every line from now on to `reader`, as long as another owner holds it.
   void follow(const std::shared_ptr<net::HttpLineStream>& reader);
 
  private:

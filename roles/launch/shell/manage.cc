@@ -16,7 +16,7 @@
 namespace disttf::roles {
 namespace {
 
-// Names come from the command line; only what a path may hold is passed on as it is.
+// Encodes a name from the command line: only characters that a path may hold pass unchanged.
 std::string encoded(std::string_view text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:";
@@ -77,7 +77,7 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
       .socket = socket, .method = "POST", .target = "/v1/update", .body = data::json_text(update)};
 }
 
-// What a log has brought, printed at once; as JSON, whole lines.
+// Prints the output of a log at once; in JSON, whole lines.
 class LogPrinter {
  public:
   LogPrinter(std::string task, bool json) : task_(std::move(task)), json_(json) {}
@@ -130,6 +130,8 @@ int run_manage(const ManageOptions& options) {
   const std::error_code error =
       net::http_over_local(request_of(options, socket), [&](int code, std::string_view piece) {
         status = code;
+        // Logs are printed as they arrive; everything else is an answer to parse, or an error
+        // message.
         if (code == net::http_status::kOk && options.verb == ManageVerb::kLogs) {
           log.print(piece);
         } else {

@@ -1,5 +1,5 @@
-// `disttf status`, `top`, `trace`, `page`, `endpoints`, `logs`, `pods` and `update`: what a running
-// launch of this user is asked and told from another process.
+// `disttf status`, `top`, `trace`, `page`, `endpoints`, `logs`, `pods` and `update`: requests of
+// another process to a running launch of this user.
 #pragma once
 
 #include <chrono>
@@ -27,24 +27,24 @@ enum class ManageVerb : std::uint8_t {
 
 struct ManageOptions {
   ManageVerb verb = ManageVerb::kStatus;
-  std::string task = {};  // "worker:1" or "worker-1", of the verbs that take one
-  bool follow = false;    // of logs
-  // Of top, and of status that is asked again and again: how often. Empty: the usual, or once.
+  std::string task = {};  // "worker:1" or "worker-1", for verbs that take one
+  bool follow = false;    // logs
+  // The interval of top, and of a repeated status. Empty: the default, or once.
   std::optional<std::chrono::milliseconds> every = {};
-  bool once = false;  // of top
+  bool once = false;  // top
   std::uint32_t trace_steps = 50;
-  std::string trace_output = {};  // empty: where the chief puts it
+  std::string trace_output = {};  // empty: where the chief writes it
   TerminalVariables variables = {};
   LaunchUpdate update = {};
-  bool json = false;           // the answer as it came; of logs, an object a line
+  bool json = false;           // print the answer unchanged; logs: an object per line
   std::string socket = {};     // of the launch; empty: the only one in `directory`
-  std::string directory = {};  // where launches put theirs
+  std::string directory = {};  // of the launches' sockets
 };
 
-// Prints the answer on standard output. Returns kDone; of what is watched exit_code_for() a signal
-// that ended that. Throws Failure with one sentence: kError
-// where no launch runs, several do, or the launch refuses now what it was asked; kUsage where it
-// does not know the task or the value; kLostPeers where it is there and does not answer.
+// Prints the answer to standard output. Returns kDone, or exit_code_for() a signal that ends a
+// repeated display. Throws Failure with one sentence: kError if no launch runs, several do, or the
+// launch rejects the request now; kUsage if the task or the value is unknown; kLostPeers if the
+// launch does not answer.
 int run_manage(const ManageOptions& options);
 
 }  // namespace disttf::roles

@@ -32,7 +32,7 @@ std::string pods_text(const OrderedJson& pods) {
 }
 
 Failure unknown_answer(std::string_view json) {
-  return {kError, "the launch answered with something unknown: " + net::quoted(json)};
+  return {kError, "unexpected answer from the launch: " + net::quoted(json)};
 }
 
 }  // namespace

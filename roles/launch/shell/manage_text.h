@@ -1,4 +1,4 @@
-// The answers of a control address as people read them, but for that to status (watch.h).
+// The answers of a control address as text, except that to status (watch.h).
 //
 // A pure function.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace disttf::roles {
 
-// `json`: what a launch has answered. Throws Failure (kError) where it is something else.
+// `json`: the launch's answer. Throws Failure (kError) if it has another form.
 [[nodiscard]] std::string text_of(ManageVerb verb, std::string_view json);
 
 }  // namespace disttf::roles

@@ -14,9 +14,9 @@
 namespace disttf::roles {
 namespace {
 
-// A longer line is cut into several: a bound on memory.
+// A longer line is split, to bound memory.
 constexpr std::size_t kMaxLineBytes = 64 * 1024;
-// Between two looks whether a reader goes on.
+// Between two checks whether reading may continue.
 constexpr std::chrono::milliseconds kPauseOfReading{20};
 
 }  // namespace
@@ -27,6 +27,7 @@ asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
   asio::posix::stream_descriptor descriptor(co_await asio::this_coro::executor, fd.release());
   std::string text;
   while (true) {
+    // Not reading fills the pipe, which blocks the child until the reader of our output catches up.
     while (is_paused && is_paused()) {
       pause.expires_after(kPauseOfReading);
       co_await pause.async_wait(net::kAsTuple);
@@ -42,7 +43,7 @@ asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
     text.erase(0, taken);
   }
   if (!text.empty()) {
-    handler(text);  // a child that died in the middle of a line
+    handler(text);  // the child died in the middle of a line
   }
 }
 

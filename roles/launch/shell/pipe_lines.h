@@ -1,4 +1,4 @@
-// What a child prints, line by line.
+// Reads the output of a child, line by line.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -11,11 +11,11 @@ namespace disttf::roles {
 
 using LineHandler = std::function<void(std::string_view)>;  // without the line's end
 
-// No more is read while it returns true: the writer of the pipe then waits when that is full.
+// While it returns true nothing is read: the writer of the pipe blocks when that is full.
 using LinesPaused = std::function<bool()>;
 
-// Reads the pipe to its end. A line of more than 64 KiB is handed over in several parts; the last
-// one need not have an end: its writer may have died in the middle of it.
+// Reads the pipe to its end. Splits lines of more than 64 KiB. The last line may lack its end: the
+// writer may have died in the middle of it.
 asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
                                  LinesPaused is_paused = {});
 

@@ -37,6 +37,7 @@ std::string fill(std::string_view field, std::string_view word, const Placeholde
       filled += c;
       continue;
     }
+    // "{{" and "}}" stand for single braces.
     if (at + 1 < word.size() && word[at + 1] == c) {
       filled += c;
       ++at;
@@ -96,7 +97,7 @@ std::vector<std::string> split_words(std::string_view field, std::string_view te
   }
   if (quote != kNone) {
     throw std::invalid_argument(std::string(field) + ": " + net::quoted(text) +
-                                " has a quote without its end");
+                                " has an unterminated quote");
   }
   if (words.empty() || words.front().empty()) {
     throw std::invalid_argument(std::string(field) + ": " + net::quoted(text) +

@@ -32,14 +32,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is kept of a task that is not shown, for the case that it fails.
+// Lines kept of a task that is not shown, in case it fails.
 constexpr std::size_t kKeptLines = 20;
 
 struct Program {
-  std::string file;  // empty: this part has nothing to run
+  std::string file;  // empty: this part runs nothing
   std::vector<std::string> words;
 };
-using Programs = std::array<Program, kReplicaParts>;  // of a task, one after the other
+using Programs = std::array<Program, kReplicaParts>;  // of a task, in sequence
 
 Program program_of(std::string_view field, const std::vector<std::string>& words,
                    const net::Cluster& cluster, const net::TaskId& task,
@@ -51,9 +51,8 @@ Program program_of(std::string_view field, const std::vector<std::string>& words
   const std::optional<std::string> file = find_program(filled.front(), search_path);
   if (!file) {
     throw std::invalid_argument(
-        std::string(field) + ": " + net::quoted(filled.front()) +
-        " is not a program that can be run" +
-        (filled.front().find('/') == std::string::npos ? "; it is in no folder of PATH" : ""));
+        std::string(field) + ": " + net::quoted(filled.front()) + " is not an executable program" +
+        (filled.front().find('/') == std::string::npos ? "; it is not in PATH" : ""));
   }
   return {.file = *file, .words = std::move(filled)};
 }
@@ -97,7 +96,7 @@ class ReplicaLauncher {
     ReservedPort port;
     bool shown = false;
     Programs programs = {};
-    pid_t pid = -1;  // of the part that runs; -1: none does
+    pid_t pid = -1;  // of the running part; -1: none
     std::deque<std::string> kept = {};
   };
 
@@ -107,7 +106,7 @@ class ReplicaLauncher {
   void on_line(Task& task, std::string_view line, bool is_output);
   void watch_signals();
   void reap();
-  // Does what the supervisor wants done. To be called after each event.
+  // Carries out the supervisor's effects. To be called after each event.
   void act();
   void start(const StartPart& order);
   void carry_out(const StartPart& order);
@@ -133,6 +132,7 @@ int ReplicaLauncher::run() {
   }
   for (const auto& task : tasks_) {
     task->programs = programs_of(options_, cluster_, task->id);
+    // The supervisor knows only which parts exist; files and words stay here.
     std::array<bool, kReplicaParts> has{};
     std::ranges::transform(task->programs, has.begin(),
                            [](const Program& program) { return !program.file.empty(); });
@@ -142,6 +142,7 @@ int ReplicaLauncher::run() {
   supervisor_.begin();
   act();
   context_.run();
+  // The last lines of a failed task that was not shown usually contain the reason.
   if (const auto failed = supervisor_.failed()) {
     for (const std::string& line : tasks_[*failed]->kept) {
       console_.print_line_of(tasks_[*failed]->id, line);
@@ -199,7 +200,7 @@ void ReplicaLauncher::watch_signals() {
   });
 }
 
-// A task's group ends with its leader. Until that is reaped nobody else can have its number.
+// A task's group ends with its leader. Until the leader is reaped, its number is not reused.
 void ReplicaLauncher::reap() {
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     Task& task = *tasks_[number];
@@ -209,6 +210,8 @@ void ReplicaLauncher::reap() {
         ended.si_pid != task.pid) {
       continue;
     }
+    // Before waitpid(): while the leader is a zombie, its group's number cannot belong to another
+    // process.
     kill(-task.pid, SIGKILL);
     int status = 0;
     waitpid(task.pid, &status, 0);
@@ -267,12 +270,12 @@ void ReplicaLauncher::start(const StartPart& order) {
 void ReplicaLauncher::carry_out(const SignalGroup& order) {
   if (const pid_t pid = tasks_[order.task]->pid; pid > 0) {
     kill(-pid, order.signal);
-    kill(-pid, SIGCONT);  // a process that is stopped takes the signal only then
+    kill(-pid, SIGCONT);  // a stopped process receives the signal only when it continues
   }
 }
 
 void ReplicaLauncher::carry_out(const PipesAreLate& /*order*/) {
-  if (Console::is_output_full()) {  // what is left waits for the reader
+  if (Console::is_output_full()) {  // the remaining output waits for the reader
     supervisor_.wait_for_pipes(Clock::now());
   } else {
     context_.stop();
@@ -282,7 +285,7 @@ void ReplicaLauncher::carry_out(const PipesAreLate& /*order*/) {
 }  // namespace
 
 void validate(const ReplicaOptions& options) {
-  // Stands for the ports that are not known yet: no word is a program's name because of them.
+  // Stands for ports that are not known yet; no program's name depends on them.
   net::Cluster cluster;
   for (const net::TaskId& task : tasks_of(options)) {
     static_cast<void>(programs_of(options, cluster, task));

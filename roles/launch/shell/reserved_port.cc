@@ -14,7 +14,8 @@ ReservedPort::ReservedPort(asio::io_context& context) : context_(&context), boun
   std::error_code error;
   bound_.open(tcp::v4(), error);
   if (!error) {
-    fcntl(bound_.native_handle(), F_SETFD, FD_CLOEXEC);  // a child that had it would keep the port
+    fcntl(bound_.native_handle(), F_SETFD, FD_CLOEXEC);  // a child would keep the port otherwise
+    // So that listen_on() can bind the port again while this socket is bound but does not listen.
     bound_.set_option(asio::socket_base::reuse_address(true), error);
   }
   if (!error) {

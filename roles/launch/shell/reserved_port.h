@@ -1,8 +1,8 @@
-// A port of 127.0.0.1 that belongs to a task of launch while no process of it lives.
+// A port of 127.0.0.1 that is reserved for a task of launch, also while it has no process.
 //
-// A socket that is bound, with SO_REUSEADDR, but does not listen keeps the system from giving the
-// port to anybody else. Another one listens beside it, again and again if need be; while none does,
-// connections are refused, which is how the others notice that the task has died.
+// A bound socket, with SO_REUSEADDR, that does not listen keeps the system from assigning the port
+// to others. Another socket listens beside it, repeatedly if need be. While none does, connections
+// are refused, by which peers notice that the task has died.
 //
 // Not thread-safe.
 #pragma once

@@ -13,7 +13,7 @@ namespace disttf::roles {
 
 std::string make_run_secret() {
   std::array<std::byte, net::kLeastSecretBytes> bytes{};
-  // So few come at once, or not at all.
+  // getrandom() returns so few bytes completely, or fails.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     throw std::system_error(errno, std::generic_category(), "cannot make a secret for the run");
   }
@@ -21,6 +21,7 @@ std::string make_run_secret() {
 }
 
 std::vector<std::string> secret_variables(SecretOfRun kind, const std::string& made) {
+  // A secret given by the user is in the environment already, or in a file that the flags name.
   if (kind == SecretOfRun::kGiven) return {};
   return {net::kSecretVariable + ("=" + made)};
 }

@@ -1,6 +1,5 @@
-// The secret that a launch makes for its own run, so that nobody but its tasks is one of them, and
-// how they are told: in their environment, which other users cannot read, where command lines are
-// everybody's.
+// The secret that a launch makes for its run, so that only its tasks can join. They get it in their
+// environment, which other users cannot read; command lines are public.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,15 @@
 namespace disttf::roles {
 
 enum class SecretOfRun : std::uint8_t {
-  kGiven,  // its tasks find one as the launcher's own flags and environment say, or none
+  kGiven,  // tasks find one by the launcher's flags and environment, or there is none
   kMade,   // the launcher makes one
-  kNone,   // --insecure: none, whatever the environment says
+  kNone,   // --insecure: none, even if the environment has one
 };
 
 // 32 bytes from the system's generator, in base64. Throws std::system_error.
 [[nodiscard]] std::string make_run_secret();
 
-// "NAME=value": what the environment of each task has besides. `made`: of kMade, which it wants.
+// "NAME=value": additional variables of each task. `made`: the secret, for kMade.
 [[nodiscard]] std::vector<std::string> secret_variables(SecretOfRun kind, const std::string& made);
 
 }  // namespace disttf::roles

@@ -39,7 +39,7 @@ TaskProcesses::TaskProcesses(asio::io_context& context, const LaunchOptions& opt
 }
 
 void TaskProcesses::start_all() {
-  // All ports are open before any task is started: nobody has to try twice.
+  // All ports are open before any task starts, so no task has to retry a connection.
   std::vector<asio::ip::tcp::acceptor> acceptors;
   for (const auto& task : tasks_) {
     task->workers_known = options_.workers;
@@ -49,10 +49,10 @@ void TaskProcesses::start_all() {
     try_to_start(*tasks_[each], acceptors[each].native_handle());
   }
   act();
-  // From here on only the process listens: when it dies, connections to it are refused.
+  // From here on only the process listens: when it dies, connections are refused.
 }
 
-// Those that the options count and that are not there yet.
+// Adds tasks that the options count and that do not exist yet.
 void TaskProcesses::add_missing_tasks() {
   for (const net::TaskId& id : tasks_of(options_)) {
     if (std::none_of(tasks_.begin(), tasks_.end(),
@@ -63,7 +63,7 @@ void TaskProcesses::add_missing_tasks() {
   tell_limits();
 }
 
-// Reserves the task's port.
+// Adds a task and reserves its port.
 LocalTask& TaskProcesses::add_task(const net::TaskId& id) {
   const RestartPolicy::Part part = part_of(id, options_);
   ReservedPort port(context_);
@@ -118,7 +118,7 @@ const TaskLimits& TaskProcesses::limits_of(const LocalTask& task) const {
                                                : options_.trainer_limits;
 }
 
-// Every process of a task gets the same.
+// The CPUs of a task, the same for all its processes.
 std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
   const TaskLimits& limits = limits_of(task);
   if (!limits.cpus || cpus_.empty()) {
@@ -126,6 +126,8 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
   }
   const auto count = static_cast<std::size_t>(
       std::min(std::ceil(*limits.cpus), static_cast<double>(cpus_.size())));
+  // Assigned once and kept: a restarted task stays on its CPUs, whose caches and memory it has
+  // used.
   if (task.cpus.size() != count) {
     task.cpus.clear();
     for (std::size_t each = 0; each < count; ++each) {
@@ -135,8 +137,8 @@ std::vector<int> TaskProcesses::cpus_of(LocalTask& task) {
   return task.cpus;
 }
 
-// Tells the supervisor where no process can be made. This process's own limit of descriptors does
-// not change while it waits, so it ends the launch.
+// Reports to the supervisor if no process can be created. A shortage of descriptors ends the
+// launch: this process's limit does not change while it waits.
 void TaskProcesses::try_to_start(LocalTask& task, int listen_fd) {
   try {
     start(task, listen_fd);
@@ -186,13 +188,14 @@ asio::awaitable<void> TaskProcesses::read(data::FileDescriptor pipe, LineHandler
 void TaskProcesses::reap() {
   for (const auto& task : tasks_) {
     int status = 0;
+    // Only pids of tasks here; other children are reaped below without a record.
     if (task->pid > 0 && waitpid(task->pid, &status, WNOHANG) == task->pid) {
       task->pid = -1;
       task->since = std::chrono::system_clock::now();
       supervisor_.ended(task->number, ending_of(status), Clock::now());
     }
   }
-  // Processes of tasks that have ended are this process's children then, too (keep_orphans()).
+  // Orphans of ended tasks become children of this process, too (keep_orphans()).
   reap_others([this](pid_t pid) {
     return std::ranges::any_of(tasks_, [pid](const auto& task) { return task->pid == pid; });
   });
@@ -251,6 +254,7 @@ void TaskProcesses::act() {
 void TaskProcesses::carry_out(const StartTask& order) {
   LocalTask& task = *tasks_[order.task];
   try {
+    // Listens before the process starts, so that peers can connect at once and wait in the backlog.
     asio::ip::tcp::acceptor acceptor = task.port.listen();
     try_to_start(task, acceptor.native_handle());
   } catch (const std::system_error& error) {
@@ -266,7 +270,7 @@ void TaskProcesses::carry_out(const SignalTask& order) {
   kill(task.pid, order.signal);
   const Asked asked = state_of(task).asked;
   if (asked == Asked::kReplace || (asked == Asked::kRestart && order.signal == SIGTERM)) {
-    task.since = std::chrono::system_clock::now();  // it is stopping
+    task.since = std::chrono::system_clock::now();  // start of the state kStopping
   }
 }
 
@@ -281,8 +285,9 @@ void TaskProcesses::carry_out(const SayLine& order) {
 }
 
 void TaskProcesses::carry_out(const AllEnded& /*order*/) {
-  if (may_start()) {  // else the run ended, or was told to, meanwhile
+  if (may_start()) {  // else the run has ended meanwhile, or was stopped
     options_ = std::move(wanted_);
+    // The new lists have the present addresses, so moved tasks are no longer special.
     for (const auto& task : tasks_) {
       task->listed = task->port.address();
     }

@@ -1,8 +1,8 @@
-// The tasks of a launch as processes: forked, reaped, signalled, read. When, the supervisor decides
-// (roles/launch/core/supervisor.h); this does what it says.
+// The tasks of a launch as processes: forked, reaped, signalled, read. Carries out the decisions of
+// the supervisor (roles/launch/core/supervisor.h).
 //
-// Knows neither what is printed nor who asks: lines, progress and sentences go to its owner.
-// Everything runs on the one thread that runs the io_context.
+// Passes lines, progress and messages to its owner without interpreting them. Everything runs on
+// the one thread that runs the io_context.
 #pragma once
 
 #include <algorithm>
@@ -28,30 +28,29 @@
 namespace disttf::roles {
 
 struct TaskEvents {
-  // A line that a task has printed. `is_result`: on the chief's standard output.
+  // A task has printed a line. `is_result`: on the chief's standard output.
   std::function<void(const LocalTask& task, std::string_view line, bool is_result)> line;
   std::function<void(std::string_view record)> progress;  // roles/process/progress.h
-  std::function<void(const LocalTask& task)> changed;     // its process has begun, or ended
+  std::function<void(const LocalTask& task)> changed;     // its process has started or ended
   std::function<void(const std::string& sentence, LogLevel level)> say;
-  // No process lives, none will be started again, and all that they printed has been read.
+  // No process lives, none will be started again, and all output has been read.
   std::function<void()> all_gone;
 };
 
 class TaskProcesses {
  public:
-  // `context` must outlive the object. Reserves a port for every task. Throws
-  // std::system_error.
-  // `variables`: what all processes of the run find in their environment, "NAME=value".
+  // `context` must outlive the object. Reserves a port for every task. Throws std::system_error.
+  // `variables`: environment variables of all processes of the run, "NAME=value".
   TaskProcesses(asio::io_context& context, const LaunchOptions& options,
                 std::vector<std::string> variables, TaskEvents events);
 
-  // A task of which no process can be made is tried again (Supervisor::could_not_start()). Throws
-  // std::system_error where a port cannot be had.
+  // Retries tasks whose process cannot be created (Supervisor::could_not_start()). Throws
+  // std::system_error if a port is unavailable.
   void start_all();
   // To be called after SIGCHLD.
   void reap();
 
-  // As the supervisor's.
+  // As in Supervisor.
   void restart(LocalTask& task);
   void replace(LocalTask& task);
   bool stop(int exit_code, int signal);
@@ -59,23 +58,23 @@ class TaskProcesses {
   void kill_task(LocalTask& task);
   void freeze(LocalTask& task, std::chrono::milliseconds time);
 
-  // Starts more workers, with lists that name them, beside what runs. Throws std::system_error.
+  // Starts more workers beside the running tasks, with lists that name them. Throws
+  // std::system_error.
   void add_workers(std::size_t count);
-  // What processes that are started from now on get. Counts are left alone.
+  // Sets the options of processes that start from now on. Does not change counts.
   void set_options(const LaunchOptions& options);
-  // Ends all processes, the chief's first, and starts all tasks again with these options, counts
-  // included, whose lists then name all; then `done`, also where the run ends meanwhile. REQUIRES:
+  // Ends all processes, the chief's first, and starts all tasks again with these options, including
+  // counts and complete lists; then calls `done`, also if the run ends meanwhile. REQUIRES:
   // may_start().
   void restart_all(LaunchOptions options, std::function<void()> done);
 
-  // Who tells or asks the supervisor something is to call act() afterwards, which does what it
-  // wants done.
+  // After calls of the supervisor the caller must call act(), which carries out its effects.
   [[nodiscard]] Supervisor& supervisor() noexcept { return supervisor_; }
   void act();
 
-  // In the order in which they came: first ps, chief, workers.
+  // In the order of their creation: first ps, chief, workers.
   [[nodiscard]] const LocalTasks& tasks() const { return tasks_; }
-  // nullptr: there is none of that name.
+  // nullptr: no task has that name.
   [[nodiscard]] LocalTask* find(const net::TaskId& id) const {
     const auto task = std::ranges::find(tasks_, id, [](const auto& each) { return each->id; });
     return task == tasks_.end() ? nullptr : task->get();
@@ -106,14 +105,14 @@ class TaskProcesses {
 
   asio::io_context& context_;
   LaunchOptions options_;
-  const std::vector<std::string> variables_;  // of the run, also when all start again
+  const std::vector<std::string> variables_;  // of the run, also after restart_all()
   TaskEvents events_;
   asio::steady_timer timer_;  // at the supervisor's deadline, if there is one
-  std::vector<int> cpus_;     // those that this process may use
+  std::vector<int> cpus_;     // the CPUs that this process may use
   std::size_t next_cpu_ = 0;
   Supervisor supervisor_;
   LocalTasks tasks_;      // in the supervisor's order
-  LaunchOptions wanted_;  // by restart_all()
+  LaunchOptions wanted_;  // the argument of restart_all()
   std::function<void()> all_restarted_;
 };
 

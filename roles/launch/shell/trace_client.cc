@@ -25,13 +25,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// A timeline of the most steps and tasks that can be asked for is a tenth of it.
+// The largest possible timeline, of the most steps and tasks, is a tenth of it.
 constexpr std::size_t kMostTimelineBytes = std::size_t{1} << 30U;
 
-// Between two looks at whether it is there.
+// Between two checks for the timeline.
 constexpr std::chrono::milliseconds kTraceLook{200};
 
-// What the launch says of its run; ends with a sentence where it says nothing.
+// The launch's answer to GET `target`; throws Failure with a sentence if there is none.
 OrderedJson ask(const std::string& socket, const char* target) {
   const LaunchAnswer answer = ask_launch(socket, target);
   if (answer.error) {
@@ -48,7 +48,7 @@ OrderedJson newest_trace(const std::string& socket) {
   return run.is_object() ? run.value("trace", OrderedJson()) : OrderedJson();
 }
 
-// Of the task that leads: another process of it does not know what the one before was asked.
+// The pid of the leading chief: a restarted chief has no record of the request.
 std::int64_t chief_pid(const std::string& socket) {
   const OrderedJson status = ask(socket, "/v1/status");
   std::int64_t pid = 0;
@@ -63,7 +63,7 @@ std::int64_t chief_pid(const std::string& socket) {
   return pid;
 }
 
-// The record of the timeline that comes after `before`.
+// Waits for the record of the timeline after `before`.
 OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before) {
   const StopSignal stop;
   const std::int64_t chief = chief_pid(socket);
@@ -72,15 +72,16 @@ OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before)
     if (trace.is_object() && trace != before) {
       return trace;
     }
+    // A new chief does not know about the request, so the record would never come.
     if (chief_pid(socket) != chief) {
-      throw Failure(kError, "the chief that was to collect the timeline is gone; ask again");
+      throw Failure(kError, "the chief ended before it collected the timeline; try again");
     }
     stop.interrupt().wait_until(net::Clock::now() + kTraceLook);
     stop.throw_if_stopped();
   }
 }
 
-// Under the name that is wanted. The file of a run without --train_dir is not needed any more then.
+// Moves the file to the wanted name. A run without --train_dir wrote a temporary file.
 void bring(const std::string& from, const std::string& to) {
   try {
     data::PosixFileSystem disk;
@@ -90,6 +91,7 @@ void bring(const std::string& from, const std::string& to) {
     throw Failure(kError, "--output: " + std::string(error.what()) + "; the timeline is in " +
                               net::quoted(from));
   }
+  // Files in the traces folder of --train_dir belong to the run and stay.
   if (std::filesystem::path(from).parent_path().filename() != "traces") {
     std::error_code ignored;
     std::filesystem::remove(from, ignored);
@@ -101,16 +103,16 @@ std::string text_of(const OrderedJson& trace, const std::string& file) {
   std::string text = fmt::format("{}: {} steps, from {} on; open it at ui.perfetto.dev\n", file,
                                  trace.value("steps", 0), trace.value("from", std::uint64_t{0}));
   if (!error.is_number()) {
-    text += "The clocks of some tasks could not be compared: their times are not those of others\n";
+    text += "The clocks of some tasks could not be compared: their times are not comparable\n";
   } else if (error.get<double>() > 0) {
-    text +=
-        fmt::format("Clocks of tasks may be {:.0f} us apart, at most\n", error.get<double>() * 1e6);
+    text += fmt::format("Clocks of tasks differ by at most {:.0f} us\n", error.get<double>() * 1e6);
   }
   std::string missing;
   for (const OrderedJson& task : trace.value("missing", OrderedJson::array())) {
     missing += (missing.empty() ? "" : ", ") + task.get<std::string>();
   }
-  return missing.empty() ? text : text + "Some or all steps are missing of " + missing + "\n";
+  return missing.empty() ? text
+                         : text + "Some or all steps of these tasks are missing: " + missing + "\n";
 }
 
 }  // namespace
@@ -128,8 +130,7 @@ int run_trace(const TraceOptions& options) {
   OrderedJson trace = wait_for_trace(options.socket, before);
   const std::string file = trace.value("file", std::string());
   if (file.empty()) {
-    throw Failure(kError,
-                  "no timeline: " + trace.value("why_not", std::string("it is not known why")));
+    throw Failure(kError, "no timeline: " + trace.value("why_not", std::string("unknown reason")));
   }
   if (!options.output.empty()) {
     bring(file, options.output);

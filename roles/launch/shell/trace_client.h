@@ -1,4 +1,4 @@
-// `disttf trace`: asks a running launch for a timeline of some steps, and brings the file.
+// `disttf trace`: requests a timeline of some steps from a running launch, and fetches the file.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace disttf::roles {
 struct TraceOptions {
   std::string socket;  // of the launch
   std::uint32_t steps = 50;
-  std::string output = {};  // empty: it stays where the chief has put it
+  std::string output = {};  // empty: the file stays where the chief wrote it
   bool json = false;
 };
 
-// Waits until the steps have been made, and prints where the timeline is. Returns kDone; throws
-// Failure with one sentence: kError where there is none, or it cannot be brought; kLostPeers where
-// the launch has gone meanwhile.
+// Waits for the steps, and prints the path of the timeline. Returns kDone. Throws Failure with one
+// sentence: kError if there is no timeline, or it cannot be fetched; kLostPeers if the launch has
+// gone.
 int run_trace(const TraceOptions& options);
 
 }  // namespace disttf::roles

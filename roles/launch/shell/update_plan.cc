@@ -16,21 +16,20 @@ namespace {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
-// What an update may change: these flags and no others, whoever asks. A flag that names a file, a
-// folder, an address, a program, a secret or data is not among them, nor is one that decides what
-// the tasks are confined to: who may speak to the control address must not gain by that what the
-// launch's user has not given to its tasks.
+// An update may change only these flags, whoever sends it. Flags that name a file, a folder, an
+// address, a program, a secret or data are excluded, and those that decide about the sandbox:
+// access to the control address must not grant more than the launch's user has given to its tasks.
 //
-// The settings of one task that neither the weights nor the other tasks depend on.
+// Settings of one task, which affect neither the weights nor other tasks.
 constexpr std::array<std::string_view, 16> kOfOneTask = {
     "log_every",      "log_level",     "log_format",      "save_steps",
     "save_secs",      "max_to_keep",   "start_timeout",   "peer_timeout",
     "worker_timeout", "print_classes", "evaluator_secs",  "heartbeat_timeout",
     "keep_best",      "summary_every", "histogram_every", "print_weights_hash"};
-// What each task takes at its start, and how many tasks a run may have.
+// Settings that a task reads at its start, and the number of tasks of a run.
 constexpr std::array<std::string_view, 3> kAtTheStart = {"max_workers", "threads",
                                                          "sharded_checkpoint"};
-// The settings that say which data the run trains on, which model, and how many trainers there are.
+// Settings of the data, the model, and the number of trainers.
 constexpr std::array<std::string_view, 10> kOfTheData = {
     "dataset", "data_checksum", "model",   "hidden_units", "height",
     "width",   "channels",      "classes", "numbers",      "trainers"};
@@ -42,7 +41,7 @@ struct Fixed {
 constexpr std::array<Fixed, 3> kFixed = {{
     {"model", "the checkpoint holds another model"},
     {"hidden_units", "the checkpoint holds another model"},
-    {"train_dir", "the checkpoints of this run are where they are"},
+    {"train_dir", "the checkpoints of this run cannot move"},
 }};
 
 constexpr const char* kOthers =
@@ -50,8 +49,8 @@ constexpr const char* kOthers =
     "summarize, and how many tasks there are; start another launch for other files, addresses, "
     "data, secrets or confinement";
 
-// The settings that all tasks share, none of which is a path or an address, but those of data and
-// model.
+// Whether the flag is a setting that all tasks share, except data and model. None of these is a
+// path or an address.
 bool is_of_the_run(std::string_view flag) {
   const auto has_name = [flag](const Setting& setting) { return setting.name == flag; };
   return std::ranges::find(kAtTheStart, flag) != kAtTheStart.end() ||
@@ -90,7 +89,7 @@ void refuse_fewer(std::string_view flag, std::size_t now, std::size_t wanted) {
   if (wanted < now) {
     throw JobRefusal("--" + std::string(flag) + ": " + std::to_string(wanted) +
                      " is fewer than the " + std::to_string(now) +
-                     " that there are; counts grow and never shrink");
+                     " that run; counts cannot shrink");
   }
 }
 
@@ -136,7 +135,7 @@ void compare_limits(const LaunchOptions& now, const LaunchOptions& wanted, Updat
   }
 }
 
-// How many trainers the tasks that run would take.
+// The most trainers that the running tasks accept.
 std::size_t most_trainers(const LaunchOptions& options) {
   const std::string text = argument_value(options.task_arguments, "max_workers");
   std::size_t number = 0;
@@ -153,6 +152,7 @@ void compare_counts(const LaunchOptions& now, const LaunchOptions& wanted, Updat
     plan.restarts = true;
   }
   if (wanted.workers > now.workers) {
+    // The running tasks accept that many trainers; more need a restart of all tasks.
     if (wanted.workers <= most_trainers(now)) {
       plan.new_workers = wanted.workers - now.workers;
     } else {
@@ -161,7 +161,7 @@ void compare_counts(const LaunchOptions& now, const LaunchOptions& wanted, Updat
   }
 }
 
-// Where tasks show their metrics, which no argument says.
+// Rejects a change of the tasks' metrics addresses, which no argument contains.
 void refuse_other_metrics(const LaunchOptions& now, const LaunchOptions& wanted) {
   if (now.metrics != wanted.metrics) {
     throw JobRefusal(
@@ -189,6 +189,7 @@ UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted) {
   compare_settings(now, wanted, plan);
   compare_limits(now, wanted, plan);
   refuse_other_metrics(now, wanted);
+  // A restart of all tasks applies everything else, too.
   if (plan.restarts) {
     plan.rolls = false;
     plan.new_workers = 0;

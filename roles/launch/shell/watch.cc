@@ -29,13 +29,13 @@ using OrderedJson = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A launch that was there and does not answer is asked again so often, so far apart: its socket
-// closes a moment before its name goes.
+// How often, and how far apart, to retry a launch that has answered before: its socket closes a
+// moment before its name is removed.
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
 constexpr int kMostMissesOfALivingOne = 150;
 
-// What the launch tells of its run; null: it does not, or not now.
+// The launch's answer about its run; null: none.
 OrderedJson ask_for_run(const std::string& socket) {
   const LaunchAnswer answer = ask_launch(socket, "/v1/run");
   return answer.error || !answer.is_ok() ? OrderedJson() : data::parse_ordered_json(answer.body);
@@ -45,21 +45,21 @@ double steady_seconds() {
   return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// Those of a terminal, too, that end a program: it must not be left as a watcher needs it.
+// Signals to handle, including those of a terminal: at the end the terminal's modes are restored.
 constexpr std::array kWatched = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
 
 bool is_end(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP;
 }
 
-// What a watcher waits for: a signal, keys, or neither.
+// The event that ends a wait: a signal, keys, or neither.
 struct Happened {
   int signal = 0;
   std::string keys;
   [[nodiscard]] bool is_nothing() const { return signal == 0 && keys.empty(); }
 };
 
-// The signals that a watcher takes when it is ready to, and not in the middle of a line.
+// Blocks these signals except during waits, so that none arrives in the middle of a line.
 class WatchedSignals {
  public:
   WatchedSignals() {
@@ -75,7 +75,7 @@ class WatchedSignals {
     }
   }
 
-  // The next one, or keys; nothing: none came before `end`.
+  // The next signal, or keys; neither: none came before `end`.
   [[nodiscard]] Happened wait_until(steady_clock::time_point end, TerminalKeys& keys) const {
     while (true) {
       const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
@@ -108,7 +108,7 @@ class Watch {
   explicit Watch(const WatchOptions& options)
       : options_(options),
         screen_(!options.json && !options.once && state().can_redraw),
-        // A terminal that is written to by somebody behind us, such as less, is read by them, too.
+        // If another program such as less writes to the terminal after us, it reads the keys.
         keys_(options.is_top && !options.json && !options.once && state().is_terminal) {}
 
   int run() {
@@ -139,8 +139,8 @@ class Watch {
     return terminal_state(STDOUT_FILENO, options_.variables);
   }
 
-  // How often in a row `error` is no end. A launch that ends closes its socket before it removes
-  // the name, and on a busy machine some seconds lie between the two: as long as its process lives.
+  // How many times in a row `error` is retried. A launch that ends closes its socket before it
+  // removes the name; on a busy machine seconds pass between: retried as long as its process lives.
   [[nodiscard]] int most_misses(const std::error_code& error) const {
     const bool is_silent = error == std::errc::timed_out;
     const bool lives =
@@ -148,13 +148,13 @@ class Watch {
     return lives && !is_silent ? kMostMissesOfALivingOne : kMostMisses;
   }
 
-  // Takes what the launch says now.
+  // Fetches the present state of the launch.
   std::error_code look() {
     const LaunchAnswer status = ask_launch(options_.socket, "/v1/status");
     if (status.error) {
       return status.error;
     }
-    // One that ends may answer with nothing, with a part, or that it cannot: the next look shows.
+    // A launch that ends may answer with nothing, with a part, or with an error: retry.
     const bool is_answer = status.is_ok() && data::parse_ordered_json(status.body).is_object();
     const bool may_be_ending =
         status.is_ok() || status.status == 0 || status.status >= net::http_status::kServerError;
@@ -166,7 +166,7 @@ class Watch {
       fail_as_told(status.status, status.body);
     }
     if (OrderedJson run = ask_for_run(options_.socket); !run.is_null()) {
-      run_ = std::move(run);  // what was known last stays known
+      run_ = std::move(run);  // else the last known state stays
     }
     view_ = meter_.take(data::parse_ordered_json(status.body), run_, steady_seconds());
     return {};
@@ -180,7 +180,7 @@ class Watch {
     fail_to_reach(options_.socket, error);
   }
 
-  // Until the next look; the exit code, where something ends all.
+  // Waits for the next update; returns the exit code if something ends the display.
   std::optional<int> rest(milliseconds time) {
     const auto end = steady_clock::now() + time;
     while (true) {
@@ -194,13 +194,13 @@ class Watch {
       if (happened.keys.find_first_of("qQ") != std::string::npos) {
         return kDone;
       }
-      if (happened.signal == SIGTSTP) {  // Ctrl-Z: the shell gets the terminal as it was
+      if (happened.signal == SIGTSTP) {  // Ctrl-Z: restores the terminal for the shell
         keys_.leave();
         screen_.leave();
         raise(SIGSTOP);
         screen_.enter();
       }
-      keys_.enter();  // whoever went on after a stop may have been given other modes
+      keys_.enter();  // the shell may have set other modes in the meantime
       if (view_ && screen_.is_used()) {
         show();
       }
@@ -224,14 +224,13 @@ class Watch {
     is_first_ = false;
   }
 
-  // What is on a terminal.
+  // The text of the screen.
   [[nodiscard]] std::string frame(const TerminalState& terminal) const {
     return options_.is_top ? top_text(*view_, terminal.style)
                            : status_screen(*view_, terminal.style);
   }
 
-  // The run where its state is another one, and the tasks of which something else is true than
-  // before: not how far they are, which always is.
+  // The run if its state has changed, and the tasks with changes other than progress.
   std::string changed_lines(const TerminalState& terminal) {
     const std::size_t width = terminal.is_terminal ? terminal.style.columns : 0;
     std::string text = view_->state == shown_state_ ? "" : run_line(*view_);
@@ -257,7 +256,7 @@ class Watch {
     return text + text_of(table, width, with_titles);
   }
 
-  // The run has ended: its last state stays to be read.
+  // The run has ended: leaves its last state on the screen.
   int end() {
     const bool was_drawn = screen_.is_used();
     screen_.leave();
@@ -275,11 +274,11 @@ class Watch {
   Screen screen_;
   TerminalKeys keys_;
   LaunchMeter meter_;
-  OrderedJson run_;                 // what the launch has told of it
+  OrderedJson run_;                 // the launch's last answer about it
   std::optional<LaunchView> view_;  // the newest one
   int misses_ = 0;
   bool is_first_ = true;
-  // Of what was printed last, where that is not redrawn.
+  // The last printed state, without a redrawn screen.
   std::string shown_state_;
   std::map<std::string, std::string> shown_tasks_;
   std::vector<std::size_t> widths_;

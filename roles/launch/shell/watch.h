@@ -1,4 +1,4 @@
-// A running launch, shown again and again: `status --watch` and `top`.
+// Shows a running launch repeatedly: `status --watch` and `top`.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,19 @@ struct WatchOptions {
   std::string socket;
   bool is_top = false;  // else status
   bool once = false;
-  bool json = false;  // an object a line each time
+  bool json = false;  // one object per line and update
   std::chrono::milliseconds every{2000};
   TerminalVariables variables;
 };
 
-// On a terminal it is redrawn on a screen of its own; elsewhere rows are added as they change, and
-// of `top` all of them. Ends when the run does: kDone, after a line that says so; of `top`, where
-// standard input and output are a terminal, with q: kDone; by a signal with exit_code_for() it.
-// Whatever ends it, the terminal is then as it was. Throws Failure where nobody is there to be
-// watched (kError), or nobody answers any more (kLostPeers).
+// On a terminal it redraws a screen of its own; elsewhere it prints rows as they change, and all
+// rows of `top`. Ends with the run: kDone, after a line about the end; `top` on a terminal also
+// with q: kDone; on a signal with its exit_code_for(). Always restores the terminal. Throws Failure
+// if no launch is there (kError), or it does not answer any more (kLostPeers).
 int run_watch(const WatchOptions& options);
 
-// What `status` prints of an answer to GET /v1/status, with what else the launch knows of its
-// tasks. Throws Failure.
+// The output of `status` for an answer to GET /v1/status, with what else the launch reports about
+// its tasks. Throws Failure.
 [[nodiscard]] std::string status_text(const std::string& socket, std::string_view status,
                                       const TerminalVariables& variables);
 
