@@ -67,7 +67,7 @@ class Evaluation {
 
   const Task& task_;
   const std::string& version_;
-  std::span<const net::OrderResult> answers_;  // that were not used yet
+  std::span<const net::OrderResult> answers_;  // not used yet
   std::vector<std::int64_t> sums_;
 };
 

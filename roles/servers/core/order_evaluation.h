@@ -1,5 +1,5 @@
-// What comes of an order (net/wire/order.h): the server's own parts of the expression, and which
-// parts it has to ask other servers for.
+// Evaluates a request (net/wire/order.h): the server computes its own parts of the expression and
+// lists the parts that it must request from other servers.
 //
 // A pure function.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace disttf::roles {
 
-// The other server is to compute a part of the order.
+// A part of the request that another server must compute.
 struct AskServer {
   net::TaskId task;
   std::span<const net::OrderNode> part;  // of the order
@@ -25,14 +25,14 @@ struct AskServer {
 
 struct OrderStep {
   std::variant<net::OrderResult, net::Refusal, AskServer> outcome;
-  std::vector<std::int64_t> sums = {};  // of its own additions so far, in order
+  std::vector<std::int64_t> sums = {};  // the results of its own additions so far, in order
 };
 
-// As far as the order can be computed with what others have answered, each to one AskServer, in
-// order. `version`: what it says of itself. REQUIRES: `order` is what net::decode() has taken.
+// Evaluates the request as far as the answers of other servers allow, one per AskServer, in order.
+// `version`: this server's. REQUIRES: net::decode() has accepted `order`.
 //
-// Ends: an operand is a shorter order than what it is an operand of, and a task that is asked for
-// its own part does not ask on.
+// Terminates: an operand is shorter than its expression, and a task that computes its own part asks
+// no other.
 [[nodiscard]] OrderStep evaluate(std::span<const net::OrderNode> order, const Task& task,
                                  const std::string& version,
                                  std::span<const net::OrderResult> answers);

@@ -14,7 +14,7 @@ using net::FrameKind;
 std::variant<net::Welcome, net::Refusal> ServerController::welcome(const net::Hello& hello) const {
   if (hello.purpose != net::ChannelPurpose::kOrder &&
       hello.purpose != net::ChannelPurpose::kProbe) {
-    return refusal(kUsage, "is a server, which waits for orders and trains nothing");
+    return refusal(kUsage, "is a server, which waits for requests and does not train");
   }
   return net::Welcome{.incarnation = task_.incarnation};
 }
@@ -27,10 +27,10 @@ net::Refusal ServerController::refusal(ExitCode code, const std::string& why) co
 std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
                                                       const std::string& peer, TimePoint now) {
   if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
-    return refusal(kUsage, "is neither ps nor worker, and trains nothing");
+    return refusal(kUsage, "is neither ps nor worker, so it cannot train");
   }
   if ((driver_ != 0 && driver_ != from) || task_runs_ || is_told_to_stop_) {
-    return refusal(kLostPeers, "is at work already");
+    return refusal(kLostPeers, "is busy");
   }
   try {
     net::validate(net::driven(task_.cluster), task_.self);
@@ -42,8 +42,9 @@ std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
     next_beat_ = now;
   }
   task_runs_ = true;
+  // The task inherits the port, so the server must stop accepting before it starts.
   effects_.add(CloseServerPort{});
-  effects_.add(ServerLine{.text = "ordered to train by " + peer});
+  effects_.add(ServerLine{.text = "training for " + peer});
   effects_.add(StartOrderedTask{});
   return std::nullopt;
 }
@@ -68,15 +69,15 @@ void ServerController::task_ended(const net::TaskEnd& end) {
   }
 }
 
-// A driver's: it has gone, or is done with this server.
+// Handles the end of a driver's connection; other connections have no state here.
 void ServerController::closed(ServerConnectionId id) {
   if (!is_driver(id)) {
     return;
   }
   driver_ = 0;
   if (task_runs_) {
-    effects_.add(ServerLine{.is_warning = true, .text = "the driver was lost: ending its task"});
-    effects_.add(StopOrderedTask{});  // its end opens the port
+    effects_.add(ServerLine{.is_warning = true, .text = "the driver was lost; stopping its task"});
+    effects_.add(StopOrderedTask{});  // its end opens the port again
   } else {
     effects_.add(OpenServerPort{});
   }

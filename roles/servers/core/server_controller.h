@@ -1,10 +1,9 @@
-// Whom a server serves: anybody, whose orders it computes, or one driver, whose task it runs as a
-// child process that has the server's port meanwhile. The channel on which the driver has ordered
-// it is the driver's channel: the task ends with it.
+// Decides what a server serves: requests of any client, which it computes; or one driver, whose
+// task it runs as a child process that owns the server's port meanwhile. The task ends when the
+// channel of the driver's request breaks.
 //
-// A state machine: it is told what has happened, and at what time; what it wants done it puts into
-// effects(), which whoever calls it empties after each call. It wants to be called with time() at
-// deadline(). Not thread-safe.
+// A state machine. The caller passes in events and the time, and carries out effects(), emptying
+// them, after each call. It calls time() at deadline(). Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -22,18 +21,18 @@
 
 namespace disttf::roles {
 
-// Names a connection of the server's. 0: none.
+// Identifies a connection of the server. 0: none.
 using ServerConnectionId = std::uint64_t;
 
 // --- effects
 
-// Wait for connections on the server's port: what has connected while the port was a task's, and
-// nobody has accepted, is served now.
+// Accept connections on the server's port, including those that connected while a task owned the
+// port and did not accept them.
 struct OpenServerPort {};
 struct CloseServerPort {};
-// The task, with the order that has just come; then could_not_start(), or later task_ended().
+// Start the task of the last request; then could_not_start(), or later task_ended().
 struct StartOrderedTask {};
-// It is told to end, and killed where that does not help.
+// Signal the task to end, and kill it if that does not help.
 struct StopOrderedTask {};
 struct SendToDriver {
   ServerConnectionId to = 0;
@@ -44,7 +43,7 @@ struct ServerLine {
   bool is_warning = false;
   std::string text;
 };
-// The server ends, once what was sent over this connection (0: none) has left.
+// End the server, once the data for this connection (0: none) is sent.
 struct EndServer {
   ServerConnectionId last = 0;
 };
@@ -59,14 +58,14 @@ class ServerController {
   explicit ServerController(const Task& task) : task_(task) { effects_.add(OpenServerPort{}); }
 
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
-  // A driver orders its task, over this connection. nullopt: it is started.
+  // A driver requests its task over this connection. nullopt: it is started.
   [[nodiscard]] std::optional<net::Refusal> ordered(ServerConnectionId from,
                                                     const std::string& peer, TimePoint now);
-  // The refusal that the driver is to get; then its connection is closed.
+  // Returns the refusal for the driver; then its connection is closed.
   [[nodiscard]] net::Refusal could_not_start(const std::string& why);
   void task_ended(const net::TaskEnd& end);
   void closed(ServerConnectionId id);
-  // A signal has told the server to end.
+  // A signal ends the server.
   void stop();
 
   void time(TimePoint now);
@@ -74,7 +73,7 @@ class ServerController {
     return driver_ != 0 ? next_beat_ : TimePoint::max();
   }
 
-  // The driver's channel: silence on it is its end.
+  // Whether it is the driver's channel, on which a heartbeat timeout applies.
   [[nodiscard]] bool is_driver(ServerConnectionId id) const noexcept {
     return id != 0 && id == driver_;
   }

@@ -9,7 +9,7 @@
 namespace disttf::roles {
 namespace {
 
-// A server that comes back is to be reached soon: trainers wait for it.
+// Trainers wait for a server that restarts, so it is redialed soon.
 constexpr std::chrono::milliseconds kLongestServerPause{250};
 
 }  // namespace
@@ -49,19 +49,20 @@ void ServerFleet::dialed(std::size_t number, const DialOutcome& outcome, TimePoi
     server.why = unreachable->why;
   } else if (const auto* const refused = std::get_if<ServerRefused>(&outcome)) {
     const net::Refusal& refusal = refused->refusal;
-    server.why = "it says: " + refusal.sentence;
-    // Whether it is the task of an order that this driver gave before: of a server that was frozen,
-    // and ends it as soon as it sees that the channel of that order is gone. If it is another
-    // driver's, it stays so, and the time to wait for the server runs out.
+    server.why = "its reply: " + refusal.sentence;
+    // The server may be busy with this driver's own earlier request: it was frozen, and stops that
+    // task when it sees that the channel is closed. If the task is another driver's, it stays busy,
+    // and the wait for the server times out.
     const bool is_own_task = server.was_ordered && refusal.exit_code == kLostPeers;
     if (!is_own_task) {
-      fail(refusal.exit_code, server.name + " says: " + refusal.sentence);
+      fail(refusal.exit_code, server.name + " replied: " + refusal.sentence);
     } else if (!std::exchange(server.is_told, true)) {
       say(Note::Level::kInfo,
-          server.name + " is still at work, for this driver's last order; asking again");
+          server.name + " is still busy with this driver's last request; retrying");
     }
   }
   const auto next = now + std::min(server.backoff.next(), kLongestServerPause);
+  // A pause beyond the limit would only delay the error.
   if (server.connected || next >= server.until) {
     end_reach(number, now);
   } else {
@@ -94,11 +95,12 @@ void ServerFleet::gather(TimePoint now) {
     }
   }
   is_gathered_ = true;
+  // Nothing starts unless every server is there.
   if (!missing.empty()) {
     for (Server& server : servers_) {
       server.phase = Phase::kOver;
     }
-    fail(kLostPeers, "not there after " + seconds_text(timeouts_.start) + ": " + missing);
+    fail(kLostPeers, "not connected after " + seconds_text(timeouts_.start) + ": " + missing);
     return;
   }
   effects_.add(FleetReady{});
@@ -120,7 +122,7 @@ void ServerFleet::task_ended(std::size_t number, const net::TaskEnd& end, TimePo
 
 void ServerFleet::refused(std::size_t number, const net::Refusal& refusal, const std::string& why,
                           TimePoint now) {
-  fail(refusal.exit_code, servers_[number].name + " says: " + refusal.sentence);
+  fail(refusal.exit_code, servers_[number].name + " replied: " + refusal.sentence);
   closed(number, why, now);
 }
 
@@ -138,6 +140,7 @@ void ServerFleet::take_end(std::size_t number, const Ending& ending, const std::
   const std::string sentence =
       server.name + " " + decision.sentence + (last_line.empty() ? "" : ": " + last_line);
   switch (decision.action) {
+    // A task that ends well ends the wait for its server.
     case RestartPolicy::Action::kLeave:
       if (!decision.sentence.empty()) {
         say(Note::Level::kWarning, sentence);
@@ -156,7 +159,7 @@ void ServerFleet::take_end(std::size_t number, const Ending& ending, const std::
   }
 }
 
-// The server may wait for orders.
+// The server's task is over; it waits for requests again.
 void ServerFleet::done(std::size_t number) {
   Server& server = servers_[number];
   server.phase = Phase::kOver;
@@ -181,6 +184,7 @@ void ServerFleet::time(TimePoint now) {
       continue;
     }
     server.next_at.reset();
+    // Three reasons for the same timer: dial again, restart the task, or reconnect first.
     if (server.phase == Phase::kReached) {
       effects_.add(DialServer{number});
     } else if (server.connected) {
@@ -202,6 +206,7 @@ void ServerFleet::time(TimePoint now) {
 
 void ServerFleet::forgive(TimePoint::duration missed) {
   for (Server& server : servers_) {
+    // Time in which this process was suspended does not count.
     server.until += missed;
   }
 }

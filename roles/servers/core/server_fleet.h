@@ -1,11 +1,10 @@
-// The servers of one run, as its driver leads them: who is dialed when, which task is ordered and
-// ordered again, when all are there, and when all are done. What a task's end means, the restart
-// policy decides.
+// The server pool of one run, led by its driver: when to dial a server, when to request its task
+// again, whether all are connected, and whether all have finished. The restart policy decides what
+// a task's end means.
 //
-// A state machine: it is told what has happened, and at what time; what it wants done it puts into
-// effects(), which whoever calls it empties after each call. It wants to be called with time() at
-// deadline(). Servers have the numbers of their places: the ps first, then the workers. Not
-// thread-safe.
+// A state machine. The caller passes in events and the time, and carries out effects(), emptying
+// them, after each call. It calls time() at deadline(). Servers are numbered by their position: the
+// ps first, then the workers. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -30,25 +29,25 @@ namespace disttf::roles {
 
 // --- effects
 
-// One attempt to open a channel for orders; then dialed().
+// Make one attempt to open a channel for requests; then call dialed().
 struct DialServer {
   std::size_t server = 0;
 };
-// Send its order over the channel, and listen until task_ended(), refused() or closed().
+// Send the server's request over the channel, and wait for task_ended(), refused() or closed().
 struct OrderTask {
   std::size_t server = 0;
 };
-// Over the channel, which is open.
+// Send a heartbeat over the open channel.
 struct BeatServer {
   std::size_t server = 0;
 };
-// Close the channel, if it is open still. Nothing is heard of it any more.
+// Close the channel if it is open. Its messages are ignored from now on.
 struct LeaveServer {
   std::size_t server = 0;
 };
-// All servers are there: once.
+// All servers are connected. Sent once.
 struct FleetReady {};
-// The tasks of all servers are over: once.
+// The tasks of all servers have ended. Sent once.
 struct FleetDone {};
 // The run has failed.
 struct FailRun {
@@ -56,7 +55,7 @@ struct FailRun {
   std::string sentence;
 };
 
-// What came of an attempt to reach a server.
+// The outcome of an attempt to reach a server.
 struct ServerReached {};
 struct ServerRefused {
   net::Refusal refusal;
@@ -72,22 +71,22 @@ class ServerFleet {
   using Effects = EffectQueue<DialServer, OrderTask, BeatServer, LeaveServer, Note, FleetReady,
                               FleetDone, FailRun>;
 
-  // `listed`: the lists as the servers know them. `seed` of pauses: another one in each process.
-  // Begins by dialing all.
+  // `listed`: the lists of the servers. `seed`, for pauses, differs in each process. Begins by
+  // dialing all servers.
   ServerFleet(const net::Cluster& listed, const Timeouts& timeouts, std::uint64_t seed,
               TimePoint now);
 
   void dialed(std::size_t server, const DialOutcome& outcome, TimePoint now);
-  // An ordered task: its end, a refusal in its place, or the channel is no more.
+  // Events of a requested task: its end, a refusal instead, or a closed channel.
   void task_ended(std::size_t server, const net::TaskEnd& end, TimePoint now);
   void refused(std::size_t server, const net::Refusal& refusal, const std::string& why,
                TimePoint now);
   void closed(std::size_t server, const std::string& why, TimePoint now);
-  // Nothing can go on: something failed here.
+  // The run failed in this process: nothing is restarted.
   void give_up(int exit_code) { policy_.stop(exit_code); }
 
   void time(TimePoint now);
-  // Of the time until now, what this process did not see: nobody is missed for it.
+  // Excludes the time in which this process was suspended from all timeouts.
   void forgive(TimePoint::duration missed);
   [[nodiscard]] TimePoint deadline() const;
 
@@ -103,11 +102,11 @@ class ServerFleet {
 
  private:
   enum class Phase : std::uint8_t {
-    kReached,   // by dialing, until `until`
-    kGathered,  // it is there, or was not in time; others are waited for
+    kReached,   // being dialed, until `until`
+    kGathered,  // connected, or timed out; others are waited for
     kOrdered,
-    kPaused,  // its task is to be started again
-    kOver,    // its task is, or the run is for it
+    kPaused,  // before its task restarts
+    kOver,    // its task has ended, or the run does not need it
   };
   struct Server {
     net::TaskId task;
@@ -115,12 +114,12 @@ class ServerFleet {
     net::Backoff backoff;
     Phase phase = Phase::kReached;
     bool connected = false;
-    std::string why = {};                   // the last attempt failed
+    std::string why = {};                   // why the last attempt failed
     bool was_ordered = false;               // by this driver, in this run
-    bool is_told = false;                   // that it is still at work
-    bool is_done = false;                   // its task is over
-    TimePoint until{};                      // when it is given up
-    std::optional<TimePoint> next_at = {};  // to dial, or to order again
+    bool is_told = false;                   // the log says that it is still busy
+    bool is_done = false;                   // its task has ended
+    TimePoint until{};                      // when the wait for it times out
+    std::optional<TimePoint> next_at = {};  // of the next dial or request
   };
 
   void reach(std::size_t server, std::chrono::seconds limit, TimePoint now);
@@ -138,7 +137,7 @@ class ServerFleet {
   const Timeouts timeouts_;
   std::vector<Server> servers_;  // in the policy's order
   RestartPolicy policy_;
-  bool is_gathered_ = false;  // the first time: all are there, or were waited for
+  bool is_gathered_ = false;  // the first wait for all servers is over
   TimePoint next_beat_;
   Effects effects_;
 };

@@ -36,22 +36,23 @@ using net::Clock;
 using net::FrameHeader;
 using net::FrameKind;
 
-// The sockets of the run's servers, on a thread of their own.
+// The connections to the run's servers, on a thread of their own.
 class FleetThread {
  public:
-  // `listed`: the lists as the servers know them. The references must outlive it.
+  // `listed`: the lists of the servers. The references must outlive it.
   FleetThread(const Task& chief, net::Cluster listed, std::uint8_t data, StopSignal& stop);
   ~FleetThread();
   FleetThread(const FleetThread&) = delete;
   FleetThread& operator=(const FleetThread&) = delete;
 
-  // For the thread that leads the run. Waits until all servers are there; they are then ordered.
+  // Called by the thread that leads the run. Waits until all servers are connected; their tasks are
+  // then requested.
   void gather();
-  // Waits until all tasks are over, for a while.
+  // Waits until all tasks have ended, at most for `grace`.
   void finish(std::chrono::seconds grace);
 
  private:
-  // On the fleet's thread.
+  // Called on the pool's thread.
   asio::awaitable<void> keep_time();
   asio::awaitable<void> dial(std::size_t server);
   asio::awaitable<void> hear_end(std::size_t server);
@@ -83,7 +84,7 @@ class FleetThread {
   net::FreezeWatch awake_;
   ServerFleet fleet_;
   std::map<std::size_t, net::NameLookup> lookups_;
-  std::map<std::size_t, std::shared_ptr<net::ServerConnection>> connections_;  // that are open
+  std::map<std::size_t, std::shared_ptr<net::ServerConnection>> connections_;  // open ones
   std::thread thread_;
 };
 
@@ -104,14 +105,14 @@ FleetThread::FleetThread(const Task& chief, net::Cluster listed, std::uint8_t da
   thread_ = start_thread(stop_, [this] { context_.run(); });
 }
 
-// The channels close, and with them end tasks that are not over.
+// Closes the channels, which ends tasks that still run.
 FleetThread::~FleetThread() {
   asio::post(context_, [this] { context_.stop(); });
   thread_.join();
 }
 
 void FleetThread::gather() {
-  // Who comes late is told by the fleet's thread.
+  // The pool's thread reports missing servers.
   static_cast<void>(
       net::wait_for(all_there_.fd(), POLLIN, stop_.interrupt(), net::Deadline::max()));
   stop_.throw_if_stopped();
@@ -119,7 +120,7 @@ void FleetThread::gather() {
 
 void FleetThread::finish(std::chrono::seconds grace) {
   if (net::wait_for(all_done_.fd(), POLLIN, stop_.interrupt(), Clock::now() + grace)) {
-    log_warning("not all servers have said that their task is over; leaving them");
+    log_warning("not all servers have reported the end of their task; disconnecting");
   }
 }
 
@@ -137,7 +138,7 @@ asio::awaitable<void> FleetThread::keep_time() {
   }
 }
 
-// Before anything is judged by the time: for what this process did not see nobody is missed.
+// Called before decisions by time, so that this process's own pauses count toward no timeout.
 void FleetThread::see_time() { fleet_.forgive(awake_.missed(Clock::now(), fleet_.deadline())); }
 
 asio::awaitable<void> FleetThread::dial(std::size_t server) {
@@ -204,10 +205,10 @@ asio::awaitable<std::error_code> FleetThread::read_end(
   }
 }
 
-// To be called after each event.
+// Carries out effects. To be called after each event.
 void FleetThread::act() {
   fleet_.effects().drain([this](const auto& order) { carry_out(order); });
-  timer_.cancel();  // the deadline may be another one
+  timer_.cancel();  // the deadline may have changed
 }
 
 void FleetThread::carry_out(const DialServer& order) { spawn(dial(order.server)); }
@@ -237,7 +238,7 @@ void FleetThread::spawn(asio::awaitable<void> work) {
   });
 }
 
-// A port that nobody needs to reach: every trainer has one.
+// Opens a port that no task needs to reach, because every trainer must have one.
 int open_any_port() {
   asio::io_context context;
   return net::listen_on(context, 0, net::ListenScope::kLoopback).release();

@@ -73,7 +73,7 @@ class OrderServer {
                                                   const net::RunOrder& order);
   asio::awaitable<void> watch_child();
   asio::awaitable<void> end_after(Connection last);
-  // Does what the controller wants done. To be called after each event.
+  // Carries out the controller's effects. To be called after each event.
   void act();
   void carry_out(const OpenServerPort& order);
   void carry_out(const CloseServerPort& /*order*/) { listener_.reset(); }
@@ -86,23 +86,24 @@ class OrderServer {
   void reap_orphans();
 
   const Task& task_;
-  const StopSignal* stop_ = nullptr;  // run()'s
+  const StopSignal* stop_ = nullptr;  // belongs to run()
   const std::string version_;
   asio::io_context context_{1};
   asio::signal_set child_signals_{context_, SIGCHLD};
   asio::steady_timer timer_;                 // at the controller's deadline, if there is one
-  data::FileDescriptor port_;                // the listening socket; a child gets it, too
-  std::unique_ptr<net::Listener> listener_;  // null while the port is a driver's
+  data::FileDescriptor port_;                // the listening socket, which a child inherits
+  std::unique_ptr<net::Listener> listener_;  // null while a driver's task owns the port
   ServerConnectionId last_id_ = 0;
   std::map<ServerConnectionId, Connection> connections_;
   OrderedTask child_;
-  net::RunOrder order_;                         // the last one
-  std::optional<net::Refusal> cannot_start_{};  // its task
+  net::RunOrder order_;                         // the last request
+  std::optional<net::Refusal> cannot_start_{};  // why its task did not start
   ServerController controller_;
 };
 
 int OrderServer::run() {
   const StopSignal stop([this](int) {
+    // Posted, because only the loop may use the controller.
     asio::post(context_, [this] {
       controller_.stop();
       act();
@@ -117,7 +118,7 @@ int OrderServer::run() {
   return kDone;
 }
 
-// As process 1 of a container a server is given those of others.
+// Reaps orphans, which a server gets as process 1 of a container.
 void OrderServer::reap_orphans() {
   child_signals_.async_wait([this](std::error_code error, int /*signal*/) {
     if (!error) {
@@ -142,6 +143,7 @@ asio::awaitable<void> OrderServer::serve(Connection connection) {
   const ServerConnectionId id = ++last_id_;
   connections_.emplace(id, connection);
   FrameHeader header;
+  // A driver sends heartbeats, so its silence is noticed sooner than that of others.
   while (!co_await connection->read_header(
       header, controller_.is_driver(id) ? task_.timeouts.silence : task_.timeouts.peer)) {
     if (!net::is_bodiless<net::Heartbeat>(header) && !co_await take(id, connection, header)) {
@@ -153,19 +155,20 @@ asio::awaitable<void> OrderServer::serve(Connection connection) {
   act();
 }
 
-// Of this version's data sets, or left to the server.
+// Whether the number is of a data set of this version, or leaves the choice to the server.
 bool is_known_data(std::uint8_t number) {
   return number == net::kAnyData || find_dataset_of_number(number) != nullptr;
 }
 
-// One order. False: it was refused.
+// Serves one request; false: it was refused.
 asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection& connection,
                                         const FrameHeader& header) {
+  // The header is not trusted: allocate no more than a control frame may have.
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
   net::Order order;
   net::RunOrder run;
   OrderAnswer answer =
-      net::Refusal{.exit_code = kError, .sentence = self_text() + " was sent no valid order"};
+      net::Refusal{.exit_code = kError, .sentence = self_text() + " received an invalid request"};
   const bool is_run = !net::RunTaskFrame{}.from_header(header);
   if ((is_run || !net::OrderFrame{}.from_header(header)) && header.body_size == body.size() &&
       !co_await connection->read_body(body, task_.timeouts.silence)) {
@@ -180,7 +183,7 @@ asio::awaitable<bool> OrderServer::take(ServerConnectionId id, const Connection&
     }
   }
   if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
-    log_warning(connection->peer_text() + " gets no result: " + refusal->sentence);
+    log_warning(connection->peer_text() + " is refused: " + refusal->sentence);
     connection->refuse(*refusal, header.request_id);
     co_return false;
   }
@@ -193,9 +196,10 @@ asio::awaitable<OrderAnswer> OrderServer::compute(Nodes order) {
   std::vector<net::OrderResult> answers;
   std::size_t logged = 0;
   while (true) {
+    // Evaluates from the start with the answers so far until none is missing. The graphs are tiny.
     OrderStep step = evaluate(order, task_, version_, answers);
     for (; logged < step.sums.size(); ++logged) {
-      log_info("added up: " + std::to_string(step.sums[logged]));
+      log_info("sum: " + std::to_string(step.sums[logged]));
     }
     if (auto* const result = std::get_if<net::OrderResult>(&step.outcome)) {
       co_return std::move(*result);
@@ -235,6 +239,7 @@ asio::awaitable<OrderAnswer> OrderServer::ask(net::TaskId other, Nodes nodes) {
 
 asio::awaitable<OrderAnswer> OrderServer::ask_on(Connection connection, Nodes nodes) {
   connection->send(net::OrderFrame{1}.to_header(), net::encode(nodes));
+  // The other server computes first, so its header may take longer than the body behind it.
   FrameHeader header;
   std::error_code error = co_await connection->read_header(header, task_.timeouts.peer);
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
@@ -250,7 +255,7 @@ asio::awaitable<OrderAnswer> OrderServer::ask_on(Connection connection, Nodes no
     co_return refusal;
   }
   const net::TaskId& other = connection->hello().from;
-  co_return lost(other, error ? error.message() : "its answer makes no sense");
+  co_return lost(other, error ? error.message() : "its answer is malformed");
 }
 
 OrderAnswer OrderServer::lost(const net::TaskId& other, const std::string& why) const {
@@ -259,20 +264,21 @@ OrderAnswer OrderServer::lost(const net::TaskId& other, const std::string& why) 
       .sentence = self_text() + " cannot reach " + describe(task_.cluster, other) + ": " + why};
 }
 
-// Its task of a run, until it ends or the channel breaks. nullopt: it has been started.
+// Runs the server's task of a run, until it ends or the channel breaks. nullopt: it is started.
 std::optional<net::Refusal> OrderServer::train(ServerConnectionId id, const Connection& connection,
                                                const net::RunOrder& order) {
+  // With certificates, only the chief's may drive.
   if (!connection->may_drive()) {
-    return net::Refusal{
-        .exit_code = static_cast<std::uint8_t>(kUsage),
-        .sentence = self_text() +
-                    " trains at the order of the chief alone, and the certificate of " +
-                    connection->peer_text() + " is another task's"};
+    return net::Refusal{.exit_code = static_cast<std::uint8_t>(kUsage),
+                        .sentence = self_text() +
+                                    " trains only for the chief, but the certificate of " +
+                                    connection->peer_text() + " is another task's"};
   }
   auto refusal = controller_.ordered(id, connection->peer_text(), net::Clock::now());
   if (!refusal) {
     order_ = order;
     act();
+    // act() has tried to start the task, and left a refusal if it failed.
     refusal = std::exchange(cannot_start_, {});
   }
   return refusal;
@@ -305,12 +311,13 @@ void OrderServer::carry_out(const OpenServerPort& /*order*/) {
   hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
   hooks.on_error = log_exception;
   Task task = task_;
+  // The listener closes its descriptor; the original stays open for the next task.
   task.listen_fd = fcntl(port_.number(), F_DUPFD_CLOEXEC, 0);
   if (task.listen_fd < 0) {
     throw std::system_error(errno, std::generic_category(), "cannot listen again");
   }
   listener_ = open_task_listener(context_, task, std::move(hooks), *stop_, true);
-  log_info("Waiting for orders");
+  log_info("Waiting for requests");
 }
 
 void OrderServer::carry_out(const StartOrderedTask& /*order*/) {
@@ -338,6 +345,7 @@ void OrderServer::carry_out(const ServerLine& order) {
 }
 
 void OrderServer::carry_out(const EndServer& order) {
+  // The driver must receive the task's end before this process closes its connections.
   if (const auto last = connections_.find(order.last); last != connections_.end()) {
     spawn(end_after(last->second));
   } else {

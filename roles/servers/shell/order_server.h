@@ -1,15 +1,15 @@
-// The server role: a task that does nothing but what it is ordered to, by `disttf plus` or by the
-// driver of a run (roles/servers/shell/driver.h). TFMesos' fine-grained mode has such tasks.
+// The server role: a task that waits for requests of `disttf plus` or of the driver of a run
+// (roles/servers/shell/driver.h), as in TFMesos' fine-grained mode.
 //
-// An order is an expression (net/wire/order.h) whose every part names the task that is to compute
-// it: a server computes its own parts and asks the tasks of the others. Or it is to train
-// (net/wire/run_order.h): the server's task of the run is then a child process that has the
-// server's port, and lives no longer than the channel on which the order came: when that breaks,
-// the child is stopped, and the server waits for orders again. The decisions are
-// roles/servers/core/server_controller.h and order_evaluation.h.
+// A request is an expression (net/wire/order.h) whose parts name the tasks that compute them: a
+// server computes its own parts and requests the others from their tasks. Or it is a request to
+// train (net/wire/run_order.h): the server's task of the run is then a child process that owns the
+// server's port, and lives no longer than the channel of the request. When that breaks, the server
+// stops the child and waits for requests again. roles/servers/core/server_controller.h and
+// order_evaluation.h make the decisions.
 //
-// One thread, an event loop with one coroutine per connection; a server ends when a signal tells it
-// to, and its child with it.
+// One thread, an event loop with one coroutine per connection. A signal ends the server, and its
+// child with it.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@ namespace disttf::roles {
 
 struct ServerOptions {
   Task task;
-  std::string version;  // what it answers DESCRIBE with
-  // What the processes that it trains with are given of its own command line: where the data is,
-  // ...
+  std::string version;  // the answer to DESCRIBE
+  // Words of its own command line that it passes to the processes that train: the place of the data
+  // and the like.
   std::vector<std::string> task_arguments;
 };
 
-// Returns kDone after SIGINT or SIGTERM, which is how its life ends. Throws Failure(kCannotListen).
+// Returns kDone after SIGINT or SIGTERM, its normal end. Throws Failure(kCannotListen).
 int run_order_server(const ServerOptions& options);
 
 }  // namespace disttf::roles

@@ -21,7 +21,7 @@ std::string timeout_flag(const char* name, std::chrono::seconds value) {
   return "--" + std::string(name) + "_timeout=" + std::to_string(value.count());
 }
 
-// "10:17:27.762 E sentence" without time and level: another task tells it.
+// "10:17:27.762 E sentence" without time and level, for a message of another task.
 std::string sentence_of(const std::string& line) {
   constexpr std::size_t kTimeLength = 12;
   constexpr std::string_view kError = " E ";
@@ -55,6 +55,7 @@ std::vector<std::string> OrderedTask::arguments_for(const net::RunOrder& order) 
       std::any_of(arguments_.begin(), arguments_.end(),
                   [](const std::string& word) { return word.starts_with("--dataset="); });
   const DatasetRow* const dataset = find_dataset_of_number(order.data);
+  // The server's own --dataset has precedence over the driver's.
   if (!has_own_data && dataset != nullptr) {
     words.push_back("--dataset=" + std::string(dataset->name));
   }
@@ -71,7 +72,7 @@ asio::awaitable<void> OrderedTask::print_results(data::FileDescriptor output) {
   co_await read_lines(std::move(output), [this](std::string_view line) { print(line); });
 }
 
-// Its standard error ends with it; what it said last is then there.
+// Returns how the task has ended, with its last line: its standard error is read to the end first.
 asio::awaitable<net::TaskEnd> OrderedTask::ended() {
   std::string last_line;
   co_await read_lines(std::move(process_.standard_error), [&](std::string_view line) {
@@ -79,6 +80,7 @@ asio::awaitable<net::TaskEnd> OrderedTask::ended() {
     last_line = line;
   });
   int status = 0;
+  // The output has ended, but the process may still be ending; SIGCHLD announces it.
   while (waitpid(process_.pid, &status, WNOHANG) != process_.pid) {
     co_await child_signals_.async_wait(net::kAsTuple);
   }

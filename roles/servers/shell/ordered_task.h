@@ -1,8 +1,8 @@
-// What a server does when a driver has it train (net/wire/run_order.h): its task of the run, as a
-// child process of this same file that is given the server's listening socket.
+// The task that a driver requests from a server (net/wire/run_order.h), as a child process of this
+// same file that inherits the server's listening socket.
 //
-// On the thread that runs the io_context, which must be the one that ends last: the kernel kills
-// the child with it.
+// Runs on the thread of the io_context, which must be the process's last thread: the kernel kills
+// the child when that thread ends.
 #pragma once
 
 #include <sys/types.h>
@@ -24,18 +24,18 @@ namespace disttf::roles {
 
 class OrderedTask {
  public:
-  // `server`: its task is the child's, its lists are, driven, the run's cluster.
-  // `arguments`: what every child gets besides, words of the server's own command line.
+  // `server`: its task is the child's; its lists, led by the driver, are the run's cluster.
+  // `arguments`: additional words of every child, from the server's own command line.
   OrderedTask(asio::io_context& context, const Task& server, std::vector<std::string> arguments);
 
-  // Starts the process. What it prints is written to standard error behind its name. `listen_fd` is
+  // Starts the process, whose output goes to standard error after its name. `listen_fd` is
   // borrowed. REQUIRES: none runs. Throws std::system_error.
   void start(const net::RunOrder& order, int listen_fd);
   [[nodiscard]] bool is_running() const noexcept { return process_.pid > 0; }
   [[nodiscard]] bool is(pid_t pid) const noexcept { return process_.pid == pid; }
-  // How it has ended. One caller for each start(), soon after it.
+  // Waits for its end. Call once for each start(), soon after it.
   asio::awaitable<net::TaskEnd> ended();
-  // Tells it to end, and kills it when it takes longer than kStopGrace.
+  // Signals it to end, and kills it if it takes longer than kStopGrace.
   void stop();
 
  private:

@@ -30,9 +30,9 @@ using net::FrameKind;
 using net::Operation;
 using net::TaskId;
 
-// The shortest of so many round trips is shown: the others have waited for something else, too.
+// The shortest of so many round trips is shown; the others include unrelated delays.
 constexpr int kRoundTrips = 10;
-// A server that is asked may itself have to give up on two others first.
+// Timeouts in a row: a requested server may itself have to give up on two others first.
 constexpr int kHops = 4;
 
 constexpr std::int64_t kFirst = 10;
@@ -58,7 +58,7 @@ struct CheckedServer {
   TaskId task;
   std::string name;  // "ps 0 (10.0.0.7:2222)"
   std::unique_ptr<net::Channel> channel = {};
-  std::string why = {};  // there is none
+  std::string why = {};  // why there is no channel
   std::string version = {};
 };
 
@@ -115,7 +115,7 @@ int Plus::run() {
   return kDone;
 }
 
-// Together they are waited for as long as one.
+// Waits for all servers together, at most `wait`.
 void Plus::reach_all() {
   const net::Deadline deadline = Clock::now() + options_.wait;
   for (CheckedServer& server : servers_) {
@@ -126,6 +126,7 @@ void Plus::reach_all() {
 void Plus::reach(CheckedServer& server, net::Deadline deadline) {
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   while (true) {
+    // At least a second each: the servers are dialed in turn, and the first may use up the time.
     net::OpenedChannel opened = net::open_channel(
         options_.cluster.address_of(server.task),
         {.cluster = net::hash_of(options_.cluster),
@@ -137,7 +138,7 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
         options_.credentials.get());
     stop_.throw_if_stopped();
     if (opened.error == net::WireError::kRefused) {
-      throw Failure(opened.refusal.exit_code, server.name + " says: " + opened.refusal.sentence);
+      throw Failure(opened.refusal.exit_code, server.name + " replied: " + opened.refusal.sentence);
     }
     throw_if_out_of_descriptors(opened.error, "connect to " + server.name);
     server.channel = std::move(opened.channel);
@@ -159,12 +160,12 @@ void Plus::fail_without_all() const {
     }
   }
   if (!missing.empty()) {
-    throw Failure(kLostPeers,
-                  "not there after " + std::to_string(options_.wait.count()) + " s: " + missing);
+    throw Failure(kLostPeers, "not connected after " + std::to_string(options_.wait.count()) +
+                                  " s: " + missing);
   }
 }
 
-// Throws Failure.
+// Sends a request and returns its result. Throws Failure.
 net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
   const net::Deadline deadline = Clock::now() + kHops * options_.silence;
   FrameHeader header;
@@ -178,6 +179,7 @@ net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
     const net::Refusal refusal = net::receive_refusal(*server.channel, header, deadline);
     throw Failure(refusal.exit_code, refusal.sentence);
   }
+  // The header is not trusted: allocate no more than a control frame may have.
   std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
   if (!error && (net::ResultFrame{}.from_header(header) || header.body_size != body.size())) {
     error = net::WireError::kUnexpected;
@@ -218,7 +220,7 @@ void Plus::print_row(CheckedServer& server) {
   print_reach(server);
 }
 
-// Each server is asked to ask each of the others.
+// Makes each server send a request to each other server, and prints the failures.
 void Plus::print_reach(CheckedServer& server) {
   std::string why;
   for (const CheckedServer& other : servers_) {
@@ -230,7 +232,7 @@ void Plus::print_reach(CheckedServer& server) {
                                      {.operation = Operation::kDescribe, .task = other.task}}));
     } catch (const Failure& failure) {
       why += "\n  " + std::string(failure.what());
-      reach(server, Clock::now() + options_.wait);  // who refuses closes
+      reach(server, Clock::now() + options_.wait);  // a refusal has closed the channel
     }
     if (!server.channel) {
       break;
