@@ -1,4 +1,4 @@
-// What is wrong with a request, as the APIs answer it: a status and one sentence.
+// A request's error as the APIs report it: a status and one sentence.
 #pragma once
 
 #include <stdexcept>
@@ -16,7 +16,7 @@ class ApiError : public std::runtime_error {
   int status_;
 };
 
-// What the request says makes no sense, or does not fit the model.
+// The request is malformed, or does not fit the model.
 class BadRequest : public ApiError {
  public:
   explicit BadRequest(const std::string& sentence) : ApiError(400, sentence) {}

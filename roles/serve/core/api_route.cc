@@ -18,7 +18,7 @@ constexpr std::string_view kReadyPath = "/v2/health/ready";
 constexpr int kNoSuchCall = 404;
 constexpr int kOtherMethod = 405;
 
-// Takes what is in front of one of the separators off the text; the separator stays.
+// Takes the text before the first separator off `text`; the separator stays.
 std::string_view take_until(std::string_view& text, std::string_view separators) {
   const std::string_view part = text.substr(0, text.find_first_of(separators));
   text.remove_prefix(part.size());
@@ -36,8 +36,9 @@ bool take(std::string_view& text, std::string_view prefix) {
 std::uint64_t version_from(std::string_view text) {
   std::uint64_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  // A well-formed number that no version can have: not found, rather than malformed.
   if (error == std::errc::result_out_of_range && end == text.data() + text.size()) {
-    throw ApiError(kNoSuchCall, "version " + net::quoted(text) + " is beyond what there can be");
+    throw ApiError(kNoSuchCall, "version " + net::quoted(text) + " is out of range");
   }
   if (error != std::errc() || end != text.data() + text.size()) {
     throw BadRequest("version: " + net::quoted(text) + " is not a whole number from 0 on");
@@ -58,7 +59,7 @@ constexpr std::array<PathEnding, 5> kRestEndings = {{{"", ApiCall::kStatus},
 constexpr std::array<PathEnding, 3> kInferenceEndings = {
     {{"", ApiCall::kModel}, {"/ready", ApiCall::kModelReady}, {"/infer", ApiCall::kInfer}}};
 
-// Whether it is one of them.
+// Whether `text` is one of the endings; sets the route's call.
 bool take_ending(std::string_view text, std::span<const PathEnding> endings, ApiRoute& route) {
   for (const PathEnding& each : endings) {
     if (text == each.text) {
@@ -69,7 +70,7 @@ bool take_ending(std::string_view text, std::span<const PathEnding> endings, Api
   return false;
 }
 
-// NAME and what follows.
+// Parses NAME and the rest of the path.
 bool take_model(std::string_view rest, bool is_rest, ApiRoute& route) {
   route.name = take_until(rest, "/:");
   if (take(rest, "/versions/")) {
@@ -116,8 +117,8 @@ std::optional<ApiRoute> api_route(std::string_view method, std::string_view path
   ApiRoute route;
   if (!take_path(path, route)) {
     throw ApiError(kNoSuchCall, net::quoted(path) +
-                                    " is no call of this API, as /v1/models/NAME:predict and "
-                                    "/v2/models/NAME/infer are");
+                                    " is not a call of this API; calls are "
+                                    "/v1/models/NAME:predict, /v2/models/NAME/infer and others");
   }
   const bool fits = route.is_question() ? method == "POST" : method == "GET" || method == "HEAD";
   if (!fits) {

@@ -11,7 +11,7 @@ namespace disttf::roles {
 enum class ApiCall : std::uint8_t {
   kStatus,    // GET /v1/models/NAME[/versions/V|/labels/L]
   kMetadata,  // GET ../metadata
-  kPredict,   // POST ..:predict, and so on
+  kPredict,   // POST ..:predict; the next two likewise
   kClassify,
   kRegress,
   kServer,      // GET /v2
@@ -24,25 +24,25 @@ enum class ApiCall : std::uint8_t {
 
 struct ApiRoute {
   ApiCall call = ApiCall::kServer;
-  std::string_view name = {};  // of the model; a part of the path, as the label
+  std::string_view name = {};  // of the model; points into the path, as the label does
   std::optional<std::uint64_t> version = {};
   std::string_view label = {};  // "latest"; empty: none
 
-  // Whether the model is asked about rows.
+  // Whether the call sends rows to the model.
   [[nodiscard]] bool is_question() const noexcept {
     return call == ApiCall::kPredict || call == ApiCall::kClassify || call == ApiCall::kRegress ||
            call == ApiCall::kInfer;
   }
 };
 
-// `path`: decoded and normal. nullopt: it belongs to neither API. Throws ApiError: 400 where a
-// version is no number, 404 where there is no such call, 405 where it wants another method.
+// `path` is decoded and normalized. nullopt: it belongs to neither API. Throws ApiError: 400 for a
+// malformed version, 404 for an unknown call, 405 for a wrong method.
 [[nodiscard]] std::optional<ApiRoute> api_route(std::string_view method, std::string_view path);
 
-// Whether it is asked by who looks after the service, and says nothing about a model.
+// Whether the path is a health check of the service rather than a call about a model.
 [[nodiscard]] bool is_health_path(std::string_view path) noexcept;
 
-// Whether it is answered without a model: health and metrics, by a thread of their own.
+// Whether the path is served without a model, by a separate thread: health and metrics.
 [[nodiscard]] bool is_quick_path(std::string_view path) noexcept;
 
 }  // namespace disttf::roles

@@ -5,6 +5,7 @@
 namespace disttf::roles {
 
 bool BatchQueue::admit(Waiting& question) {
+  // An empty queue accepts a request of any size, which could otherwise never be answered.
   if (rows_ > 0 && (rows_ >= max_rows_ || question.rows > max_rows_ - rows_)) {
     return false;
   }
@@ -26,6 +27,7 @@ void BatchQueue::take(std::chrono::steady_clock::time_point now, std::size_t mos
       queue_.pop_front();
       continue;
     }
+    // A batch has one model; the next version waits for the next batch.
     if (!batch.empty() && first.model != batch.front().of->model) {
       return;
     }

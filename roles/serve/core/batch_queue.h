@@ -1,8 +1,8 @@
-// Who waits for a model's answer, and who is computed together: whatever waits when the thread is
-// free goes at once, up to a bound; nothing ever waits on purpose. Who is computed with whom
-// changes no answer (math/predictor.h).
+// The queue of requests to models, and the composition of batches. A free thread computes at once
+// what waits, up to a bound; requests are never delayed to fill a batch. The composition of a batch
+// does not affect results (math/predictor.h).
 //
-// Of one thread.
+// Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 
 namespace disttf::roles {
 
-// A question in the queue. Lies where its asker keeps it.
+// A request in the queue. The caller owns it.
 struct Waiting {
-  const void* model = nullptr;  // only equals are computed together
+  const void* model = nullptr;  // a batch contains rows of one model
   std::size_t rows = 0;
-  std::size_t computed = 0;  // of them
+  std::size_t computed = 0;  // how many of the rows
   std::chrono::steady_clock::time_point deadline;
 };
 
-// Rows of a question, to be computed now.
+// Rows of a request that are part of the next batch.
 struct BatchPiece {
   Waiting* of = nullptr;
   std::size_t begin = 0;
@@ -29,15 +29,15 @@ struct BatchPiece {
 
 class BatchQueue {
  public:
-  // `max_rows`: that may wait.
+  // `max_rows`: the most rows that may wait.
   explicit BatchQueue(std::size_t max_rows) noexcept : max_rows_(max_rows) {}
 
-  // False: too many wait. A question of any size is taken where nobody does.
+  // False: too many rows wait. An empty queue accepts a request of any size.
   [[nodiscard]] bool admit(Waiting& question);
 
-  // Takes the next batch: at most `most` rows of one model. Whoever is nearer its deadline was
-  // asked before, so those that are late are in front; they go to `late`, and are not computed. A
-  // question is in the queue until the last of its rows is taken.
+  // Takes the next batch: at most `most` rows of one model. The queue is ordered by deadline, so
+  // expired requests are in front; they go to `late` and are not computed. A request stays in the
+  // queue until its last row is taken.
   void take(std::chrono::steady_clock::time_point now, std::size_t most,
             std::vector<BatchPiece>& batch, std::vector<Waiting*>& late);
 

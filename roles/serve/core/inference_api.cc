@@ -17,7 +17,7 @@
 namespace disttf::roles {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);  // as tensors of bytes are
+static_assert(std::endian::native == std::endian::little);  // the byte order of binary tensors
 
 using TensorBytes = std::span<const std::uint8_t>;
 
@@ -94,7 +94,7 @@ class InferReader {
   }
 
  private:
-  // `take`: reads the value of a name that it knows, and says so.
+  // `take` reads the value of a known parameter, and returns whether it is known.
   template <typename Take>
   void read_parameters(const Take& take) {
     if (!reader_.enter_object()) return;
@@ -157,11 +157,12 @@ class InferReader {
     } while (reader_.next_element());
   }
 
-  // Numbers, flat or nested; or files as strings.
+  // Reads numbers, flat or nested, or files as strings.
   void read_data() {
     if (std::exchange(has_data_, true)) {
-      throw BadRequest("inputs: data is there twice");
+      throw BadRequest("inputs: data is given twice");
     }
+    // Looks ahead with a copy of the reader: strings are files, everything else is numbers.
     JsonReader ahead = reader_;
     if (!ahead.enter_array() || ahead.peek() != JsonKind::kString) {
       data_ = read_tensor(reader_, question_.rows);
@@ -207,12 +208,13 @@ class InferReader {
     if (name != "classification") return false;
     question_.top = reader_.whole_number();
     if (model_.tells_numbers()) {
-      throw BadRequest("classification: the model tells a number and no class");
+      throw BadRequest("classification: the model predicts a number, not a class");
     }
     return true;
   }
 
   void take_input() {
+    // Exactly one of the two must be present.
     if (has_data_ == binary_size_.has_value()) {
       throw BadRequest(has_data_ ? "inputs: both data and binary_data_size; give one of them"
                                  : "inputs: data is missing, or binary_data_size");
@@ -228,8 +230,8 @@ class InferReader {
     const auto type = std::ranges::find(kDatatypes, datatype_, &Datatype::name);
     if (type == kDatatypes.end() || files_ > 0) {
       throw BadRequest("datatype: " + net::quoted(datatype_) +
-                       (files_ > 0 ? " is not what strings are, which is BYTES"
-                                   : " is not taken; one of UINT8, FP32, FP64, INT8, INT16, "
+                       (files_ > 0 ? " does not fit strings; they need BYTES"
+                                   : " is not supported; one of UINT8, FP32, FP64, INT8, INT16, "
                                      "INT32, INT64, UINT16, UINT32, UINT64, BYTES is"));
     }
     if (has_data_) {
@@ -241,12 +243,13 @@ class InferReader {
   }
 
   void check_data() const {
+    // A flat array is accepted for any shape with as many numbers, as the protocol allows.
     const bool is_flat = data_.rank == 1 && shape_.hold(data_.sizes[0]);
     if (!is_flat && !std::ranges::equal(data_.all(), shape_.all())) {
       throw BadRequest("inputs: data is " + data_.text() + ", the shape " + shape_.text());
     }
     if (datatype_ == "UINT8" && !model_.is_of_numbers() && !question_.rows.are_bytes()) {
-      throw BadRequest("inputs: data holds values that are no UINT8, whole and from 0 to 255");
+      throw BadRequest("inputs: data holds values that are not UINT8 (whole, from 0 to 255)");
     }
   }
 
@@ -258,7 +261,7 @@ class InferReader {
     type.add({reinterpret_cast<const std::uint8_t*>(tail_.data()), tail_.size()}, question_.rows);
   }
 
-  // Each has its length in front, 4 bytes.
+  // Reads files, each preceded by its length in 4 bytes.
   void take_files() {
     std::string_view rest = tail_;
     while (!rest.empty()) {
@@ -288,7 +291,7 @@ class InferReader {
   Question& question_;
   bool has_input_ = false;
   Dims shape_;
-  Dims data_;  // as it is nested
+  Dims data_;  // the sizes of the nested arrays
   bool has_data_ = false;
   std::string datatype_;
   std::optional<std::uint64_t> binary_size_;
@@ -296,11 +299,12 @@ class InferReader {
   std::size_t file_rows_ = 0;
 };
 
-// "0.998:5:five", the likeliest first, equal ones in their order.
+// "0.998:5:five", the most likely first, ties in the order of their classes.
 std::vector<std::string> likeliest(const TrainedModel& model, std::span<const float> scores,
                                    std::size_t top) {
   std::vector<bool> is_taken(scores.size());
   std::vector<std::string> texts;
+  // Selects the best one each time: `top` is small, so this beats sorting all classes.
   while (texts.size() < std::min(top, scores.size())) {
     std::size_t best = scores.size();
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -315,7 +319,7 @@ std::vector<std::string> likeliest(const TrainedModel& model, std::span<const fl
   return texts;
 }
 
-// The elements as BYTES: with their lengths in front, or as strings of JSON.
+// Appends the elements of BYTES: preceded by their lengths, or as JSON strings.
 void append_texts(std::string& out, std::span<const std::string> texts, bool is_binary) {
   for (const std::string& text : texts) {
     if (is_binary) {
@@ -344,7 +348,7 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
                        std::span<const float> outputs) {
   const TrainedModel& model = *asked.model;
   std::size_t columns = outputs.size() / question.count;
-  std::string tensor;  // its elements
+  std::string tensor;  // the elements
   if (question.top > 0) {
     for (std::size_t row = 0; row < question.count; ++row) {
       append_texts(tensor, likeliest(model, outputs.subspan(row * columns, columns), question.top),
@@ -352,8 +356,9 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
     }
     columns = std::min(question.top, columns);
   } else if (question.wants_binary) {
+    // JSON would write null; a binary tensor cannot express it.
     if (!std::ranges::all_of(outputs, [](float each) { return std::isfinite(each); })) {
-      throw ApiError(500, "what the model says of this is not a number");
+      throw ApiError(500, "the model's output is not finite");
     }
     tensor.assign(reinterpret_cast<const char*>(outputs.data()), outputs.size_bytes());
   } else {
@@ -380,6 +385,7 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
     return answer;
   }
   if (question.top > 0) {
+    // Replaces the last comma.
     tensor.back() = ']';
     tensor.insert(tensor.begin(), '[');
   }

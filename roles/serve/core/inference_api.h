@@ -1,11 +1,11 @@
-// The Open Inference Protocol (/v2): bodies of requests -> questions, and outputs -> bodies;
-// tensors as JSON, or as Triton's extension has them: little-endian bytes behind the JSON, in a
-// body whose JSON has the length that the field Inference-Header-Content-Length says.
+// The Open Inference Protocol (/v2): converts bodies of requests to questions, and outputs to
+// bodies. Tensors are JSON or, as in Triton's extension, little-endian bytes after the JSON, whose
+// length is in the field Inference-Header-Content-Length.
 //
-// The model has one input, "inputs", and one output, "probabilities" or "value". Its datatype may
-// be any of numbers; BYTES are files (PNG, JPEG), in JSON as base64.
+// The model has one input, "inputs", and one output, "probabilities" or "value". The input may have
+// any numeric datatype; BYTES are files (PNG, JPEG), in JSON as base64.
 //
-// Everything throws ApiError with a sentence. Pure functions.
+// All functions throw ApiError with a sentence. Pure functions.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace disttf::roles {
 
-// `json_bytes`: of the body, before its tensors; nullopt: all of it. REQUIRES: the question is
-// cleared.
+// `json_bytes`: the length of the JSON before the tensors; nullopt: the whole body. REQUIRES: the
+// question is cleared.
 void read_infer_question(std::string_view body, std::optional<std::size_t> json_bytes,
                          const TrainedModel& model, Question& question);
 
@@ -26,7 +26,7 @@ void read_infer_question(std::string_view body, std::optional<std::size_t> json_
 [[nodiscard]] ApiAnswer infer_answer(const Question& question, const Addressee& asked,
                                      std::span<const float> outputs);
 
-// What GET /v2/models/NAME says. `versions`: those that are served.
+// The body of GET /v2/models/NAME. `versions`: the served ones.
 [[nodiscard]] std::string inference_metadata(const Addressee& asked,
                                              std::span<const std::uint64_t> versions);
 

@@ -37,7 +37,7 @@ JsonKind JsonReader::peek() {
     return JsonKind::kNumber;
   }
   if (*at_ == 'N' || *at_ == 'I') {
-    fail("NaN and Infinity are no numbers of JSON, nor does the model take them");
+    fail("NaN and Infinity are not allowed in JSON");
   }
   fail("no JSON value begins with " + net::quoted(std::string_view(at_, 1)));
 }
@@ -47,6 +47,7 @@ bool JsonReader::enter(char open, char close) {
   if (at_ == end_ || *at_ != open) {
     fail(open == '[' ? "an array is expected here" : "an object is expected here");
   }
+  // Bounds the recursion of skip().
   if (++depth_ > kMaxDepth) {
     fail("nested deeper than " + std::to_string(kMaxDepth) + " levels");
   }
@@ -74,7 +75,7 @@ std::string_view JsonReader::key() {
   const std::string_view text = quoted_text(key_);
   skip_blanks();
   if (at_ == end_ || *at_ != ':') {
-    fail("a colon is expected behind a key");
+    fail("a colon is expected after a key");
   }
   ++at_;
   return text;
@@ -85,7 +86,7 @@ std::string_view JsonReader::string() {
   return quoted_text(string_);
 }
 
-// Where there is no escape it is a part of the text itself.
+// Returns a part of the text itself if the string has no escapes; else unescapes into `storage`.
 std::string_view JsonReader::quoted_text(std::string& storage) {
   if (at_ == end_ || *at_ != '"') {
     fail("a string is expected here");
@@ -124,7 +125,7 @@ unsigned JsonReader::hex4() {
   const char* const last = end_ - at_ < 4 ? at_ : at_ + 4;
   const auto [stop, error] = std::from_chars(at_, last, value, 16);
   if (last == at_ || error != std::errc() || stop != last) {
-    fail("\\u is followed by four hexadecimal digits");
+    fail("\\u must be followed by four hexadecimal digits");
   }
   at_ = last;
   return value;
@@ -141,12 +142,14 @@ void JsonReader::append_escape(std::string& out) {
     return;
   }
   if (name != 'u') {
-    fail("an escape that JSON does not have");
+    fail("unknown escape sequence");
   }
   ++at_;
   unsigned code = hex4();
   constexpr unsigned kHigh = 0xD800;
   constexpr unsigned kLow = 0xDC00;
+  // A high surrogate forms one character with a low one; followed by another escape it becomes
+  // U+FFFD.
   if (code >= kHigh && code < kLow && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
     at_ += 2;
     const unsigned low = hex4();
@@ -170,7 +173,7 @@ void JsonReader::append_escape(std::string& out) {
   }
 }
 
-// What JSON calls a number, and nothing that from_chars() takes besides.
+// A number by JSON's grammar; from_chars() accepts more.
 std::string_view JsonReader::number_text() {
   if (peek() != JsonKind::kNumber) {
     fail("a number is expected here");
@@ -198,7 +201,7 @@ std::string_view JsonReader::number_text() {
     is_number = digits() > 0 && is_number;
   }
   if (!is_number) {
-    fail("this is no number of JSON");
+    fail("this is not a number of JSON");
   }
   at_ = p;
   return {first, static_cast<std::size_t>(p - first)};
@@ -208,10 +211,11 @@ float JsonReader::other_number() {
   const std::string_view text = number_text();
   float value = 0;
   const char* const last = text.data() + text.size();
+  // from_chars() fails for a float that is out of range, also towards 0.
   if (std::from_chars(text.data(), last, value).ec == std::errc()) {
     return value;
   }
-  // Too large, or so small that it is a denormal or 0.
+  // The number is too large, or so small that it is a denormal or 0.
   const double wide = std::strtod(std::string(text).c_str(), nullptr);
   if (wide > std::numeric_limits<float>::max() || wide < std::numeric_limits<float>::lowest()) {
     fail(net::quoted(text) + " is too large for a float32");
@@ -232,7 +236,7 @@ std::uint64_t JsonReader::whole_number() {
 
 void JsonReader::word(std::string_view text) {
   if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, text.size()) != text) {
-    fail("the words of JSON are true, false and null");
+    fail("unknown word; JSON has true, false and null");
   }
   at_ += text.size();
 }
@@ -278,7 +282,7 @@ void JsonReader::skip() {
 void JsonReader::end() {
   skip_blanks();
   if (at_ != end_) {
-    fail("something follows the JSON's end");
+    fail("unexpected text after the end of the JSON");
   }
 }
 

@@ -1,7 +1,7 @@
-// JSON as it comes, value by value: no tree is made of it, and a row of 784 numbers is read in a
-// few microseconds. Depth is bounded, so is every call's stack.
+// A streaming JSON parser: it builds no tree, and reads a row of 784 numbers in a few microseconds.
+// Depth is bounded, and with it the stack.
 //
-// Everything throws BadRequest with a sentence that names the byte. Pure; one thread.
+// All functions throw BadRequest with a sentence that names the byte. Pure; for one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ enum class JsonKind : std::uint8_t { kObject, kArray, kString, kNumber, kWord };
 
 class JsonReader {
  public:
-  // Tensors have six levels at most, and what is skipped has reasons for few more.
+  // Tensors have at most six levels; skipped values rarely have more.
   static constexpr std::size_t kMaxDepth = 32;
 
   // `text` must outlive the reader.
   explicit JsonReader(std::string_view text) noexcept
       : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
-  // What the next value is. A word: true, false or null.
+  // The kind of the next value. kWord: true, false or null.
   [[nodiscard]] JsonKind peek();
 
   // Arrays: if (enter_array()) do { a value } while (next_element()).
@@ -39,7 +39,7 @@ class JsonReader {
   // A finite float32, the nearest one.
   [[nodiscard]] float number() {
     skip_blanks();
-    // Whole numbers of a few digits, as pixels are.
+    // Fast path: whole numbers of a few digits, such as pixels.
     constexpr std::ptrdiff_t kMostDigits = 7;
     const char* p = at_;
     unsigned value = 0;
@@ -55,13 +55,13 @@ class JsonReader {
     at_ = p;
     return static_cast<float>(value);
   }
-  // Not negative.
+  // Rejects negative numbers.
   [[nodiscard]] std::uint64_t whole_number();
   [[nodiscard]] bool boolean();
 
-  // Passes over a value of any kind.
+  // Skips a value of any kind.
   void skip();
-  // REQUIRES of the text: nothing follows.
+  // Throws unless the text ends here.
   void end();
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -94,7 +94,7 @@ class JsonReader {
   const char* at_;
   const char* end_;
   std::size_t depth_ = 0;
-  std::string key_;     // where it has escapes
+  std::string key_;     // storage for a key with escapes
   std::string string_;  // likewise
 };
 

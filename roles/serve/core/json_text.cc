@@ -13,12 +13,12 @@
 namespace disttf::roles {
 namespace {
 
-// The value of the digits times ten to the exponent.
+// Appends the digits times ten to the exponent.
 void append_digits(std::string& text, std::string_view digits, int exponent) {
   constexpr int kMostZeros = 4;  // 0.0001, and 1e-05
   constexpr int kMostWhole = 16;
   const int count = static_cast<int>(digits.size());
-  const int point = count + exponent;  // behind so many of them
+  const int point = count + exponent;  // the number of digits before the point
   if (point > kMostWhole || point <= -kMostZeros) {
     text += digits[0];
     text += '.';
@@ -32,7 +32,7 @@ void append_digits(std::string& text, std::string_view digits, int exponent) {
   } else if (point >= count) {
     text += digits;
     text.append(static_cast<std::size_t>(point - count), '0');
-    text += ".0";  // for readers that tell whole numbers from others
+    text += ".0";  // for readers that distinguish whole numbers
   } else {
     text += digits.substr(0, static_cast<std::size_t>(point));
     text += '.';
@@ -42,10 +42,11 @@ void append_digits(std::string& text, std::string_view digits, int exponent) {
 
 }  // namespace
 
-// fmt finds the digits alone: all of its formatting would come a second time, compiled for speed.
+// Uses only fmt's search for the digits: its full formatting would add a second, speed-optimized
+// copy.
 void append_number(std::string& text, float value) {
   if (!std::isfinite(value)) {
-    throw ApiError(500, "what the model says of this is not a number");
+    throw ApiError(500, "the model's output is not finite");
   }
   if (std::signbit(value)) {
     text += '-';

@@ -1,4 +1,4 @@
-// JSON as it is written: values behind each other into a text. Pure.
+// Writes JSON: appends values to a text. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace disttf::roles {
 
-// The shortest number that reads back as the same float32: "0.1", "3.0". Throws ApiError where the
-// value is none.
+// Appends the shortest number that reads back as the same float32: "0.1", "3.0". Throws ApiError if
+// the value is not finite.
 void append_number(std::string& text, float value);
 // "[1.0,2.0]"
 void append_numbers(std::string& text, std::span<const float> values);
 // "[[...],[...]]", `columns` in each. REQUIRES: columns > 0.
 void append_rows(std::string& text, std::span<const float> values, std::size_t columns);
-// In quotes, and read back as it was, control characters too; a byte that is no UTF-8 becomes "?".
+// Appends a quoted string. It reads back unchanged, control characters included; a byte that is not
+// UTF-8 becomes "?".
 void append_string(std::string& text, std::string_view value);
 
 }  // namespace disttf::roles

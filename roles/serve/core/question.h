@@ -1,4 +1,4 @@
-// What a model is asked, whichever API it came by, and what the answer is to look like. Values.
+// A request to a model, independent of the API, and the wanted form of the answer. Values.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ struct Question {
   Rows rows;
   std::size_t count = 0;          // rows
   bool by_columns = false;        // REST: "inputs" was given, "outputs" is wanted
-  std::string id;                 // of the Open Inference Protocol: comes back; empty: none
-  bool wants_binary = false;      // likewise: the output as bytes behind the JSON
+  std::string id;                 // of the Open Inference Protocol, returned as it is; empty: none
+  bool wants_binary = false;      // likewise: the output as bytes after the JSON
   std::size_t top = 0;            // likewise: so many classes as "score:index:name"; 0: numbers
-  std::string_view warning = {};  // of what is asked (question_range.h), a constant; empty: none
+  std::string_view warning = {};  // about the values (question_range.h), a constant; empty: none
 
-  // For another request.
+  // Resets the object for another request.
   void clear(ApiCall of, const TrainedModel& model) {
     call = of;
     rows.clear(model);
@@ -35,17 +35,17 @@ struct Question {
   }
 };
 
-// Whom it is asked.
+// The model that a request names.
 struct Addressee {
   std::string_view name;
   std::uint64_t version = 0;
   const TrainedModel* model = nullptr;
 };
 
-// A body, and how it is told what it is.
+// A body, and the length of its JSON part.
 struct ApiAnswer {
   std::string body;
-  std::size_t json_bytes = 0;  // of a body that is JSON and tensors behind it; 0: all is JSON
+  std::size_t json_bytes = 0;  // if tensors follow the JSON; 0: all is JSON
 };
 
 }  // namespace disttf::roles

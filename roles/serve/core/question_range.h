@@ -1,4 +1,4 @@
-// The range of what is asked: roles/predict/core/input_range.h, of a question. Pure.
+// The range of a question's values (roles/predict/core/input_range.h). Pure.
 #pragma once
 
 #include "roles/predict/core/input_range.h"
@@ -6,11 +6,11 @@
 
 namespace disttf::roles {
 
-// Scales the rows where `wanted` says so, and leaves a warning in the question where they do not
-// look like what the model takes. Of a model of tables nothing changes. REQUIRES: it is read.
+// Scales the rows if `wanted` says so, and sets the question's warning if they do not look like the
+// model's inputs. Does nothing for models of tables. REQUIRES: the question has been read.
 void settle_range(InputRange wanted, const TrainedModel& model, Question& question);
 
-// ,"warnings":["..."] where there is one, for the end of a JSON object.
+// Appends ,"warnings":["..."] to the end of a JSON object, if there is a warning.
 void append_warnings(std::string& json, const Question& question);
 
 }  // namespace disttf::roles

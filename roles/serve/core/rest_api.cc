@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSignature = "serving_default";
 
-// Reads a request's body.
+// Parses a request's body.
 class RestReader {
  public:
   RestReader(std::string_view body, const TrainedModel& model, Question& question)
@@ -28,7 +28,7 @@ class RestReader {
         if (key_ == "signature_name") {
           check_signature();
         } else if (key_ == "context") {
-          throw BadRequest("context: not taken here; give every example all of its columns");
+          throw BadRequest("context: not supported; give every example all of its columns");
         } else if (!is_rows(key_)) {
           reader_.skip();
         } else if (std::exchange(has_rows, true)) {
@@ -67,7 +67,7 @@ class RestReader {
       question_.count = read_named_tensor();
       return;
     }
-    // The first element tells rows that are arrays from those that are objects; a copy looks ahead.
+    // The first element shows whether rows are arrays or objects; a copy of the reader looks ahead.
     JsonReader ahead = reader_;
     if (ahead.enter_array() && ahead.peek() == JsonKind::kObject) {
       static_cast<void>(reader_.enter_array());
@@ -80,7 +80,7 @@ class RestReader {
     question_.count = rows_of(read_tensor(reader_, question_.rows), model_, what_);
   }
 
-  // {"inputs": ROWS} below "inputs": the tensor by its name.
+  // Reads {"inputs": ROWS} below "inputs": a tensor with its name.
   std::size_t read_named_tensor() {
     std::size_t count = 0;
     if (reader_.enter_object()) {
@@ -100,7 +100,7 @@ class RestReader {
     return count;
   }
 
-  // An object that stands for one row.
+  // Reads an object that is one row.
   void read_example() {
     const std::size_t before = question_.rows.values();
     columns_.assign(model_.config.examples.columns.size(), std::nullopt);
@@ -119,13 +119,14 @@ class RestReader {
           throw BadRequest(what_ + ": an example has " + net::quoted(key) + "; expected " +
                            std::string(kInputName) + " or b64");
         } else {
-          reader_.skip();  // a table may have columns that the model was not trained with
+          reader_.skip();  // a table may have columns that the model does not use
         }
       } while (reader_.next_member());
     }
     if (has_columns) {
       add_columns();
     }
+    // Checked for each example: the totals of several could match by chance.
     if (question_.rows.values() - before != model_.config.model.input.size()) {
       throw BadRequest(what_ + ": example " + std::to_string(question_.count + 1) +
                        " does not hold the values of one row, which are " +
@@ -133,7 +134,7 @@ class RestReader {
     }
   }
 
-  // In the order of training nothing is searched for.
+  // The index of a column. Needs no search if the columns come in the order of training.
   [[nodiscard]] std::optional<std::size_t> column_called(std::string_view key) {
     const std::vector<std::string>& names = model_.config.examples.columns;
     if (next_column_ < names.size() && names[next_column_] == key) {
@@ -147,7 +148,7 @@ class RestReader {
     return next_column_ - 1;
   }
 
-  // A number, or an array with one, as features have it.
+  // Reads a number, or an array of one, as in TensorFlow's features.
   float read_cell() {
     if (reader_.peek() != JsonKind::kArray) {
       return reader_.number();
@@ -162,7 +163,7 @@ class RestReader {
     return value;
   }
 
-  // The value of "inputs" in an example.
+  // Reads the value of "inputs" in an example.
   void read_row() {
     if (reader_.peek() == JsonKind::kObject) {
       if (!reader_.enter_object() || reader_.key() != "b64") {
@@ -196,7 +197,7 @@ class RestReader {
   const TrainedModel& model_;
   Question& question_;
   std::string key_;
-  std::string what_;  // how sentences call the rows
+  std::string what_;  // the name of the rows in messages
   std::vector<std::optional<float>> columns_;
   std::size_t next_column_ = 0;
 };
@@ -213,7 +214,7 @@ void append_classes(std::string& text, const TrainedModel& model, std::span<cons
   text += ']';
 }
 
-// [-1, 28, 28, 1] as TensorFlow writes it.
+// [-1, 28, 28, 1] in TensorFlow's notation.
 std::string tensor_shape(std::span<const std::size_t> sizes) {
   std::string text = R"({"dim":[{"size":"-1","name":""})";
   for (const std::size_t size : sizes) {
@@ -226,10 +227,12 @@ std::string tensor_shape(std::span<const std::size_t> sizes) {
 
 void read_rest_question(std::string_view body, const TrainedModel& model, Question& question) {
   if (question.call == ApiCall::kClassify && model.tells_numbers()) {
-    throw BadRequest("classify: the model tells a number and no class; ask :regress or :predict");
+    throw BadRequest(
+        "classify: the model predicts a number, not a class; use :regress or :predict");
   }
   if (question.call == ApiCall::kRegress && !model.tells_numbers()) {
-    throw BadRequest("regress: the model tells classes and no number; ask :classify or :predict");
+    throw BadRequest(
+        "regress: the model predicts classes, not a number; use :classify or :predict");
   }
   RestReader(body, model, question).read();
 }

@@ -1,4 +1,4 @@
-// TensorFlow Serving's REST API: bodies of requests -> questions, and outputs -> bodies.
+// TensorFlow Serving's REST API: converts bodies of requests to questions, and outputs to bodies.
 //
 //   :predict    {"instances": [ROW, ...]}, answered with {"predictions": [...]}, or {"inputs":
 //   ROWS}
@@ -6,11 +6,11 @@
 //   :classify   {"examples": [EXAMPLE, ...]}, answered with {"results": [[["label", 0.9], ...]]}
 //   :regress    the same, answered with {"results": [1.5, ...]}
 //
-// A ROW is an array of the model's numbers, nested as an image or flat, or an EXAMPLE: an object
+// A ROW is an array of the model's numbers, flat or nested as an image, or an EXAMPLE: an object
 // with the row as "inputs", with a file in base64 as "b64" or in "inputs", or with a number for
-// each column of a table by its name.
+// each named column of a table.
 //
-// Everything throws ApiError with a sentence. Pure functions.
+// All functions throw ApiError with a sentence. Pure functions.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@
 
 namespace disttf::roles {
 
-// REQUIRES: the question is cleared, of one of the three calls.
+// REQUIRES: the question is cleared, for one of the three calls.
 void read_rest_question(std::string_view body, const TrainedModel& model, Question& question);
 
 // `outputs`: [count, outputs of the model].
@@ -32,11 +32,11 @@ void read_rest_question(std::string_view body, const TrainedModel& model, Questi
 struct VersionStatus {
   std::uint64_t version = 0;
   bool is_available = true;
-  std::string sentence = {};  // why it is not
+  std::string sentence = {};  // why it is not served
 };
-// What GET /v1/models/NAME says.
+// The body of GET /v1/models/NAME.
 [[nodiscard]] std::string rest_status(std::span<const VersionStatus> versions);
-// What ../metadata says.
+// The body of GET ../metadata.
 [[nodiscard]] std::string rest_metadata(const Addressee& model);
 
 }  // namespace disttf::roles

@@ -32,7 +32,7 @@ bool Dims::hold(std::size_t values) const noexcept {
   std::size_t product = 1;
   for (const std::size_t size : all()) {
     if (size == 0 || product > values / size) {
-      return false;  // also where the product would overflow
+      return false;  // also if the product would overflow
     }
     product *= size;
   }
@@ -49,6 +49,7 @@ std::string Dims::text() const {
 
 void Rows::clear(const TrainedModel& model) {
   constexpr std::size_t kKeptValues = std::size_t{64} << 10U;
+  // Requests reuse this memory, but one huge request must not occupy it for ever.
   if (pixels_.capacity() > kKeptValues) {
     pixels_ = {};
   }
@@ -100,6 +101,7 @@ bool is_example(std::span<const std::size_t> sizes, const TrainedModel& model) {
 }
 
 std::size_t rows_of(const Dims& dims, const TrainedModel& model, std::string_view what) {
+  // The first dimension is the number of rows; the others are the example's.
   if (dims.rank == 0 || !is_example(dims.all().subspan(1), model) || dims.sizes[0] == 0) {
     throw BadRequest(std::string(what) + ": the shape is " + dims.text() + "; the model takes " +
                      example_shapes(model) + ", and one row at least");
@@ -109,7 +111,7 @@ std::size_t rows_of(const Dims& dims, const TrainedModel& model, std::string_vie
 
 std::size_t add_file(std::span<const std::uint8_t> file, std::string_view what,
                      const TrainedModel& model, Rows& rows) {
-  // Nothing here bounds what it would come to.
+  // No limit here bounds the unpacked size.
   if (file.size() >= 2 && file[0] == 0x1F && file[1] == 0x8B) {
     throw BadRequest(std::string(what) +
                      ": it is gzipped; send the file itself, or the whole "
@@ -132,7 +134,7 @@ std::size_t add_base64(std::string_view text, std::string_view what, const Train
                        Rows& rows) {
   std::vector<std::uint8_t> bytes;
   if (!net::decode_base64(text, bytes)) {
-    throw BadRequest(std::string(what) + ": it is no base64");
+    throw BadRequest(std::string(what) + ": not valid base64");
   }
   return add_file(bytes, what, model, rows);
 }

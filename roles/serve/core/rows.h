@@ -1,8 +1,8 @@
-// The rows that a model is asked about, as they are read: bytes while all values are whole ones
-// from 0 to 255 and the model takes images, else numbers. Whatever a value is written as, an
-// answer's bits depend on the value alone (math/predictor.h).
+// The rows of a request: stored as bytes while all values are whole numbers from 0 to 255 and the
+// model takes images, else as floats. A result depends on the values, not on their notation
+// (math/predictor.h).
 //
-// Pure; one thread. Memory is kept from one request to the next.
+// Pure; for one thread. Keeps its memory for the next request.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace disttf::roles {
 
-// The sizes of a tensor, the outermost first.
+// The sizes of a tensor, outermost first.
 struct Dims {
   static constexpr std::size_t kMaxRank = 6;
   std::array<std::size_t, kMaxRank> sizes{};
@@ -27,14 +27,14 @@ struct Dims {
   [[nodiscard]] std::span<const std::size_t> all() const noexcept {
     return std::span(sizes).first(rank);
   }
-  // Whether their product is `values`.
+  // Whether the product of the sizes is `values`.
   [[nodiscard]] bool hold(std::size_t values) const noexcept;
   [[nodiscard]] std::string text() const;  // "[2, 28, 28]"
 };
 
 class Rows {
  public:
-  // For a request to `model`.
+  // Resets the object for a request to `model`.
   void clear(const TrainedModel& model);
 
   void add(float value) {
@@ -53,9 +53,9 @@ class Rows {
   [[nodiscard]] std::size_t values() const noexcept {
     return is_bytes_ ? pixels_.size() : numbers_.size();
   }
-  // Whether some came as bytes: from a file, or as such a tensor.
+  // Whether some rows came as bytes: from a file, or as a tensor of bytes.
   [[nodiscard]] bool has_files() const noexcept { return has_files_; }
-  // Multiplies all by 255 (roles/predict/core/input_range.h).
+  // Multiplies all values by 255 (roles/predict/core/input_range.h).
   void scale();
 
   [[nodiscard]] bool are_bytes() const noexcept { return is_bytes_; }
@@ -71,23 +71,25 @@ class Rows {
   std::vector<float> numbers_;
 };
 
-// Adds an array of numbers, nested or not. Throws BadRequest where it is no tensor.
+// Adds an array of numbers, nested or flat. Throws BadRequest if it is no tensor.
 [[nodiscard]] Dims read_tensor(JsonReader& reader, Rows& rows);
 
-// Whether an example may have these sizes: [784], [28, 28] or [28, 28, 1]; a table's [13].
+// Whether an example may have these sizes: [784], [28, 28] or [28, 28, 1]; for a table [13].
 [[nodiscard]] bool is_example(std::span<const std::size_t> sizes, const TrainedModel& model);
-// How many rows such a tensor holds. Throws BadRequest, `what` ("instances") before the sentence.
+// The number of rows in a tensor of these sizes. Throws BadRequest, with `what` ("instances")
+// before the sentence.
 [[nodiscard]] std::size_t rows_of(const Dims& dims, const TrainedModel& model,
                                   std::string_view what);
 
-// A file, as `disttf predict` takes it. Returns its rows. Throws BadRequest.
+// Adds the rows of a file, in a format of `disttf predict`. Returns their number. Throws
+// BadRequest.
 std::size_t add_file(std::span<const std::uint8_t> file, std::string_view what,
                      const TrainedModel& model, Rows& rows);
 // The same in base64.
 std::size_t add_base64(std::string_view text, std::string_view what, const TrainedModel& model,
                        Rows& rows);
 
-// What the one input and the one output of a model are called.
+// The names of a model's one input and one output.
 inline constexpr std::string_view kInputName = "inputs";
 [[nodiscard]] std::string_view output_name(const TrainedModel& model) noexcept;
 

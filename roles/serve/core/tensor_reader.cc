@@ -1,4 +1,4 @@
-// Where a request's time goes: 784 numbers of JSON.
+// The hot path of requests: 784 numbers of JSON.
 #include <algorithm>
 #include <limits>
 
@@ -7,7 +7,8 @@
 namespace disttf::roles {
 namespace {
 
-// A nested array of numbers, whose sizes are those of its first elements; all others must agree.
+// Reads a nested array of numbers. Its sizes are those of its first elements; the others must
+// agree.
 class TensorReader {
  public:
   TensorReader(JsonReader& reader, Rows& rows) : reader_(reader), rows_(rows) {
@@ -45,8 +46,8 @@ class TensorReader {
     }
     std::size_t& size = dims_.sizes[level];
     if (size != kUnknown && size != count) {
-      reader_.fail("arrays side by side have " + std::to_string(size) + " and " +
-                   std::to_string(count) + " elements");
+      reader_.fail("sibling arrays have " + std::to_string(size) + " and " + std::to_string(count) +
+                   " elements");
     }
     size = count;
   }

@@ -32,7 +32,7 @@ std::string time_text() {
 
 std::shared_ptr<const data::FileDescriptor> open_access_log(const std::string& path) {
   constexpr mode_t kMode = 0644;
-  // A FIFO that is not read holds up neither the start nor the answers.
+  // O_NONBLOCK: a FIFO without a reader blocks neither the start nor the answers.
   const int file =
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, kMode);
   if (file < 0) {

@@ -1,5 +1,5 @@
-// --access_log: a line of JSON for each answer. Each thread has its own, of one file; a turn's
-// lines are written at once.
+// --access_log: a line of JSON for each answer. Each thread has its own object, for one shared
+// file, and writes the lines of one turn at once.
 #pragma once
 
 #include <chrono>
@@ -14,25 +14,25 @@
 
 namespace disttf::roles {
 
-// What is known of an answer beside its request.
+// The facts of an answer that its request does not contain.
 struct AnswerFacts {
   int status = 0;
   std::size_t bytes = 0;
-  std::optional<double> milliseconds = {};  // of a request that had come whole
-  std::size_t rows = 0;                     // 0: the model was not asked
+  std::optional<double> milliseconds = {};  // of a request that was received completely
+  std::size_t rows = 0;                     // 0: no model was used
   std::uint64_t version = 0;
 };
 
-// Opens it, to go on at its end. Throws std::system_error.
+// Opens the file for appending. Throws std::system_error.
 [[nodiscard]] std::shared_ptr<const data::FileDescriptor> open_access_log(const std::string& path);
 
 class AccessLog {
  public:
-  // `file`: nullptr: nothing is written.
+  // `file`: nullptr: writes nothing.
   explicit AccessLog(std::shared_ptr<const data::FileDescriptor> file) : file_(std::move(file)) {}
 
   void add(const net::HttpExchange& exchange, const AnswerFacts& facts);
-  // What was added since the last call. A disk that is full loses lines, and ends nothing.
+  // Writes the lines added since the last call. A full disk loses lines, but ends nothing.
   void write() noexcept;
 
  private:

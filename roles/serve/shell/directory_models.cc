@@ -24,8 +24,8 @@ namespace {
 
 using FilePath = std::filesystem::path;
 
-// Which directory it is, whatever its name leads to at the time: copies of two models may have
-// files of the same sizes and times.
+// Identifies the directory itself, not its name: copies of two models may have files of the same
+// sizes and times.
 std::uint64_t identity_of(const FilePath& directory) {
   struct stat facts {};
   if (is_store_url(directory) || ::stat(directory.c_str(), &facts) != 0) {
@@ -34,27 +34,27 @@ std::uint64_t identity_of(const FilePath& directory) {
   return std::hash<std::string>()(fmt::format("{} {}", facts.st_dev, facts.st_ino));
 }
 
-// What serve's own sandbox may be the reason of.
+// Advice for an error that serve's own sandbox may have caused.
 std::string what_to_do(const std::error_code& error) {
   return error == std::errc::permission_denied
-             ? " (what was put there after the start may lie outside of what --confine lets serve "
-               "read: name the directory in which the links or models change, or start serve again)"
+             ? " (files added after the start may lie outside of the sandbox of --confine: name "
+               "the directory in which links or models change, or restart serve)"
              : "";
 }
 
-// What changes when a file of the directory does: which directory it is, and names, sizes and times
-// of all of its files.
+// A checksum marker that changes with the files of a directory: from the directory's identity, and
+// names, sizes and times of all files.
 std::uint64_t stamp_of(const FilePath& directory) {
   std::uint64_t stamp = identity_of(directory);
   for (const StoreEntry& entry : Storage().entries(directory).value_or(std::vector<StoreEntry>())) {
-    // A sum: entries come in any order.
+    // Added, not chained: entries come in any order.
     stamp += std::hash<std::string>()(fmt::format("{} {} {}", entry.name, entry.size_bytes,
                                                   entry.modified.time_since_epoch().count()));
   }
   return stamp;
 }
 
-// "00000123" is 123.
+// Parses "00000123" as 123.
 std::optional<std::uint64_t> version_in(const std::string& name) {
   std::uint64_t version = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
@@ -67,7 +67,7 @@ std::optional<std::uint64_t> version_in(const std::string& name) {
 DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelShelf& shelf)
     : directory_(std::move(directory)), keep_(keep), shelf_(shelf) {}
 
-// The newest first, each version once.
+// The models in the directory, newest first, each version once.
 std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
   Storage disk;
   std::vector<Candidate> found;
@@ -75,7 +75,7 @@ std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
     return {{.path = directory_, .version = std::nullopt, .is_checkpoint = true}};
   }
   for (const CheckpointName& name : checkpoints_in(disk, directory_)) {
-    if (found.empty() || found.back().version != name.step) {  // the highest edition comes first
+    if (found.empty() || found.back().version != name.step) {  // the highest revision comes first
       found.push_back(
           {.path = directory_ / to_string(name), .version = name.step, .is_checkpoint = true});
     }
@@ -116,7 +116,7 @@ std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) c
   return loaded;
 }
 
-// nullptr: it is refused, now or before.
+// Loads a model; nullptr: it is rejected, now or earlier.
 std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candidate,
                                                          std::uint64_t stamp) {
   const auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
@@ -130,7 +130,7 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
     std::erase_if(refused_, [&](const Refused& each) { return each.path == candidate.path; });
     return loaded;
   } catch (const Failure& failure) {
-    // A directory without any model is no wrong one: the first may be on its way.
+    // An empty directory is no error: the first model may come later.
     if (candidate.path == directory_ && failure.exit_code() == kUsage) {
       return nullptr;
     }
@@ -145,7 +145,7 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
   return nullptr;
 }
 
-// `may_pass`: the files may be good, and their disk or this machine may not be.
+// `may_pass`: the files may be good, but the disk or this machine may have failed.
 void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t stamp,
                              const std::string& sentence, bool may_pass) {
   using Time = std::chrono::steady_clock;
@@ -165,8 +165,8 @@ void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t stamp,
       .version = candidate.version.value_or(0), .is_available = false, .sentence = sentence};
 }
 
-// A word that is no directory of models is seen by what is said: it may be one that is still to
-// come.
+// Logs a sentence unless it was the last one. A directory without models only causes a log line:
+// its first model may come later.
 void DirectoryModels::say_once(const std::string& sentence) {
   if (said_ != sentence) {
     said_ = sentence;
@@ -176,8 +176,8 @@ void DirectoryModels::say_once(const std::string& sentence) {
 
 void DirectoryModels::say_not_there() {
   const std::string name = net::quoted(directory_.string());
-  say_once(shelf_.now()->models.empty() ? "waits for a model: " + name + " is not there yet"
-                                        : name + " is gone; what answers goes on");
+  say_once(shelf_.now()->models.empty() ? "waiting for a model: " + name + " is not there yet"
+                                        : name + " is gone; the present models stay");
 }
 
 bool DirectoryModels::is_there() {
@@ -204,7 +204,7 @@ bool DirectoryModels::is_there() {
   const std::filesystem::directory_iterator readable(directory_, error);
   if (error) {
     say_once("cannot look into " + name + ": " + error.message() + what_to_do(error) +
-             (shelf_.now()->models.empty() ? "" : "; what answers goes on"));
+             (shelf_.now()->models.empty() ? "" : "; the present models stay"));
     return false;
   }
   return true;
@@ -225,7 +225,7 @@ void DirectoryModels::look() {
     if (models.size() == keep_) {
       break;
     }
-    // Before it is read: what changes meanwhile is seen the next time.
+    // Computed before the model is read, so that changes during the read are seen the next time.
     const std::uint64_t stamp = stamp_of(each.path);
     std::shared_ptr<const LoadedModel> model = loaded(each, stamp);
     if (model == nullptr) {
@@ -239,13 +239,13 @@ void DirectoryModels::look() {
   is_other = is_other || refusals_ != refusals_before;
   const std::shared_ptr<const Shelf> now = shelf_.now();
   if (models.empty()) {
-    models = now->models;  // what answers goes on where nothing else does
+    models = now->models;  // keeps the present models if no other can be served
   }
   if (!models.empty()) {
     said_.clear();
   } else if (refused_.empty()) {
-    say_once("waits for a model: " + net::quoted(directory_.string()) +
-             " holds none yet, neither checkpoints nor folders whose names are whole numbers");
+    say_once("waiting for a model: " + net::quoted(directory_.string()) +
+             " contains neither checkpoints nor folders named by whole numbers");
   }
   if (is_other || models.size() != now->models.size()) {
     publish(std::move(models));

@@ -1,10 +1,9 @@
-// The models that lie in a directory, which may come to be there, or be filled, later.
+// The models in a directory, which may appear, or be filled, later.
 //
-// What may lie there: checkpoints, as a run's --train_dir has them, whose steps are the versions;
-// or directories whose names are whole numbers, each with a model
-// (roles/model/shell/model_files.h); or the directory is one model itself. What cannot be read, is
-// damaged, half copied, or tells what is no number is refused, and looked at again when its files
-// change.
+// The directory contains checkpoints, as a run's --train_dir does, whose steps are the versions; or
+// folders named by whole numbers, each with a model (roles/model/shell/model_files.h); or it is one
+// model itself. Unreadable, damaged and half-copied models, and those with non-finite outputs, are
+// rejected, and tried again when their files change.
 #pragma once
 
 #include <chrono>
@@ -23,22 +22,22 @@ namespace disttf::roles {
 
 class DirectoryModels final : public ModelSource {
  public:
-  // `keep`: so many versions at once. `shelf` must outlive the object.
+  // `keep`: the most versions at once. `shelf` must outlive the object.
   DirectoryModels(std::filesystem::path directory, std::size_t keep, ModelShelf& shelf);
 
-  // Throws Failure(kUsage) where it is no directory, std::system_error where it cannot be read.
+  // Throws Failure(kUsage) if it is no directory, std::system_error if it cannot be read.
   void look() override;
 
  private:
   struct Candidate {
     std::filesystem::path path;
-    std::optional<std::uint64_t> version;  // nullopt: the model's step
+    std::optional<std::uint64_t> version;  // nullopt: the model's own step
     bool is_checkpoint = false;
   };
   struct Refused {
     std::filesystem::path path;
     std::uint64_t files_stamp = 0;
-    // It is tried again then, or when its files change: a disk that failed may be well again.
+    // When to try again, unless its files change earlier: a failed disk may recover.
     std::chrono::steady_clock::time_point again;
     VersionStatus status;
   };
@@ -60,7 +59,7 @@ class DirectoryModels final : public ModelSource {
   ModelShelf& shelf_;
   std::vector<Refused> refused_;
   std::uint64_t refusals_ = 0;  // so far
-  std::string said_;            // of a directory without a model; empty: it has some
+  std::string said_;            // the last message about a directory without models; empty: none
 };
 
 }  // namespace disttf::roles

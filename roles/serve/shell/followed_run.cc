@@ -17,15 +17,15 @@ FollowedRun::FollowedRun(const FollowOptions& options, std::size_t keep, ModelSh
       stop_(stop),
       next_(std::chrono::steady_clock::now()),
       collector_(options.task, stop, WhenGone::kGoOn) {
-  log_info("follows the run whose ps are " + net::to_string(options.task.cluster.ps) +
-           "; its first state answers when it comes");
+  log_info("following the run whose ps are " + net::to_string(options.task.cluster.ps) +
+           "; its first state is served when it arrives");
 }
 
 void FollowedRun::look() {
   if (has_ended_) {
     return;
   }
-  has_ended_ = collector_.is_over();  // before take(): what comes last is taken
+  has_ended_ = collector_.is_over();  // before take(), so that the last state is taken
   if (std::optional<TrainedModel> cut = collector_.take()) {
     is_asked_ = false;
     take(std::move(*cut));
@@ -36,6 +36,7 @@ void FollowedRun::look() {
   }
   tell_of_ps();
   const auto now = std::chrono::steady_clock::now();
+  // One request at a time: a slow collection must not pile up further ones.
   if (!is_asked_ && now >= next_) {
     is_asked_ = true;
     next_ = now + options_.every;
@@ -45,17 +46,18 @@ void FollowedRun::look() {
 
 std::string FollowedRun::what_answers() const {
   const auto newest = shelf_.now()->newest();
-  return newest == nullptr ? "no version is there yet"
-                           : "version " + std::to_string(newest->version) + " goes on answering";
+  return newest == nullptr ? "there is no version yet"
+                           : "version " + std::to_string(newest->version) + " is still served";
 }
 
 void FollowedRun::tell_of_ps() {
   std::string why = collector_.why_gone();
+  // Logs changes only.
   if (why == told_gone_) {
     return;
   }
   if (why.empty()) {
-    log_info("The ps of the run are there again");
+    log_info("The ps of the run are reachable again");
   } else {
     log_warning(why + "; " + what_answers());
   }
@@ -63,6 +65,7 @@ void FollowedRun::tell_of_ps() {
 }
 
 void FollowedRun::take(TrainedModel cut) {
+  // Needed below to recognize a state that is served already.
   if (cut.weights_sha256.empty()) {
     cut.weights_sha256 = weights_hash(math::layout_of(cut.config.model), cut.parameters.span());
   }
@@ -71,7 +74,7 @@ void FollowedRun::take(TrainedModel cut) {
   const auto newest = shelf_.now()->newest();
   if (newest != nullptr && newest->version == version &&
       newest->model.weights_sha256 == cut.weights_sha256) {
-    return;  // the result, of which a cut was taken before it was one
+    return;  // the result, whose state was taken before it became the result
   }
   const std::string name = "step " + std::to_string(version) + " of the run";
   try {
@@ -79,6 +82,7 @@ void FollowedRun::take(TrainedModel cut) {
   } catch (const std::exception& error) {
     shelf_.count_refused();
     log_warning(std::string("not served: ") + error.what());
+    // The shelf keeps its versions; the refused one is listed with the reason.
     shelf_.publish(shelf_.now()->models,
                    {{.version = version, .is_available = false, .sentence = error.what()}});
   }
@@ -87,6 +91,7 @@ void FollowedRun::take(TrainedModel cut) {
 void FollowedRun::put_first(const std::shared_ptr<const LoadedModel>& model) {
   LoadedModels models = {model};
   for (const std::shared_ptr<const LoadedModel>& each : shelf_.now()->models) {
+    // Keeps older versions only: one at or above the new version is of steps that were rolled back.
     if (models.size() < keep_ && each->version < model->version) {
       models.push_back(each);
     }
@@ -96,7 +101,7 @@ void FollowedRun::put_first(const std::shared_ptr<const LoadedModel>& model) {
 
 void FollowedRun::tell_end() {
   const std::string how =
-      std::string("The run has ended") + (has_result_ ? "" : ", and its result went with a ps");
+      std::string("The run has ended") + (has_result_ ? "" : ", and its result was lost with a ps");
   if (shelf_.now()->models.empty()) {
     stop_.stop_with(Failure(kLostPeers, how + ": there is no model to serve"));
     return;

@@ -1,9 +1,8 @@
-// The models of a run that goes on, from its ps: one cut after the other, each of one step, which
-// is its version. The run neither waits for this nor knows of it, as of an evaluator.
+// The models of a running cluster, collected from its ps: one consistent state after the other,
+// each of one step, which is its version. Like an evaluator, it does not affect the run.
 //
-// The result of the run is never left out, and the last one that is looked for. While the ps are
-// away what has come goes on answering. A run that was set back to an earlier step takes its later
-// versions with it.
+// The result of the run is always collected, as the last state. While the ps are unreachable the
+// present models stay. A run that was rolled back to an earlier step withdraws later versions.
 #pragma once
 
 #include <chrono>
@@ -19,8 +18,8 @@ namespace disttf::roles {
 
 class FollowedRun final : public ModelSource {
  public:
-  // All must outlive it. `keep`: so many versions at once. What ends the service is told `stop`: a
-  // ps that refuses it before there is a model, or a run that has ended without leaving one.
+  // All arguments must outlive it. `keep`: the most versions at once. `stop` receives what ends the
+  // service: a ps that refuses it before there is a model, or a run that ended without one.
   FollowedRun(const FollowOptions& options, std::size_t keep, ModelShelf& shelf, StopSignal& stop);
 
   void look() override;
@@ -38,9 +37,9 @@ class FollowedRun final : public ModelSource {
   StopSignal& stop_;
   bool has_result_ = false;
   bool has_ended_ = false;
-  bool is_asked_ = false;                       // the collector is
-  std::chrono::steady_clock::time_point next_;  // not before that
-  std::string told_gone_;                       // why the ps are away
+  bool is_asked_ = false;                       // a request to the collector is open
+  std::chrono::steady_clock::time_point next_;  // the earliest time of the next request
+  std::string told_gone_;                       // the logged reason why ps are unreachable
   CutCollector collector_;
 };
 

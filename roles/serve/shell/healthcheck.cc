@@ -30,10 +30,10 @@
 namespace disttf::roles {
 namespace {
 
-// An answer that says "well" is short; who sends this much is no such service.
+// A health answer is short; a larger one comes from another kind of service.
 constexpr std::uint64_t kMostHealthBytes = std::uint64_t{16} << 20U;
 
-// What it says is not looked at, but it must have come.
+// Discards the body, which must still be received completely.
 class Unread : public net::HttpSink {
  public:
   std::error_code on_header(const net::HttpBodyInfo& /*info*/) override { return {}; }
@@ -51,7 +51,7 @@ std::string token_in(const std::string& file) {
   }
 }
 
-// What `url` answers within the timeout.
+// Requests `url` within the timeout.
 net::HttpOutcome ask_health(const HealthcheckOptions& options, const net::Url& url,
                             const StopSignal& stop) {
   net::HttpRequest request;
@@ -64,8 +64,7 @@ net::HttpOutcome ask_health(const HealthcheckOptions& options, const net::Url& u
   request.token = token_in(options.token_file);
   if (!request.token.empty() && url.scheme == net::Scheme::kHttp &&
       !net::is_loopback_host(url.host)) {
-    log_warning("--token_file: the token goes to " + url.host +
-                " in clear, for everybody on the way to see");
+    log_warning("--token_file: the token is sent to " + url.host + " in clear text");
   }
   Unread sink;
   net::HttpOutcome outcome = net::http_get(request, sink, stop.interrupt());
@@ -82,13 +81,13 @@ std::string text_of_proc(const std::filesystem::path& path) {
 
 struct OtherProcess {
   pid_t pid = 0;
-  char state = '?';                // as proc(5) has it: T is stopped, Z and X have ended
+  char state = '?';                // as in proc(5): T is stopped, Z and X have ended
   std::vector<std::string> words;  // of its command line, without the program's name
   [[nodiscard]] std::string command() const { return words.empty() ? "" : words.front(); }
 };
 
-// By the name that each disttf gives itself. The file that it runs is hidden where it has closed
-// itself to other processes of its user.
+// Recognizes disttf by the name that it gives itself. /proc/PID/exe is not readable if the process
+// has protected itself from other processes of its user.
 bool is_disttf(const std::filesystem::path& process) {
   return text_of_proc(process / "comm") == "disttf\n";
 }
@@ -101,8 +100,8 @@ std::vector<std::string> words_in(const std::string& command_line) {
   return words;
 }
 
-// The first that was started, as process numbers go; the first of a container is process 1, or the
-// child of an init that is.
+// The disttf with the lowest pid, which started first. The first process of a container is process
+// 1, or the child of an init that is.
 std::optional<OtherProcess> find_other() {
   std::optional<OtherProcess> found;
   std::error_code error;
@@ -112,7 +111,7 @@ std::optional<OtherProcess> find_other() {
     if (pid <= 0 || pid == ::getpid() || !is_first || !is_disttf(entry.path())) continue;
     const std::string status = text_of_proc(entry.path() / "stat");
     const std::size_t name_end = status.rfind(") ");
-    if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has gone
+    if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has ended
     found = OtherProcess{.pid = pid,
                          .state = status[name_end + 2],
                          .words = words_in(text_of_proc(entry.path() / "cmdline"))};
@@ -120,7 +119,7 @@ std::optional<OtherProcess> find_other() {
   return found;
 }
 
-// The inodes of the sockets that the process has open; none where it has closed itself, as above.
+// The inodes of the process's open sockets; none if it has protected itself, as above.
 std::set<std::string> sockets_of(const OtherProcess& process) {
   std::set<std::string> inodes;
   std::error_code error;
@@ -132,7 +131,7 @@ std::set<std::string> sockets_of(const OtherProcess& process) {
   return inodes;
 }
 
-// What the command line says of a flag, `--port=8501` or `--port 8501`.
+// The value of a flag on the command line, `--port=8501` or `--port 8501`.
 std::string flag_value(const OtherProcess& process, const std::string& flag,
                        const std::string& otherwise) {
   for (std::size_t at = 0; at < process.words.size(); ++at) {
@@ -143,7 +142,7 @@ std::string flag_value(const OtherProcess& process, const std::string& flag,
   return otherwise;
 }
 
-// Where the process listens by its flags. nullopt: the kernel has chosen the port.
+// The address at which the process listens by its flags. nullopt: the kernel chose the port.
 std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
   const std::string port = flag_value(process, "--port", "8501");
   const std::string host = flag_value(process, "--host", "127.0.0.1");
@@ -153,8 +152,9 @@ std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
       "healthcheck", fmt::format("http://{}:{}/v2/health/live", is_any ? "127.0.0.1" : host, port));
 }
 
-// Where the process listens. As proc(5) has it: number, address:port in hexadecimal, the peer's,
-// the state, which is 0A of a socket that listens, ..., the inode as the tenth word.
+// The address at which the process listens, from /proc/PID/net/tcp as in proc(5): number,
+// address:port in hexadecimal, the peer's, the state, which is 0A for a listening socket, ..., the
+// inode as the tenth word.
 std::optional<net::Url> listens_at(const OtherProcess& process) {
   const std::set<std::string> own = sockets_of(process);
   if (own.empty()) return told_to_listen_at(process);
@@ -168,7 +168,7 @@ std::optional<net::Url> listens_at(const OtherProcess& process) {
       const std::string address = word[1].substr(0, word[1].find(':'));
       const auto port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
       std::string host = "127.0.0.1";
-      if (address.size() == 8 && address != "00000000") {  // the bytes in this processor's order
+      if (address.size() == 8 && address != "00000000") {  // in this processor's byte order
         const auto bytes = std::strtoul(address.c_str(), nullptr, 16);
         host = fmt::format("{}.{}.{}.{}", bytes & 255U, bytes >> 8U & 255U, bytes >> 16U & 255U,
                            bytes >> 24U & 255U);
@@ -197,7 +197,7 @@ int check_this_container(const HealthcheckOptions& options, const StopSignal& st
       throw Failure(kError, name + ", listens on no port");
     }
     const net::HttpOutcome outcome = ask_health(options, *url, stop);
-    // A service that speaks https answers 400 to a request in clear: it is alive.
+    // A service that uses https answers 400 to a request in clear text: it is alive.
     if (outcome.error && outcome.sentence.find("the server answered 400") == std::string::npos) {
       throw Failure(kError, name + ": " + outcome.sentence);
     }

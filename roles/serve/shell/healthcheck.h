@@ -1,5 +1,5 @@
-// `disttf healthcheck [URL]`: asks a service whether it is well, or looks at the disttf of this
-// container. For containers whose image has no other program that could.
+// `disttf healthcheck [URL]`: checks a service by a request, or checks the disttf of this
+// container. For containers whose image has no other client.
 #pragma once
 
 #include <chrono>
@@ -12,16 +12,16 @@ namespace disttf::roles {
 
 struct HealthcheckOptions {
   std::optional<net::Url> url;              // nullopt: the disttf of this container
-  std::chrono::milliseconds timeout{5000};  // for all of it
-  std::string ca_file = {};                 // as HttpRequest has it
-  std::string token_file = {};              // as AccessTokens has it: the first is said
+  std::chrono::milliseconds timeout{5000};  // for the whole check
+  std::string ca_file = {};                 // as in HttpRequest
+  std::string token_file = {};              // as in AccessTokens: the first token is sent
 };
 
-// Prints a sentence where the answer is 200. Without a URL: where the disttf with the lowest number
-// of this PID namespace, beside this process, is neither stopped nor ending and, if it is `serve`,
-// answers /v2/health/live at the port that it listens on. Throws Failure: kError with what came
-// instead of it, what did not come in time, or what is wrong with the process; kUsage where the
-// tokens cannot be read; that of a signal. No proxy is asked.
+// Prints a sentence if the answer is 200. Without a URL it succeeds if the disttf with the lowest
+// pid of this PID namespace, except this process, is neither stopped nor ending and, if it is
+// `serve`, answers /v2/health/live at its port. Throws Failure: kError with the other answer, the
+// timeout, or the state of the process; kUsage if the tokens cannot be read; that of a signal. Uses
+// no proxy.
 [[nodiscard]] int run_healthcheck(const HealthcheckOptions& options);
 
 }  // namespace disttf::roles

@@ -30,15 +30,16 @@ std::unique_ptr<LoadedModel> ModelShelf::try_out(TrainedModel model,
   loaded->model = std::move(model);
   loaded->version = loaded->model.step;
   if (!std::ranges::all_of(loaded->model.parameters.span(), is_finite)) {
-    throw Failure(kBadData, name + ": some of its weights are not finite numbers");
+    throw Failure(kBadData, name + ": some of its weights are not finite");
   }
   for (std::size_t i = 0; i < threads_; ++i) {
+    // A predictor for each thread, as they are not thread-safe.
     loaded->predictors.push_back(predictor_of(loaded->model, max_rows_));
     math::Predictor& predictor = *loaded->predictors.back();
     std::vector<float> outputs(predictor.outputs());
     predictor.predict_numbers(std::vector<float>(predictor.inputs()), outputs);
     if (!std::ranges::all_of(outputs, is_finite)) {
-      throw Failure(kBadData, name + ": what it says of a row of zeros is not a number");
+      throw Failure(kBadData, name + ": its output for a row of zeros is not finite");
     }
   }
   meters_.loaded.add();
@@ -54,15 +55,17 @@ void ModelShelf::publish(LoadedModels models, std::vector<VersionStatus> refused
   if (newest != nullptr && newest != before->newest()) {
     meters_.version.set(static_cast<double>(newest->version));
     log_info(fmt::format(
-        "Version {} answers now, {} of {}, weights {:.8}{}", newest->version,
+        "Serving version {}, {} of {}, weights {:.8}{}", newest->version,
         math::describe(newest->model.config.model), net::one_line(newest->model.config.dataset),
         newest->model.weights_sha256,
-        before->models.empty() ? "" : fmt::format("; before, {} did", before->newest()->version)));
+        before->models.empty() ? "" : fmt::format("; it replaces {}", before->newest()->version)));
   }
+  // Readers hold their own pointer, so the old shelf lives until the last request is answered.
   {
     const std::scoped_lock lock(mutex_);
     shelf_ = std::move(next);
   }
+  // After the store: a reader that sees the new number must find the new shelf.
   number_.fetch_add(1, std::memory_order_release);
 }
 

@@ -1,5 +1,5 @@
-// The models that are served at one time, and how they change while requests go on: one that comes
-// is tried beside those that answer, and then put in their place.
+// The model registry: the models served at one time, and their replacement while requests continue.
+// A new model is tried out beside the present ones, and then replaces them.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@
 
 namespace disttf::roles {
 
-// Constant but for the predictors, of which each belongs to the thread with its number.
+// Constant except for the predictors, each of which belongs to the thread with its number.
 struct LoadedModel {
   std::uint64_t version = 0;
-  std::filesystem::path path;     // that it was read from; empty: from no file
+  std::filesystem::path path;     // where it was read from; empty: from no file
   std::uint64_t files_stamp = 0;  // changes with the files
   TrainedModel model;
   std::vector<std::unique_ptr<math::Predictor>> predictors;
@@ -29,12 +29,12 @@ struct LoadedModel {
 
 using LoadedModels = std::vector<std::shared_ptr<const LoadedModel>>;
 
-// What is served at one time.
+// The models served at one time.
 struct Shelf {
-  LoadedModels models;  // the newest first
+  LoadedModels models;  // newest first
   std::vector<VersionStatus> refused;
 
-  // The newest; nullptr: there is none.
+  // The newest model; nullptr: there is none.
   [[nodiscard]] std::shared_ptr<const LoadedModel> newest() const {
     return models.empty() ? nullptr : models.front();
   }
@@ -43,25 +43,26 @@ struct Shelf {
 
 class ModelShelf {
  public:
-  // `threads` will ask, each for at most `max_rows` at a time. `meters` must outlive the object.
+  // `threads` use the models, each with at most `max_rows` at a time. `meters` must outlive the
+  // object.
   ModelShelf(std::size_t threads, std::size_t max_rows, ServeMeters& meters)
       : threads_(threads), max_rows_(max_rows), meters_(meters) {}
 
-  // From any thread. The number changes with the shelf: to ask for it costs nothing.
+  // For any thread. Changes with the models; reading it is cheap, so threads poll it.
   [[nodiscard]] std::uint64_t number() const noexcept {
     return number_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::shared_ptr<const Shelf> now() const;
 
-  // The rest is of the one thread that brings models.
+  // The functions below are for the one thread that loads models.
 
-  // Ready to answer: each thread's predictor has. `name`: what sentences call it. Throws
-  // Failure(kBadData) where its weights are no numbers, or what it says of a row is none.
+  // Prepares a model for requests: runs each thread's predictor once. `name` is for messages.
+  // Throws Failure(kBadData) if its weights or outputs are not finite.
   [[nodiscard]] std::unique_ptr<LoadedModel> try_out(TrainedModel model,
                                                      const std::string& name) const;
-  // From now on these answer, the newest first.
+  // Replaces the served models; newest first.
   void publish(LoadedModels models, std::vector<VersionStatus> refused);
-  // One that was tried was not good enough.
+  // Counts a model that was tried out and rejected.
   void count_refused() { meters_.refused.add(); }
 
  private:
@@ -73,7 +74,7 @@ class ModelShelf {
   std::shared_ptr<const Shelf> shelf_ = std::make_shared<Shelf>();  // guarded by mutex_
 };
 
-// Where models come from. Of one thread.
+// The source of models. For one thread.
 class ModelSource {
  public:
   ModelSource() = default;
@@ -81,7 +82,7 @@ class ModelSource {
   ModelSource(const ModelSource&) = delete;
   ModelSource& operator=(const ModelSource&) = delete;
 
-  // Changes the shelf where there is reason to; waits for nobody.
+  // Updates the registry if models have changed; does not block.
   virtual void look() = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace disttf::roles {
 namespace {
 
-// nullopt: the record is about something else, or has no such number.
+// nullopt: the record is of another kind, or lacks the number.
 std::optional<double> test_accuracy(const nlohmann::ordered_json& record) {
   if (record.value("kind", std::string()) != "evaluation" || !record.contains("test")) {
     return std::nullopt;
@@ -39,7 +39,7 @@ void RunAccuracy::look() noexcept {
         by_step_.erase(by_step_.begin());
       }
     }));
-  } catch (const std::exception&) {  // a disk, or memory: the next look may have more luck
+  } catch (const std::exception&) {  // the disk, or memory: retried at the next look
   }
 }
 

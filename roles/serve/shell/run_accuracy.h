@@ -1,5 +1,5 @@
-// How accurate the models of a run were on its test set, as the records in its --train_dir tell it
-// (docs/records.md): a checkpoint does not know, since it is evaluated when it has been saved.
+// The test accuracy of a run's models, from the records in its --train_dir (docs/records.md). A
+// checkpoint does not contain it, because it is evaluated after it is saved.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,15 @@ namespace disttf::roles {
 
 class RunAccuracy {
  public:
-  // `directory`: that which is served. It need have no records, nor be there yet; empty: there is
-  // none.
+  // `directory`: the served one. It may lack records, or not exist yet; empty: there is none.
   explicit RunAccuracy(const std::filesystem::path& directory)
       : directory_(directory), files_(directory) {}
 
-  // Reads what has come since the last call. Of one thread. What cannot be read is left alone:
-  // nobody is answered otherwise for it.
+  // Reads new records since the last call. For one thread. Ignores unreadable files, because no
+  // answer depends on them.
   void look() noexcept;
 
-  // From any thread.
+  // For any thread.
   [[nodiscard]] std::optional<double> of(std::uint64_t step) const;
 
  private:

@@ -30,20 +30,20 @@
 namespace disttf::roles {
 namespace {
 
-// A model that is there answers within a second.
+// A new model is served within a second.
 constexpr std::chrono::milliseconds kLookInterval{250};
-// At a store, where each look is some requests that somebody pays for.
+// For a store, where each look costs several requests.
 constexpr std::chrono::milliseconds kStoreLookInterval{5000};
-// Who looks for models and reads them stands back behind those who answer.
+// The thread that looks for models and reads them has a lower priority than answers.
 constexpr int kReaderNiceness = 10;
-// A body may hold so many rows of the model, each value with so many characters; and it may hold
-// the least of bodies.
+// A body may hold so many rows of the model, with so many characters per value, and at least the
+// smallest limit.
 constexpr std::size_t kBodyRows = 256;
 constexpr std::size_t kBodyBytesAValue = 12;
 constexpr std::size_t kLeastBodyBytes = std::size_t{4} << 20U;
 constexpr std::size_t kMostBodyBytes = std::size_t{256} << 20U;
 
-// From stop() on: longer than the service's own grace for what is under way.
+// The longest time after stop(): longer than the service's own grace for open requests.
 constexpr std::chrono::seconds kLongestEnd{7};
 
 std::size_t body_bytes_for(const Shelf& shelf) {
@@ -71,7 +71,7 @@ std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelShelf& 
   return std::make_unique<DirectoryModels>(options.directory, options.keep_versions, shelf);
 }
 
-// Until a signal comes. What goes wrong with one look is told, once, and tried again.
+// Looks for models until a signal comes. An error of a look is logged once, and the look repeated.
 void keep_looking(ModelSource& source, const net::HttpService& service, ServeParts& parts,
                   std::chrono::milliseconds interval, const StopSignal& stop) {
   std::string told;
@@ -85,7 +85,7 @@ void keep_looking(ModelSource& source, const net::HttpService& service, ServePar
     } catch (const std::exception& error) {
       if (told != error.what()) {
         told = error.what();
-        log_warning(told + "; what answers goes on");
+        log_warning(told + "; the present models stay");
       }
     }
   }
@@ -104,12 +104,12 @@ void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drai
   service.stop();
 }
 
-// Of threads: how many still run.
+// Counts threads that still run.
 class Finishing {
  public:
   explicit Finishing(std::size_t threads) : left_(threads) {}
 
-  // A thread that ends with its scope.
+  // Marks a thread as finished at the end of its scope.
   class One {
    public:
     explicit One(Finishing& all) : all_(all) {}
@@ -125,7 +125,7 @@ class Finishing {
     Finishing& all_;
   };
 
-  // Whether all have ended.
+  // Returns whether all have ended in time.
   bool wait_for(std::chrono::seconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return left_ == 0; });
@@ -137,12 +137,10 @@ class Finishing {
   std::size_t left_;
 };
 
-// A thread that reads or computes one request looks at nothing else, so it is not waited for.
+// Exits without waiting: a thread that reads or computes a request does not check for the end.
 [[noreturn]] void leave(const StopSignal& stop) {
-  log_warning(
-      fmt::format("a request was still being read or computed after {} s; it ends without "
-                  "an answer",
-                  kLongestEnd.count()));
+  log_warning(fmt::format("a request was still in progress after {} s; it ends without an answer",
+                          kLongestEnd.count()));
   ::_exit(stop.number() != 0 ? exit_code_for(stop.number()) : kError);
 }
 
@@ -171,7 +169,7 @@ int run_serve(const ServeOptions& given) {
       .meters = meters,
       .serve_meters = serve_meters,
       .access_log = options.access_log.empty() ? nullptr : open_access_log(options.access_log)};
-  asio::io_context context{1};  // the acceptor's; it does not run
+  asio::io_context context{1};  // for the acceptor only; it does not run
   asio::ip::tcp::acceptor acceptor = listen_as_asked(context, options, stop);
   const net::Address address{
       .host = options.host == net::kEveryAddress ? "127.0.0.1" : options.host,
@@ -198,7 +196,7 @@ int run_serve(const ServeOptions& given) {
       service.run(i);
     }));
   }
-  ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread alone
+  ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread only
   log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.files.scheme(),
                        to_string(address), options.name, options.threads,
                        options.threads == 1 ? "" : "s"));
@@ -215,7 +213,7 @@ int run_serve(const ServeOptions& given) {
   if (stop.number() != 0) {
     return exit_code_for(stop.number());
   }
-  stop.throw_if_stopped();  // what one of the threads has thrown
+  stop.throw_if_stopped();  // rethrows the failure of a thread
   return kDone;
 }
 

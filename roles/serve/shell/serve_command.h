@@ -1,13 +1,13 @@
-// `disttf serve`: a model that answers over HTTP, by TensorFlow Serving's REST API and by the Open
-// Inference Protocol, and goes over to newer ones by itself.
+// `disttf serve`: serves a model over HTTP, by TensorFlow Serving's REST API and the Open Inference
+// Protocol, and loads newer models automatically.
 #pragma once
 
 #include "roles/serve/shell/serve_options.h"
 
 namespace disttf::roles {
 
-// Until a signal comes: what the process then ends with, 130 or 143. Throws Failure: kUsage where
-// the directory is none, kCannotListen; of a run that is followed what FollowedRun tells.
+// Runs until a signal, and returns its exit code, 130 or 143. Throws Failure: kUsage if the
+// directory is none, kCannotListen; for a followed run those of FollowedRun.
 [[nodiscard]] int run_serve(const ServeOptions& options);
 
 }  // namespace disttf::roles

@@ -24,18 +24,19 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::string_view kOctets = "application/octet-stream";
-// An answer about one row is smaller, and is not worth the time.
+// Smaller answers, such as those about one row, are not worth compressing.
 constexpr std::size_t kWorthZipping = std::size_t{4} << 10U;
 
 net::HttpReply refusal(int status, std::string_view sentence) {
   net::HttpReply reply = net::error_reply(status, sentence);
   if (status == net::http_status::kUnavailable) {
+    // Clients that retry should give the queue a moment to drain.
     reply.fields.emplace_back("Retry-After", "1");
   }
   return reply;
 }
 
-// A file as `disttf predict` takes it, told by what it is called.
+// Whether the content type is that of a file for `disttf predict`.
 bool is_file_type(std::string_view type) {
   return type.starts_with("image/") || type.starts_with("text/csv") ||
          type.starts_with("application/x-npy");
@@ -56,9 +57,9 @@ std::optional<std::size_t> json_bytes_in(const std::string& text) {
 
 }  // namespace
 
-// What a connection asks, and its place in the queue.
+// A connection's request to a model, and its entry in the queue.
 struct ServeHandler::Ticket final : net::HttpExchange::Attachment, Waiting {
-  net::HttpExchange* exchange = nullptr;  // that it is attached to
+  net::HttpExchange* exchange = nullptr;  // the one it is attached to
   Question question;
   std::shared_ptr<const LoadedModel> loaded;  // until it is answered
   std::vector<float> outputs;                 // [count, outputs of the model]
@@ -77,6 +78,7 @@ ServeHandler::ServeHandler(ServeParts& parts, std::size_t thread)
 ServeHandler::~ServeHandler() = default;
 
 void ServeHandler::look_at_shelf() {
+  // The number is cheap to read; the pointer is copied only after a change.
   const std::uint64_t number = parts_.shelf.number();
   if (number != shelf_number_) {
     shelf_number_ = number;
@@ -114,7 +116,7 @@ std::optional<net::HttpReply> ServeHandler::take(net::HttpExchange& exchange) {
     return reply;
   }
   return refusal(net::http_status::kNotFound,
-                 net::quoted(request.path) + " is not there; /v1/models/" + parts_.name +
+                 net::quoted(request.path) + " does not exist; /v1/models/" + parts_.name +
                      ":predict, /v2/models/" + parts_.name + "/infer and /metrics are");
 }
 
@@ -129,7 +131,7 @@ void ServeHandler::check_name(const ApiRoute& route) const {
 std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route) const {
   check_name(route);
   if (shelf_->models.empty()) {
-    throw ApiError(net::http_status::kUnavailable, "no model has come yet; try again");
+    throw ApiError(net::http_status::kUnavailable, "no model is loaded yet; try again");
   }
   std::shared_ptr<const LoadedModel> model = route.version ? shelf_->of_version(*route.version)
                                              : route.label.empty() || route.label == "latest"
@@ -150,6 +152,7 @@ net::HttpReply ServeHandler::server_facts(ApiCall call) const {
     return {.body = R"({"name":"disttf","version":")" + parts_.version +
                     R"(","extensions":["binary_tensor_data","classification"]})" + "\n"};
   }
+  // Not ready while draining, so that load balancers stop sending requests before the port closes.
   const bool is_ready = !parts_.is_draining && !shelf_->models.empty();
   const bool is_good = call == ApiCall::kLive || is_ready;
   net::HttpReply reply{
@@ -174,7 +177,7 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
       const std::uint64_t wanted = route.version ? *route.version : model_for(route)->version;
       std::erase_if(versions, [wanted](const auto& each) { return each.version != wanted; });
       if (versions.empty()) {
-        static_cast<void>(model_for(route));  // says that it is not there
+        static_cast<void>(model_for(route));  // throws if it is not served
       }
     }
     return {.body = rest_status(versions)};
@@ -205,6 +208,7 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
   if (request.content_encoding == "gzip") {
     const std::span<const std::uint8_t> packed(reinterpret_cast<const std::uint8_t*>(body.data()),
                                                body.size());
+    // The bound is the same as for an uncompressed body: a small gzip must not bypass it.
     if (const std::error_code error =
             data::gunzip(packed, parts_.limits.max_body_bytes, unpacked)) {
       throw ApiError(error == data::DataError::kGzipTooLarge ? net::http_status::kContentTooLarge
@@ -213,9 +217,9 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
     }
     body = {reinterpret_cast<const char*>(unpacked.data()), unpacked.size()};
   } else if (!request.content_encoding.empty() && request.content_encoding != "identity") {
-    throw ApiError(
-        net::http_status::kUnsupportedMediaType,
-        "Content-Encoding: " + net::quoted(request.content_encoding) + " is not taken; gzip is");
+    throw ApiError(net::http_status::kUnsupportedMediaType,
+                   "Content-Encoding: " + net::quoted(request.content_encoding) +
+                       " is not supported; gzip is");
   }
   Question& question = ticket.question;
   question.clear(route.call, model);
@@ -229,21 +233,23 @@ void ServeHandler::read(const ApiRoute& route, const net::HttpServerRequest& req
   }
 }
 
-// Counted each time; in the log once a minute.
+// Counts each warning; logs one per minute.
 void ServeHandler::say_warning(std::string_view peer, std::string_view warning) {
   using Steady = std::chrono::steady_clock;
   constexpr std::chrono::minutes kBetween{1};
   parts_.serve_meters.range_warnings.add();
   const Steady::rep now = Steady::now().time_since_epoch().count();
   Steady::rep before = parts_.warned_at;
+  // One thread wins the exchange and logs; the others only count.
   const bool is_due = before == 0 || Steady::duration(now - before) >= kBetween;
   if (!is_due || !parts_.warned_at.compare_exchange_strong(before, now)) {
     ++parts_.unsaid_warnings;
     return;
   }
   const std::uint64_t unsaid = parts_.unsaid_warnings.exchange(0);
-  log_warning(std::string("a request of ") + std::string(peer) + ": " + std::string(warning) +
-              (unsaid == 0 ? std::string() : "; so were " + std::to_string(unsaid) + " before it"));
+  log_warning(
+      std::string("a request of ") + std::string(peer) + ": " + std::string(warning) +
+      (unsaid == 0 ? std::string() : "; and so were " + std::to_string(unsaid) + " before it"));
 }
 
 std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
@@ -253,11 +259,13 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
     made->exchange = &exchange;
     exchange.attachment = std::move(made);
   }
+  // The ticket is reused by the connection's next request, with the memory of its rows.
   auto& ticket = static_cast<Ticket&>(*exchange.attachment);
   ticket.loaded = model_for(route);
   try {
     read(route, exchange.request(), ticket);
   } catch (...) {
+    // A rejected request must not keep an old version in memory.
     ticket.loaded.reset();
     throw;
   }
@@ -267,13 +275,14 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
   }
   ticket.model = ticket.loaded.get();
   ticket.rows = ticket.question.count;
+  // Counts from the request's beginning, so the time for reading the body counts, too.
   ticket.deadline = exchange.begun() + parts_.limits.timeout;
   ticket.outputs.resize(ticket.rows * ticket.loaded->model.config.model.classes);
   if (!queue_.admit(ticket)) {
     ticket.loaded.reset();
     return refusal(
         net::http_status::kUnavailable,
-        std::to_string(queue_.rows()) + " rows wait already, which is as many as may; try again");
+        std::to_string(queue_.rows()) + " rows are waiting, which is the limit; try again");
   }
   return std::nullopt;
 }
@@ -291,13 +300,14 @@ bool ServeHandler::work() {
 
 void ServeHandler::compute() {
   queue_.take(std::chrono::steady_clock::now(), parts_.limits.max_batch, batch_, late_);
+  // Late requests are answered first, without computing them.
   for (Waiting* const each : late_) {
     auto& ticket = static_cast<Ticket&>(*each);
     ticket.loaded.reset();
     ticket.exchange->answer(refusal(net::http_status::kGatewayTimeout,
                                     "the request waited for " +
                                         std::to_string(parts_.limits.timeout.count()) +
-                                        " ms, which is as long as it may"));
+                                        " ms, which is the limit"));
   }
   if (batch_.empty()) {
     return;
@@ -305,6 +315,7 @@ void ServeHandler::compute() {
   math::Predictor& predictor =
       *static_cast<const Ticket*>(batch_.front().of)->loaded->predictors[thread_];
   gather_and_predict(predictor);
+  // A request larger than a batch is answered with its last piece.
   for (const BatchPiece& piece : batch_) {
     if (piece.begin + piece.rows == piece.of->rows) {
       answer(static_cast<Ticket&>(*piece.of));
@@ -312,8 +323,8 @@ void ServeHandler::compute() {
   }
 }
 
-// Rows of bytes of several askers go through the layers together; numbers, which are rarer, each
-// by themselves.
+// Computes rows of bytes of several requests in one batch; rows of numbers, which are rarer, for
+// each request separately.
 void ServeHandler::gather_and_predict(math::Predictor& predictor) {
   const std::size_t inputs = predictor.inputs();
   const std::size_t outputs = predictor.outputs();
@@ -323,6 +334,7 @@ void ServeHandler::gather_and_predict(math::Predictor& predictor) {
   for (const BatchPiece& piece : batch_) {
     const Question& question = static_cast<const Ticket*>(piece.of)->question;
     rows += piece.rows;
+    // One request needs no copy into a common batch.
     if (!question.rows.are_bytes() || batch_.size() == 1) {
       predict(predictor, piece);
       continue;

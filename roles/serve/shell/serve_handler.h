@@ -1,8 +1,7 @@
-// A thread of the service: requests -> questions -> batches -> answers, all on the thread that
-// reads and writes the sockets. A small model's answer takes less time than to hand it to another
-// thread.
+// A thread of the service: parses requests, forms batches, computes and answers, all on the thread
+// of the sockets. A small model computes faster than a request is handed to another thread.
 //
-// One object a thread; what they share is constant or says that any thread may call it.
+// One object per thread. Shared objects are constant, or documented as safe for any thread.
 #pragma once
 
 #include <atomic>
@@ -29,7 +28,7 @@
 
 namespace disttf::roles {
 
-// What all threads have.
+// The objects shared by all threads.
 struct ServeParts {
   std::string name;     // of the model
   std::string version;  // of disttf
@@ -40,7 +39,7 @@ struct ServeParts {
   ServeMeters& serve_meters;
   std::shared_ptr<const data::FileDescriptor> access_log;
   std::atomic<bool> is_draining = false;
-  // Of range warnings in the log: when the last one was said, and how many were not since.
+  // Range warnings in the log: when one was last logged, and how many were suppressed since.
   std::atomic<std::chrono::steady_clock::rep> warned_at = 0;
   std::atomic<std::uint64_t> unsaid_warnings = 0;
 };
@@ -58,7 +57,7 @@ class ServeHandler final : public net::HttpServiceHandler {
   struct Ticket;
 
   void look_at_shelf();
-  // nullopt: it waits in the queue.
+  // nullopt: the request waits in the queue.
   [[nodiscard]] std::optional<net::HttpReply> take(net::HttpExchange& exchange);
   [[nodiscard]] net::HttpReply tell(const ApiRoute& route) const;
   [[nodiscard]] net::HttpReply server_facts(ApiCall call) const;

@@ -1,4 +1,4 @@
-// What a service measures of itself. All threads count; whoever scrapes reads at any time.
+// The service's own metrics. All threads count; scrapes read at any time.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace disttf::roles {
 
 struct ServeMeters {
   ServeMeters(MetricRegistry& metrics, std::size_t threads);
-  // Of the status of an answer.
+  // The counter of answers with this status.
   [[nodiscard]] Counter& answers(int status) noexcept;
 
   Histogram& seconds;

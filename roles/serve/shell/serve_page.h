@@ -1,8 +1,9 @@
-// What a browser asks of a service beside the APIs.
+// The browser page of a service, beside the APIs.
 //
-//   GET /               the page (docs/serve_page.md); GET /assets/FILE what it consists of
-//   GET /v1/page        {"name", "version", "kind", ...}: of the newest model, for whoever draws a
-//                       form for its inputs
+//   GET /               the page (docs/serve_page.md); GET /assets/FILE: its parts
+//   GET /v1/page        {"name", "version", "kind", ...}: of the newest model, for drawing a form
+//   of
+//                       its inputs
 #pragma once
 
 #include <optional>
@@ -15,8 +16,7 @@
 
 namespace disttf::roles {
 
-// `name`: what the model is called. nullopt: it is none of the page's addresses. Callable from any
-// thread.
+// `name`: of the model. nullopt: the path is not the page's. For any thread.
 [[nodiscard]] std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
                                                        std::string_view name, const Shelf& shelf,
                                                        const RunAccuracy& accuracy);
