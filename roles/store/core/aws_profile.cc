@@ -18,7 +18,7 @@ ProfileSettings profile_settings(std::string_view text, std::string_view profile
       std::string_view name = net::trim(bare.substr(1, bare.find(']') - 1));
       if (in_config && name != "default") {
         static constexpr std::string_view kWord = "profile";
-        // Without the word it is a section of another kind, "[sso-session x]".
+        // Sections of config without the word are of another kind, "[sso-session x]".
         name = name.starts_with(kWord) ? net::trim(name.substr(kWord.size())) : std::string_view{};
       }
       is_ours = !name.empty() && name == profile;

@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxGcsDepth = 16;  // an object's list of who may what has four levels
-constexpr std::size_t kMaxGcsSaid = 200;  // bytes of what the store says
+constexpr std::size_t kMaxGcsDepth = 16;  // an object's access list has four levels
+constexpr std::size_t kMaxGcsSaid = 200;  // longest message of the store to pass on
 
 std::optional<ObjectInfo> object_from(const Json& object) {
   ObjectInfo info{.key = member_text(object, "name"),
@@ -45,6 +45,7 @@ StoreError meaning_of_gcs(int status, std::string_view message, bool is_of_bucke
     case 403:
       return StoreError::kDenied;
     case 404:
+      // The body distinguishes a missing bucket from a missing object.
       return is_of_bucket || message.find("bucket does not exist") != std::string_view::npos
                  ? StoreError::kNoBucket
                  : StoreError::kNotFound;
@@ -70,7 +71,7 @@ std::string crc32c_text(std::uint32_t sum) {
 std::optional<std::uint32_t> crc32c_from(std::string_view text) {
   if (text.size() != 8 || !text.ends_with("==")) return std::nullopt;
   const auto bits = net::base64_bits(text.substr(0, 6));
-  if (!bits || (*bits & 15U) != 0) return std::nullopt;  // 36 bits, of which the last 4 are none
+  if (!bits || (*bits & 15U) != 0) return std::nullopt;  // 36 bits, whose last 4 must be zero
   return static_cast<std::uint32_t>(*bits >> 4U);
 }
 
@@ -164,7 +165,7 @@ std::vector<std::byte> gcs_upload_body(std::span<const std::byte> bytes, std::ui
 std::string gcs_compose_body(std::span<const ObjectInfo> parts) {
   Json sources = Json::array();
   for (const ObjectInfo& part : parts) {
-    // A generation is a number to the store, and one that JSON's readers keep whole as a text.
+    // A generation is sent as text, because JSON readers may round a number of its size.
     sources.push_back({{"name", part.key}, {"generation", part.etag}});
   }
   const Json all = {{"sourceObjects", std::move(sources)},

@@ -13,19 +13,19 @@
 namespace disttf::roles {
 namespace {
 
-constexpr std::size_t kMaxFederationDepth = 8;  // what is read here has three levels
-// What the token is good for that the account's is had with; Google's own tools ask for the same.
+constexpr std::size_t kMaxFederationDepth = 8;  // the parsed answers have three levels
+// The scope of the token that is exchanged for the account's; Google's own tools use the same.
 constexpr const char* kCloudScope = "https://www.googleapis.com/auth/cloud-platform";
-// What Google grants, in seconds.
+// The lifetimes that Google grants, in seconds.
 constexpr std::int64_t kShortestLifetime = 600;
 constexpr std::int64_t kLongestLifetime = 43'200;
 
-// It goes into a header as it is.
+// Whether the text may go into a header unchanged.
 bool is_header_text(const std::string& text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
 }
 
-// Where the subject token is. False: `why`.
+// Reads the source of the subject token. False: sets `why`.
 bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std::string& why) {
   identity.file = member_text(source, "file");
   identity.url = member_text(source, "url");
@@ -41,7 +41,7 @@ bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std:
   for (const auto& [name, value] : (headers.is_object() ? headers : none).items()) {
     const std::string text = value.is_string() ? value.get<std::string>() : "";
     if (!is_header_text(name + text)) {
-      why = "has headers in its credential_source that are no text of one line";
+      why = "has headers in its credential_source that are not text of one line";
       return false;
     }
     identity.fields.emplace_back(name, text);

@@ -1,7 +1,7 @@
-// Workload identity federation, as Google's files of the type "external_account" have it: somebody
-// else says who we are, in a file or at a URL; what that says, the subject token, Google's server
-// of tokens (STS) changes for a token; and that, where a service account is to be impersonated, one
-// more server for a token of that account.
+// Workload identity federation, with Google's files of type "external_account". Another provider
+// proves our identity by a subject token, in a file or at a URL. Google's token server (STS)
+// exchanges it for an access token; if a service account is to be impersonated, another server
+// exchanges that for a token of the account.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -17,35 +17,35 @@
 
 namespace disttf::roles {
 
-// None of these is ever shown, but for `file`, `url` and `impersonation`.
+// Secret, except `file`, `url` and `impersonation`: never shown.
 struct FederatedIdentity {
   std::string audience;      // the pool of identities and its provider
   std::string subject_type;  // "urn:ietf:params:oauth:token-type:jwt"
-  // Where the subject token is: one of the two.
+  // The source of the subject token: one of the two.
   std::string file;
   std::string url;
-  NamedTexts fields;  // that the URL is asked with
-  std::string field;  // of the JSON object that is there, the one with the token; empty: it is text
-  std::string client;              // "id:secret", of a workforce pool; may be empty
-  std::string user_project;        // of one, who is charged; may be empty
-  std::string impersonation;       // a URL; empty: nobody is impersonated
+  NamedTexts fields;          // headers of the request to the URL
+  std::string field;          // the member of the JSON object with the token; empty: plain text
+  std::string client;         // "id:secret" of a workforce pool; may be empty
+  std::string user_project;   // of such a pool, the billed project; may be empty
+  std::string impersonation;  // a URL; empty: no impersonation
   std::int64_t lifetime_s = 3600;  // of the account's token
 };
 
-// Of a file of credentials of that type. `why`: half a sentence, where there is none in it.
+// Parses a credentials file of that type. nullopt: sets `why`, the end of a sentence.
 [[nodiscard]] std::optional<FederatedIdentity> federated_identity_from(std::string_view json,
                                                                        std::string& why);
 
-// In what the file or the URL has. nullopt: there is none.
+// Extracts the token from the contents of the file or the URL. nullopt: there is none.
 [[nodiscard]] std::optional<std::string> subject_token_from(const FederatedIdentity& identity,
                                                             std::string_view text);
-// The form that is posted for a token, and with which fields.
+// The form and the headers of the token exchange.
 [[nodiscard]] std::string exchange_form(const FederatedIdentity& identity,
                                         std::string_view subject_token);
 [[nodiscard]] NamedTexts exchange_fields(const FederatedIdentity& identity);
-// What is posted for one of the service account, in JSON.
+// The JSON body of the request for a token of the service account.
 [[nodiscard]] std::string impersonation_body(const FederatedIdentity& identity);
-// What is answered to that. nullopt: it is none.
+// Parses the answer to that. nullopt: malformed.
 [[nodiscard]] std::optional<GoogleToken> impersonated_token_from(std::string_view json,
                                                                  std::chrono::sys_seconds now);
 

@@ -20,11 +20,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxIdentityDepth = 8;  // what is read here has one level
+constexpr std::size_t kMaxIdentityDepth = 8;  // the parsed answers have one level
 constexpr std::size_t kMaxTokenError = 200;
 constexpr const char* kTokenPlace = "https://oauth2.googleapis.com/token";
 constexpr const char* kExchangePlace = "https://sts.googleapis.com/v1/token";
-// The longest that is granted.
+// The longest lifetime that Google grants.
 constexpr std::int64_t kAssertionSeconds = 3600;
 
 template <auto Free>
@@ -38,7 +38,7 @@ using Bio = std::unique_ptr<BIO, FreedBy<&BIO_free>>;
 using Key = std::unique_ptr<EVP_PKEY, FreedBy<&EVP_PKEY_free>>;
 using Digest = std::unique_ptr<EVP_MD_CTX, FreedBy<&EVP_MD_CTX_free>>;
 
-// Nobody is there to be asked for a passphrase.
+// Rejects keys with a passphrase, as nobody can be asked for it.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*context*/) { return -1; }
 
 std::optional<std::string> rs256(const std::string& private_key, const std::string& text) {
@@ -66,7 +66,7 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
 std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::string& why) {
   const Json all = json_answer(text, kMaxIdentityDepth);
   if (!all.is_object()) {
-    why = "is no JSON object";
+    why = "is not a JSON object";
     return std::nullopt;
   }
   const std::string type = member_text(all, "type");
@@ -123,12 +123,13 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
 std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono::sys_seconds now) {
   const Json all = json_answer(text, kMaxIdentityDepth);
   GoogleToken token{.text = member_text(all, "access_token")};
-  // It goes into a header as it is.
+  // The token goes into a header unchanged.
   const bool is_one_word =
       std::ranges::all_of(token.text, [](char c) { return c > ' ' && c < 127; });
   if (token.text.empty() || !is_one_word) return std::nullopt;
   std::int64_t lasts = kAssertionSeconds;
   if (const auto found = all.find("expires_in"); found != all.end() && found->is_number_integer()) {
+    // Clamped, since the answer decides when the token is renewed.
     lasts = std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, 24 * kAssertionSeconds);
   }
   token.end = now + std::chrono::seconds(lasts);
@@ -138,7 +139,7 @@ std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono:
 std::string google_token_error(std::string_view text) {
   const Json all = json_answer(text, kMaxIdentityDepth);
   std::string said = member_text(all, "error");
-  if (said.empty() && all.is_object() && all.contains("error")) {  // as Google's other APIs say it
+  if (said.empty() && all.is_object() && all.contains("error")) {  // the form of other Google APIs
     said = member_text(all["error"], "message");
   }
   const std::string more = member_text(all, "error_description");

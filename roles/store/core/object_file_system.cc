@@ -13,13 +13,13 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::string_view kDirectoryHead = "disttf directory 1\n";
-// Such objects are small; what is larger is somebody else's.
+// Such objects are small; a larger one was written by another program.
 constexpr std::size_t kMaxDirectoryText = 4096;
-// A named directory within a named directory within ...: nobody makes more than two.
+// Limit of a chain of named directories; chains of more than two do not occur.
 constexpr int kMaxFollowed = 8;
 
-// A key may say anything, and whoever copies a folder makes files of what is said: "..", or a
-// server's answer with a slash in a place where none can be, would lead out of it.
+// Whether the name may be that of a local file. A key can contain anything, such as ".." or a
+// slash, and a copied folder must not write outside of its target.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
 }
@@ -47,6 +47,7 @@ class NewObject final : public data::NewFile {
 
   void write(std::span<const std::uint8_t> bytes) override {
     while (!bytes.empty()) {
+      // Sends a part only when the next byte comes: a file of one part is put in one request.
       if (kept_.size() == kPartBytes) send();
       const auto taken = bytes.first(std::min(bytes.size(), kPartBytes - kept_.size()));
       const auto as_bytes = std::as_bytes(taken);
@@ -55,7 +56,7 @@ class NewObject final : public data::NewFile {
     }
   }
 
-  // What is not there under its name is nowhere yet, and what is, is durable.
+  // Does nothing: an unfinished object does not exist, and a finished one is durable.
   void sync() override {}
 
   void take_name() override {
@@ -80,27 +81,28 @@ class NewObject final : public data::NewFile {
   std::unique_ptr<ObjectUpload> upload_;
 };
 
-// What is read from the beginning to the end, and nothing left out, must have the checksum that the
-// store says.
+// Compares the checksum of a file that is read completely and in order with the one that the store
+// reports.
 class SumOfReading {
  public:
   SumOfReading(const ObjectInfo& info, std::string url)
       : size_bytes_(info.size_bytes), wanted_(info.crc32c), url_(std::move(url)) {}
 
-  // Throws std::system_error where these are the last bytes, and the checksum is another.
+  // Throws std::system_error if these are the last bytes and the checksum differs.
   void take(std::uint64_t offset, std::span<const std::byte> bytes) {
+    // Only a sequential read covers every byte exactly once.
     if (!wanted_ || offset != end_) return;
     sum_ = data::crc32c(bytes, sum_);
     end_ += bytes.size();
     if (end_ == size_bytes_ && sum_ != *wanted_) {
       throw std::system_error(StoreError::kBadAnswer,
-                              "the bytes of " + url_ + " have another CRC-32C than the store says");
+                              "the bytes of " + url_ + " do not match the store's CRC-32C");
     }
   }
 
  private:
   std::uint64_t size_bytes_;
-  std::optional<std::uint32_t> wanted_;  // none: nothing is compared
+  std::optional<std::uint32_t> wanted_;  // nullopt: nothing is compared
   std::string url_;
   std::uint64_t end_ = 0;
   std::uint32_t sum_ = 0;
@@ -129,6 +131,7 @@ std::string ObjectFileSystem::key_of(const Path& path) const {
   std::string_view rest = path.native();
   if (rest.starts_with(root_)) rest.remove_prefix(root_.size());
   std::string key;
+  // Repeated slashes would name another object.
   for (const char c : rest) {
     if (c != '/' || (!key.empty() && key.back() != '/')) key += c;
   }
@@ -150,6 +153,7 @@ std::optional<std::string> ObjectFileSystem::folder_of(const std::string& key) {
 std::string ObjectFileSystem::followed(std::string key) {
   for (int i = 0; i < kMaxFollowed; ++i) {
     std::string next;
+    // The nearest named parent first; its target may be named again.
     for (std::string above(parent_key(key)); !above.empty(); above = parent_key(above)) {
       if (const auto folder = folder_of(above)) {
         next = *folder + key.substr(above.size());
@@ -198,6 +202,7 @@ std::unique_ptr<data::NewFile> ObjectFileSystem::create(const Path& target) {
 std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
   const std::string key = key_of(path);
   auto object = store_->open(key, kReadAtOnce);
+  // The plain key first: named directories are rare, and following them costs requests.
   if (!object) {
     if (const std::string other = followed(key); other != key) {
       object = store_->open(other, kReadAtOnce);
@@ -205,6 +210,7 @@ std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
   }
   if (!object) throw std::system_error(StoreError::kNotFound, "cannot open " + path.string());
   SumOfReading sum(object->info, url_of(object->info.key));
+  // The first piece was read with the metadata, so it counts here.
   sum.take(0, std::as_bytes(std::span(object->bytes.data(), object->bytes.size())));
   const auto read = [store = store_, info = object->info, sum](std::uint64_t offset,
                                                                std::span<std::byte> to) mutable {
@@ -257,10 +263,10 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
   const ObjectListing listing = store_->list(prefix, false);
   if (listing.objects.empty() && listing.folders.empty() && !key.empty()) return std::nullopt;
   std::vector<StoreEntry> found;
-  std::set<std::string> hidden;  // what has been given another name
+  std::set<std::string> hidden;  // folders that have been given another name
   for (const ObjectInfo& object : listing.objects) {
     std::string name = object.key.substr(prefix.size());
-    if (name.empty()) continue;  // a console's mark of an empty folder
+    if (name.empty()) continue;  // the marker of an empty folder that consoles create
     if (!name.ends_with(kDirectoryMark)) {
       found.push_back({.name = std::move(name),
                        .size_bytes = object.size_bytes,
@@ -287,7 +293,7 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
   return found;
 }
 
-// Directories are there when something is in them: none has to be made, nor made durable.
+// Does nothing: a directory exists if it contains an object.
 bool ObjectFileSystem::create_directory(const Path& /*path*/, std::error_code& error) {
   error.clear();
   return false;
@@ -298,7 +304,7 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
   if (source.kind == Found::Kind::kNothing) return StoreError::kNotFound;
   const bool is_file = source.kind == Found::Kind::kFile;
   const bool is_named = source.kind == Found::Kind::kNamed;
-  if (is_named && source.folder == to) {  // back to where it lies
+  if (is_named && source.folder == to) {  // a rename back to the folder's own key
     store_->remove(from + std::string(kDirectoryMark));
     return {};
   }
@@ -313,6 +319,7 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
   }
   if (target.kind == Found::Kind::kFile) return std::make_error_code(std::errc::not_a_directory);
   if (parent_key(source.folder) != parent_key(to)) {
+    // A name refers to a folder beside it; moving one elsewhere would need a copy of every object.
     return std::make_error_code(std::errc::cross_device_link);
   }
   const std::string text = directory_text(name_in(source.folder));
@@ -320,6 +327,7 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
   if (!store_->put_new(to + std::string(kDirectoryMark), std::as_bytes(bytes))) {
     return StoreError::kExists;
   }
+  // The new name exists first: a failure in between leaves the folder under both names.
   if (is_named) store_->remove(from + std::string(kDirectoryMark));
   return {};
 }
@@ -351,9 +359,10 @@ std::error_code ObjectFileSystem::remove(const Path& path) {
         store_->remove(key);
         break;
       case Found::Kind::kFolder:
-        // What has another name by now is not here any more.
+        // A folder that has been given another name does not exist here any more.
         return is_named(key) ? std::error_code() : not_empty;
       case Found::Kind::kNamed:
+        // Only the name is removed; the objects must be gone already.
         if (!store_->list(found.folder + "/", true).objects.empty()) return not_empty;
         store_->remove(key + std::string(kDirectoryMark));
         break;
@@ -362,7 +371,7 @@ std::error_code ObjectFileSystem::remove(const Path& path) {
   });
 }
 
-// A request that was answered is durable.
+// Does nothing: an answered request is durable.
 void ObjectFileSystem::sync_directory(const Path& /*directory*/) {}
 
 }  // namespace disttf::roles

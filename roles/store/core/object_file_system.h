@@ -1,15 +1,14 @@
-// A store of objects as a file system, so that whoever keeps checkpoints in one keeps them in the
-// other, by the same operations in the same order (data/file_system.h).
+// An object store as a file system, so that checkpoints are kept in both by the same operations in
+// the same order (data/file_system.h).
 //
-// A file is an object: written whole or not there. A directory is what lies below its name, and is
-// there as long as something does. What a store of objects lacks is the renaming of a directory,
-// which is what makes a checkpoint one; so a renamed directory stays where it was written, and gets
-// a name: a small object NAME.disttf-directory, which says where it lies and is put only where
-// there is none yet. That is one request, which is granted to one of several who ask. Under its old
-// name it is then no longer found here.
+// A file is an object: written completely, or absent. A directory is the common prefix of keys, and
+// exists while a key has it. Object stores cannot rename a directory, the operation that completes
+// a checkpoint. So a renamed directory keeps its keys, and gets a name: a small object
+// NAME.disttf-directory, which contains the prefix and is created only if there is none yet. That
+// is one request, which succeeds for one of several writers. The old name is then hidden here.
 //
-// docs/stores.md shows what lies in a bucket. Has no state of its own: callable from any thread, as
-// the store is.
+// docs/stores.md shows the contents of a bucket. Has no state of its own: callable from any thread,
+// as the store is.
 #pragma once
 
 #include <memory>
@@ -26,14 +25,14 @@ namespace disttf::roles {
 
 inline constexpr std::string_view kDirectoryMark = ".disttf-directory";
 
-// The contents of such an object, and back: the name of the directory, beside which it lies.
-// nullopt: somebody else has written it.
+// The contents of such an object, and the name that they contain: that of the directory beside it.
+// nullopt: another program wrote the object.
 [[nodiscard]] std::string directory_text(std::string_view name);
 [[nodiscard]] std::optional<std::string> directory_from(std::string_view text);
 
 class ObjectFileSystem final : public StoreFileSystem {
  public:
-  // Of all below `root`, "s3://bucket", which paths begin with.
+  // All paths below `root`, "s3://bucket".
   ObjectFileSystem(std::shared_ptr<ObjectStore> store, std::string root);
 
   [[nodiscard]] std::unique_ptr<data::NewFile> create(const Path& target) override;
@@ -50,20 +49,20 @@ class ObjectFileSystem final : public StoreFileSystem {
   [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
 
  private:
-  // What is at a key.
+  // The kind of thing at a key.
   struct Found {
     enum class Kind { kNothing, kFile, kFolder, kNamed } kind = Kind::kNothing;
-    std::string folder;  // of the latter two, where its contents lie: a key
+    std::string folder;  // of kFolder and kNamed: the key of its contents
   };
 
   [[nodiscard]] std::string key_of(const Path& path) const;
   [[nodiscard]] std::string url_of(const std::string& key) const { return root_ + "/" + key; }
-  // Where the named directory `key` lies.
+  // The key of the contents of the named directory `key`.
   [[nodiscard]] std::optional<std::string> folder_of(const std::string& key);
-  // The key with the names of directories above it followed.
+  // The key, with the named directories above it resolved.
   [[nodiscard]] std::string followed(std::string key);
   [[nodiscard]] Found look(const std::string& key);
-  // Whether a name has been given to this folder.
+  // Whether this folder has been given a name.
   [[nodiscard]] bool is_named(const std::string& folder);
   [[nodiscard]] std::error_code rename_keys(const std::string& from, const std::string& to);
 

@@ -1,5 +1,5 @@
-// A file of a store that is read in larger pieces than it is asked for: a store answers in tens of
-// milliseconds, so small ones would be nothing but waiting.
+// A store's file that is read in larger pieces than requested: an answer takes tens of
+// milliseconds, so many small reads would mostly wait.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,27 @@
 
 namespace disttf::roles {
 
-// Read at a time: half of it would do, double only costs memory.
+// Bytes per request: half of it would suffice, double only costs memory.
 inline constexpr std::size_t kReadAtOnce = std::size_t{8} << 20U;
 
 class ReadAhead final : public data::OpenFile {
  public:
-  // Fills `to` from `offset` on, which the file has that many bytes of; returns how many came.
+  // Reads up to to.size() bytes from `offset` on, which the file has; returns how many it read.
   using Read = std::function<std::size_t(std::uint64_t offset, std::span<std::byte> to)>;
 
-  // `first`: the bytes that are known already, from the beginning on.
+  // `first`: bytes from the beginning that are known already.
   ReadAhead(std::uint64_t size_bytes, std::string_view first, Read read);
 
   [[nodiscard]] std::uint64_t size_bytes() const override { return size_bytes_; }
   [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::byte> to) const override;
 
  private:
-  // Up to the end of what is read at a time.
+  // Reads up to the end of the window.
   [[nodiscard]] std::size_t read_some(std::uint64_t offset, std::span<std::byte> to) const;
 
   const std::uint64_t size_bytes_;
   const Read read_;
-  // What was read last, from begin_ on. Of the one thread that reads.
+  // The last window, from begin_ on. Used by the one thread that reads.
   mutable std::vector<std::byte> window_;
   mutable std::uint64_t begin_ = 0;
 };

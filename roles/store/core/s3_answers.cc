@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::sys_seconds;
 
-constexpr std::size_t kMaxJsonDepth = 8;  // what is read here has one level
+constexpr std::size_t kMaxJsonDepth = 8;  // the parsed answers have one level
 
 StoreError meaning_of(int status, std::string_view code) {
   static constexpr std::array<std::pair<std::string_view, StoreError>, 13> kCodes{{
@@ -32,6 +32,7 @@ StoreError meaning_of(int status, std::string_view code) {
       {"InsufficientStorage", StoreError::kFull},
       {"XMinioStorageFull", StoreError::kFull},
   }};
+  // A code is more specific than the status.
   const auto found =
       std::ranges::find(kCodes, code, &std::pair<std::string_view, StoreError>::first);
   if (found != kCodes.end()) return found->second;

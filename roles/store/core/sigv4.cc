@@ -48,6 +48,7 @@ std::string canonical_query(const NamedTexts& query) {
   for (const auto& [name, value] : query) {
     parts.push_back(percent_encoded(name, false) + "=" + percent_encoded(value, false));
   }
+  // The signature covers the parameters in sorted order, and the request sends them so.
   std::ranges::sort(parts);
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : "&") + part;
@@ -101,6 +102,8 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
   fields.emplace_back("x-amz-date", time);
   if (!credentials.token.empty()) fields.emplace_back("x-amz-security-token", credentials.token);
 
+  // The canonical request: lower-case names, trimmed values, sorted. The store computes the same
+  // and compares the signatures.
   NamedTexts canonical{{"host", request.host}};
   for (const auto& [name, value] : fields) {
     canonical.emplace_back(net::to_lower(name), net::trim(value));
@@ -119,6 +122,7 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
       date + "/" + std::string(region) + "/" + std::string(service) + "/aws4_request";
   const std::string to_sign =
       std::string(kAlgorithm) + "\n" + time + "\n" + scope + "\n" + sha256_of(canonical_request);
+  // The key is valid for one day, region and service only.
   const std::string key =
       hmac(hmac(hmac(hmac("AWS4" + credentials.secret, date), region), service), "aws4_request");
   fields.emplace_back("Authorization",

@@ -1,4 +1,4 @@
-// AWS' Signature Version 4: what a request to S3 carries so that its server believes it.
+// AWS' Signature Version 4, by which a request to S3 proves its origin.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -12,36 +12,36 @@
 
 namespace disttf::roles {
 
-// None of these is ever shown, but for `source`.
+// Secret, except `source`: never shown.
 struct Credentials {
   std::string key_id;
   std::string secret;
-  std::string token;  // of a session; empty: they are lasting ones
-  std::optional<std::chrono::sys_seconds> end = std::nullopt;  // when they are of no use any more
+  std::string token;  // of a session; empty: permanent credentials
+  std::optional<std::chrono::sys_seconds> end = std::nullopt;  // of their validity
   std::string source{};  // where they were found: "the variable AWS_ACCESS_KEY_ID"
 };
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// What is signed. All texts are as they are meant; encoding is done here.
+// The signed parts of a request. All texts are plain; signing encodes them.
 struct UnsignedRequest {
   std::string method;
-  std::string host;  // with its port, where that is not the scheme's own
+  std::string host;  // with its port, unless that is the scheme's default
   std::string path;  // "/bucket/a key"
   NamedTexts query{};
   NamedTexts fields{};  // header fields, all of which are signed
   std::string payload_sha256;
 };
 
-// A day and a time, as "20130524T000000Z".
+// A time as "20130524T000000Z".
 [[nodiscard]] std::string amazon_time(std::chrono::sys_seconds time);
 
-// Every byte but letters, digits and "-_.~" as %XX; slashes as they are where `keeps_slashes`.
+// Encodes every byte except letters, digits and "-_.~" as %XX; `keeps_slashes` excepts slashes.
 [[nodiscard]] std::string percent_encoded(std::string_view text, bool keeps_slashes);
-// What follows the host in the URL: path and query, encoded, in the order that is signed.
+// The part of the URL after the host: path and query, encoded, in the signed order.
 [[nodiscard]] std::string request_target(const UnsignedRequest& request);
 
-// The fields that are to be sent with it: those of the request, x-amz-date, x-amz-content-sha256,
+// The header fields to send: those of the request, x-amz-date, x-amz-content-sha256,
 // x-amz-security-token and Authorization. `service`: "s3".
 [[nodiscard]] NamedTexts signed_fields(const UnsignedRequest& request,
                                        const Credentials& credentials, std::string_view region,

@@ -26,6 +26,7 @@ std::optional<sys_seconds> time_of(const DateParts& parts, std::optional<std::ui
   const auto hour = whole_number(parts.hour);
   const auto minute = whole_number(parts.minute);
   const auto second = whole_number(parts.second);
+  // 60 allows a leap second.
   if (!year || !month || !day || !hour || !minute || !second || *year > 9999 || *hour > 23 ||
       *minute > 59 || *second > 60) {
     return std::nullopt;
@@ -109,6 +110,7 @@ ObjectListing all_pages(const std::string& url, std::string_view prefix, const A
   std::string next;
   do {
     auto page = ask(next);
+    // A page that names itself as the next one would repeat for ever.
     if (!page || !is_listing_of(page->listing, prefix) ||
         (!page->next.empty() && page->next == next)) {
       throw std::system_error(StoreError::kBadAnswer, "the listing of " + url + " cannot be read");
@@ -129,6 +131,7 @@ std::chrono::milliseconds wait_before_try(int next, std::string_view retry_after
   if (const auto seconds = whole_number(retry_after)) {
     return std::chrono::seconds(std::min<std::uint64_t>(*seconds, kMaxWaitSeconds));
   }
+  // Exponential back-off with full jitter, so that many tasks do not retry in step.
   const int most = std::min(kMaxWaitSeconds, 1 << std::clamp(next - 2, 0, 10));
   return std::chrono::milliseconds(static_cast<std::int64_t>(fraction * 1000.0 * most));
 }

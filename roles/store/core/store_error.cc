@@ -11,7 +11,7 @@ class StoreCategory final : public std::error_category {
   [[nodiscard]] std::string message(int code) const override {
     switch (static_cast<StoreError>(code)) {
       case StoreError::kAway:
-        return "the store could not be had";
+        return "the store is unavailable";
       case StoreError::kNoCredentials:
         return "no credentials were found: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                "nor "
@@ -22,9 +22,9 @@ class StoreCategory final : public std::error_category {
         return "no credentials were found: neither GOOGLE_APPLICATION_CREDENTIALS, nor gcloud's "
                "application_default_credentials.json, nor a machine's metadata server";
       case StoreError::kDenied:
-        return "the store does not allow it with these credentials";
+        return "the store denies access with these credentials";
       case StoreError::kExpired:
-        return "the credentials are no longer good";
+        return "the credentials have expired";
       case StoreError::kClockSkew:
         return "this machine's clock is more than 15 minutes from the store's";
       case StoreError::kWrongRegion:
@@ -34,16 +34,15 @@ class StoreCategory final : public std::error_category {
       case StoreError::kNotFound:
         return "there is no such object";
       case StoreError::kExists:
-        return "there is such an object already";
+        return "the object exists already";
       case StoreError::kFull:
         return "the store is full";
       case StoreError::kNoConditions:
-        return "the store does not heed If-None-Match, without which two writers could take one "
-               "name";
+        return "the store ignores If-None-Match, without which two writers could take one name";
       case StoreError::kRefused:
-        return "the store refuses it";
+        return "the store rejects the request";
       case StoreError::kBadAnswer:
-        return "the answer is not one of such a store";
+        return "the answer is malformed";
     }
     return "unknown store error " + std::to_string(code);
   }

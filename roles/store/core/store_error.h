@@ -1,4 +1,4 @@
-// What can be wrong with a store, as error codes, so that whoever is told only a code can say it.
+// The errors of stores as error codes, so that code that passes only a code can explain it.
 #pragma once
 
 #include <system_error>
@@ -6,29 +6,29 @@
 namespace disttf::roles {
 
 enum class StoreError {
-  kAway = 1,       // could not be had, after several tries; what is there is not known
-  kNoCredentials,  // nowhere
+  kAway = 1,       // unavailable after several tries; the state of the store is unknown
+  kNoCredentials,  // no source has any
   kNoGoogleCredentials,
-  kDenied,   // the credentials are wrong, or may not
-  kExpired,  // the credentials were good once
+  kDenied,   // wrong credentials, or missing permission
+  kExpired,  // the credentials have expired
   kClockSkew,
   kWrongRegion,
   kNoBucket,
   kNotFound,
   kExists,
   kFull,
-  kNoConditions,  // it takes If-None-Match and does not heed it
-  kRefused,       // anything else that the store will not do
-  kBadAnswer,     // what came is not what such a store answers
+  kNoConditions,  // it ignores If-None-Match
+  kRefused,       // any other rejection
+  kBadAnswer,     // the answer is malformed
 };
 
-// Some of these are what the system has as well: kAway is equivalent to
+// Some are equivalent to the system's errors: kAway to
 // std::errc::resource_unavailable_try_again, kNotFound to no_such_file_or_directory, kExists to
 // file_exists, kFull to no_space_on_device, kDenied to permission_denied.
 [[nodiscard]] const std::error_category& store_category() noexcept;
 [[nodiscard]] std::error_code make_error_code(StoreError error) noexcept;
 
-// What `use` returns, or the code of the std::system_error that it throws.
+// Returns the result of `use`, or the code of the std::system_error that it throws.
 template <typename Use>
 std::error_code error_code_of(const Use& use) {
   try {

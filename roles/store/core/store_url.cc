@@ -8,10 +8,11 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::string_view kSchemeEnd = "://";
-// What S3 allows at most, in bytes of UTF-8.
+// S3's limit, in bytes of UTF-8.
 constexpr std::size_t kMaxKeyBytes = 1024;
 
-// S3's rule for new buckets; older ones with capitals or underscores cannot be hosts.
+// S3's rule for new buckets; older names with capitals or underscores cannot be part of a host
+// name.
 bool is_bucket_name(std::string_view name) {
   return name.size() >= 3 && name.size() <= 63 && name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) {
@@ -19,7 +20,7 @@ bool is_bucket_name(std::string_view name) {
          });
 }
 
-// A host or a nameservice, with a port or without. Addresses of IPv6 are not known to Hadoop.
+// A host or a nameservice, with an optional port. Hadoop does not support IPv6 addresses.
 bool is_server_name(std::string_view name) {
   const std::size_t colon = std::min(name.find(':'), name.size());
   const std::string_view host = name.substr(0, colon);
@@ -32,7 +33,7 @@ bool is_server_name(std::string_view name) {
          std::ranges::all_of(port, net::is_digit);
 }
 
-// Each segment is one that no client on the way would read as something else.
+// Whether no client on the way would normalize a segment of the key.
 bool is_normal_key(std::string_view key) {
   if (key.empty()) return true;
   for (std::size_t begin = 0; begin <= key.size();) {
@@ -76,11 +77,11 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   if (url.bucket.empty()) refuse(std::string("names no ") + what);
   if (!is_of_buckets && !is_server_name(url.bucket)) {
     refuse(std::string("names the ") + what + " " + net::quoted(url.bucket) +
-           ", which is none: HOST or HOST:PORT");
+           ", which is not HOST or HOST:PORT");
   }
   if (is_of_buckets && !is_bucket_name(url.bucket)) {
     refuse("names the bucket " + net::quoted(url.bucket) +
-           ", which is none: 3 to 63 small letters, digits, dots and hyphens");
+           ", which is not a name of 3 to 63 lower-case letters, digits, dots and hyphens");
   }
   rest.remove_prefix(url.bucket.size());
   while (rest.starts_with('/')) rest.remove_prefix(1);
@@ -90,10 +91,10 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
     refuse("is longer than the " + std::to_string(kMaxKeyBytes) + " bytes that a key may have");
   }
   if (is_hdfs(url) && rest.find(':') != std::string_view::npos) {
-    refuse("has a colon in its path, which HDFS allows in no name");
+    refuse("has a colon in its path, which HDFS does not allow");
   }
   if (is_only_read(url) && rest.find_first_of("?#") != std::string_view::npos) {
-    refuse("has a query or a fragment, with which it names no file");
+    refuse("has a query or a fragment, which are not allowed");
   }
   url.key = rest;
   return url;

@@ -15,13 +15,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxHdfsDepth = 16;  // a status of an erasure coded file has five levels
-constexpr std::size_t kMaxSaid = 200;      // bytes of what the store says
+constexpr std::size_t kMaxHdfsDepth = 16;  // the status of an erasure-coded file has five levels
+constexpr std::size_t kMaxSaid = 200;      // longest message of the store to pass on, in bytes
 constexpr std::int64_t kMaxHdfsTimeMs = 253402300799999;  // the end of the year 9999
 
 Json parsed(std::string_view text) { return data::parse_json(text, kMaxHdfsDepth); }
 
-// The member of an object, or nothing.
+// The member of an object, or nullptr.
 const Json* member(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
@@ -60,7 +60,7 @@ struct Meaning {
   bool may_pass = false;
 };
 
-// By the class of the exception, without its package.
+// The meaning of the exception's class, without its package.
 Meaning meaning_of_exception(int status, std::string_view exception, std::string_view message) {
   if (exception == "FileNotFoundException") return {StoreError::kNotFound};
   if (exception == "FileAlreadyExistsException") return {StoreError::kExists};
@@ -79,7 +79,7 @@ Meaning meaning_of_exception(int status, std::string_view exception, std::string
     return {StoreError::kDenied};
   }
   if (has(exception, "QuotaExceededException")) return {StoreError::kFull};
-  // No DataNode takes the block: they are gone or full, and which of it HDFS does not say.
+  // No DataNode accepts the block: they are unavailable or full, which HDFS does not distinguish.
   const bool may_pass = exception == "StandbyException" || exception == "RetriableException" ||
                         exception == "SafeModeException" || has(message, "could only be written") ||
                         has(message, "could only be replicated") ||
@@ -88,7 +88,7 @@ Meaning meaning_of_exception(int status, std::string_view exception, std::string
   return {may_pass ? StoreError::kAway : StoreError::kRefused, may_pass};
 }
 
-// Of the bytes that a Writable of Hadoop's is written as.
+// Reads values in the format of Hadoop's Writables.
 class WritableReader {
  public:
   explicit WritableReader(std::string_view bytes) : bytes_(bytes) {}
@@ -96,12 +96,12 @@ class WritableReader {
   [[nodiscard]] bool is_right() const noexcept { return is_right_; }
   [[nodiscard]] std::size_t at() const noexcept { return at_; }
 
-  // A length: one byte up to 127; else a first one that says how many follow, big-endian.
+  // A length: one byte up to 127; else a byte with the number of following bytes, big-endian.
   std::size_t length() {
     const auto first = static_cast<signed char>(byte());
     if (first >= 0) return static_cast<std::size_t>(first);
     const int more = -112 - first;
-    if (more < 1 || more > 4) {  // negative, or beyond any file of tokens
+    if (more < 1 || more > 4) {  // negative, or larger than any file of tokens
       is_right_ = false;
       return 0;
     }
@@ -170,7 +170,7 @@ StoreRefusal hdfs_refusal(int status, std::string_view reason, std::string_view 
   if (!exception.empty()) {
     refusal.sentence += ", " + net::one_line(net::cut_utf8(exception, net::kMaxShownBytes));
   }
-  message.resize(std::min(message.find('\n'), message.size()));  // a stack follows
+  message.resize(std::min(message.find('\n'), message.size()));  // a stack trace follows
   if (!message.empty()) refusal.sentence += ": " + net::one_line(net::cut_utf8(message, kMaxSaid));
   return refusal;
 }
@@ -194,15 +194,15 @@ std::string hadoop_property(std::string_view xml, std::string_view name) {
 }
 
 std::optional<std::string> hdfs_token_from(std::string_view file) {
-  constexpr std::string_view kMagic("HDTS\0", 5);  // and 0: written as Writables
+  constexpr std::string_view kMagic("HDTS\0", 5);  // the 0 means the format of Writables
   if (!file.starts_with(kMagic)) return std::nullopt;
   file.remove_prefix(kMagic.size());
   WritableReader reader(file);
   const std::size_t count = reader.length();
   for (std::size_t i = 0; i < count && reader.is_right(); ++i) {
-    static_cast<void>(reader.bytes());  // under which name it is kept
+    static_cast<void>(reader.bytes());  // its name in the file
     const std::size_t begin = reader.at();
-    static_cast<void>(reader.bytes());  // whose it is
+    static_cast<void>(reader.bytes());  // its owner
     static_cast<void>(reader.bytes());  // the password
     const std::string_view kind = reader.bytes();
     static_cast<void>(reader.bytes());  // the service

@@ -7,7 +7,7 @@
 namespace disttf::roles {
 namespace {
 
-// S3's answers are four deep.
+// S3's answers have four levels.
 constexpr std::size_t kMaxXmlDepth = 16;
 
 void append_utf8(std::string& text, std::uint32_t point) {
@@ -31,7 +31,7 @@ void append_utf8(std::string& text, std::uint32_t point) {
   }
 }
 
-// "amp", "#x41": what stands between & and ;.
+// Appends the character of an entity: "amp", "#x41".
 bool append_entity(std::string& text, std::string_view name) {
   if (name == "amp") return text += '&', true;
   if (name == "lt") return text += '<', true;
@@ -64,12 +64,12 @@ class XmlDocument {
 
  private:
   struct Open {
-    std::size_t path_size;  // of what lies around it
+    std::size_t path_size;  // of the enclosing elements' path
     std::string name;
     std::string text;
   };
 
-  // Takes what lies before `mark`, and the mark. False: there is none.
+  // Takes the text before `mark`, and the mark. False: there is none.
   bool take_until(std::string_view mark, std::string_view& taken) {
     const std::size_t end = rest_.find(mark);
     if (end == std::string_view::npos) return false;

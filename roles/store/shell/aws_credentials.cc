@@ -20,11 +20,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of an answer with credentials.
+// The largest answer with credentials.
 constexpr std::size_t kMaxCredentialBytes = std::size_t{1} << 20U;
-// Credentials that end so soon could end within the request that they are for.
+// Credentials that expire this soon could expire during the request.
 constexpr auto kRefreshBefore = 5min;
-// A metadata server is on this host or not there at all.
+// A metadata server is on this host, or does not exist.
 constexpr net::HttpLimits kMetadataLimits{.connect_timeout = 1s, .stall_timeout = 5s};
 constexpr net::HttpLimits kTokenServiceLimits{.connect_timeout = 5s, .stall_timeout = 15s};
 
@@ -47,8 +47,8 @@ std::optional<Credentials> credentials_in(const ProfileSettings& settings) {
   return found;
 }
 
-// What a server of credentials answers; empty: it is not there, or refuses. That it is refused
-// where somebody has set it up is said, without what was asked for.
+// Requests credentials from a server; empty: it is unavailable or refuses. Logs the refusal of a
+// server that the user has configured, without the request.
 std::string ask_metadata(const net::HttpQuestion& question, const net::HttpLimits& limits,
                          const net::ProxySettings& proxy, const std::string& ca_file,
                          const net::Interrupt& interrupt, bool is_expected) {
@@ -68,6 +68,7 @@ std::string ask_metadata(const net::HttpQuestion& question, const net::HttpLimit
 ProfileSettings read_profile(const StoreEnvironment& environment) {
   std::string name = environment.value_of("AWS_PROFILE");
   if (name.empty()) name = "default";
+  // The credentials file wins over the config file: merge() keeps existing keys.
   ProfileSettings settings = profile_settings(
       small_file(profile_file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials")), name,
       false);
@@ -84,7 +85,7 @@ Credentials AwsCredentials::get() {
     known_ = std::move(found);
     log_debug("the store's credentials are from " + known_->source);
   }
-  // Those that are about to end are better than none.
+  // Credentials that expire soon are better than none.
   if (!known_) throw std::system_error(StoreError::kNoCredentials, "cannot sign a request");
   return *known_;
 }
@@ -102,6 +103,7 @@ std::optional<Credentials> AwsCredentials::find() {
   Credentials of_variables{.key_id = environment_.value_of("AWS_ACCESS_KEY_ID"),
                            .secret = environment_.value_of("AWS_SECRET_ACCESS_KEY"),
                            .token = environment_.value_of("AWS_SESSION_TOKEN")};
+  // The order of Amazon's own tools.
   if (!of_variables.key_id.empty() && !of_variables.secret.empty()) {
     return named(std::move(of_variables), "the environment");
   }
@@ -171,6 +173,7 @@ std::optional<Credentials> AwsCredentials::from_instance() {
         .max_answer_bytes = kMaxCredentialBytes};
     return ask_metadata(question, kMetadataLimits, {}, "", interrupt_, false);
   };
+  // IMDSv2: a session token first, which a forwarded request cannot obtain.
   const std::string token =
       ask("PUT", "/latest/api/token", {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
   if (token.empty()) return std::nullopt;

@@ -1,10 +1,10 @@
-// Who we are at AWS, and at whatever speaks its protocol: found where its own tools find it, in
-// their order, and found again before it ends.
+// The credentials of AWS and of compatible stores, searched in the sources and the order of AWS'
+// own tools, and renewed before they expire.
 //
 //   variables -> a web identity's token -> ~/.aws/credentials and config -> a container's server
 //   -> an instance's metadata (IMDSv2)
 //
-// Left out: SSO and credential_process, which need a person or a program.
+// Not supported: SSO and credential_process, which need a person or a program.
 #pragma once
 
 #include <mutex>
@@ -18,20 +18,20 @@
 
 namespace disttf::roles {
 
-// The profile that AWS_PROFILE names, "default" without it, of both files.
+// The profile that AWS_PROFILE names, or "default", merged from both files.
 [[nodiscard]] ProfileSettings read_profile(const StoreEnvironment& environment);
 
 // Callable from any thread.
 class AwsCredentials {
  public:
-  // `region`: of STS, where a web identity is changed for credentials.
+  // `region`: of STS, where a web identity is exchanged for credentials.
   AwsCredentials(const StoreEnvironment& environment, std::string region,
                  const net::Interrupt& interrupt)
       : environment_(environment), region_(std::move(region)), interrupt_(interrupt) {}
 
-  // Throws std::system_error with StoreError::kNoCredentials where there are none.
+  // Throws std::system_error with StoreError::kNoCredentials if there are none.
   [[nodiscard]] Credentials get();
-  // They were said to be no longer good: the next get() looks again.
+  // To be called when a server reports them as expired: the next get() searches again.
   void forget();
 
  private:

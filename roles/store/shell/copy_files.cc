@@ -22,12 +22,12 @@ namespace {
 constexpr std::size_t kCopiedAtOnceBytes = std::size_t{1} << 20U;
 constexpr double kBytesOfMegabyte = 1e6;
 
-// Several threads that each take the next file.
+// Copies files by several threads, each of which takes the next file.
 class Copying {
  public:
   explicit Copying(std::vector<FileToCopy> files) : files_(std::move(files)) {}
 
-  // Throws what the first that failed threw.
+  // Rethrows the first exception of a thread.
   void run(std::size_t threads) {
     std::vector<std::thread> workers;
     const std::size_t wanted = std::min(threads, files_.size());
@@ -36,12 +36,13 @@ class Copying {
       for (std::size_t i = 0; i < wanted; ++i) {
         workers.push_back(start_thread([this] { work(); }));
       }
-    } catch (const std::system_error&) {  // fewer do it as well, none does not
+    } catch (const std::system_error&) {  // fewer threads suffice, but at least one is needed
       const std::scoped_lock lock(mutex_);
       running_ -= wanted - workers.size();
       if (workers.empty()) throw;
     }
     tell_progress();
+    // Joined before the exception is rethrown: the threads use this object.
     for (std::thread& worker : workers) worker.join();
     if (error_) std::rethrow_exception(error_);
   }
@@ -52,6 +53,7 @@ class Copying {
   void work() {
     try {
       std::vector<std::byte> buffer(kCopiedAtOnceBytes);
+      // Stops at the first failure of any thread.
       for (std::size_t i = next_++; i < files_.size() && !has_failed_; i = next_++) {
         copy(files_[i], buffer);
       }
@@ -74,11 +76,12 @@ class Copying {
     std::uint64_t at = 0;
     while (at < source->size_bytes() && !has_failed_) {
       const std::size_t count = source->read(at, buffer);
-      if (count == 0) throw Failure(kBadData, file.from.string() + " breaks off");
+      if (count == 0) throw Failure(kBadData, file.from.string() + " is truncated");
       target->write({reinterpret_cast<const std::uint8_t*>(buffer.data()), count});
       at += count;
       bytes_ += count;
     }
+    // Leaves no file under the final name after a failure.
     if (has_failed_) return;
     target->sync();
     target->take_name();

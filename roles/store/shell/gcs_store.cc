@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxGcsAnswer = std::size_t{64} << 20U;  // a page of a listing has 1 MB
 constexpr const char* kGcsEndpoint = "https://storage.googleapis.com";
-// What is read of an object; the rest of what is known is left out of answers.
+// The fields of an object that answers should contain.
 constexpr const char* kObjectFields = "name,size,generation,crc32c,updated";
 constexpr const char* kListFields =
     "items(name,size,generation,crc32c,updated),prefixes,nextPageToken";
@@ -35,6 +35,7 @@ net::Url endpoint_of(const StoreEnvironment& environment) {
   }
   if (endpoint.empty()) endpoint = kGcsEndpoint;
   net::Url url = net::parse_url(name, endpoint);
+  // Paths are appended with their own slash.
   while (url.target.ends_with('/')) url.target.pop_back();
   return url;
 }
@@ -77,6 +78,7 @@ net::HttpAnswer GcsStore::ask_once(const Request& request) {
     question.url.target += before + name + "=" + percent_encoded(value, false);
     before = '&';
   }
+  // Emulators take no credentials.
   if (!is_emulator_) {
     question.fields.emplace_back("Authorization", "Bearer " + credentials_.token());
   }
@@ -108,6 +110,8 @@ std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
                                       .query = {{"fields", kObjectFields}},
                                       .accepted = net::http_status::kNotFound});
   if (answer.head.status == net::http_status::kNotFound) {
+    // A 404 means that either the object or its bucket is missing; only the former is a normal
+    // answer.
     const StoreRefusal why =
         gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
     if (why.error == StoreError::kNotFound) return std::nullopt;
@@ -116,12 +120,14 @@ std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
   auto found = read_gcs_object(answer.body);
   if (!found || found->key != key) {
     throw std::system_error(StoreError::kBadAnswer,
-                            "what is said of " + url_of(key) + " cannot be read");
+                            "the metadata of " + url_of(key) + " cannot be read");
   }
   return found;
 }
 
 std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max_bytes) {
+  // Asks for the first bytes directly: the answer contains the size, which saves a request for
+  // metadata.
   net::HttpAnswer answer = ask({.method = "GET",
                                 .path = path_of(key),
                                 .key = key,
@@ -150,6 +156,7 @@ std::size_t GcsStore::read(const ObjectInfo& object, std::uint64_t offset,
                   .key = object.key,
                   .query = {{"alt", "media"}},
                   .fields = {{"range", range_text(offset, to.size())}}};
+  // Reads this generation only, so a replaced object cannot mix with the old one.
   if (!object.etag.empty()) request.query.emplace_back("generation", object.etag);
   return take_range(ask(request), url_of(object.key), offset, to);
 }
@@ -171,15 +178,17 @@ std::optional<ObjectInfo> GcsStore::write(const Request& request, std::uint64_t 
   bool was_repeated = false;
   const net::HttpAnswer answer = ask(request, &was_repeated);
   const bool is_refused = answer.head.status == 412;
+  // 412: another writer was first, or a repeated request of ours had succeeded before its answer
+  // was lost. The stored bytes tell which.
   if (is_refused && !was_repeated) return std::nullopt;
   auto there = is_refused ? find(request.key) : read_gcs_object(answer.body);
   const bool is_ours = there && there->key == request.key && there->size_bytes == size_bytes &&
                        there->crc32c == crc32c;
   if (is_ours) return there;
   if (is_refused) return std::nullopt;
-  throw std::system_error(StoreError::kBadAnswer,
-                          "what the store says it has at " + url_of(request.key) +
-                              " has another size or CRC-32C than what it was sent");
+  throw std::system_error(
+      StoreError::kBadAnswer,
+      "the object at " + url_of(request.key) + " has another size or CRC-32C than the sent bytes");
 }
 
 std::optional<ObjectInfo> GcsStore::put_after(const std::string& generation, const std::string& key,
@@ -224,19 +233,21 @@ std::string GcsStore::generation_of(const std::string& key) {
   return there ? there->etag : kNoGeneration;
 }
 
-// Most have a new name, so it is asked what is there only where that has turned out to be
-// something.
+// Tries the write for a new name first, the usual case, and looks up the present generation only if
+// the name is taken.
 void GcsStore::put(const std::string& key, std::span<const std::byte> bytes) {
   std::string generation = kNoGeneration;
   for (int i = 0; i < kStoreTries; ++i) {
     if (put_after(generation, key, bytes)) return;
     generation = generation_of(key);
   }
-  throw std::system_error(StoreError::kAway, "others write " + url_of(key) + " at the same time");
+  throw std::system_error(StoreError::kAway,
+                          "another process writes " + url_of(key) + " at the same time");
 }
 
 bool GcsStore::put_new(const std::string& key, std::span<const std::byte> bytes) {
   if (put_after(kNoGeneration, key, bytes)) return true;
+  // A write that succeeded without an answer to us is ours if the bytes are equal.
   return has_bytes(open(key, bytes.size() + 1), bytes);
 }
 
@@ -244,7 +255,7 @@ std::unique_ptr<ObjectUpload> GcsStore::upload(const std::string& key) {
   return std::make_unique<GcsUpload>(*this, key);
 }
 
-// A large one takes several requests, each of which goes on where the last one ended.
+// The copy of a large object takes several requests, each of which continues the one before.
 void GcsStore::copy(const std::string& from, const std::string& to) {
   std::string token;
   while (true) {
@@ -257,7 +268,7 @@ void GcsStore::copy(const std::string& from, const std::string& to) {
     const auto copied = read_gcs_copy(ask(request).body);
     if (!copied) {
       throw std::system_error(StoreError::kBadAnswer,
-                              "the copy of " + url_of(from) + " is answered as none is");
+                              "the copy of " + url_of(from) + " has a malformed answer");
     }
     if (copied->is_done) return;
     token = copied->token;

@@ -1,8 +1,8 @@
-// A bucket of Google's Cloud Storage as a store of objects, over its JSON API.
+// A bucket of Google Cloud Storage as an object store, over its JSON API.
 //
-// Each write says which generation of the object it takes the place of, so that one that is tried
-// again, or comes late, is done once or not at all. What is sent is covered by its CRC-32C, which
-// the store compares; so is what is read (object_file_system.cc).
+// Each write names the generation of the object that it replaces, so that a repeated or late
+// request takes effect once or not at all. The store compares the CRC-32C of written bytes;
+// object_file_system.cc compares that of read bytes.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,7 @@ namespace disttf::roles {
 
 class GcsStore final : public ObjectStore {
  public:
-  // `environment` must outlive the object. Throws std::invalid_argument where its endpoint is no
-  // URL.
+  // `environment` must outlive the object. Throws std::invalid_argument if its endpoint is no URL.
   GcsStore(std::string bucket, const StoreEnvironment& environment);
 
   [[nodiscard]] std::optional<ObjectInfo> find(const std::string& key) override;
@@ -39,46 +38,46 @@ class GcsStore final : public ObjectStore {
   void remove(const std::string& key) override;
   [[nodiscard]] std::chrono::sys_seconds now() override;
 
-  // What follows the first, "0" where there is no such object, once that is so. nullopt: another
-  // generation is there. The same bytes, put by a try of which no answer came, count as put.
+  // Writes the object if its present generation is `generation`, "0" for none. nullopt: it has
+  // another one. The same bytes, written by a try without an answer, count as written.
   [[nodiscard]] std::optional<ObjectInfo> put_after(const std::string& generation,
                                                     const std::string& key,
                                                     std::span<const std::byte> bytes);
-  // Makes one object of at most kMaxComposed. The same.
+  // The same, composing the object of at most kMaxComposed others.
   [[nodiscard]] std::optional<ObjectInfo> compose_after(const std::string& generation,
                                                         const std::string& key,
                                                         std::span<const ObjectInfo> parts,
                                                         std::uint32_t crc32c);
-  // The generation that is there, "0" for none.
+  // The present generation, "0" for none.
   [[nodiscard]] std::string generation_of(const std::string& key);
   [[nodiscard]] std::string url_of(const std::string& key) const;
 
  private:
   struct Request {
     std::string method;
-    std::string path;  // behind the endpoint, encoded: "/storage/v1/b/bucket/o"
-    std::string key;   // that it is about, for what is said; empty: the bucket
+    std::string path;  // after the endpoint, encoded: "/storage/v1/b/bucket/o"
+    std::string key;   // of its object, for messages; empty: the bucket
     NamedTexts query{};
     NamedTexts fields{};
     std::span<const std::byte> body{};
-    // Statuses that are an answer besides those below 300.
+    // Statuses that are accepted besides those below 300.
     int accepted = 0;
     int also_accepted = 0;
-    std::optional<std::chrono::seconds> patience{};  // where it is not that of most requests
+    std::optional<std::chrono::seconds> patience{};  // if not the default
   };
-  // Throws as ObjectStore's functions do. `was_repeated`, where given, is set once a try has got no
-  // answer: it may have been done all the same.
+  // Throws as ObjectStore's functions do. Sets `was_repeated`, if not null, when a try got no
+  // answer: it may have taken effect.
   [[nodiscard]] net::HttpAnswer ask(const Request& request, bool* was_repeated = nullptr);
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request);
   [[nodiscard]] std::string path_of(const std::string& key) const;
-  // What a write that heeds a generation has come to, see put_after().
+  // The result of a write with a generation; see put_after().
   [[nodiscard]] std::optional<ObjectInfo> write(const Request& request, std::uint64_t size_bytes,
                                                 std::uint32_t crc32c);
 
   const std::string bucket_;
-  const bool is_emulator_;          // which knows of no credentials
-  net::Url base_;                   // whom requests go to; its target is the path before the API's
-  const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
+  const bool is_emulator_;          // emulators use no credentials
+  net::Url base_;                   // the endpoint; its target is the path before the API's
+  const net::Interrupt interrupt_;  // never set: a save is bounded, not interrupted
   GoogleCredentials credentials_;
   SessionPool sessions_;
   StoreClock clock_;

@@ -43,13 +43,13 @@ GcsUpload::~GcsUpload() {
       try {
         store_.remove(key_of(number));
       } catch (const std::system_error& error) {
-        log_debug(std::string("a part of an upload stays behind: ") + error.what());
+        log_debug(std::string("cannot remove a part of an upload: ") + error.what());
       }
       return std::string();
     });
     for (std::size_t i = 0; i < all; ++i) removals.add({});
-  } catch (const std::system_error& error) {  // no thread could be had
-    log_debug(std::string("parts of an upload stay behind: ") + error.what());
+  } catch (const std::system_error& error) {  // no thread could be started
+    log_debug(std::string("cannot remove parts of an upload: ") + error.what());
   }
 }
 
@@ -61,7 +61,7 @@ void GcsUpload::add(std::span<const std::byte> part) {
 
 void GcsUpload::complete() {
   const std::vector<std::string>& generations = parts_.finish();
-  std::vector<ObjectInfo> pieces;  // together they are the beginning of the object
+  std::vector<ObjectInfo> pieces;  // together the beginning of the object
   for (std::size_t i = 0; i < generations.size(); ++i) {
     if (pieces.size() == kMaxComposed) {
       const std::string key = key_of(generations.size() + ++merged_);
@@ -77,7 +77,7 @@ void GcsUpload::complete() {
     generation = store_.generation_of(key_);
   }
   throw std::system_error(StoreError::kAway,
-                          "others write " + store_.url_of(key_) + " at the same time");
+                          "another process writes " + store_.url_of(key_) + " at the same time");
 }
 
 }  // namespace disttf::roles

@@ -1,10 +1,9 @@
-// A large object of Google's Cloud Storage: parts that are objects of their own, of which the store
-// then makes one.
+// A large object of Google Cloud Storage: its parts are objects, which the store then composes.
 //
 //   KEY.disttf-part-<16 hex digits>-00001, ...
 //
-// An upload that is resumed would leave no parts behind, but sends one piece after the other, and
-// where a piece was lost it has to be found out how far the last one came.
+// A resumable upload would leave no parts behind, but sends pieces in sequence, and after a lost
+// piece must query how far the last one came.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace disttf::roles {
 
 class GcsStore;
 
-// As many as the store makes one of at a time.
+// The most objects that the store composes in one request.
 inline constexpr std::size_t kMaxComposed = 32;
 
 // Used by one thread.
@@ -27,7 +26,7 @@ class GcsUpload final : public ObjectUpload {
  public:
   // `store` must outlive the object.
   GcsUpload(GcsStore& store, std::string key);
-  ~GcsUpload() override;  // waits for what is under way, and removes the parts
+  ~GcsUpload() override;  // waits for open requests, and removes the parts
   void add(std::span<const std::byte> part) override;
   void complete() override;
 
@@ -37,11 +36,11 @@ class GcsUpload final : public ObjectUpload {
   GcsStore& store_;
   const std::string key_;
   const std::string prefix_;  // of the keys of its parts
-  PartsUnderWay parts_;       // by their generations
-  // Of each part.
+  PartsUnderWay parts_;       // identified by their generations
+  // For each part:
   std::vector<std::uint64_t> sizes_;
-  std::vector<std::uint32_t> sums_;  // CRC-32C of all up to its end
-  std::size_t merged_ = 0;           // how many parts there are besides, which are others in one
+  std::vector<std::uint32_t> sums_;  // CRC-32C of all bytes up to its end
+  std::size_t merged_ = 0;           // number of additional parts, composed of others
 };
 
 }  // namespace disttf::roles

@@ -18,14 +18,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxTokenAnswer = std::size_t{1} << 20U;
-// A token that ends so soon could end within the request that it is for.
+// A token that expires this soon could expire during the request.
 constexpr auto kTokenRefreshBefore = 5min;
 constexpr net::HttpLimits kMachineLimits{.connect_timeout = 1s, .stall_timeout = 5s};
 constexpr net::HttpLimits kTokenLimits{.connect_timeout = 5s, .stall_timeout = 15s};
-// Of the metadata server, also where no name is resolved.
+// The address of the metadata server, for hosts without name resolution.
 constexpr const char* kMetadataHost = "169.254.169.254";
 
-// Why what `place` has answered is no token.
+// The reason why the answer of `place` is not a token.
 StoreRefusal refusal_of_token(const net::Url& place, const net::HttpAnswer& answer) {
   if (answer.error) {
     StoreRefusal refusal = refusal_of_error(answer);
@@ -54,7 +54,7 @@ std::string GoogleCredentials::token() {
   } else if (auto of_machine = from_metadata()) {
     known_ = *std::move(of_machine);
     log_debug("the store's token is from this machine's metadata server");
-  } else if (!known_) {  // one that is about to end is better than none
+  } else if (!known_) {  // a token that expires soon is better than none
     throw std::system_error(StoreError::kNoGoogleCredentials, "cannot ask the store");
   }
   return known_->text;
@@ -122,7 +122,7 @@ GoogleToken GoogleCredentials::changed(const Found& found) const {
     auto text = token_request(found.identity, system_now());
     if (!text) {
       throw std::system_error(StoreError::kDenied,
-                              net::quoted(found.path) + ": the private_key is none of RSA in PEM");
+                              net::quoted(found.path) + ": private_key is not an RSA key in PEM");
     }
     return *std::move(text);
   };

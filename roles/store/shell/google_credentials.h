@@ -1,12 +1,12 @@
-// Who we are at Google: found where its own tools find it, in their order, changed for a token, and
-// again before that ends.
+// Credentials of Google, searched in the sources and the order of Google's own tools, exchanged for
+// a token, and renewed before it expires.
 //
 //   GOOGLE_APPLICATION_CREDENTIALS -> gcloud's application_default_credentials.json -> the metadata
 //   server of a machine, or of a node of GKE
 //
-// A file may also be of workload identity federation (roles/store/core/google_federation.h). Left
-// out: of that AWS, executables and certificates as sources; and files that impersonate a service
-// account otherwise, which are refused by their type.
+// A file may also be of workload identity federation (roles/store/core/google_federation.h). Not
+// supported: AWS, executables and certificates as sources of that, and other files that impersonate
+// a service account; their type is rejected.
 #pragma once
 
 #include <chrono>
@@ -30,17 +30,17 @@ class GoogleCredentials {
   GoogleCredentials(const StoreEnvironment& environment, const net::Interrupt& interrupt)
       : environment_(environment), interrupt_(interrupt) {}
 
-  // A token that goes with a request. Throws std::system_error: with
-  // StoreError::kNoGoogleCredentials where there is nothing to have one for, with kDenied where
-  // that is of no use, with kAway where the server of tokens could not be had.
+  // The token of a request. Throws std::system_error: with StoreError::kNoGoogleCredentials if
+  // there are no credentials, with kDenied if they are rejected, with kAway if the token server is
+  // unavailable.
   [[nodiscard]] std::string token();
-  // It was said to be no longer good: the next token() is another.
+  // To be called when the token is reported as expired: the next token() is another.
   void forget();
 
  private:
   struct Found {
     GoogleIdentity identity;
-    std::optional<FederatedIdentity> federated;  // where the identity is of that kind
+    std::optional<FederatedIdentity> federated;  // set if the identity is of that kind
     std::string path;
   };
   using ReadToken = std::optional<GoogleToken> (*)(std::string_view, std::chrono::sys_seconds);
@@ -48,10 +48,10 @@ class GoogleCredentials {
   [[nodiscard]] std::optional<Found> from_files() const;
   [[nodiscard]] GoogleToken changed(const Found& found) const;
   [[nodiscard]] GoogleToken exchanged(const Found& found) const;
-  // What somebody else says that we are.
+  // The token by which another provider proves our identity.
   [[nodiscard]] std::string subject_token(const Found& found) const;
-  // What `read` makes of the answer to `question`, which is asked again where that may help, with
-  // the body that `body` then says. For the identity in the file `path`.
+  // Posts `question` with the body from `body`, retries if that may help, and returns the answer as
+  // parsed by `read`. The credentials are those of the file `path`.
   [[nodiscard]] GoogleToken posted(const std::string& path, net::HttpQuestion question,
                                    const std::function<std::string()>& body, ReadToken read) const;
   [[nodiscard]] std::optional<GoogleToken> from_metadata() const;

@@ -11,7 +11,7 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kMaxHdfsAnswer = std::size_t{64} << 20U;
-// Where a NameNode of Hadoop 3 serves HTTP and HTTPS, unless it is told otherwise.
+// The default ports for HTTP and HTTPS of a Hadoop 3 NameNode.
 constexpr const char* kHttpPort = "9870";
 constexpr const char* kHttpsPort = "9871";
 
@@ -29,8 +29,8 @@ std::string port_of(const std::string& address) {
   return colon == std::string::npos ? "" : address.substr(colon + 1);
 }
 
-// The addresses of HTTP, as Hadoop's tools find them: those of a nameservice where the URL names
-// one, else that of the host, of which the URL has only the port of another protocol.
+// The HTTP addresses, as Hadoop's tools find them: those of a nameservice if the URL names one,
+// else that of the host; the URL's port is of another protocol.
 std::vector<std::string> addresses_of(const std::string& name, const std::string& site,
                                       bool is_https) {
   const std::string key = is_https ? "dfs.namenode.https-address" : "dfs.namenode.http-address";
@@ -74,8 +74,8 @@ std::vector<net::Url> name_nodes(const StoreUrl& root, const StoreEnvironment& e
   return urls;
 }
 
-// A token where there is one, as with Kerberos nothing else is believed; else a name, which is
-// believed without.
+// A token if there is one, since Kerberos accepts nothing else; else a user name, which servers
+// without Kerberos trust.
 std::string identity_of(const StoreEnvironment& environment) {
   std::string tokens = environment.value_of("HADOOP_TOKEN");
   std::string token = first_word(tokens);
@@ -93,7 +93,7 @@ std::string identity_of(const StoreEnvironment& environment) {
   return other.empty() ? identity : identity + "&doas=" + percent_encoded(other, false);
 }
 
-// A sentence that begins with a URL, without what may be a token in it.
+// Removes the query of the URL at the beginning of a sentence: it may contain a token.
 std::string without_query(std::string sentence) {
   const std::size_t query = sentence.find('?');
   const std::size_t end = sentence.find(": ", std::min(query, sentence.size()));
@@ -103,7 +103,7 @@ std::string without_query(std::string sentence) {
 
 }  // namespace
 
-// Like Hadoop's tools, it takes no notice of proxies: a NameNode is within.
+// Like Hadoop's tools, it ignores proxies: a NameNode is in the local network.
 HdfsClient::HdfsClient(const StoreUrl& root, const StoreEnvironment& environment)
     : root_(to_string(StoreUrl{.scheme = root.scheme, .bucket = root.bucket, .key = {}})),
       names_(name_nodes(root, environment)),
@@ -135,7 +135,7 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
     question.url.target += "&" + name + "=" + percent_encoded(value, false);
   }
   question.url.target += identity();
-  // HttpFS, which sends to itself, takes bytes only so.
+  // HttpFS, which redirects to itself, accepts bytes only with this type.
   if (request.is_at_data_node) question.fields = {{"content-type", "application/octet-stream"}};
   net::HttpAnswer answer = at_name_nodes_.ask(question);
   if (!answer.error) clock_.note(answer.head.date);
@@ -145,7 +145,7 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   }
   std::string why;
   auto data_node = net::read_url(answer.head.location, why);
-  if (!data_node) return answer;  // whose status is no success
+  if (!data_node) return answer;  // an error status
   question.url = *std::move(data_node);
   question.body = request.body;
   answer = at_data_nodes_.ask(question);
@@ -165,7 +165,7 @@ std::optional<StoreRefusal> HdfsClient::refusal_of(const Request& request,
   }
   if (!request.expected_bytes || *request.expected_bytes == answer.body.size()) return std::nullopt;
   return StoreRefusal{.error = StoreError::kAway,
-                      .sentence = "the answer breaks off: " + std::to_string(answer.body.size()) +
+                      .sentence = "the answer is truncated: " + std::to_string(answer.body.size()) +
                                   " of " + std::to_string(*request.expected_bytes) + " bytes",
                       .may_pass = true};
 }

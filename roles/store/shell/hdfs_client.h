@@ -1,7 +1,7 @@
-// What WebHDFS is asked and answers: a NameNode says what lies where, a DataNode, to which it sends
-// whoever asks for bytes or has some, keeps them.
+// A client of WebHDFS. A NameNode knows the locations of files; it redirects reads and writes of
+// bytes to a DataNode.
 //
-// A request is tried three times where that may help, each time at the next NameNode where there
+// Retries a request up to three times if that may help, each time at the next NameNode, if there
 // are several. Callable from any thread.
 #pragma once
 
@@ -26,22 +26,22 @@ namespace disttf::roles {
 
 class HdfsClient {
  public:
-  // `environment` must outlive the object. Throws std::invalid_argument where what Hadoop's own
-  // configuration says of a NameNode is none.
+  // `environment` must outlive the object. Throws std::invalid_argument if Hadoop's configuration
+  // has a malformed NameNode address.
   HdfsClient(const StoreUrl& root, const StoreEnvironment& environment);
 
   struct Request {
     std::string method;
     std::string operation;  // "LISTSTATUS"
-    std::string path;       // "/run/a file", "/" at least
+    std::string path;       // "/run/a file", at least "/"
     NamedTexts query{};
-    bool is_at_data_node = false;  // the NameNode says which
+    bool is_at_data_node = false;  // the NameNode redirects to it
     std::span<const std::byte> body{};
-    // Of the answer: another number is a connection that broke, as not every end of a body shows.
+    // The size of the answer: another size means a broken connection, which not every body shows.
     std::optional<std::size_t> expected_bytes{};
   };
-  // Throws std::system_error with a sentence that names the URL. `was_repeated`, where given, is
-  // set once a try has got no answer: it may have been done all the same.
+  // Throws std::system_error with a sentence that names the URL. Sets `was_repeated`, if not null,
+  // when a try got no answer: it may have taken effect.
   std::string ask(const Request& request, bool* was_repeated = nullptr);
 
   [[nodiscard]] std::string url_of(const std::string& path) const { return root_ + path; }
@@ -49,7 +49,7 @@ class HdfsClient {
 
  private:
   [[nodiscard]] std::string identity() const;
-  // Looks again who we are: whoever renews a token writes its file anew.
+  // Reads the credentials again, since a renewed token replaces its file.
   void renew_identity();
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request);
   [[nodiscard]] static std::optional<StoreRefusal> refusal_of(const Request& request,
@@ -57,11 +57,11 @@ class HdfsClient {
 
   const std::string root_;               // "hdfs://namenode:8020"
   std::vector<net::Url> names_;          // the NameNodes
-  std::atomic<std::size_t> active_ = 0;  // the one of them that is asked, counted on
+  std::atomic<std::size_t> active_ = 0;  // counts switches; modulo the size the NameNode in use
   const StoreEnvironment& environment_;
   mutable std::mutex mutex_;
-  std::string identity_;  // what follows each query: who we are; never shown. Guarded by mutex_
-  const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
+  std::string identity_;            // appended to each query; never shown. Guarded by mutex_
+  const net::Interrupt interrupt_;  // never set: a save is bounded, not interrupted
   SessionPool at_name_nodes_;
   SessionPool at_data_nodes_;
   StoreClock clock_;

@@ -41,8 +41,8 @@ std::optional<HdfsStatus> status_at(HdfsClient& client, const std::string& path)
   return status;
 }
 
-// `how`: "OVERWRITE", from what had the name before, or "NONE", where nothing has it. (Without
-// either, what is renamed onto a directory would go into it.)
+// `how`: "OVERWRITE" replaces the target, "NONE" fails if it exists. (Without either, a rename onto
+// a directory moves into it.)
 void rename_at(HdfsClient& client, const std::string& from, const std::string& to,
                const char* how) {
   bool was_repeated = false;
@@ -53,15 +53,15 @@ void rename_at(HdfsClient& client, const std::string& from, const std::string& t
                                   .query = {{"destination", to}, {"renameoptions", how}}},
                                  &was_repeated));
   } catch (const std::system_error& error) {
-    // What is gone from where it was, under a name that nobody else has, went where it was to go.
+    // A retried rename whose source is gone and whose target exists has succeeded before.
     const bool is_done =
         was_repeated && error.code() == StoreError::kNotFound && status_at(client, to);
     if (!is_done) throw;
   }
 }
 
-// Each piece is a file until all are there. To close one takes as long as the DataNode takes to
-// tell the NameNode of it, four tenths of a second often, so several are under way at once.
+// Each piece is a file until all are written. Closing one waits until the DataNode reports to the
+// NameNode, often 0.4 s, so several are written at once.
 class NewHdfsFile final : public data::NewFile {
  public:
   NewHdfsFile(std::shared_ptr<HdfsClient> client, std::string target)
@@ -73,12 +73,13 @@ class NewHdfsFile final : public data::NewFile {
   ~NewHdfsFile() override {
     parts_.wait();
     for (std::size_t i = 0; i < begun_; ++i) {
+      // Joined pieces are parts of the first one and no longer exist.
       if (i != 0 && i < joined_) continue;
       try {
         static_cast<void>(
             client_->ask({.method = "DELETE", .operation = "DELETE", .path = part(i)}));
       } catch (const std::exception& error) {
-        log_debug(std::string("a part of a file stays behind: ") + error.what());
+        log_debug(std::string("cannot remove a part of a file: ") + error.what());
       }
     }
   }
@@ -93,9 +94,10 @@ class NewHdfsFile final : public data::NewFile {
     }
   }
 
-  // What a DataNode has answered for is kept.
+  // Sends the rest: what a DataNode has acknowledged is kept.
   void sync() override {
     if (!kept_.empty() || begun_ == 0) send();
+    // Waits for the pieces on their way.
     static_cast<void>(parts_.finish());
     if (begun_ > std::max<std::size_t>(joined_, 1)) join();
     joined_ = begun_;
@@ -103,7 +105,7 @@ class NewHdfsFile final : public data::NewFile {
 
   void take_name() override { take_name("OVERWRITE"); }
 
-  // The same, where nothing has the name.
+  // The same, if the name is free.
   void take_new_name() { take_name("NONE"); }
 
  private:
@@ -113,8 +115,8 @@ class NewHdfsFile final : public data::NewFile {
     kept_.clear();
   }
 
-  // HDFS lets a piece go that was begun and broke off under its own name: it is written anew. On
-  // any thread.
+  // Writes a piece again if its first try broke off: HDFS allows that under its own name. For any
+  // thread.
   std::string create(std::size_t index, std::span<const std::byte> bytes) {
     return client_->ask({.method = "PUT",
                          .operation = "CREATE",
@@ -124,7 +126,7 @@ class NewHdfsFile final : public data::NewFile {
                          .body = bytes});
   }
 
-  // The first becomes all of them.
+  // Concatenates all pieces into the first.
   void join() {
     std::string sources;
     for (std::size_t i = std::max<std::size_t>(joined_, 1); i < begun_; ++i) {
@@ -138,6 +140,7 @@ class NewHdfsFile final : public data::NewFile {
                                       .query = {{"sources", sources}}},
                                      &was_repeated));
     } catch (const std::system_error&) {
+      // A retried concatenation whose sources are gone has succeeded if the size is right.
       const auto joined = was_repeated ? status_at(*client_, part(0)) : std::nullopt;
       if (!joined || joined->size_bytes != parts_.bytes()) throw;
     }
@@ -146,7 +149,7 @@ class NewHdfsFile final : public data::NewFile {
   void take_name(const char* how) {
     sync();
     rename_at(*client_, temporary_, target_, how);
-    begun_ = 0;  // nothing is to be removed
+    begun_ = 0;  // nothing has to be removed
   }
 
   [[nodiscard]] std::string part(std::size_t index) const {
@@ -157,8 +160,8 @@ class NewHdfsFile final : public data::NewFile {
   const std::string target_;
   const std::string temporary_;
   std::vector<std::byte> kept_;  // at most kPartBytes
-  std::size_t begun_ = 0;        // parts that may lie there
-  std::size_t joined_ = 0;       // of these: they are the first
+  std::size_t begun_ = 0;        // parts that may exist
+  std::size_t joined_ = 0;       // how many of these the first one contains
   PartsUnderWay parts_;
 };
 
@@ -240,6 +243,7 @@ std::optional<std::vector<StoreEntry>> HdfsFileSystem::entries(const Path& direc
   }
   const auto listing = read_hdfs_listing(answer);
   if (!listing) throw_bad_answer(*client_, "LISTSTATUS", path);
+  // LISTSTATUS of a file lists the file itself, without a name.
   if (listing->size() == 1 && listing->front().name.empty()) return std::nullopt;  // a file
   std::vector<StoreEntry> found;
   for (const HdfsStatus& each : *listing) {
@@ -273,7 +277,7 @@ std::error_code HdfsFileSystem::rename(const Path& from, const Path& to) {
   });
 }
 
-// HDFS has one name for a file: another one is a copy.
+// HDFS has no hard links: copies the file.
 std::error_code HdfsFileSystem::link(const Path& from, const Path& to) {
   return error_code_of([&]() -> std::error_code {
     const std::string target = path_of(to);
@@ -301,7 +305,7 @@ std::error_code HdfsFileSystem::remove(const Path& path) {
   });
 }
 
-// What a NameNode has answered is in its log.
+// Does nothing: an acknowledged operation is in the NameNode's log.
 void HdfsFileSystem::sync_directory(const Path& /*directory*/) {}
 
 }  // namespace disttf::roles

@@ -1,12 +1,11 @@
-// HDFS as a file system, over WebHDFS. It has what a disk has: directories, and a rename that is
-// done or not, also of a directory, also onto a file. So a checkpoint becomes one there as on a
-// disk.
+// HDFS as a file system, over WebHDFS. It has directories and an atomic rename, also of a directory
+// and onto a file, so checkpoints are completed as on a disk.
 //
-// A file is written under a temporary name, in pieces of kPartBytes that each may be tried again,
-// which are made one (CONCAT) before it takes its name. What was answered is durable as far as HDFS
-// makes it: with several DataNodes, in the memory of each.
+// A file is written under a temporary name, in pieces of kPartBytes, each of which can be retried.
+// They are concatenated (CONCAT) before the file gets its name. An acknowledged write is as durable
+// as HDFS makes it: with several DataNodes, in the memory of each.
 //
-// docs/stores.md shows what lies there. Callable from any thread.
+// docs/stores.md shows the files. Callable from any thread.
 #pragma once
 
 #include <memory>
@@ -24,8 +23,7 @@ namespace disttf::roles {
 
 class HdfsFileSystem final : public StoreFileSystem {
  public:
-  // Of all below `root`, which paths begin with. `environment` is read here. Throws as HdfsClient
-  // does.
+  // All paths below `root`. The constructor reads `environment`. Throws as HdfsClient does.
   HdfsFileSystem(const StoreUrl& root, const StoreEnvironment& environment);
 
   [[nodiscard]] std::unique_ptr<data::NewFile> create(const Path& target) override;
@@ -41,7 +39,7 @@ class HdfsFileSystem final : public StoreFileSystem {
   [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
 
  private:
-  // "/run/a": what the NameNode calls it.
+  // The path in HDFS: "/run/a".
   [[nodiscard]] std::string path_of(const Path& path) const;
   [[nodiscard]] std::optional<HdfsStatus> status(const std::string& path);
 

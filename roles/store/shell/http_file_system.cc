@@ -14,7 +14,7 @@ namespace disttf::roles {
 namespace {
 
 constexpr int kMaxRedirects = 5;
-// Of a server that knows no ranges, and so sends all at one go. It is kept in memory.
+// The limit for a server without ranges, which sends the whole file. It is kept in memory.
 constexpr std::size_t kMaxHttpFile = std::size_t{256} << 20U;
 
 std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
@@ -45,7 +45,7 @@ bool is_redirect(int status) {
 }
 
 std::chrono::sys_seconds time_of_change(const net::HttpHead& head) {
-  // Where it is not said it may have been just now.
+  // Without a date, the file may have changed just now.
   return time_from_http(head.last_modified).value_or(system_now());
 }
 
@@ -70,18 +70,18 @@ net::HttpAnswer HttpFileSystem::ask(const std::string& method, const std::string
       interrupt_);
 }
 
-// The question goes on, also in another try, where it has been led.
+// Follows redirects. `question` keeps the last URL, also for a retry.
 net::HttpAnswer HttpFileSystem::follow(net::HttpQuestion& question, const std::string& what) {
   for (int redirects = 0;; ++redirects) {
     net::HttpAnswer answer = sessions_.ask(question);
     if (answer.error || !is_redirect(answer.head.status)) return answer;
     std::string why;
     auto next = net::join_url(question.url, answer.head.location, why);
-    // What was asked for over TLS is not looked for without it.
+    // A request over TLS is not redirected to clear text.
     const bool is_safe =
         next && (next->scheme == net::Scheme::kHttps || question.url.scheme == net::Scheme::kHttp);
     if (!is_safe || redirects == kMaxRedirects) {
-      throw std::system_error(StoreError::kRefused, what + ": it is not followed to " +
+      throw std::system_error(StoreError::kRefused, what + ": refusing the redirect to " +
                                                         net::quoted(answer.head.location));
     }
     question.url = *std::move(next);
@@ -94,7 +94,7 @@ std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag
                                  std::uint64_t offset, std::span<std::byte> to) {
   const net::HttpAnswer answer = ask("GET", url, range_text(offset, to.size()));
   if (answer.head.etag != etag) {
-    throw std::system_error(StoreError::kBadAnswer, url + " has changed while it was read");
+    throw std::system_error(StoreError::kBadAnswer, url + " changed while it was read");
   }
   return take_range(answer, url, offset, to);
 }
@@ -102,7 +102,7 @@ std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag
 std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
   const std::string url = path.string();
   net::HttpAnswer answer = ask("GET", url, range_text(0, kReadAtOnce));
-  // Of an empty file.
+  // The answer for an empty file.
   if (answer.head.status == net::http_status::kRangeNotSatisfiable) answer.body.clear();
   const std::uint64_t size = whole_size(answer, url);
   return std::make_unique<ReadAhead>(

@@ -1,8 +1,8 @@
-// Files behind http or https, as a file system that is only read: a name that is asked for is there
-// or not, and nobody says which there are.
+// Files at http or https URLs, as a read-only file system: a file can be read by name, but
+// directories cannot be listed.
 //
-// Of a server that knows ranges, a file is read in pieces; of another one at one go. Redirects are
-// followed. Has no state but its connections: callable from any thread.
+// Reads in pieces if the server supports ranges, else the whole file. Follows redirects. Has no
+// state except its connections: callable from any thread.
 #pragma once
 
 #include <memory>
@@ -34,21 +34,22 @@ class HttpFileSystem final : public StoreFileSystem {
   std::error_code link(const Path& from, const Path& to) override;
   std::error_code remove(const Path& path) override;
   void sync_directory(const Path& directory) override;
-  // There are no directories.
+  // There are no directories: returns nullopt.
   [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory) override;
 
  private:
-  // Of an answer below 300, or of 416. Throws std::system_error with a sentence that names the URL.
+  // Returns an answer below 300, or a 416. Throws std::system_error with a sentence that names the
+  // URL.
   [[nodiscard]] net::HttpAnswer ask(const std::string& method, const std::string& url,
                                     const std::string& range);
-  // One try, wherever that leads: `question` is then where. Throws the same where it leads astray.
+  // Makes one try and follows redirects, setting `question` to the last URL. Throws likewise.
   [[nodiscard]] net::HttpAnswer follow(net::HttpQuestion& question, const std::string& what);
-  // What its header says of a file. The same.
+  // The headers of a file. Throws likewise.
   [[nodiscard]] net::HttpHead head_of(const std::string& url);
   [[nodiscard]] std::size_t read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to);
 
-  const net::Interrupt interrupt_;  // nobody interrupts
+  const net::Interrupt interrupt_;  // never set
   SessionPool sessions_;
 };
 

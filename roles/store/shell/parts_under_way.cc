@@ -7,7 +7,7 @@
 namespace disttf::roles {
 namespace {
 
-// Each holds a part in memory: 64 MiB.
+// Each part is kept in memory: 64 MiB in all.
 constexpr std::size_t kMaxPartsUnderWay = 4;
 
 }  // namespace

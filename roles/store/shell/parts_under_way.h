@@ -1,5 +1,5 @@
-// The parts of a large object, some of which are sent at once: one connection is waiting most of
-// the time.
+// The parts of a large object, several of which are sent at once, since a single connection mostly
+// waits.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace disttf::roles {
 // Used by one thread.
 class PartsUnderWay {
  public:
-  // Sends the part of that number, from 1 on, and returns what the store calls it. Called by
-  // several threads at once.
+  // Sends a part, numbered from 1, and returns the store's identifier for it. Called by several
+  // threads at once.
   using Send = std::function<std::string(std::size_t number, std::span<const std::byte> bytes)>;
 
   explicit PartsUnderWay(Send send) : send_(std::move(send)) {}
@@ -27,18 +27,18 @@ class PartsUnderWay {
   PartsUnderWay(const PartsUnderWay&) = delete;
   PartsUnderWay& operator=(const PartsUnderWay&) = delete;
 
-  // Copies the bytes. Throws what the sending of an earlier part threw.
+  // Copies the bytes. Rethrows the error of an earlier part.
   void add(std::span<const std::byte> bytes);
-  // What the store calls the parts, in their order. The same.
+  // The store's identifiers of the parts, in order. Rethrows likewise.
   [[nodiscard]] const std::vector<std::string>& finish();
-  // For those that are under way, whatever becomes of them.
+  // Waits for the parts being sent, and ignores their errors.
   void wait() noexcept;
-  // How many parts there have been.
+  // The number of parts so far.
   [[nodiscard]] std::size_t count() const noexcept { return names_.size() + under_way_.size(); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  // Its thread writes the name and the error, and whoever joins it reads them.
+  // Its thread writes name and error; the thread that joins it reads them.
   struct Part {
     std::vector<std::byte> bytes;
     std::size_t number = 0;
@@ -51,7 +51,7 @@ class PartsUnderWay {
 
   const Send send_;
   std::deque<std::unique_ptr<Part>> under_way_;
-  std::vector<std::string> names_;  // of the parts that are there
+  std::vector<std::string> names_;  // of the finished parts
   std::uint64_t bytes_ = 0;
 };
 

@@ -30,7 +30,7 @@ std::string setting_of(const ProfileSettings& profile, const char* name) {
   return found == profile.end() ? "" : found->second;
 }
 
-// What the header says of an object.
+// The metadata in the headers of an answer.
 ObjectInfo info_from(const std::string& key, const net::HttpHead& head, std::uint64_t size) {
   return {.key = key,
           .size_bytes = size,
@@ -51,8 +51,9 @@ S3Store::S3Store(std::string bucket, const StoreEnvironment& environment)
   const std::string endpoint =
       first_of({environment.value_of("AWS_ENDPOINT_URL_S3"),
                 environment.value_of("AWS_ENDPOINT_URL"), setting_of(profile_, "endpoint_url")});
+  // Amazon's host contains bucket and region; other stores take the bucket as a part of the path.
   if (endpoint.empty()) {
-    // A bucket's dots would be further labels, which the certificate does not cover.
+    // Dots in a bucket's name would add labels to the host, which the certificate does not cover.
     const bool is_host = bucket_.find_first_of("._") == std::string::npos;
     const std::string host = "https://" + (is_host ? bucket_ + "." : "") + "s3." + region_ +
                              ".amazonaws.com/" + (is_host ? "" : bucket_);
@@ -97,12 +98,13 @@ std::optional<StoreRefusal> S3Store::refusal_of(const Request& request,
   const int status = answer.head.status;
   const bool is_answer =
       status < 300 || status == request.accepted || status == request.also_accepted;
+  // A copy reports its status before it is done, so its body may contain an error.
   if (is_answer && (!request.is_late || xml_text(answer.body, "Error/Code").empty())) {
     return std::nullopt;
   }
   StoreRefusal refusal =
       s3_refusal(status, answer.head.reason, answer.body, answer.head.bucket_region);
-  // What was said too late is said of a server's own trouble.
+  // An error in the body of a 200 is the server's own trouble, so a retry may help.
   if (is_answer) refusal = {StoreError::kAway, refusal.sentence, true};
   return refusal;
 }
@@ -128,7 +130,7 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
                                 .key = key,
                                 .fields = {{"range", range_text(0, max_bytes)}},
                                 .accepted = net::http_status::kNotFound,
-                                .also_accepted = 416});  // it is empty
+                                .also_accepted = 416});  // the object is empty
   if (answer.head.status == net::http_status::kNotFound) {
     const StoreRefusal why =
         s3_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, "");
@@ -146,6 +148,7 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
 std::size_t S3Store::read(const ObjectInfo& object, std::uint64_t offset, std::span<std::byte> to) {
   Request request{
       .method = "GET", .key = object.key, .fields = {{"range", range_text(offset, to.size())}}};
+  // Reads this version only, so a replaced object cannot mix with the old one.
   if (!object.etag.empty()) request.fields.emplace_back("if-match", object.etag);
   return take_range(ask(request), url_of(object.key), offset, to);
 }
@@ -163,12 +166,14 @@ void S3Store::put(const std::string& key, std::span<const std::byte> bytes) {
   static_cast<void>(ask({.method = "PUT", .key = key, .body = bytes}));
 }
 
-// Some stores take the field and do not heed it. Those cannot tell two writers apart.
+// Some stores accept the header and ignore it. They cannot distinguish two writers, so they are
+// rejected.
 void S3Store::check_conditions(const std::string& key) {
   if (heeds_conditions_) return;
   const std::string probe = fmt::format("{}.disttf-probe-{:016x}", key, random_number());
   const Request request{
       .method = "PUT", .key = probe, .fields = {{"if-none-match", "*"}}, .accepted = 412};
+  // Writes a name twice, the second time under the condition that it does not exist.
   put(probe, {});
   const net::HttpAnswer answer = ask(request);
   remove(probe);
@@ -186,6 +191,7 @@ bool S3Store::put_new(const std::string& key, std::span<const std::byte> bytes) 
                                       .body = bytes,
                                       .accepted = 412});
   if (answer.head.status != 412) return true;
+  // A repeated request may have met its own first attempt: equal bytes are ours.
   return has_bytes(open(key, bytes.size() + 1), bytes);
 }
 

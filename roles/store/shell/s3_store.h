@@ -1,8 +1,8 @@
-// A bucket of S3, or of what speaks its protocol, as a store of objects.
+// A bucket of S3, or of a compatible store, as an object store.
 //
-// Requests are signed, tried three times where that may help, and go over connections that are kept
-// open. A body is covered by its SHA-256, which the store checks; what is read is covered by
-// whoever wrote it (a checkpoint's index).
+// Requests are signed, retried up to three times if that may help, and use persistent connections.
+// The store checks the SHA-256 of a written body; the file's own format protects what is read (a
+// checkpoint's index).
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,7 @@ namespace disttf::roles {
 
 class S3Store final : public ObjectStore {
  public:
-  // `environment` must outlive the object. Throws std::invalid_argument where its endpoint is no
-  // URL.
+  // `environment` must outlive the object. Throws std::invalid_argument if its endpoint is no URL.
   S3Store(std::string bucket, const StoreEnvironment& environment);
 
   [[nodiscard]] std::optional<ObjectInfo> find(const std::string& key) override;
@@ -41,23 +40,23 @@ class S3Store final : public ObjectStore {
   void remove(const std::string& key) override;
   [[nodiscard]] std::chrono::sys_seconds now() override;
 
-  // One request, of the object `key`, or of the bucket where that is empty.
+  // One request, about the object `key`, or the bucket if that is empty.
   struct Request {
     std::string method;
     std::string key{};
     NamedTexts query{};
     NamedTexts fields{};
     std::span<const std::byte> body{};
-    // Statuses that are an answer besides those below 300.
+    // Statuses that are accepted besides those below 300.
     int accepted = 0;
     int also_accepted = 0;
-    // The store makes something of what it has: it takes its time, and an answer of 200 may have an
-    // error in its body.
+    // The store processes stored bytes: it may take long, and an answer of 200 may have an error in
+    // its body.
     bool is_late = false;
-    std::uint64_t work_bytes = 0;  // that it makes something of then; 0: that is not known
+    std::uint64_t work_bytes = 0;  // the number of these bytes; 0: unknown
   };
-  // Throws as ObjectStore's functions do. `was_repeated`, where given, is set once a try has got no
-  // answer: it may have been done all the same.
+  // Throws as ObjectStore's functions do. Sets `was_repeated`, if not null, when a try got no
+  // answer: it may have taken effect.
   [[nodiscard]] net::HttpAnswer ask(const Request& request, bool* was_repeated = nullptr);
 
  private:
@@ -70,12 +69,12 @@ class S3Store final : public ObjectStore {
   const std::string bucket_;
   const ProfileSettings profile_;
   const std::string region_;
-  net::Url base_;  // whom requests go to; its target is the path before the key, without a slash
-  const net::Interrupt interrupt_;  // nobody interrupts: a save is not broken off, but bounded
+  net::Url base_;  // the endpoint; its target is the path before the key, without a slash
+  const net::Interrupt interrupt_;  // never set: a save is bounded, not interrupted
   AwsCredentials credentials_;
   SessionPool sessions_;
   StoreClock clock_;
-  std::atomic<bool> heeds_conditions_ = false;  // known to
+  std::atomic<bool> heeds_conditions_ = false;  // true once it has been verified
 };
 
 }  // namespace disttf::roles

@@ -12,7 +12,7 @@
 namespace disttf::roles {
 namespace {
 
-// An entity tag is quoted, and may hold what XML has another use for.
+// Escapes an entity tag, which is quoted, for XML.
 std::string xml_escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -42,7 +42,7 @@ S3Upload::S3Upload(S3Store& store, std::string key)
       store_.ask({.method = "POST", .key = key_, .query = {{"uploads", ""}}});
   id_ = xml_text(answer.body, "InitiateMultipartUploadResult/UploadId");
   if (id_.empty()) {
-    throw std::system_error(StoreError::kBadAnswer, "the upload of " + key_ + " has no number");
+    throw std::system_error(StoreError::kBadAnswer, "the upload of " + key_ + " has no upload ID");
   }
 }
 
@@ -55,7 +55,7 @@ S3Upload::~S3Upload() {
                                   .query = {{"uploadId", id_}},
                                   .accepted = net::http_status::kNotFound}));
   } catch (const std::exception& error) {
-    log_debug(std::string("parts of an upload stay behind: ") + error.what());
+    log_debug(std::string("cannot remove parts of an upload: ") + error.what());
   }
 }
 
@@ -77,8 +77,7 @@ void S3Upload::complete() {
                                   .work_bytes = parts_.bytes()},
                                  &was_repeated));
   } catch (const std::system_error& error) {
-    // There is no such upload any more once its parts have been made one, by a try of which no
-    // answer came.
+    // A retried request finds no upload if an earlier try without an answer has completed it.
     if (!was_repeated || error.code() != StoreError::kNotFound) throw;
     const auto there = store_.find(key_);
     if (!there || there->size_bytes != parts_.bytes()) throw;

@@ -15,7 +15,7 @@ class S3Upload final : public ObjectUpload {
  public:
   // `store` must outlive the object. Throws as ObjectStore's functions do.
   S3Upload(S3Store& store, std::string key);
-  ~S3Upload() override;  // waits for what is under way
+  ~S3Upload() override;  // waits for open requests
   void add(std::span<const std::byte> part) override { parts_.add(part); }
   void complete() override;
 
@@ -23,7 +23,7 @@ class S3Upload final : public ObjectUpload {
   S3Store& store_;
   const std::string key_;
   std::string id_;
-  PartsUnderWay parts_;  // by their entity tags
+  PartsUnderWay parts_;  // identified by their entity tags
   bool is_complete_ = false;
 };
 

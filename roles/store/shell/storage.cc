@@ -20,8 +20,8 @@
 namespace disttf::roles {
 namespace {
 
-// The stores that a process has looked at, each with its connections: by "s3://bucket",
-// "gs://bucket", "hdfs://namenode" or "https://host".
+// The stores that the process has used, each with its connections, by "s3://bucket", "gs://bucket",
+// "hdfs://namenode" or "https://host".
 struct KnownStores {
   StoreEnvironment environment;
   std::mutex mutex;
@@ -50,6 +50,7 @@ StoreFileSystem& store_of(const std::filesystem::path& path) {
   const StoreUrl url = parse_store_url("a place", path.native());
   const StoreUrl root{.scheme = url.scheme, .bucket = url.bucket, .key = {}};
   KnownStores& known = known_stores();
+  // Created once per bucket and kept: a store has connections, tokens and a clock.
   const std::scoped_lock lock(known.mutex);
   std::unique_ptr<StoreFileSystem>& files = known.by_root[to_string(root)];
   if (files == nullptr) files = new_store(root, known.environment);
@@ -61,7 +62,7 @@ std::optional<std::vector<StoreEntry>> local_entries(const std::filesystem::path
   std::vector<StoreEntry> found;
   std::filesystem::directory_iterator entry(directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    std::error_code gone;  // it may have been removed since
+    std::error_code gone;  // the entry may have been removed meanwhile
     StoreEntry each{.name = entry->path().filename().string(),
                     .is_directory = entry->is_directory(gone)};
     if (!each.is_directory) each.size_bytes = entry->file_size(gone);
@@ -96,7 +97,7 @@ void check_place_to_write(std::string_view field, std::string_view place) {
   if (!is_store_url(place)) return;
   if (is_only_read(parse_store_url(field, place))) {
     net::fail(std::string(field) + ": " + net::quoted(place) +
-              " is only read, as all that is behind http and https; expected a path, or a URL like "
+              " is read-only, as all http and https URLs are; expected a path, or a URL like "
               "s3://bucket/prefix, gs://bucket/prefix or hdfs://namenode/path");
   }
 }
@@ -136,6 +137,7 @@ bool Storage::create_directory(const Path& path, std::error_code& error) {
 }
 
 std::error_code Storage::rename(const Path& from, const Path& to) {
+  // A rename between stores would be a copy and not atomic.
   if (&on(from) != &on(to)) return std::make_error_code(std::errc::cross_device_link);
   return on(from).rename(from, to);
 }

@@ -1,5 +1,5 @@
-// The file system of a task: paths are this machine's files, URLs are what lies in a store. Where a
-// user may give a place, this is what it is looked at with.
+// The file system of a task: paths are files of this machine, URLs are files in stores. For every
+// place that a user may name.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +18,19 @@ namespace disttf::roles {
 // "2026-11-21T09:50:05Z".
 [[nodiscard]] std::string time_text(std::filesystem::file_time_type time);
 
-// Before the first use of a store, from main's thread. Without it nothing is known of stores.
+// To be called on the main thread before the first use of a store. Without it, stores have no
+// credentials.
 void configure_stores(StoreEnvironment environment);
 
-// Throws std::invalid_argument with a sentence that names `field` where `place` is a URL of no
-// store that is known here. Asks nobody.
+// Throws std::invalid_argument with a sentence that names `field` if `place` is a URL of an unknown
+// store. Sends no request.
 void check_place(std::string_view field, std::string_view place);
-// The same where it is one that nothing is written to.
+// Throws also if the store is read-only.
 void check_place_to_write(std::string_view field, std::string_view place);
 
-// Has no state of its own: each object is as good as any other. A store, with its connections and
-// credentials, is shared by all of the process. REQUIRES: check_place() takes the places;
-// else, and where the environment says nonsense of where a store is, std::invalid_argument comes.
+// Has no state of its own: all objects are equivalent. The process shares each store, with its
+// connections and credentials. REQUIRES: check_place() accepts the places; else, and if the
+// environment has a malformed endpoint, functions throw std::invalid_argument.
 class Storage final : public data::FileSystem {
  public:
   [[nodiscard]] std::unique_ptr<data::NewFile> create(const Path& target) override;
@@ -45,16 +46,16 @@ class Storage final : public data::FileSystem {
   std::error_code remove(const Path& path) override;
   void sync_directory(const Path& directory) override;
 
-  // A file that is to be the output that a user has named: in a store as create(), on this machine
-  // as data::create_output().
+  // Creates the output file that a user has named: in a store as create() does, on this machine as
+  // data::create_output() does.
   [[nodiscard]] std::unique_ptr<data::NewFile> create_output(const Path& target);
-  // What lies in a directory, in the order of the names; nullopt: there is none. Throws
+  // The entries of a directory, in the order of names; nullopt: there is none. Throws
   // std::system_error.
   [[nodiscard]] std::optional<std::vector<StoreEntry>> entries(const Path& directory);
-  // Whether there is a directory, or a file, of that name. The same.
+  // Whether a directory, or a file, of that name exists. Throws likewise.
   [[nodiscard]] bool is_directory(const Path& path);
   [[nodiscard]] bool exists(const Path& path);
-  // When it was last written, "2026-11-21T09:50:05Z"; "-": it is not there.
+  // The time of the last write, "2026-11-21T09:50:05Z"; "-": it does not exist.
   [[nodiscard]] std::string time_of(const Path& path);
 
  private:

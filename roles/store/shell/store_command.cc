@@ -25,13 +25,13 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kMegabyte = 1e6;
 
-// "a/" is "a".
+// "a/" becomes "a".
 Path without_slash(const std::string& place) {
   Path path(place);
   return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
 }
 
-// The place itself, where it is a file.
+// The entry of the place itself, if it is a file.
 std::optional<StoreEntry> file_entry(Storage& storage, const Path& path) {
   std::error_code error;
   const std::uint64_t size = storage.size_of(path, error);
@@ -56,7 +56,7 @@ std::string line_of(const StoreEntry& entry) {
   return fmt::format("{:>14}  {}  {}", entry.size_bytes, time_text(entry.modified), name);
 }
 
-// What is wrong with a store or a disk is bad data.
+// Turns an error of a store or a disk into Failure(kBadData).
 template <typename Use>
 int as_failure(const Use& use) {
   try {
@@ -72,7 +72,7 @@ int list(const ListCommand& command) {
   auto entries = storage.entries(place);
   if (!entries) {
     auto file = file_entry(storage, place);
-    if (!file) throw Failure(kUsage, net::quoted(command.place) + ": there is no such place");
+    if (!file) throw Failure(kUsage, net::quoted(command.place) + ": does not exist");
     entries.emplace().push_back(*std::move(file));
   }
   if (command.as_json) {
@@ -96,7 +96,7 @@ int copy(const CopyCommand& command) {
   std::vector<FileToCopy> files;
   if (!collect_files(storage, from, to, files)) {
     if (!file_entry(storage, from)) {
-      throw Failure(kUsage, net::quoted(command.from) + ": there is no such place");
+      throw Failure(kUsage, net::quoted(command.from) + ": does not exist");
     }
     files.push_back({.from = from, .to = to});
   }

@@ -1,5 +1,4 @@
-// What a process knows of stores from its environment, which main reads for it: where stores are,
-// who we are there, through which proxy. Nothing of it is ever logged.
+// The environment of stores, which main reads: endpoints, credentials, proxies. Never logged.
 #pragma once
 
 #include <array>
@@ -12,18 +11,18 @@
 namespace disttf::roles {
 
 struct StoreEnvironment {
-  // The variables that are set, of store_variables().
+  // The variables of kStoreVariables that are set.
   std::map<std::string, std::string, std::less<>> variables;
   net::ProxySettings proxy;
 
-  // Empty: it is not set.
+  // Empty if the variable is not set.
   [[nodiscard]] std::string value_of(std::string_view name) const {
     const auto found = variables.find(name);
     return found == variables.end() ? "" : found->second;
   }
 };
 
-// What may be asked for.
+// The variables that stores use.
 inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "AWS_CA_BUNDLE",
                                                "AWS_CONFIG_FILE",
@@ -60,7 +59,7 @@ inline constexpr std::array kStoreVariables = {"AWS_ACCESS_KEY_ID",
                                                "STORAGE_EMULATOR_HOST",
                                                "USER"};
 
-// Those of them that name a file that says who we are in a store. Several are read again as they
+// Those of them that name a file of credentials. Several of these files are read again when they
 // change.
 inline constexpr std::array kStoreFileVariables = {"AWS_CA_BUNDLE",
                                                    "AWS_CONFIG_FILE",

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr net::HttpLimits kStoreLimits{.connect_timeout = 5s, .stall_timeout = 15s};
 constexpr double kTwoTo53 = 9007199254740992.0;
-// Of a token, a profile, a file of configuration.
+// The limit for a token, a profile, a file of settings.
 constexpr std::size_t kMaxSmallFileBytes = std::size_t{1} << 20U;
 
 }  // namespace
@@ -30,6 +30,7 @@ std::chrono::sys_seconds system_now() {
 }
 
 std::chrono::seconds work_patience(std::uint64_t bytes) {
+  // Assumes a low rate, so that the copy of a large object does not time out.
   constexpr std::uint64_t kBytesASecond = 4'000'000;
   return std::min<std::chrono::seconds>(2min + std::chrono::seconds(bytes / kBytesASecond), 10min);
 }
@@ -50,6 +51,7 @@ net::HttpAnswer SessionPool::ask(const net::HttpQuestion& question) {
   if (session == nullptr) {
     session = std::make_unique<net::HttpSession>(kStoreLimits, ca_file_, proxy_, interrupt_);
   }
+  // Without the lock: requests run in parallel, each on its own connection.
   net::HttpAnswer answer = session->ask(question);
   const std::scoped_lock lock(mutex_);
   idle_.push_back(std::move(session));
@@ -87,6 +89,7 @@ net::HttpAnswer ask_patiently(const PatientQuestion& question, const net::Interr
     if (was_repeated != nullptr && answer.was_repeated) *was_repeated = true;
     const std::optional<StoreRefusal> refusal = question.refusal_of(answer);
     if (!refusal) return answer;
+    // Credentials may expire early or be revoked: renew them once, without counting a try.
     if (question.renew && refusal->error == StoreError::kExpired &&
         !std::exchange(has_renewed, true)) {
       question.renew();
@@ -94,6 +97,7 @@ net::HttpAnswer ask_patiently(const PatientQuestion& question, const net::Interr
     }
     const std::string what = question.what + ": " + refusal->sentence;
     if (!refusal->may_pass || tries >= kStoreTries) throw std::system_error(refusal->error, what);
+    // After a retry the server may have carried out the request twice.
     if (was_repeated != nullptr) *was_repeated = true;
     if (question.before_retry) question.before_retry();
     pause_before_try(tries + 1, answer.head.retry_after, what, interrupt);
@@ -118,7 +122,8 @@ std::size_t take_range(const net::HttpAnswer& answer, const std::string& url, st
       answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
     throw std::system_error(
         StoreError::kBadAnswer,
-        fmt::format("GET {}: another range came than {} bytes from {} on", url, to.size(), offset));
+        fmt::format("GET {}: the answer has another range than {} bytes from {} on", url, to.size(),
+                    offset));
   }
   std::memcpy(to.data(), answer.body.data(), answer.body.size());
   return answer.body.size();
@@ -130,6 +135,7 @@ std::string range_text(std::uint64_t offset, std::size_t size) {
 
 void pause_before_try(int next, std::string_view retry_after, const std::string& what,
                       const net::Interrupt& interrupt) {
+  // The top 53 bits, which a double represents exactly.
   const double fraction = static_cast<double>(random_number() >> 11U) / kTwoTo53;
   const auto wait = wait_before_try(next, retry_after, fraction);
   log_debug(fmt::format("{}; try {} of {} in {} ms", what, next, kStoreTries, wait.count()));
