@@ -9,7 +9,7 @@
 namespace disttf::roles {
 namespace {
 
-// The next number above `least`, or `least`, that is 1, 2 or 5 times a power of ten.
+// The smallest number of at least `least` that is 1, 2 or 5 times a power of ten.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double times : {1.0, 2.0, 5.0}) {
@@ -25,7 +25,7 @@ struct Unit {
   const char* name;
 };
 
-// Of large numbers that are ticks `step` apart.
+// The unit for numbers up to `most` with ticks `step` apart.
 Unit unit_of(double most, double step) {
   for (const Unit unit : {Unit{1e9, "G"}, Unit{1e6, "M"}, Unit{1e3, "k"}}) {
     if (most >= 10 * unit.size && step >= unit.size / 10) {
@@ -48,7 +48,7 @@ std::string name_of(double value, double most, double step) {
                      unit.name);
 }
 
-// What a logarithmic axis may begin and end with: `times` of 1, 2, 5, or of 1 alone.
+// A tick of a logarithmic axis: 1, 2 or 5 times the power if `is_fine`, else the power itself.
 double log_tick(double power, std::size_t which, bool is_fine) {
   constexpr std::array<double, 3> kTimes = {1, 2, 5};
   return std::pow(10, power) * (is_fine ? kTimes.at(which) : 1);
@@ -63,7 +63,7 @@ double Axis::place_of(double value) const {
 
 Axis linear_axis(double least, double most, std::size_t ticks, bool widen) {
   const double size = std::max(std::abs(least), std::abs(most));
-  // Closer together than this and a step would be lost in the digits of a double.
+  // With a smaller range, steps would be lost in the digits of a double.
   if (most - least <= size * 1e-9) {
     const double room = size == 0 ? 1 : size / 10;
     least -= room;
@@ -76,7 +76,7 @@ Axis linear_axis(double least, double most, std::size_t ticks, bool widen) {
     axis.least = std::floor(least / step + 1e-9) * step;
     axis.most = std::ceil(most / step - 1e-9) * step;
   }
-  const double first = std::ceil(axis.least / step - 1e-9);  // in steps from 0
+  const double first = std::ceil(axis.least / step - 1e-9);  // counted in steps from 0
   const double last = std::floor(axis.most / step + 1e-9);
   const double most_named = std::max(std::abs(axis.least), std::abs(axis.most));
   for (int each = 0; first + each <= last; ++each) {
@@ -98,7 +98,7 @@ Axis log_axis(double least, double most, std::size_t ticks) {
       all.push_back(log_tick(power, which, is_fine));
     }
   }
-  // From the last tick that is not above `least` to the first that is not below `most`.
+  // From the last tick not above `least` to the first not below `most`.
   const auto above = std::upper_bound(all.begin(), all.end(), least * (1 + 1e-9));
   const auto begin = above == all.begin() ? above : above - 1;
   const auto end =

@@ -1,4 +1,4 @@
-// The axis of a plot: what it spans, where its ticks are, and what they are called.
+// The axis of a plot: its range, the positions of its ticks, and their labels.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace disttf::roles {
 
-// What a plot shows at most, either way: sums and differences of such numbers are finite.
+// The largest absolute value in a plot: sums and differences of such numbers are finite.
 inline constexpr double kMostShown = 1e30;
 
 struct Tick {
@@ -27,13 +27,13 @@ struct Axis {
   [[nodiscard]] double place_of(double value) const;
 };
 
-// Ticks are 1, 2 or 5 times a power of ten apart, at most about `ticks` of them. `widen`: the axis
-// begins and ends with a tick. Where all values are one, there is room around it.
-// REQUIRES: least <= most, both of kMostShown at most.
+// Ticks are 1, 2 or 5 times a power of ten apart; there are about `ticks` of them at most. `widen`:
+// the axis begins and ends at a tick. Adds room if all values are equal. REQUIRES: least <= most,
+// both at most kMostShown.
 [[nodiscard]] Axis linear_axis(double least, double most, std::size_t ticks, bool widen);
 
-// Ticks are powers of ten, and twice and five times these where there are few of them. It begins
-// and ends with a tick. REQUIRES: 0 < least <= most <= kMostShown.
+// Ticks are powers of ten, and twice and five times these if there are few. The axis begins and
+// ends at a tick. REQUIRES: 0 < least <= most <= kMostShown.
 [[nodiscard]] Axis log_axis(double least, double most, std::size_t ticks);
 
 }  // namespace disttf::roles

@@ -10,7 +10,7 @@ struct Span {
   double most = 0;
 };
 
-// Of the points that are shown.
+// Extends `span` by the coordinate `of` of the shown points.
 template <typename Of>
 void widen_to(std::optional<Span>& span, const Panel& panel, Of of) {
   for (const Curve& curve : panel.curves) {
@@ -36,7 +36,7 @@ std::optional<Axis> x_axis_of(const Chart& chart, std::size_t ticks) {
   if (!span) {
     return std::nullopt;
   }
-  // Nearly from the beginning is from the beginning.
+  // A chart that begins close to 0 begins at 0.
   const bool begins = span->least > 0 && span->least < span->most / 20;
   return linear_axis(begins ? 0 : span->least, span->most, ticks, /*widen=*/false);
 }

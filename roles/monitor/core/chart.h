@@ -1,4 +1,4 @@
-// Curves to be drawn: on a terminal (chart_text.h) or into a file (chart_svg.h).
+// Curves for a terminal (chart_text.h) or a file (chart_svg.h).
 //
 // Values and pure functions; callable from any thread.
 #pragma once
@@ -19,28 +19,28 @@ struct Point {
 
 struct Curve {
   std::string name;
-  std::vector<Point> points;  // x never falls; all of kMostShown at most
+  std::vector<Point> points;  // in ascending x; all at most kMostShown
 };
 
-// Curves of one quantity, which share their axes.
+// Curves of one quantity, which share axes.
 struct Panel {
-  std::string name;  // of the quantity, which is up
+  std::string name;  // of the quantity, on the y axis
   bool is_log = false;
   std::vector<Curve> curves;
 };
 
-// Panels one above the other, with one x.
+// Panels above each other, with a common x axis.
 struct Chart {
   std::string title;
   std::string x_name;
   std::vector<Panel> panels;
 };
 
-// nullopt: there is no point.
+// nullopt: there are no points.
 [[nodiscard]] std::optional<Axis> x_axis_of(const Chart& chart, std::size_t ticks);
 [[nodiscard]] std::optional<Axis> y_axis_of(const Panel& panel, std::size_t ticks);
 
-// What can be drawn of a panel: a logarithmic one has nothing at 0 or below.
+// Whether the panel can show the point: a logarithmic panel shows only y > 0.
 [[nodiscard]] bool is_shown(const Panel& panel, const Point& point);
 
 }  // namespace disttf::roles

@@ -11,21 +11,21 @@
 namespace disttf::roles {
 namespace {
 
-// In pixels of the file's own size; it scales.
+// In pixels of the file's own size, which scales.
 constexpr double kWidth = 800;
-constexpr double kLeft = 70;              // for the names of the ticks, and what is up
-constexpr double kRight = 20;             // half the name of the last tick
+constexpr double kLeft = 70;              // labels of ticks, and the name of the y axis
+constexpr double kRight = 20;             // half of the last tick's label
 constexpr double kTitle = 40;             // above the first panel
-constexpr double kPanel = 240;            // of a panel: the curves
-constexpr double kBelow = 44;             // of each: names of ticks, and what is to the right
+constexpr double kPanel = 240;            // the curves of a panel
+constexpr double kBelow = 44;             // below each panel: labels of ticks, name of the x axis
 constexpr double kLegendRow = 20;         // above the curves
-constexpr double kLegendCharacter = 7.2;  // of 12 pixels: about as wide
-constexpr double kLegendLine = 40;        // a piece of the curve, and room
+constexpr double kLegendCharacter = 7.2;  // approximate width of 12-pixel text
+constexpr double kLegendLine = 40;        // a sample of the curve, and space
 constexpr std::size_t kXTicks = 8;
 constexpr std::size_t kYTicks = 6;
 
-// Okabe and Ito's colours, which nearly all people can tell apart; of the dark ones others in the
-// dark. The dashes are told apart without any.
+// Okabe and Ito's colours, which nearly everyone can distinguish; brighter variants of the dark
+// ones for a dark background. The dashes suffice without colours.
 struct Stroke {
   const char* light;
   const char* dark;
@@ -96,7 +96,7 @@ std::string stroke_of(std::size_t curve) {
   return fmt::format("class=\"curve c{}\"{}", curve % kStrokes.size(), dashes);
 }
 
-// Where a panel lies; y grows downwards.
+// The position of a panel; y grows downwards.
 struct PanelPlace {
   double top = 0;  // of the curves
   Axis x;
@@ -113,7 +113,7 @@ struct Legend {
   double rows = 0;
 };
 
-// Of which panel and curve, in as many rows as they take; `top`: of the first one.
+// The legend of a panel, in as many rows as it needs; `top`: of the first row.
 Legend legend_of(const Panel& panel, double top) {
   Legend legend{.text = {}, .rows = 1};
   double x = kLeft;
@@ -154,7 +154,7 @@ std::string axes_of(const Panel& panel, const std::string& x_name, const PanelPl
   return text;
 }
 
-// A polyline, and of a single point a dot, which a line would not show.
+// A polyline; a dot for a single point, which a line would not show.
 std::string curve_of(const Panel& panel, std::size_t curve, const PanelPlace& place) {
   std::string points;
   std::string last;

@@ -1,7 +1,7 @@
-// Curves as SVG 1.1: one file that a browser, an editor or a document shows.
+// Curves as SVG 1.1, for browsers, editors and documents.
 //
-// Curves differ in colour and in how they are dashed, so that either is enough; text is text; light
-// and dark follow the reader's preference. The same chart gives the same bytes.
+// Curves differ in colour and in dashes, so that either suffices; text stays text; light and dark
+// follow the reader's preference. Equal charts give equal bytes.
 //
 // Pure functions; callable from any thread.
 #pragma once

@@ -12,11 +12,11 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kLeastRows = 4;  // of a panel's curves
-constexpr std::size_t kMostRows = 20;  // more shows no more
+constexpr std::size_t kMostRows = 20;  // more rows show no more
 constexpr std::size_t kLeastColumns = 8;
-constexpr std::size_t kFrameRows = 3;  // of a panel: legend, line, names of the ticks
+constexpr std::size_t kFrameRows = 3;  // of a panel: legend, axis, labels of ticks
 constexpr std::string_view kMarks = "*+ox#@%&";
-// Of the eight colours of a terminal those that are readable on black and on white.
+// The terminal colours that are readable on black and on white.
 constexpr std::array<const char*, 6> kColours = {"\x1b[34m", "\x1b[31m", "\x1b[32m",
                                                  "\x1b[35m", "\x1b[36m", "\x1b[33m"};
 constexpr const char* kPlain = "\x1b[0m";
@@ -29,14 +29,14 @@ std::string utf8(std::uint32_t code) {
                                     static_cast<char>(0x80U | (code & 0x3FU))};
 }
 
-// Cells, each a character and whose curve it is; (0, 0) is at the left, above. A cell of Braille
-// has two dots side by side and four above each other.
+// A grid of cells, each with a character and the number of its curve; (0, 0) is at the upper left.
+// A Braille cell has two columns of four dots.
 class Canvas {
  public:
   Canvas(std::size_t columns, std::size_t rows, bool dots)
       : columns_(columns), rows_(rows), dots_(dots), cells_(columns * rows) {}
 
-  // From and to: 0..1, 0..1, the latter upwards.
+  // Coordinates are 0..1; y grows upwards.
   void draw_line(const Point& from, const Point& to, std::size_t curve) {
     const Point a = dot_at(from);
     const Point b = dot_at(to);
@@ -47,10 +47,10 @@ class Canvas {
     }
   }
 
-  // A row of it, with blanks.
+  // A row as text, with blanks.
   [[nodiscard]] std::string row(std::size_t row, bool colour) const {
     std::string text;
-    std::size_t last = 0;  // the curve whose colour is on; 0: none
+    std::size_t last = 0;  // the curve whose colour is active; 0: none
     for (std::size_t column = 0; column < columns_; ++column) {
       const Cell& cell = cells_[row * columns_ + column];
       if (colour && cell.curve != last && cell.bits != 0) {
@@ -67,8 +67,8 @@ class Canvas {
 
  private:
   struct Cell {
-    std::uint32_t bits = 0;  // 0: nothing is there
-    std::size_t curve = 0;   // counted from 1: the last one that was drawn there
+    std::uint32_t bits = 0;  // 0: the cell is empty
+    std::size_t curve = 0;   // the last curve drawn here, from 1
   };
 
   [[nodiscard]] Point dot_at(const Point& place) const {
@@ -79,7 +79,7 @@ class Canvas {
   }
 
   void set(double dot_x, double dot_y, std::size_t curve) {
-    // Of the dots of a cell, column by column, the bits in U+2800.
+    // The bits in U+2800 of a cell's dots, column by column.
     constexpr std::array<std::uint32_t, 8> kBits = {0x01, 0x02, 0x04, 0x40, 0x08, 0x10, 0x20, 0x80};
     const auto x = static_cast<std::size_t>(dot_x);
     const auto y = static_cast<std::size_t>(dot_y);
@@ -97,15 +97,15 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// How a panel is drawn, once it is known how much room it has.
+// The layout of a panel.
 struct Frame {
   const TextStyle& style;
-  std::size_t labels = 0;   // columns for the names of the ticks on the left
+  std::size_t labels = 0;   // columns for the labels of ticks on the left
   std::size_t columns = 0;  // for the curves
   std::size_t rows = 0;
 };
 
-// "loss   * a   + b": the panel's name, and of several curves how each is drawn.
+// "loss   * a   + b": the panel's name and, for several curves, their marks.
 std::string legend_of(const Panel& panel, const Frame& frame, bool dots) {
   std::string text = panel.name;
   std::size_t width = shown_width(text);
@@ -145,12 +145,12 @@ std::string right_aligned(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-// The line below the curves, and the names of its ticks.
+// The axis below the curves, and the labels of its ticks.
 std::string x_lines(const Axis& x, const std::string& x_name, const Frame& frame) {
   const bool unicode = frame.style.unicode;
   std::vector<std::string> line(frame.columns, unicode ? "─" : "-");
   std::string names(frame.labels + 2 + frame.columns, ' ');
-  std::size_t free = 0;  // from here on
+  std::size_t free = 0;  // the first free column
   for (const Tick& tick : x.ticks) {
     const auto at = static_cast<std::size_t>(
         std::lround(x.place_of(tick.value) * static_cast<double>(frame.columns - 1)));
@@ -219,7 +219,7 @@ std::string text_of(const Chart& chart, const TextStyle& style) {
   for (std::size_t each = 0; each < chart.panels.size(); ++each) {
     const Panel& panel = chart.panels[each];
     text += x && axes[each] ? text_of_panel(panel, *x, *axes[each], chart.x_name, frame)
-                            : panel.name + ": nothing can be shown\n";
+                            : panel.name + ": nothing to show\n";
   }
   return text;
 }

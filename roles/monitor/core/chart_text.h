@@ -1,4 +1,4 @@
-// Curves as text: dots of Braille where a terminal shows them, else letters.
+// Curves as text: Braille dots if the terminal shows them, else characters.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace disttf::roles {
 
-// What a terminal, or whatever else text goes to, can show.
+// What a terminal, or another output for text, can show.
 struct TextStyle {
   std::size_t columns = 80;
   std::size_t rows = 24;
@@ -19,13 +19,13 @@ struct TextStyle {
   bool colour = false;
 };
 
-// Lines of at most `columns` characters, `rows` of them where these suffice: each panel has at
-// least four rows for its curves. Curves that share a panel are told apart by their colour, and
-// without colours by the character that they are drawn with. Ends with a newline.
+// Lines of at most `columns` characters; `rows` lines, or more if needed: each panel has at least
+// four rows for its curves. Colours distinguish the curves of a panel, or without colours their
+// characters. Ends with a newline.
 [[nodiscard]] std::string text_of(const Chart& chart, const TextStyle& style);
 
-// All values in a row of at most `width` characters, each the mean of its share of them: the lowest
-// one low.
+// All values in a row of at most `width` characters, each the mean of its share; the lowest value
+// is the lowest character.
 [[nodiscard]] std::string sparkline(std::span<const double> values, std::size_t width,
                                     bool unicode);
 

@@ -1,10 +1,9 @@
-// Every metric that a task exports to Prometheus: one row each, from which the exposition takes
-// name, type and help, and docs/metrics.md its table. A name that was released is never given
-// another meaning.
+// Every metric that a task exports to Prometheus, a row each: the source of name, type and help in
+// the exposition, and of the table in docs/metrics.md. A released name never changes its meaning.
 //
-// Names are as Prometheus' conventions have them: one prefix, base units (seconds, bytes), _total
-// for what only grows, _info for what is constant. Those of the process itself have the names, and
-// the words, that Prometheus' own client libraries give them.
+// Names follow Prometheus' conventions: one prefix, base units (seconds, bytes), _total for
+// counters, _info for constants. Metrics of the process have the names and help texts of
+// Prometheus' own client libraries.
 //
 // Constants; callable from any thread.
 #pragma once
@@ -18,7 +17,7 @@ namespace disttf::roles {
 
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram, kInfo };
 
-// In the order in which they are exported.
+// In the order of the exposition.
 enum class Metric : std::uint8_t {
   kBuildInfo,
   // Trainers
@@ -90,20 +89,20 @@ inline constexpr std::size_t kMetrics = static_cast<std::size_t>(Metric::kProces
 
 struct MetricRow {
   Metric metric;
-  // Without _total or _info, which the type adds.
+  // Without _total or _info, which the type appends.
   std::string_view name;
   MetricType type;
-  std::string_view unit;    // "seconds", "bytes"; of a name that ends in it. Empty: a number
-  std::string_view labels;  // beside `task`: "direction, codec"
-  std::string_view tasks;   // which ones have it
+  std::string_view unit;    // "seconds", "bytes", if the name ends in it; empty: a plain number
+  std::string_view labels;  // besides `task`: "direction, codec"
+  std::string_view tasks;   // the tasks that export it
   std::string_view help;    // one sentence without a full stop
 };
 
-// One for each Metric, in order.
+// One row per Metric, in order.
 [[nodiscard]] std::span<const MetricRow> metric_rows() noexcept;
 [[nodiscard]] const MetricRow& row_of(Metric metric) noexcept;
 
-// Upper bounds of a histogram's buckets, in its unit, but for the last one, which takes all.
+// Upper bounds of a histogram's buckets, in its unit, without the last bucket, which is unbounded.
 // REQUIRES: the metric is a histogram.
 [[nodiscard]] std::span<const double> bounds_of(Metric metric) noexcept;
 

@@ -38,14 +38,14 @@ std::string number_text(double number) {
   return std::isinf(number) ? (number > 0 ? "+Inf" : "-Inf") : fmt::format("{}", number);
 }
 
-// A bound of a bucket: OpenMetrics wants 1 to be written 1.0, and whoever reads both formats in
-// turn is to see one series.
+// A bound of a bucket: OpenMetrics requires 1 to be written 1.0, and both formats must give the
+// same series.
 std::string bound_text(double bound) {
   std::string text = number_text(bound);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-// `quotes`: of a label's value, and in OpenMetrics of a help, too.
+// `quotes`: escape quotes, for label values and, in OpenMetrics, for help texts.
 std::string escaped(std::string_view text, bool quotes) {
   std::string out;
   for (const char c : text) {
@@ -69,7 +69,7 @@ class Writer {
   void write(const MetricFamily& family) {
     const MetricRow& row = row_of(family.metric);
     const std::string sample_name = std::string(row.name) + std::string(suffix_of(row.type));
-    // In text a counter's family is called as its samples are.
+    // In the text format a counter's family has the name of its samples.
     const bool is_open = format_ == ExpositionFormat::kOpenMetrics;
     const std::string_view name = is_open ? row.name : std::string_view(sample_name);
     text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, escaped(row.help, is_open), name,
@@ -113,6 +113,7 @@ class Writer {
                        const HistogramValue& histogram) {
     std::uint64_t total = 0;
     for (std::size_t each = 0; each < histogram.counts.size(); ++each) {
+      // Buckets are cumulative in both formats.
       total += histogram.counts[each];
       const std::string bound =
           each < histogram.bounds.size() ? bound_text(histogram.bounds[each]) : "+Inf";
@@ -138,7 +139,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Takes what is in front of the separator off the text, and the separator.
+// Takes the text before the separator off `text`, and the separator.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view part = text.substr(0, at);
@@ -164,6 +165,7 @@ Accepted read_entry(std::string_view entry) {
     } else if (name == "q") {
       const auto [end, error] =
           std::from_chars(value.data(), value.data() + value.size(), accepted.quality);
+      // A malformed quality excludes the entry instead of preferring it.
       if (error != std::errc() || end != value.data() + value.size()) {
         accepted.quality = 0;
       }
@@ -188,6 +190,7 @@ ExpositionFormat format_for(std::string_view accept) {
       of_text = std::max(of_text, entry.quality);
     }
   }
+  // OpenMetrics only if the client prefers it, or does not care.
   return of_open > 0 && of_open >= of_text ? ExpositionFormat::kOpenMetrics
                                            : ExpositionFormat::kText;
 }

@@ -1,5 +1,4 @@
-// Values of metrics as a scraper reads them: Prometheus' text format 0.0.4, and OpenMetrics 1.0 for
-// whoever asks for it.
+// The exposition of metrics: Prometheus' text format 0.0.4, or OpenMetrics 1.0 if requested.
 //
 // Pure functions on values.
 #pragma once
@@ -22,7 +21,7 @@ struct MetricLabel {
 
 struct HistogramValue {
   std::span<const double> bounds;
-  std::vector<std::uint64_t> counts;  // of each bucket alone; one more than `bounds`
+  std::vector<std::uint64_t> counts;  // per bucket, not cumulative; one more than `bounds`
   double sum = 0;                     // in the metric's unit
 };
 
@@ -38,14 +37,14 @@ struct MetricFamily {
 
 enum class ExpositionFormat : std::uint8_t { kText, kOpenMetrics };
 
-// What an Accept header asks for: OpenMetrics where it is named with a version that is written here
-// and is not liked less than plain text; else text, also for what is no Accept header.
+// The format that an Accept header asks for: OpenMetrics if a supported version is named and not
+// ranked below plain text; else text, also for a malformed header.
 [[nodiscard]] ExpositionFormat format_for(std::string_view accept);
-// Prometheus 3 refuses an answer whose Content-Type it cannot read.
+// The Content-Type, without which Prometheus 3 rejects an answer.
 [[nodiscard]] std::string_view content_type_of(ExpositionFormat format) noexcept;
 
-// Families without samples are left out. `task` is a label of every sample: several tasks of one
-// machine may be read from files of one folder, where nothing else would tell them apart.
+// Omits families without samples. `task` is a label of every sample: textfiles of several tasks of
+// one machine may be in one folder, where only the label distinguishes them.
 [[nodiscard]] std::string exposition(std::span<const MetricFamily> families, std::string_view task,
                                      ExpositionFormat format);
 

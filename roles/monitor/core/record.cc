@@ -16,12 +16,12 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostClassNames = 64;
-// Settings of a run are objects in an object; a model's layers one level more.
+// A run's settings are nested objects; its model's layers are one level deeper.
 constexpr std::size_t kMostRecordDepth = 6;
 
 OrderedJson begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
 
-// Without the first of `optional`, and so on, until it fits.
+// Removes the fields of `optional`, one after the other, until the line fits.
 std::string fitted(OrderedJson json, std::initializer_list<const char*> optional) {
   std::string line = data::json_text(json);
   for (const char* const key : optional) {
@@ -75,6 +75,7 @@ std::string RunRecord::to_line(double time) const {
   json["ps"] = ps;
   json["mode"] = mode_of(*config);
   json["step"] = step;
+  // A record must fit one line; names of many classes are shown by number.
   if (!classes.empty() && classes.size() <= kMostClassNames) {
     json["classes"] = classes;
   }
@@ -219,7 +220,7 @@ std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster,
   OrderedJson& stages = json["stages"] = OrderedJson::array();
   for (const Frontier::Share& share : frontier.shares) {
     if (stages.size() == kMostShares) {
-      break;  // the largest come first
+      break;  // the list is sorted, largest first
     }
     stages.push_back({{"stage", kFrontierStageNames[static_cast<std::size_t>(share.stage)]},
                       {"task", task_text(share.is_ps, share.index, cluster)},

@@ -12,13 +12,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Settings of a run are objects in an object, the layers of its model lie deeper.
+// A run's settings are nested objects; the layers of its model are deeper.
 constexpr std::size_t kMostDepth = 6;
 
 enum class FieldType : std::uint8_t { kTime, kNumber, kCount, kText, kObject, kList };
 
 struct RecordField {
-  std::string_view kind;  // empty: of every kind
+  std::string_view kind;  // empty: all kinds
   const char* name;
   FieldType type;
   bool is_needed = false;
@@ -89,7 +89,7 @@ std::string wrong_field(const std::string& name, const OrderedJson& value, Field
   return name + " is " + net::quoted(data::json_text(value)) + "; expected " + described(type);
 }
 
-// Empty: nothing is wrong. `name`: how the sentence calls it.
+// Empty if the field is right, else a sentence. `name`: of the field in the sentence.
 std::string check_field(const OrderedJson& in, const char* key, FieldType type, bool is_needed,
                         const std::string& name) {
   const auto found = in.find(key);
@@ -185,6 +185,7 @@ RecordLine read_record_line(std::string_view line) {
   for (const RecordField& field : kFields) {
     is_known = is_known || (!field.kind.empty() && field.kind == name);
   }
+  // A kind of a later release is skipped, not rejected.
   if (!is_known) {
     return {};
   }

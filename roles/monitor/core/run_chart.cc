@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct KnownSeries {
   std::string_view name;
-  std::string_view quantity;  // what it shares a panel by
+  std::string_view quantity;  // series of one quantity share a panel
 };
 constexpr std::array<KnownSeries, 9> kSeries = {{{"loss", "loss"},
                                                  {"validation_loss", "loss"},
@@ -94,6 +94,7 @@ std::vector<std::string> wanted_series(std::span<const PlottedRun> runs,
   if (has("loss")) {
     wanted.emplace_back("loss");
   }
+  // Several runs with two losses each would be unreadable.
   if (has("validation_loss") && (runs.size() == 1 || wanted.empty())) {
     wanted.emplace_back("validation_loss");
   }
@@ -105,7 +106,7 @@ std::vector<std::string> wanted_series(std::span<const PlottedRun> runs,
   return wanted.empty() ? all : wanted;
 }
 
-// When its first record was written; times are counted from there.
+// The time of the run's first record, from which times are counted.
 double beginning_of(const PlottedRun& run, const std::vector<Sample>& samples) {
   const auto began = number_of(field_of(*run.view, "run"), "began");
   return began.value_or(samples.empty() ? 0 : samples.front().time);
@@ -121,7 +122,7 @@ struct TimeUnit {
   const char* name = "seconds";
 };
 
-// In which a plot's times are short numbers.
+// The unit that keeps a plot's times short.
 TimeUnit time_unit(double longest) {
   return longest > 3 * 3600.0 ? TimeUnit{3600, "hours"}
          : longest > 3 * 60.0 ? TimeUnit{60, "minutes"}
@@ -146,7 +147,7 @@ void divide_times(Chart& chart) {
   }
 }
 
-// "MNIST, mlp" of one run, where its records say so; else what was asked for.
+// "MNIST, mlp" for one run, if its records have it; else the names of the runs.
 std::string title_of(std::span<const PlottedRun> runs) {
   std::string title;
   for (const PlottedRun& run : runs) {
@@ -196,7 +197,7 @@ Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings) {
       curve.name = net::one_line(runs.size() == 1 ? name : name + " " + run.name);
       for (const Sample& each : samples) {
         const double x = settings.by_time ? std::max(each.time - beginning, 0.0) : each.step;
-        // Clocks may be set back while a run goes on; a curve does not go back.
+        // A clock may be set back during a run; a curve must not go back.
         const double least = curve.points.empty() ? x : curve.points.back().x;
         curve.points.push_back({std::max(x, least), each.value});
       }

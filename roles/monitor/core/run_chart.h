@@ -1,7 +1,7 @@
-// Runs as charts: which of their series are drawn, and how.
+// Charts of runs: which of their series are drawn, and how.
 //
-// A run is the view that is made of its records: the "run" and "series" of docs/plots.md. What is
-// none of what is expected in it is as good as not there.
+// A run is given as the view of its records: the "run" and "series" of docs/plots.md. Unexpected
+// fields count as missing.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -18,27 +18,27 @@
 namespace disttf::roles {
 
 struct PlottedRun {
-  std::string name;  // where it lies, as it was asked for
+  std::string name;  // its path, as given
   const nlohmann::ordered_json* view = nullptr;
 };
 
 struct PlotSettings {
-  std::vector<std::string> series = {};  // empty: the losses, and what the test came to
-  std::size_t smooth = 1;                // each value is the mean of so many, itself the last
+  std::vector<std::string> series = {};  // empty: the losses and the test result
+  std::size_t smooth = 1;                // each value is the mean of the last so many
   bool by_time = false;
   bool is_log = false;
 };
 
-// All that a run may have.
+// All series that a run may have.
 [[nodiscard]] std::span<const std::string_view> series_names() noexcept;
-// Those that one of the runs has, in that order.
+// The series that one of the runs has, in that order.
 [[nodiscard]] std::vector<std::string> series_of(std::span<const PlottedRun> runs);
 
-// Losses share a panel, accuracies another; a run is a curve in each.
+// Losses share a panel, accuracies another; each run is a curve in each.
 [[nodiscard]] Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings);
 
 // The same as JSON: {"runs": [{"run": "DIR", "series": {"loss": {"steps": [], "times": [],
-// "values": []}}}]}, smoothed where that was asked for. On one line, which ends with a newline.
+// "values": []}}}]}, smoothed if requested. One line, ending with a newline.
 [[nodiscard]] std::string plot_json(std::span<const PlottedRun> runs, const PlotSettings& settings);
 
 }  // namespace disttf::roles

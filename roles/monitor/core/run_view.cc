@@ -13,7 +13,7 @@ namespace {
 
 using OrderedJson = RunView::Json;
 
-// Of a record that somebody else wrote: null where it is missing.
+// The field of an untrusted record; null if it is missing.
 const OrderedJson& field(const OrderedJson& record, const char* name) {
   static const OrderedJson kNone;
   const auto found = record.find(name);
@@ -142,7 +142,7 @@ bool RunView::take(std::string_view line) {
 
 void RunView::take_run(const OrderedJson& record) {
   const OrderedJson began = run_.value("began", field(record, "time"));
-  // One that has had its result goes on with more steps.
+  // A run with a result continues with more steps.
   const std::string state =
       result_.is_null() ? run_.value("state", std::string("training")) : "training";
   run_ = record;
@@ -151,18 +151,20 @@ void RunView::take_run(const OrderedJson& record) {
   run_["began"] = began;
   run_["state"] = state;
   for (auto& [name, series] : series_) {
+    // Steps after the restored one are made again.
     series.drop_from(whole(record, "step") + 1);
   }
   result_ = nullptr;
 }
 
-// Who is named in it is an evaluator, which may be late.
+// Adds a value to a series. A record that names a task comes from an evaluator, which may be late.
 void RunView::add(const char* series, const OrderedJson& record, const OrderedJson& value) {
   if (!value.is_number()) {
     return;
   }
   const std::uint64_t step = whole(record, "step");
   const auto time = field(record, "time").get<double>();
+  // A late value must be put at its step; the chief's values only append, which is cheaper.
   field(record, "task").is_string() ? series_[series].put(step, time, value.get<double>())
                                     : series_[series].add(step, time, value.get<double>());
 }
@@ -192,6 +194,7 @@ void RunView::take_confusion(const OrderedJson& record) {
     return;
   }
   if (whole(record, "step") != confusion_step_) {
+    // Rows of another step belong to a new matrix.
     confusion_.clear();
     confusion_step_ = whole(record, "step");
   }
@@ -199,9 +202,10 @@ void RunView::take_confusion(const OrderedJson& record) {
   confusion_[number] = field(record, "counts");
 }
 
-// What is newest of it, whoever has told it.
+// Keeps the newest record of the task, from any source.
 void RunView::take_task(const OrderedJson& record) {
   const std::string name = text(record, "task");
+  // A bound on what a peer's records can occupy; known tasks are always updated.
   if (name.empty() || (tasks_.size() >= kMostTasks && !tasks_.contains(name))) {
     return;
   }
@@ -224,7 +228,7 @@ void RunView::take_picture(const OrderedJson& record) {
   }
   std::vector<OrderedJson>& pictures = pictures_[set];
   if (index == 0) {
-    pictures.clear();  // a new set begins
+    pictures.clear();  // a new set of pictures
   }
   pictures.resize(std::max<std::size_t>(pictures.size(), index + 1));
   pictures[index] = record;
@@ -241,6 +245,7 @@ OrderedJson RunView::tasks_json() const {
     if (stages.is_object() && stages.contains("wait")) {
       double computes = 0;
       for (const auto& [stage, seconds] : stages.items()) {
+        // "overlapped" runs beside computing, so its time is not added.
         if (stage != "wait" && stage != "overlapped" && seconds.is_number()) {
           computes += seconds.get<double>();
         }

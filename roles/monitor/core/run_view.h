@@ -1,6 +1,6 @@
-// A run as it is shown: what all records of it come to (roles/monitor/core/record.h). The page, the
-// terminal and programs read json(); docs/records.md has its form. However long a run is, a view of
-// it stays small: of each series at most kMostPoints points are kept, evenly, of events the newest.
+// The view of a run: the aggregate of its records (roles/monitor/core/record.h). The page, the
+// terminal and programs read json(); docs/records.md has its form. A view stays small however long
+// the run is: it keeps at most kMostPoints evenly spaced points per series, and the newest events.
 //
 // Values; not thread-safe.
 #pragma once
@@ -17,16 +17,15 @@
 
 namespace disttf::roles {
 
-// Numbers by step. When it is full, every second one goes.
+// Values by step. A full series drops every second point.
 class Series {
  public:
   static constexpr std::size_t kMostPoints = 2000;
 
   void add(std::uint64_t step, double time, double value);
-  // Of somebody who comes later with it than others with later steps: it goes to its place, unless
-  // there is one of its step.
+  // Inserts a late value in the order of steps, unless its step exists.
   void put(std::uint64_t step, double time, double value);
-  // A run that is resumed makes these steps again.
+  // Removes steps that a resumed run repeats.
   void drop_from(std::uint64_t step);
   [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
   [[nodiscard]] nlohmann::ordered_json json() const;
@@ -37,7 +36,7 @@ class Series {
   std::vector<std::uint64_t> steps_;
   std::vector<double> times_;
   std::vector<double> values_;
-  std::uint64_t stride_ = 1;  // one of so many that come is kept
+  std::uint64_t stride_ = 1;  // one out of so many values is kept
   std::uint64_t skipped_ = 0;
 };
 
@@ -51,17 +50,17 @@ class RunView {
 
   using Json = nlohmann::ordered_json;
 
-  // One record, without its line end. What is none, or of a kind that is not known, is ignored.
-  // False: then nothing has changed.
+  // Takes one record, without its line end. Ignores malformed records and unknown kinds. False:
+  // nothing has changed.
   bool take(std::string_view line);
-  // How many have been taken.
+  // The number of records taken.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  // Without a line end.
+  // One line, without its end.
   [[nodiscard]] std::string json() const;
 
-  // Of a task ("worker:1") what is newest of it; null where nothing is known.
+  // The newest facts about a task ("worker:1"); null if there are none.
   [[nodiscard]] const Json& task(const std::string& name) const;
-  // "worker:3 is 41 % slower: backward"; empty: nobody is, or nothing is known.
+  // "worker:3 is 41 % slower: backward"; empty: no task is slow, or there are no measures.
   [[nodiscard]] std::string slowest() const;
   [[nodiscard]] const Json& now() const noexcept { return now_; }
 

@@ -22,7 +22,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kShownEvents = 20;
 constexpr std::size_t kShownCheckpoints = 10;
-// In the order in which a step goes through them.
+// In the order of a step.
 constexpr std::array<const char*, 7> kShownStages = {"pull", "load", "forward", "backward",
                                                      "push", "wait", "apply"};
 
@@ -30,7 +30,7 @@ std::string plain(const OrderedJson& value) {
   return net::one_line(value.is_string() ? value.get<std::string>() : data::json_text(value));
 }
 
-// The last lines: of what there are more of, only the newest are shown.
+// The newest entries of the list, at most `most`.
 std::span<const OrderedJson> newest(const OrderedJson& list, std::size_t most) {
   const auto* const all = list.get_ptr<const OrderedJson::array_t*>();
   return all == nullptr ? std::span<const OrderedJson>()
@@ -99,13 +99,13 @@ std::string settings_lines(const OrderedJson& view, std::size_t width) {
   for (const auto& [name, value] : changed.items()) {
     table.rows.push_back({name, plain(value)});
   }
-  return table.rows.empty() ? "\nAll settings are as they are by themselves.\n"
+  return table.rows.empty() ? "\nAll settings have their defaults.\n"
                             : "\n" + text_of(table, width);
 }
 
 std::string task_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("TASK HOST:3 RESTARTS:2");
-  std::vector<const char*> stages;  // that one of the tasks has
+  std::vector<const char*> stages;  // those that a task has
   const OrderedJson& tasks = field_of(view, "tasks");
   for (const char* const stage : kShownStages) {
     if (std::ranges::any_of(newest(tasks, tasks.size()), [stage](const OrderedJson& task) {
@@ -164,7 +164,7 @@ OrderedJson changed_settings(const OrderedJson& published) {
   for (const Setting& setting : settings()) {
     const OrderedJson& value = field_of(published, setting.name);
     const auto* const choice = std::get_if<Choice>(&setting.value);
-    // The tasks find out the others.
+    // Tasks choose the others automatically.
     const bool is_given =
         !setting.about.empty() && (choice == nullptr || choice->automatic().empty());
     if (is_given && !value.is_null() && value != field_of(usual, setting.name)) {

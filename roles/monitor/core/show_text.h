@@ -1,4 +1,4 @@
-// What a run was, for a terminal: result, settings, curves, tasks, checkpoints, events.
+// A run as text for a terminal: result, settings, curves, tasks, checkpoints, events.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -12,14 +12,13 @@
 
 namespace disttf::roles {
 
-// `view`: of the run, as in run_chart.h; `name`: where it lies. `style`: of the curves. `width`: at
-// which tables and lines are cut; 0: nowhere, for a reader that is no terminal. Ends with a
-// newline.
+// `view`: of the run, as in run_chart.h; `name`: its path. `style`: of the curves. `width`: tables
+// and lines are truncated there; 0: not, for output that is no terminal. Ends with a newline.
 [[nodiscard]] std::string show_text(const nlohmann::ordered_json& view, const std::string& name,
                                     const TextStyle& style, std::size_t width);
 
-// The settings of a run that are not what they are by themselves: {"batch_size": 50}. `published`:
-// as they were published (roles/run/run_config.h).
+// The settings of a run that differ from their defaults: {"batch_size": 50}. `published`: in the
+// form of the published configuration (roles/run/run_config.h).
 [[nodiscard]] nlohmann::ordered_json changed_settings(const nlohmann::ordered_json& published);
 
 }  // namespace disttf::roles

@@ -8,9 +8,9 @@ namespace {
 
 using enum FrontierStage;
 
-// Who has told nothing for so many rounds is not waited for.
+// A task that has sent nothing for so many rounds is not waited for.
 constexpr std::size_t kMostSilent = 4;
-// Of a step: what is less is not worth a name.
+// A smaller share of a step is not reported.
 constexpr double kLeastShare = 0.05;
 
 constexpr std::size_t at(FrontierStage stage) { return static_cast<std::size_t>(stage); }
@@ -19,7 +19,7 @@ template <typename Sample>
 void keep_newest(std::deque<Sample>& kept, std::span<const Sample> samples) {
   for (const Sample& sample : samples) {
     while (!kept.empty() && kept.back().step >= sample.step) {
-      kept.pop_back();  // the run was set back: what came later is no more
+      kept.pop_back();  // the run was rolled back: later steps are void
     }
     kept.push_back(sample);
     if (kept.size() > StageFrontier::kWindow) {
@@ -40,7 +40,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Of what each of `taken` but one took.
+// The median over all elements of `all` except one.
 template <typename Value, typename Of>
 double median_of_others(const std::vector<Value>& all, std::size_t but, Of of) {
   std::vector<double> values;
@@ -62,8 +62,8 @@ std::array<double, kFrontierStages> stages_of(const TrainerSample& sample) {
   return seconds;
 }
 
-// Of each way what may have been the ps's: the shortest one's, and as much again for each that was
-// read before. One alone shares its way with nobody.
+// The part of each transfer that may be due to the ps: that of the fastest transfer, and as much
+// again for each gradient read before it. A single trainer shares nothing.
 std::vector<double> shared_of(const std::vector<double>& ways) {
   std::vector<double> shared(ways.size(), 0.0);
   if (ways.size() < 2) {
@@ -113,11 +113,12 @@ bool StageFrontier::is_here(const Trainer& trainer) const {
   return !trainer.samples.empty() && trainer.silent < kMostSilent;
 }
 
-// What each trainer told and what the ps saw of it.
+// The measures of a step by each trainer and each ps.
 std::optional<StageFrontier::Told> StageFrontier::told_of(std::uint64_t number) const {
   Told told;
   std::vector<LastPs> last_ps;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
+    // A trainer that has gone would keep every step incomplete.
     if (!is_here(trainers_[rank])) {
       continue;
     }
@@ -137,11 +138,14 @@ std::optional<StageFrontier::Told> StageFrontier::told_of(std::uint64_t number) 
     std::vector<double> ways;
     for (std::size_t each = 0; each < told.trainers.size(); ++each) {
       const Taken& taken = told.trainers[each];
+      // Negative for a gradient that has not arrived.
       const double arrived = taken.rank < sample->arrived.size()
                                  ? static_cast<double>(sample->arrived[taken.rank])
                                  : -1;
       const double awaited =
           last_ps[each].index == index ? 0 : static_cast<double>(last_ps[each].seconds);
+      // What remains is the transfer: without the time of computing, and of waiting for another
+      // parameter server.
       ways.push_back(std::max(0.0, arrived - taken.total() - awaited));
     }
     told.ways.push_back(std::move(ways));
@@ -150,15 +154,15 @@ std::optional<StageFrontier::Told> StageFrontier::told_of(std::uint64_t number) 
   return told.trainers.empty() ? std::nullopt : std::optional(std::move(told));
 }
 
-// The way of the gradient that its trainer did not see: first what trainers of that ps had to wait
-// alike, then what was its own. Of its own, as much as it says that it may have been loading when
-// the parameters came, is loading.
+// Attributes the part of a gradient's transfer that its trainer did not see: first the part that
+// all trainers of that ps had in common, then the trainer's own. Of the latter, the time in which
+// the trainer may have been loading when the parameters came counts as loading.
 StageFrontier::Step StageFrontier::shared_out(Told told) {
   Step step{.trainers = std::move(told.trainers), .receive = {}, .apply = std::move(told.apply)};
   std::vector<double> own(step.trainers.size(), 0.0);
   for (const std::vector<double>& ways : told.ways) {
     const std::vector<double> shared = shared_of(ways);
-    std::size_t last = 0;  // to arrive
+    std::size_t last = 0;  // the last trainer to arrive
     for (std::size_t each = 0; each < ways.size(); ++each) {
       own[each] = std::max(own[each], ways[each] - shared[each]);
       if (step.trainers[each].total() + ways[each] > step.trainers[last].total() + ways[last]) {
@@ -208,6 +212,7 @@ std::vector<StageFrontier::Told> StageFrontier::steps_of_all(std::uint64_t& newe
   if (first == trainers_.end()) {
     return steps;
   }
+  // Any present trainer will do: a step counts only if all of them report it.
   for (const TrainerSample& sample : first->samples) {
     if (std::optional<Told> told = told_of(sample.step)) {
       steps.push_back(std::move(*told));
@@ -217,7 +222,7 @@ std::vector<StageFrontier::Told> StageFrontier::steps_of_all(std::uint64_t& newe
   return steps;
 }
 
-// Async: as one step, of what each does in the mean.
+// Asynchronous: one step made of each task's means.
 std::vector<StageFrontier::Told> StageFrontier::mean_step(std::uint64_t& newest) const {
   Told told;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -272,6 +277,7 @@ void StageFrontier::add_shares(const Step& step, Frontier& frontier) const {
     const auto furthest = std::ranges::max_element(sums);
     add(static_cast<FrontierStage>(stage), false,
         step.trainers[static_cast<std::size_t>(furthest - sums.begin())].rank, *furthest - front);
+    // The front moves only forward: a stage that overtakes nobody contributes nothing.
     front = std::max(front, *furthest);
   }
   const auto add_ps = [&](FrontierStage stage, const std::vector<double>& seconds) {
@@ -285,6 +291,7 @@ void StageFrontier::add_shares(const Step& step, Frontier& frontier) const {
 }
 
 std::optional<Frontier::Slowest> StageFrontier::slowest_trainer(const Step& mean) const {
+  // A single trainer has nothing to be compared with.
   if (mean.trainers.size() < 2) {
     return std::nullopt;
   }
@@ -309,7 +316,7 @@ std::optional<Frontier::Slowest> StageFrontier::slowest_trainer(const Step& mean
   return slowest;
 }
 
-// Held against the others; one alone against itself when it was fastest.
+// Compares each ps with the others; a single one with its own fastest steps.
 std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, double step_seconds) {
   std::vector<double> taken;
   for (std::size_t each = 0; each < ps_.size(); ++each) {
@@ -319,6 +326,7 @@ std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, dou
     return std::nullopt;
   }
   const auto index = static_cast<std::size_t>(std::ranges::max_element(taken) - taken.begin());
+  // The fastest time so far, for a single parameter server to be compared with.
   double& least = ps_[index].least;
   if (taken[index] > 0 && (least == 0 || taken[index] < least)) {
     least = taken[index];
@@ -340,6 +348,7 @@ std::optional<Frontier::Slowest> StageFrontier::slowest_ps(const Step& mean, dou
 std::optional<Frontier::Slowest> StageFrontier::slowest(const Step& mean, double step_seconds) {
   std::optional<Frontier::Slowest> slowest;
   for (const auto& candidate : {slowest_trainer(mean), slowest_ps(mean, step_seconds)}) {
+    // Small differences are noise; small shares are not worth a message.
     if (candidate && candidate->slower >= kLeastSlower &&
         candidate->seconds >= kLeastShare * step_seconds &&
         (!slowest || candidate->seconds > slowest->seconds)) {
@@ -369,7 +378,7 @@ std::optional<Frontier> StageFrontier::take() {
   }
   std::ranges::sort(frontier.shares, std::ranges::greater(), &Frontier::Share::seconds);
   frontier.slowest = slowest(shared_out(mean_of(steps)), frontier.step_seconds);
-  // Of the newest alone from now on.
+  // Later rounds use only the newest samples.
   for (Trainer& trainer : trainers_) {
     if (trainer.samples.size() > kWindow / 2) {
       trainer.samples.erase(trainer.samples.begin(),

@@ -1,7 +1,7 @@
-// Which steps are measured, and what was measured of them: every one of a slow run, every 2nd, 4th,
-// 8th ... of a fast one, so that what is told once a second stays small. Tasks choose alone, and
-// meet: the steps that one measures are multiples of a power of two, so of two tasks the one that
-// measures less measures what the other does.
+// The choice of measured steps, and the measures: every step of a slow run, every 2nd, 4th, 8th ...
+// of a fast one, so that the reports of each second stay small. Tasks choose independently, and
+// still match: measured steps are multiples of a power of two, so of two tasks the one that
+// measures less measures a subset of the other's steps.
 //
 // Values; not thread-safe.
 #pragma once
@@ -16,16 +16,16 @@
 
 namespace disttf::roles {
 
-// What a trainer spends a step on, in this order. The step begins when a ps has sent the parameters
-// that it is computed from.
+// The stages of a trainer's step, in order. The step begins when a ps has sent the parameters of
+// the step.
 enum class Stage : std::uint8_t {
-  kPull,       // the parameters come
-  kLoad,       // rows are put into the batch, and the next ones asked for
+  kPull,       // parameters arrive
+  kLoad,       // rows are put into the batch, and the next ones requested
   kForward,    // up to the loss
   kBackward,   // up to the gradient
-  kPush,       // the gradient leaves
+  kPush,       // the gradient is sent
   kWait,       // for the other trainers and the ps
-  kOverlapped  // at most so much of the wait was loading: the next batch is loaded meanwhile
+  kOverlapped  // upper bound of the part of kWait in which the next batch was loaded
 };
 inline constexpr std::size_t kStages = 7;
 inline constexpr std::array<std::string_view, kStages> kStageNames = {
@@ -34,9 +34,9 @@ inline constexpr std::array<std::string_view, kStages> kStageNames = {
 // Seconds of each stage.
 using StageSeconds = std::array<float, kStages>;
 
-// Steps in a row that are all to be told of, for a timeline (roles/monitor/core/trace.h).
+// Consecutive steps to be reported completely, for a timeline (roles/monitor/core/trace.h).
 struct StepWindow {
-  // A longer timeline is no easier to read.
+  // A longer timeline would be no easier to read.
   static constexpr std::uint64_t kMost = 1000;
 
   std::uint64_t from = 0;
@@ -49,16 +49,16 @@ struct StepWindow {
   friend bool operator==(const StepWindow&, const StepWindow&) = default;
 };
 
-// How far apart the measured steps are.
+// The distance of measured steps.
 class StepSampling {
  public:
-  // Of what is measured between two calls of rest(), at most.
+  // The most steps measured between two calls of rest().
   static constexpr std::size_t kMost = 64;
 
   [[nodiscard]] bool wants(std::uint64_t step) const noexcept { return (step & mask_) == 0; }
-  // There are as many as allowed: half as many are wanted from now on.
+  // The limit is reached: halves the number of measured steps.
   void thin() noexcept { mask_ = mask_ << 1U | 1U; }
-  // `taken` have been measured since the last call: where these are few, more are wanted.
+  // `taken` steps were measured since the last call: if these are few, measures more.
   void rest(std::size_t taken) noexcept {
     if (taken < kMost / 4) {
       mask_ >>= 1U;
@@ -69,18 +69,18 @@ class StepSampling {
   std::uint64_t mask_ = 0;
 };
 
-// The newest measured steps of one task, for whoever takes them now and then.
+// The newest measured steps of one task, which another thread or function takes periodically.
 template <typename Sample>  // has a `step`
 class StepSamples {
  public:
-  // `blank`: what memory for each is made of; add() allocates none where it suffices.
+  // `blank`: the initial value of each sample; add() allocates nothing if its capacity suffices.
   explicit StepSamples(const Sample& blank = {}) : samples_(StepSampling::kMost, blank) {}
 
   [[nodiscard]] bool wants(std::uint64_t step) const noexcept {
     return sampling_.wants(step) || window_.has(step);
   }
-  // All steps of the window are wanted, too, and kept for take_traced(). Those of the same window
-  // are kept where it is told again.
+  // Measures all steps of the window as well, and keeps them for take_traced(). A repeated call
+  // with the same window changes nothing.
   void trace(const StepWindow& window) {
     if (window != window_) {
       window_ = window;
@@ -88,9 +88,9 @@ class StepSamples {
       next_traced_ = 0;
     }
   }
-  // Before one that is full is added to, every second one is forgotten.
+  // Adds a sample. A full buffer first drops every second one.
   void add(const Sample& sample) {
-    // A run that is set back makes steps again: no more than there should be.
+    // A run that was rolled back repeats steps: keeps no more than the window has.
     if (window_.has(sample.step) && traced_.size() < window_.count) {
       traced_.push_back(sample);
     }
@@ -101,7 +101,7 @@ class StepSamples {
       samples_[count_++] = sample;
     }
   }
-  // To be called once in a while, about once a second.
+  // Takes the samples. To be called about once a second.
   [[nodiscard]] std::vector<Sample> take() {
     std::vector<Sample> taken(samples_.begin(),
                               samples_.begin() + static_cast<std::ptrdiff_t>(count_));
@@ -110,14 +110,14 @@ class StepSamples {
     return taken;
   }
 
-  // Of those of the window the next ones, at most so many.
+  // Takes the next samples of the window, at most `most`.
   [[nodiscard]] std::vector<Sample> take_traced(std::size_t most) {
     const auto begin = traced_.begin() + static_cast<std::ptrdiff_t>(next_traced_);
     const std::size_t count = std::min(most, traced_.size() - next_traced_);
     next_traced_ += count;
     return {begin, begin + static_cast<std::ptrdiff_t>(count)};
   }
-  // All of them have been taken.
+  // Whether all samples of the window have been taken.
   [[nodiscard]] bool all_traced_taken() const noexcept { return next_traced_ == traced_.size(); }
 
  private:
@@ -129,7 +129,7 @@ class StepSamples {
         std::swap(samples_[kept++], samples_[each]);
       }
     }
-    // All of them, where it was the same step again and again: a run that is set back.
+    // Drops all if none was dropped: a run that was rolled back repeats the same step.
     count_ = kept == samples_.size() ? 0 : kept;
   }
 
@@ -141,8 +141,8 @@ class StepSamples {
   std::size_t next_traced_ = 0;
 };
 
-// Which ps's parameters came last to a trainer, and how long after all others were there. Of one ps
-// alone, and where the trainer was busy when they came: 0.
+// Which ps's parameters arrived last at a trainer, and how long after all others. 0 for a single
+// ps, and if the trainer was busy when they arrived.
 struct LastPs {
   std::uint32_t index = 0;
   float seconds = 0;
@@ -151,11 +151,11 @@ struct LastPs {
 
 // One step of a trainer.
 struct TrainerSample {
-  std::uint64_t step = 0;  // of the parameters that it was computed from
+  std::uint64_t step = 0;  // of its parameters
   StageSeconds seconds{};
   LastPs last_ps = {};
-  // By the task's steady clock, in nanoseconds: when the answer that brought the parameters began
-  // to come.
+  // By the task's steady clock, in nanoseconds: when the answer with the parameters began to
+  // arrive.
   std::int64_t began = 0;
   [[nodiscard]] float& of(Stage stage) { return seconds[static_cast<std::size_t>(stage)]; }
   [[nodiscard]] float of(Stage stage) const { return seconds[static_cast<std::size_t>(stage)]; }
@@ -164,11 +164,11 @@ struct TrainerSample {
 
 // One step of a range of a ps.
 struct RangeSample {
-  std::uint64_t step = 0;      // of the parameters that trainers computed from
-  float apply = 0;             // seconds that the update took
-  std::vector<float> arrived;  // by rank: seconds from when these parameters were there until the
-                               // trainer's gradient was whole; below 0: it has not come
-  // By the ps's steady clock, in nanoseconds: when these parameters were there, not yet sent.
+  std::uint64_t step = 0;      // of the parameters used by the trainers
+  float apply = 0;             // seconds of the update
+  std::vector<float> arrived;  // by rank: seconds from when these parameters were ready until the
+                               // trainer's gradient was complete; below 0: it has not arrived
+  // By the ps's steady clock, in nanoseconds: when these parameters were ready to be sent.
   std::int64_t began = 0;
   float waited = 0;  // seconds from then until the update began
   friend bool operator==(const RangeSample&, const RangeSample&) = default;

@@ -19,14 +19,13 @@ constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
-// Below 0 stays so: it has not come.
+// Negative numbers, for gradients that have not arrived, stay negative.
 std::int64_t whole(float seconds) {
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
   return limited < 0 ? -1 : std::llround(limited * kMicroseconds);
 }
 
-// A peer's numbers may be fractions, or larger than any of ours, which get<>() would convert all
-// the same.
+// Rejects a peer's numbers that are fractions or out of range, which get<>() would convert.
 std::uint64_t count_of(const OrderedJson& json,
                        std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > most) {
@@ -46,11 +45,11 @@ std::int64_t integer_of(const OrderedJson& json) {
 
 float seconds_of(const OrderedJson& json) { return json.get<float>() / kMicroseconds; }
 
-// Exact: a slice of a timeline ends where the next one begins.
+// Exact, because a slice of a timeline ends where the next one begins.
 std::int64_t nanoseconds(float seconds) {
   return std::llround(static_cast<double>(std::clamp(seconds, -1.0F, 1e6F)) * 1e9);
 }
-// A peer's: what sums of them are made of must not overflow.
+// A peer's duration: limited, so that sums do not overflow.
 float from_nanoseconds(const OrderedJson& json) {
   const auto nanoseconds = json.get<double>();
   if (!(nanoseconds >= -1e9 && nanoseconds <= 1e15)) {
@@ -59,7 +58,7 @@ float from_nanoseconds(const OrderedJson& json) {
   return static_cast<float>(nanoseconds * 1e-9);
 }
 
-// Of a machine that has run for nine years, at most.
+// A peer's time: at most that of a machine that has run for nine years.
 std::int64_t time_of(const OrderedJson& json) {
   const std::int64_t nanoseconds = integer_of(json);
   if (nanoseconds < 0 || nanoseconds > std::int64_t{1} << 58U) {
@@ -171,7 +170,7 @@ net::TaskId task_of(const OrderedJson& json) {
   return net::task_from_name(json.at("task").get<std::string>());
 }
 
-// With as many of the newest samples as fit.
+// Adds as many of the newest samples as fit.
 template <typename Sample>
 std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
   std::size_t room =
@@ -190,7 +189,7 @@ std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
   return data::json_text(json);
 }
 
-// Calls `read` with what the text is, if it is JSON, which may throw what nlohmann does.
+// Parses the text and calls `read`, which may throw as nlohmann does. nullopt: malformed.
 template <typename Metrics, typename Read>
 std::optional<Metrics> parsed(std::string_view text, Read read) {
   if (text.size() > net::kMaxMetricsBytes) {
@@ -202,12 +201,12 @@ std::optional<Metrics> parsed(std::string_view text, Read read) {
   }
   try {
     return read(json);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // a peer's text is taken as a whole or not at all
     return std::nullopt;
   }
 }
 
-// An older one does not tell which ps was last.
+// Samples of older versions do not contain the last ps.
 TrainerSample trainer_sample_of(const OrderedJson& json) {
   TrainerSample sample{.step = count_of(json.at(0))};
   for (std::size_t stage = 0; stage < kStages; ++stage) {
@@ -224,6 +223,7 @@ TrainerSample trainer_sample_of(const OrderedJson& json) {
 RangeSample range_sample_of(const OrderedJson& json) {
   RangeSample sample{.step = count_of(json.at(0)), .apply = seconds_of(json.at(1)), .arrived = {}};
   if (json.at(2).size() > kMostRanks) {
+    // Bounds what a malformed list can make this process allocate.
     throw std::invalid_argument("too many ranks");
   }
   for (const OrderedJson& each : json.at(2)) {
@@ -232,7 +232,7 @@ RangeSample range_sample_of(const OrderedJson& json) {
   return sample;
 }
 
-// What a task tells and what becomes a record have in common.
+// The fields that a task's report and its record have in common.
 void put(OrderedJson& json, const TrainerMetrics& metrics) {
   put(json, metrics.task, metrics.process);
   json["isa"] = metrics.isa;
@@ -253,7 +253,7 @@ void put(OrderedJson& json, const PsMetrics& metrics) {
   json["dropped"] = metrics.dropped;
 }
 
-// The mean of what `seconds` says of each. REQUIRES: there are samples.
+// The mean of `seconds` over the samples. REQUIRES: there are samples.
 template <typename Sample, typename Seconds>
 double mean(const std::vector<Sample>& samples, Seconds seconds) {
   double sum = 0;
@@ -268,6 +268,7 @@ double mean(const std::vector<Sample>& samples, Seconds seconds) {
 std::size_t most_traced_at_once(std::size_t trainers) noexcept {
   constexpr std::size_t kFixed = 64;       // bytes of a sample, at most
   constexpr std::size_t kOfATrainer = 16;  // the same
+  // Half of the report is left for samples that are not traced.
   return std::clamp<std::size_t>(net::kMaxMetricsBytes / 2 / (kFixed + kOfATrainer * trainers), 1,
                                  kMostTracedAtOnce);
 }

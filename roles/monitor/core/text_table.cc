@@ -12,9 +12,10 @@
 namespace disttf::roles {
 namespace {
 
+// UTF-8 continuation bytes begin no character.
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
-// Which columns fit, by their numbers.
+// The numbers of the columns that fit.
 std::vector<std::size_t> columns_that_fit(const TextTable& table,
                                           const std::vector<std::size_t>& widths,
                                           std::size_t width) {
@@ -30,6 +31,7 @@ std::vector<std::size_t> columns_that_fit(const TextTable& table,
     return sum;
   };
   const auto leaves = [&table](std::size_t each) { return table.columns[each].leaves; };
+  // Drops the least important column until the rest fits.
   while (width != 0 && needed() > width) {
     const auto first = std::ranges::max_element(fit, {}, leaves);
     if (leaves(*first) == 0) {
@@ -131,7 +133,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string duration_text(double seconds) {
-  // A century: nobody waits for longer, and a double beyond that may not be a whole number.
+  // A century: a double far beyond that may not be a whole number.
   constexpr double kMost = 100.0 * 366 * 86'400;
   const auto whole = static_cast<std::uint64_t>(std::clamp(std::round(seconds), 0.0, kMost));
   const std::uint64_t minutes = whole / 60;

@@ -1,4 +1,4 @@
-// Tables and numbers as people read them in a terminal.
+// Tables and numbers for terminals.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -13,7 +13,7 @@ namespace disttf::roles {
 
 struct TextColumn {
   std::string title;
-  // Where not all columns fit, those of the highest number go first; one of 0 stays.
+  // If not all columns fit, those with the highest number are dropped first; 0 is never dropped.
   unsigned leaves = 0;
 };
 
@@ -22,27 +22,27 @@ using TextRow = std::vector<std::string>;  // a cell for each column
 struct TextTable {
   std::vector<TextColumn> columns;
   std::vector<TextRow> rows;
-  // Of each column; empty: as wide as the longest cell.
+  // Per column; empty: as wide as the longest cell.
   std::vector<std::size_t> least_widths = {};
 };
 
 // The columns of a table without rows: "TASK HOST:2 SIZE", titles with their `leaves`.
 [[nodiscard]] TextTable table_with(std::string_view columns);
 
-// Columns two blanks apart, each as wide as its longest cell; nothing behind the last one. Of what
-// others have written, control characters are left out. `width`: of the terminal; 0: any.
+// Columns are two blanks apart, each as wide as its longest cell; no blanks after the last. Removes
+// control characters from cells. `width`: of the terminal; 0: unlimited.
 [[nodiscard]] std::string text_of(const TextTable& table, std::size_t width = 0,
                                   bool with_titles = true);
 
-// How wide each column is.
+// The width of each column.
 [[nodiscard]] std::vector<std::size_t> widths_of(const TextTable& table);
 
-// How many columns of a terminal valid UTF-8 takes, each code point counted as one.
+// The number of terminal columns of valid UTF-8, counting each code point as one.
 [[nodiscard]] std::size_t shown_width(std::string_view utf8) noexcept;
-// The same text, or so many columns of it.
+// The text, truncated to so many columns.
 [[nodiscard]] std::string cut_to_width(std::string_view utf8, std::size_t width);
 
-// Parts joined by ", ", in lines of at most `width` columns where the parts are no longer; 0: one
+// The parts joined by ", ", in lines of at most `width` columns unless a part is longer; 0: one
 // line. Ends with a newline.
 [[nodiscard]] std::string wrapped(const std::vector<std::string>& parts, std::size_t width);
 

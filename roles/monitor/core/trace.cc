@@ -14,18 +14,18 @@
 namespace disttf::roles {
 namespace {
 
-// One of these is about 100 bytes of text.
+// An event is about 100 bytes of text.
 constexpr std::uint64_t kMostEvents = 1'000'000;
-// Of a clock from another one; nanoseconds, a hundred years.
+// The largest difference of two clocks; nanoseconds, a hundred years.
 constexpr std::int64_t kFarthest = 3'000'000'000'000'000'000;
-// Of a trainer's step: itself and its stages.
+// Events of a trainer's step: the step and its stages.
 constexpr std::uint64_t kOfAStep = kStages + 1;
-// Of a trainer's step with a ps: gradient, parameters, and the three ends of an arrow.
+// Events of a trainer's step with a ps: gradient, parameters, and the three points of an arrow.
 constexpr std::uint64_t kOfAnExchange = 5;
 
 std::int64_t in_ns(float seconds) { return std::llround(static_cast<double>(seconds) * 1e9); }
 
-// In the order in which a step has them.
+// In the order of a step.
 constexpr std::array kInOrder = {Stage::kPull,     Stage::kLoad, Stage::kForward,
                                  Stage::kBackward, Stage::kPush, Stage::kOverlapped,
                                  Stage::kWait};
@@ -35,15 +35,15 @@ std::string_view name_of(Stage stage) {
                                      : kStageNames[static_cast<std::size_t>(stage)];
 }
 
-// What a step's slices end by, on the clock of who told it: the next step's beginning. A step's
-// times are told as float32, so that long ones may add up to some nanoseconds more.
+// The end of a step's slices, on the reporting task's clock: the beginning of the next step. Times
+// are reported as float32, so the sum of long ones may exceed it by some nanoseconds.
 template <typename Sample>
 std::int64_t ends_by(const std::vector<Sample>& steps, const Sample& step) {
   const auto next = std::ranges::find(steps, step.step + 1, &Sample::step);
   return next == steps.end() ? kFarthest : std::max(next->began, step.began);
 }
 
-// Until `last` has been done, since the step began.
+// The time from the beginning of the step to the end of `last`.
 std::int64_t until(const TrainerSample& sample, Stage last) {
   std::int64_t time = 0;
   for (const Stage stage : kInOrder) {
@@ -57,7 +57,7 @@ std::int64_t until(const TrainerSample& sample, Stage last) {
 
 }  // namespace
 
-// The events, one a line. Times are nanoseconds; the format's are microseconds.
+// Writes the events, one per line. Times are nanoseconds; the format has microseconds.
 class Trace::Writer {
  public:
   enum class Flow : char { kBegins = 's', kGoesOn = 't', kEnds = 'f' };
@@ -96,7 +96,7 @@ class Trace::Writer {
 
  private:
   void begin() { text_ += text_.empty() ? "\n" : ",\n"; }
-  // Exact, where a double of microseconds since some machine's start would not be.
+  // Exact; a double of microseconds since a machine's start would not be.
   static std::string text(std::int64_t nanoseconds) {
     const std::int64_t size = std::abs(nanoseconds);
     return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
@@ -188,8 +188,8 @@ const TrainerSample* Trace::step_of(std::size_t rank, std::uint64_t step) const 
 
 // ------------------------------------------------------------------------------------------ clocks
 
-// From ps 0 on to whom it shares a clock or has exchanged steps with, and on from these: the best
-// way to each. A task that does not know its clock's name shares it with nobody.
+// The best path of clock differences to each task, starting at ps 0, over shared clocks and
+// exchanged steps. A task that does not know its clock's name shares it with none.
 std::vector<Trace::Offset> Trace::offsets() const {
   const std::size_t tasks = ps_.size() + trainers_.size();
   const auto clock_of = [&](std::size_t task) -> const std::string& {
@@ -203,7 +203,7 @@ std::vector<Trace::Offset> Trace::offsets() const {
   const auto improve = [&](std::size_t task, std::int64_t ahead, std::int64_t error) {
     Offset& offset = offsets[task];
     const bool is_better = !offset.is_known || error < offset.error;
-    if (is_better) {  // limited: what others tell must not make sums overflow
+    if (is_better) {  // limited, so that sums of reported times do not overflow
       offset = {.ahead = std::clamp(ahead, -kFarthest, kFarthest),
                 .error = std::min(error, kFarthest),
                 .is_known = true};
@@ -258,8 +258,8 @@ std::optional<Trace::Bounds> Trace::bounds(std::size_t rank, std::size_t ps) con
     const std::int64_t computed = at_trainer->began + until(*at_trainer, Stage::kBackward);
     const std::int64_t whole = at_ps.began + in_ns(at_ps.arrived[rank]);
     bounds.most = std::min(bounds.most, whole - computed);
-    // With several ps the answer counts as having come before it was read (PsClient::answer_came):
-    // when it had been is sure.
+    // With several ps an answer counts as having arrived before it was read
+    // (PsClient::answer_came); the time when reading had ended is certain.
     const std::int64_t came = at_trainer->began + until(*at_trainer, Stage::kPull);
     bounds.least = std::max(bounds.least, at_ps.began - came);
   }
@@ -304,8 +304,8 @@ void Trace::write_trainer(Writer& out, std::size_t rank, const Offset& offset) c
   }
 }
 
-// The gradient of a step on its way, the parameters that it was computed from on theirs, and the
-// arrow push -> apply -> answer.
+// Writes the transfers of a step's gradient and of its parameters, and the arrow push -> apply ->
+// answer.
 void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step, std::size_t rank,
                          const std::vector<Offset>& offsets) const {
   const TrainerSample* const sent = step_of(rank, step.step);
@@ -330,7 +330,7 @@ void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step
   const std::int64_t applies = made + in_ns(step.waited);
   out.flow(Writer::Flow::kGoesOn, id, index + 1, applies);
   if (const TrainerSample* const next = step_of(rank, step.step + 1)) {
-    // With several ps the answer may count as having come sooner than it was sent (see bounds()).
+    // With several ps the answer may count as having arrived before it was sent (see bounds()).
     out.flow(Writer::Flow::kEnds, id, trainer, std::max(next->began - at_trainer.ahead, applies));
   }
 }

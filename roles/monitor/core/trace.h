@@ -1,13 +1,13 @@
-// A timeline of some steps of a run: what each task did when, what travelled between them, and what
-// led to what. As text it is what chrome://tracing and ui.perfetto.dev open: the JSON of
+// A timeline of some steps of a run: the stages of each task, the transfers between tasks, and
+// their dependencies. The text is for chrome://tracing and ui.perfetto.dev: the JSON of
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
 // Format), with durations ("X"), flows ("s", "t", "f") and names ("M").
 //
-// Each task tells its steps by its own clock. Tasks with one clock need nothing. Of two clocks the
-// steps themselves say how far they are apart: a gradient is not whole at a ps before the trainer
-// has computed it, and parameters do not come before the ps has made them. Each step so bounds the
-// difference from both sides; the middle of what all bounds leave is taken, and half of its width
-// is the error that is told.
+// Each task reports its steps by its own clock. Tasks with a common clock need no correction. For
+// two clocks the steps themselves bound the difference: a gradient is not complete at a ps before
+// the trainer has computed it, and parameters do not arrive before the ps has computed them. So
+// each step bounds the difference from both sides. The middle of the remaining interval is used,
+// and half of its width is the reported error.
 //
 // Values; not thread-safe.
 #pragma once
@@ -26,30 +26,30 @@ namespace disttf::roles {
 
 class Trace {
  public:
-  // How many steps of so many tasks are told at most: a file of about 100 MB.
+  // The most steps in a timeline of so many tasks: a file of about 100 MB.
   [[nodiscard]] static std::uint64_t most_steps(std::size_t trainers, std::size_t ps) noexcept;
 
   // `cluster` must outlive it.
   Trace(const net::Cluster& cluster, const StepWindow& window);
 
-  // What a task has told. REQUIRES: the task is of the cluster.
+  // The report of a task. REQUIRES: the task is of the cluster.
   void told(const TrainerMetrics& metrics);
   void told(const PsMetrics& metrics);
-  // By rank, which trainers take part now. Once called, a trainer that has never taken part is not
-  // waited for, and is not missing: with --max_workers most may never come.
+  // Which trainers take part now, by rank. Once called, a trainer that has never taken part is
+  // neither waited for nor missing: with --max_workers most may never join.
   void told_present(const std::vector<bool>& present);
 
   [[nodiscard]] const StepWindow& window() const noexcept { return window_; }
-  // All tasks have told all that there will be.
+  // Whether all tasks have reported all their steps.
   [[nodiscard]] bool is_complete() const noexcept;
-  // Those that have not, "worker:2".
+  // The tasks that have not, such as "worker:2".
   [[nodiscard]] std::vector<std::string> missing() const;
-  [[nodiscard]] bool empty() const noexcept;  // nobody has told a step
+  [[nodiscard]] bool empty() const noexcept;  // no task has reported a step
 
-  // How far off the times of two tasks may be, at most; 0 where all have one clock. nullopt: of
-  // some task nothing is known that another has seen.
+  // The largest error between the times of two tasks; 0 if all have a common clock. nullopt: no
+  // bound for some task is known.
   [[nodiscard]] std::optional<double> clock_error_seconds() const;
-  // The whole text.
+  // The whole file.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -59,13 +59,13 @@ class Trace {
     std::string clock;
     bool is_complete = false;
   };
-  // Of a task's clock, in nanoseconds: by how much it is ahead of that of ps 0.
+  // By how much a task's clock is ahead of that of ps 0, in nanoseconds.
   struct Offset {
     std::int64_t ahead = 0;
     std::int64_t error = 0;
     bool is_known = false;
   };
-  // By how much a ps's clock is ahead of a trainer's.
+  // Bounds of how much a ps's clock is ahead of a trainer's.
   struct Bounds {
     std::int64_t least;
     std::int64_t most;
@@ -75,7 +75,7 @@ class Trace {
   [[nodiscard]] bool is_awaited(std::size_t rank) const noexcept;
   template <typename Metrics, typename Sample>
   void take(const Metrics& metrics, Told<Sample>& told);
-  // Of each task, ps first.
+  // The offset of each task, ps first.
   [[nodiscard]] std::vector<Offset> offsets() const;
   [[nodiscard]] std::optional<Bounds> bounds(std::size_t rank, std::size_t ps) const;
   void write_trainer(Writer& out, std::size_t rank, const Offset& offset) const;
@@ -88,7 +88,7 @@ class Trace {
   StepWindow window_;
   std::vector<Told<TrainerSample>> trainers_;  // by rank
   std::vector<Told<RangeSample>> ps_;
-  std::vector<bool> took_part_;  // by rank; empty: not known
+  std::vector<bool> took_part_;  // by rank; empty: unknown
 };
 
 }  // namespace disttf::roles

@@ -10,10 +10,10 @@ namespace disttf::roles {
 namespace {
 
 constexpr std::chrono::seconds kLook{1};
-// Until all tasks know: the chief tells the ps with its next heartbeat, ps 0 each trainer with that
-// one's next; and a second for what is late.
+// Until all tasks have the request: the chief sends it to the ps with its next heartbeat, ps 0 to
+// each trainer with that one's next; and a second of reserve.
 constexpr std::chrono::seconds kUntilAllKnow{3};
-// For what they tell of it to come, once the last step has been made. A task that is gone does not.
+// For the reports after the last step. A lost task sends none.
 constexpr std::chrono::seconds kPatience{10};
 
 }  // namespace
@@ -66,8 +66,8 @@ std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
   if (window.end() > train_steps_) {
     return Result{.trace = {},
                   .why_not = fmt::format(
-                      "the run ends too soon: it has {} steps left; {} pass until all tasks know, "
-                      "and the timeline is of {}",
+                      "the run ends too soon: it has {} steps left; {} pass until all tasks have "
+                      "the request, and the timeline needs {}",
                       train_steps_ - std::min(step, train_steps_), ahead + 2, window.count)};
   }
   trace_.emplace(cluster_, window);
@@ -82,9 +82,9 @@ std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
 TraceCollector::Result TraceCollector::finish() {
   Result result{.trace = std::exchange(trace_, std::nullopt), .why_not = {}};
   if (std::exchange(is_set_back_, false)) {
-    result = {.trace = {}, .why_not = "the run was set back meanwhile; ask again"};
+    result = {.trace = {}, .why_not = "the run was rolled back meanwhile; ask again"};
   } else if (result.trace->empty()) {
-    result = {.trace = {}, .why_not = "no task has told its steps; ask again"};
+    result = {.trace = {}, .why_not = "no task has reported its steps; ask again"};
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Fields of JSON that somebody else has written: what is not there, or is something else, is null,
-// none or empty, and nothing throws.
+// Fields of untrusted JSON: a missing field, or one of another type, reads as null, nullopt or
+// empty. Nothing throws.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace disttf::roles {
 
-// null where `json` is no object, or has no such field.
+// null if `json` is no object, or has no such field.
 [[nodiscard]] const nlohmann::ordered_json& field_of(const nlohmann::ordered_json& json,
                                                      std::string_view name);
-// A finite number of at most kMostShown (axis.h), whatever its sign.
+// A finite number with an absolute value of at most kMostShown (axis.h).
 [[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json);
 [[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json,
                                               std::string_view name);
@@ -24,7 +24,7 @@ namespace disttf::roles {
 // A whole number of at least 0.
 [[nodiscard]] std::optional<std::uint64_t> count_of(const nlohmann::ordered_json& json,
                                                     std::string_view name);
-// On one line, without control characters; empty where there is no text.
+// On one line, without control characters; empty if there is no text.
 [[nodiscard]] std::string text_of_field(const nlohmann::ordered_json& json, std::string_view name);
 
 }  // namespace disttf::roles

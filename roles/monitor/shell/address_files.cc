@@ -14,7 +14,7 @@ namespace {
 
 void close_memory() {
   if (!keep_memory_private()) {
-    log_debug("this process's memory may be dumped, and read by processes of its user");
+    log_debug("other processes of this user can read or dump this process's memory");
   }
 }
 
@@ -41,8 +41,8 @@ std::shared_ptr<net::AccessTokens> tokens_of(const AddressFiles& files, const st
   }
   close_memory();
   if (files.certificate.empty() && !net::is_loopback_host(host)) {
-    log_warning("--token_file: who asks at " + host +
-                " says a token in clear, for everybody on the way to see: give --tls_cert, too");
+    log_warning("--token_file: clients of " + host +
+                " send their token in clear text; give --tls_cert, too");
   }
   try {
     return std::make_shared<net::AccessTokens>(

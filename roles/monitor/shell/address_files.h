@@ -1,5 +1,5 @@
-// The files that an address for people and their tools goes by: the certificate with which it
-// answers over https, and the tokens of those who may ask.
+// The files of an HTTP address for people and tools: the TLS certificate, and the tokens of its
+// clients.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace disttf::roles {
 
-// Certificate and key: PEM, as TlsIdentity has them. Both, or none of them.
+// Certificate and key: PEM, as in TlsIdentity. Both are set, or neither.
 struct AddressFiles {
   std::string certificate;  // empty: http
   std::string key;
-  std::string tokens = {};  // as AccessTokens has them; empty: whoever reaches the address may ask
+  std::string tokens = {};  // as in AccessTokens; empty: every client that reaches the address
 
   [[nodiscard]] const char* scheme() const noexcept {
     return certificate.empty() ? "http" : "https";
@@ -23,13 +23,13 @@ struct AddressFiles {
   friend bool operator==(const AddressFiles&, const AddressFiles&) = default;
 };
 
-// Null: http. Closes the process's memory to others, as it holds a key from here on; what is wrong
-// with renewed files goes to the log. A key that does not fit yet is waited for for a moment.
-// Throws Failure (kUsage) with one sentence.
+// Null: http. Protects the process's memory, which contains a key from here on; logs errors of
+// renewed files. Waits a moment for a key that does not match yet. Throws Failure (kUsage) with one
+// sentence.
 [[nodiscard]] std::shared_ptr<net::TlsIdentity> identity_of(const AddressFiles& files);
 
-// Null: none is asked for. The same; warns where they would be said in clear to an address,
-// `host`, that other machines reach.
+// Null: no tokens are required. Throws likewise. Warns if they would be sent in clear text to an
+// address, `host`, that other machines reach.
 [[nodiscard]] std::shared_ptr<net::AccessTokens> tokens_of(const AddressFiles& files,
                                                            const std::string& host);
 

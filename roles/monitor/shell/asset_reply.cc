@@ -34,7 +34,7 @@ std::optional<net::HttpReply> asset_reply(std::string_view path,
   net::HttpReply reply{.content_type = std::string(asset->content_type), .body = {}};
   reply.fields = {{"ETag", std::string(asset->tag)},
                   {"Vary", "Accept-Encoding"},
-                  {"Cache-Control", "no-cache"}};  // may be kept, and is asked for again
+                  {"Cache-Control", "no-cache"}};  // may be cached, but must be revalidated
   if (request.if_none_match == asset->tag) {
     reply.status = net::http_status::kNotModified;
     return reply;

@@ -1,5 +1,5 @@
-// A file of a page (web/), as the reply to a request: compressed where the browser takes that, and
-// without a body where it has the same bytes already. Callable from any thread.
+// A file of a page (web/) as an HTTP reply: compressed if the browser accepts that, without a body
+// if the browser has the same version. Callable from any thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace disttf::roles {
 // "/", "/assets/app.js"
 [[nodiscard]] bool is_asset(std::string_view path) noexcept;
 
-// nullopt: there is no such file. `path` may be another one than that of the request.
+// nullopt: there is no such file. `path` may differ from that of the request.
 [[nodiscard]] std::optional<net::HttpReply> asset_reply(std::string_view path,
                                                         const net::HttpServerRequest& request);
 

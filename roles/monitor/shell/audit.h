@@ -1,4 +1,4 @@
-// Who has changed what at an address for people and their tools, for the log.
+// The audit log of changes through an HTTP address: who changed what.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace disttf::roles {
 
-// For HttpServerOptions::audit. "POST /v1/stop at the page by 127.0.0.1:51312: 200", as `info`, a
-// warning where it was refused. `where`: which address, "the page".
+// For HttpServerOptions::audit. Logs "POST /v1/stop at the page by 127.0.0.1:51312: 200" as `info`,
+// a rejected request as a warning. `where`: the address, "the page".
 [[nodiscard]] std::function<void(const net::HttpServerRequest&, int, std::size_t)> audit_of(
     const char* where);
 

@@ -11,12 +11,13 @@ namespace {
 constexpr std::array<const char*, kCodecs> kCodecNames = {"f32",    "bf16",   "int8",   "int4",
                                                           "sparse", "memory", "control"};
 
+// A gauge without a value is not exported; these start with a known 0.
 Gauge& zero(Gauge& gauge) {
   gauge.set(0);
   return gauge;
 }
 
-// A metric of one range of the parameters.
+// Creates metrics of one range of the parameters.
 struct OfRange {
   MetricRegistry& metrics;
   std::string range;
@@ -91,6 +92,7 @@ TrainerMeters::Evaluated::Evaluated(MetricRegistry& metrics, const char* set)
 
 void TrainerMeters::Evaluated::tell(const math::Evaluation& found) const {
   loss.set(found.loss);
+  // Only classification has an accuracy; without it the gauge is not exported.
   if (found.classes != 0) {
     accuracy.set(found.accuracy());
   }

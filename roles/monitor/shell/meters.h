@@ -1,7 +1,7 @@
-// What the roles measure, as each of them hands it over: a task that exports no metrics has none of
-// these (Task::meters is null), and then pays a comparison with null.
+// The metrics of each role. A task that exports no metrics has none of these (Task::meters is
+// null), and then only compares with null.
 //
-// Each belongs to the thread that is named; whoever scrapes reads at any time.
+// Each object belongs to the named thread; scrapes read at any time.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace disttf::roles {
 
-// How bytes travel: what a tensor is written as, or in memory, which is not sent at all; headers,
-// configurations and the like are control.
+// The encoding of transferred bytes: that of a tensor, or shared memory, which is not sent;
+// headers, configurations and the like are control.
 enum class Codec : std::uint8_t { kF32, kBf16, kInt8, kInt4, kSparse, kMemory, kControl };
 inline constexpr std::size_t kCodecs = 7;
-// Of the flags of a frame that carries a tensor.
+// From the flags of a frame with a tensor.
 [[nodiscard]] Codec codec_of(std::uint16_t flags) noexcept;
 
-// Of the thread that talks: a trainer's computing thread, a ps's only one.
+// Used by the thread that communicates: a trainer's computing thread, a ps's only one.
 class ByteMeters {
  public:
   explicit ByteMeters(MetricRegistry& metrics);
   void sent(Codec codec, std::size_t bytes) noexcept { of(sent_, codec).add(bytes); }
   void received(Codec codec, std::size_t bytes) noexcept { of(received_, codec).add(bytes); }
-  // A frame: its header, and `bytes` of its body.
+  // Counts a frame: its header, and `bytes` of its body.
   void sent_frame(Codec codec, std::size_t bytes) noexcept;
   void received_header() noexcept;
 
@@ -44,10 +44,10 @@ class ByteMeters {
   Counters received_;
 };
 
-// The computing thread's.
+// Used by the computing thread.
 struct TrainerMeters {
   explicit TrainerMeters(MetricRegistry& metrics);
-  // Of an evaluation on one of the two sets.
+  // Of an evaluation of one of the two sets.
   struct Evaluated {
     Evaluated(MetricRegistry& metrics, const char* set);
     void tell(const math::Evaluation& found) const;
@@ -72,7 +72,7 @@ struct TrainerMeters {
   ByteMeters bytes;
 };
 
-// An evaluator's.
+// Used by an evaluator.
 struct EvaluatorMeters {
   explicit EvaluatorMeters(MetricRegistry& metrics);
 
@@ -82,7 +82,7 @@ struct EvaluatorMeters {
   TrainerMeters::Evaluated test;
 };
 
-// Of one range, on the ps's thread.
+// Of one range; used by the ps's thread.
 struct PsRangeMeters {
   PsRangeMeters(MetricRegistry& metrics, std::size_t range);
 
@@ -109,7 +109,7 @@ struct PsRangeMeters {
   explicit PsRangeMeters(const Of& of);
 };
 
-// The chief's other thread's.
+// Used by the chief's second thread.
 struct CheckpointMeters {
   explicit CheckpointMeters(MetricRegistry& metrics);
   void saved(std::size_t bytes, std::chrono::nanoseconds time) const;
@@ -122,17 +122,17 @@ struct CheckpointMeters {
   Histogram& seconds;
 };
 
-// Of this process: what its role measures is made when that asks for it.
+// The metrics of this process. Those of a role are created on request.
 class Meters {
  public:
-  // `task`: "worker:1". `isa`: what it would compute with.
+  // `task`: "worker:1". `isa`: its instruction set.
   Meters(std::string task, std::string_view version, std::string_view isa);
 
   [[nodiscard]] const std::string& task() const noexcept { return task_; }
   [[nodiscard]] MetricRegistry& metrics() noexcept { return metrics_; }
-  // When they were made, which is when the process begins; seconds since the epoch.
+  // The creation time, which is the start of the process; seconds since the epoch.
   [[nodiscard]] double started() const noexcept { return started_; }
-  // Once each, before the thread that they belong to begins.
+  // Each is called once, before its thread starts.
   [[nodiscard]] TrainerMeters& trainer();
   [[nodiscard]] EvaluatorMeters& evaluator();
   [[nodiscard]] ByteMeters& ps_bytes();
@@ -148,7 +148,7 @@ class Meters {
   std::unique_ptr<CheckpointMeters> checkpoints_;
 };
 
-// Null where nobody measures.
+// Null if the task exports no metrics.
 [[nodiscard]] TrainerMeters* trainer_meters(const Task& task);
 
 }  // namespace disttf::roles

@@ -15,7 +15,7 @@ Histogram::Histogram(std::span<const double> bounds, double scale)
 
 HistogramValue Histogram::value() const {
   HistogramValue value{.bounds = bounds_, .counts = {}};
-  // Before the counts, so that the mean is of no more than they say.
+  // Read before the counts, so that the mean never includes more than they count.
   value.sum = static_cast<double>(sum_.load(std::memory_order_relaxed)) * scale_;
   for (std::size_t each = 0; each <= bounds_.size(); ++each) {
     value.counts.push_back(counts_[each].load(std::memory_order_relaxed));

@@ -1,10 +1,10 @@
-// The metrics of this process while it runs: numbers that the threads of a task change, and that
-// another thread reads at any time.
+// The metrics of this process at run time: numbers that a task's threads change, and that another
+// thread reads at any time.
 //
-// To change one is one relaxed atomic operation, or two of a histogram; nothing is allocated,
-// nobody waits. Between two metrics there is no order: a reader may see a step without its loss.
-// Which metrics there are is roles/monitor/core/metric_table.h; adding one takes a lock, and is
-// done once by whoever changes it then.
+// A change is one relaxed atomic operation, or two for a histogram; it allocates nothing and never
+// waits. Two metrics are not ordered: a reader may see a step without its loss.
+// roles/monitor/core/metric_table.h lists the metrics; adding one takes a lock, and is done once by
+// its owner.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace disttf::roles {
 class Counter {
  public:
   void add(std::uint64_t count = 1) noexcept { value_.fetch_add(count, std::memory_order_relaxed); }
-  // Of what somebody else counts.
+  // For counts that another object keeps.
   void set(std::uint64_t count) noexcept { value_.store(count, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t value() const noexcept {
     return value_.load(std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// Has no value at first, and is left out then.
+// Has no value at first, and is then omitted.
 class Gauge {
  public:
   void set(double value) noexcept {
@@ -53,15 +53,15 @@ class Gauge {
   }
 
  private:
-  // A NaN that no arithmetic makes.
+  // A NaN that no arithmetic produces.
   static constexpr std::uint64_t kNone = 0x7ff8'0000'6e6f'6e65;
   std::atomic<std::uint64_t> bits_{kNone};
 };
 
 class Histogram {
  public:
-  // `bounds`: at most kMostBounds. `scale`: what an observed 1 is in the metric's unit: 1e-9 of
-  // nanoseconds.
+  // `bounds`: at most kMostBounds. `scale`: the value of an observed 1 in the metric's unit, such
+  // as 1e-9 for nanoseconds.
   Histogram(std::span<const double> bounds, double scale);
 
   void observe(std::uint64_t value) noexcept {
@@ -81,12 +81,12 @@ class Histogram {
   static constexpr std::size_t kMostBounds = 24;
   std::span<const double> bounds_;
   double scale_;
-  std::array<std::uint64_t, kMostBounds> limits_{};  // the bounds as they are observed
+  std::array<std::uint64_t, kMostBounds> limits_{};  // the bounds in observed units
   std::array<std::atomic<std::uint64_t>, kMostBounds + 1> counts_{};
   std::atomic<std::uint64_t> sum_{0};
 };
 
-// The time from here to the end of the block, where anybody measures it.
+// Measures the time until the end of the block, if there is a histogram.
 class Timed {
  public:
   using Clock = std::chrono::steady_clock;
@@ -108,14 +108,14 @@ class Timed {
 
 class MetricRegistry {
  public:
-  // One more sample of the metric, with labels that no other has. It stays where it is for as long
-  // as this object lives. Callable from any thread. REQUIRES: a metric of that type.
+  // Adds a sample to the metric, with labels that no other has. Its address is stable while this
+  // object lives. Callable from any thread. REQUIRES: the metric has that type.
   Counter& counter(Metric metric, std::vector<MetricLabel> labels = {});
   Gauge& gauge(Metric metric, std::vector<MetricLabel> labels = {});
   Histogram& histogram(Metric metric, std::vector<MetricLabel> labels = {});
   void info(Metric metric, std::vector<MetricLabel> labels);
 
-  // All that there is now, in the table's order. Callable from any thread.
+  // All present values, in the table's order. Callable from any thread.
   [[nodiscard]] std::vector<MetricFamily> read() const;
 
  private:

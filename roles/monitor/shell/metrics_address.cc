@@ -31,13 +31,13 @@ namespace {
 
 using asio::ip::tcp;
 
-// node_exporter is scraped every 15 s or so; more often would only wear the disk.
+// node_exporter is scraped about every 15 s; more frequent writes would only wear the disk.
 constexpr std::chrono::seconds kFileInterval{15};
-// A run that has ended does not wait for a scraper that takes its time.
+// A run that has ended does not wait for a slow scraper.
 constexpr std::chrono::milliseconds kScrapeGrace{200};
 
-// What a Host field may say where only this machine is served: a page of another site, whose name
-// leads here, is not to read along. Its browser always says that name.
+// Whether a Host field names this machine, for addresses of this machine only: a page of another
+// site whose name resolves here must not read along. Its browser sends that name.
 bool is_this_machine(std::string_view host) {
   if (host.starts_with('[')) {
     host = host.substr(1, host.find(']') - 1);
@@ -62,11 +62,10 @@ net::HttpReply answer_scrape(const net::HttpServerRequest& request, Meters& mete
   if (request.path != "/metrics" && !asks_for_targets) {
     return net::error_reply(
         net::http_status::kNotFound,
-        net::quoted(request.path) + " is not there; /metrics is what Prometheus reads");
+        net::quoted(request.path) + " does not exist; Prometheus reads /metrics");
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    return net::error_reply(net::http_status::kMethodNotAllowed,
-                            request.path + " is read with GET");
+    return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes GET");
   }
   if (asks_for_targets) {
     return {.body = targets};
@@ -93,6 +92,7 @@ class MetricsAddress::Impl {
 
   ~Impl() {
     asio::post(context_, [this] {
+      // On the thread of the context: its objects are not thread-safe.
       stopping_ = true;
       timer_.cancel();
       if (server_) {
@@ -100,6 +100,7 @@ class MetricsAddress::Impl {
       }
     });
     thread_.join();
+    // The last values, after the thread has ended.
     if (!options_.textfile.empty()) {
       write_file();
     }
@@ -154,7 +155,7 @@ class MetricsAddress::Impl {
     }
   }
 
-  // What goes wrong here must not end the task: it is measured, not trained, on this thread.
+  // Errors here must not end the task, so this thread logs and continues.
   void run() {
     while (true) {
       try {
@@ -176,7 +177,7 @@ class MetricsAddress::Impl {
     });
   }
 
-  // Without those of the process: their names are those of node_exporter's own.
+  // Omits the metrics of the process: node_exporter has the same names.
   void write_file() noexcept {
     try {
       const std::string text =
@@ -184,7 +185,7 @@ class MetricsAddress::Impl {
       data::write_output_file(options_.textfile, text, data::OutputReader::kIsNot);
       has_failed_ = false;
     } catch (const std::exception& error) {
-      if (!std::exchange(has_failed_, true)) {  // not every 15 s
+      if (!std::exchange(has_failed_, true)) {  // log it once, not every 15 s
         log_warning("--metrics_textfile: " + std::string(error.what()));
       }
     }
@@ -196,12 +197,12 @@ class MetricsAddress::Impl {
   std::string target_;
   std::mutex mutex_;
   std::string targets_;  // guarded by mutex_
-  // The thread's, once it runs.
+  // Used by the thread only, once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
   std::optional<net::HttpServer> server_;
   bool stopping_ = false;
-  bool has_failed_ = false;  // the last time that the file was written
+  bool has_failed_ = false;  // at the last write of the file
   std::thread thread_;
 };
 

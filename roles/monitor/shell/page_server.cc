@@ -26,7 +26,7 @@ tcp::acceptor listen_at(asio::io_context& context, const PageOptions& options) {
            .resolve(options.host, std::to_string(options.port),
                     tcp::resolver::passive | tcp::resolver::numeric_service)
            .begin();
-  return {context, endpoint};  // with SO_REUSEADDR, and listening
+  return {context, endpoint};  // sets SO_REUSEADDR, and listens
 }
 
 tcp::acceptor listen_as_asked(asio::io_context& context, const PageOptions& options) {
@@ -34,12 +34,13 @@ tcp::acceptor listen_as_asked(asio::io_context& context, const PageOptions& opti
     return listen_after_predecessor("--page_port " + std::to_string(options.port),
                                     [&] { return listen_at(context, options); });
   } catch (const std::system_error& error) {
-    throw Failure(kCannotListen, "the page cannot be at " + net::quoted(options.host) + " port " +
-                                     std::to_string(options.port) + ": " + error.code().message());
+    throw Failure(kCannotListen, "the page cannot listen on " + net::quoted(options.host) +
+                                     " port " + std::to_string(options.port) + ": " +
+                                     error.code().message());
   }
 }
 
-// As it stands in a link. Where every address is meant, that of this machine for itself is one.
+// The address in links. If the page listens on all addresses, the loopback address.
 std::string link_address(const tcp::endpoint& endpoint) {
   const asio::ip::address address = endpoint.address();
   const std::string port = ":" + std::to_string(endpoint.port());
@@ -69,7 +70,7 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
   std::shared_ptr<net::TlsIdentity> identity = identity_of(options.files);
   tcp::acceptor acceptor = listen_as_asked(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
-  // A certificate is for a name rather than for an address.
+  // A certificate is usually for a name, not for an address.
   const bool has_name = identity != nullptr && !options.names.empty();
   address_ = std::string(options.files.scheme()) + "://" +
              (has_name ? options.names.front() + ":" + std::to_string(endpoint.port())

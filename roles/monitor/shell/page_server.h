@@ -1,7 +1,7 @@
-// The address at which a run's page is: its socket, who may ask there, and the link to it.
+// The server of a run's page: its socket, access control, and links.
 //
-// Reading is open to whoever reaches the address; whatever changes something needs the cookie that
-// a link brings (net/http/browser_guard.h). A link is good for one browser.
+// Every client that reaches the address may read; changes need the cookie that a link sets
+// (net/http/browser_guard.h). A link works for one browser.
 //
 // Everything runs on the one thread that runs the io_context.
 #pragma once
@@ -20,32 +20,32 @@
 namespace disttf::roles {
 
 struct PageOptions {
-  std::string host = "127.0.0.1";  // an address of this machine, or a name of one
-  std::uint16_t port = 0;          // 0: the system chooses
-  // Names by which it is reached besides, such as a reverse proxy's, lower case.
+  std::string host = "127.0.0.1";  // an address or a name of this machine
+  std::uint16_t port = 0;          // 0: any free port
+  // Further names for clients, such as a reverse proxy's, in lower case.
   std::vector<std::string> names = {};
   AddressFiles files = {};
 };
 
 class PageServer {
  public:
-  // `context` and `page` must outlive it. `others` answers what is none of the page's addresses,
-  // and is asked only by who may change things; empty: nothing else is there. Throws Failure
-  // (kCannotListen, kUsage) with one sentence.
+  // `context` and `page` must outlive it. `others` answers paths that are not the page's, for
+  // clients that may change things; empty: there are none. Throws Failure (kCannotListen, kUsage)
+  // with one sentence.
   PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
              net::HttpServer::Handler others = {});
 
   // "http://127.0.0.1:4711/"
   [[nodiscard]] std::string url() const { return address_ + "/"; }
-  // The same with a token that is good once.
+  // The same with a token that works once.
   [[nodiscard]] std::string make_link();
 
-  // Readers are told that no more will come, and the address is closed.
+  // Ends the streams of readers, and closes the address.
   void stop();
 
  private:
   RunPage& page_;
-  std::string address_;  // "http://127.0.0.1:4711", as links have it
+  std::string address_;  // "http://127.0.0.1:4711", for links
   std::shared_ptr<net::BrowserGuard> guard_;
   net::HttpServer server_;
 };

@@ -20,7 +20,7 @@
 namespace disttf::roles {
 namespace {
 
-// What may be told, by the last part of its path.
+// The possible changes, by the last part of their path.
 struct Verb {
   std::string_view name;
   std::function<std::string()> PageThread::Changes::*change;
@@ -70,15 +70,15 @@ struct PageThread::Parts {
   void run() noexcept {
     try {
       context.run();
-    } catch (const std::exception& error) {  // the run goes on without it
-      log_warning(std::string("the page is not served any more: ") + error.what());
+    } catch (const std::exception& error) {  // the run continues without the page
+      log_warning(std::string("the page is no longer served: ") + error.what());
     }
   }
 
   const Changes changes;
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-  // The thread's, once it runs.
+  // Used by the thread only, once it runs.
   RecordFeed feed;
   RunPage page;
   PageServer server;
@@ -92,6 +92,7 @@ PageThread::PageThread(const PageOptions& options, Changes changes)
 }
 
 PageThread::~PageThread() {
+  // On the page's own thread: its objects are not thread-safe.
   asio::post(parts_->context, [this] {
     parts_->server.stop();
     parts_->work.reset();

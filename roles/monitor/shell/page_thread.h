@@ -1,5 +1,5 @@
-// The page of a run in a process that does something else: records come from any thread, a thread
-// of its own serves them. Whoever tells it something never waits.
+// The page of a run in a process with other work: records come from any thread, a thread of its own
+// serves them. Callers never wait.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,24 @@ namespace disttf::roles {
 
 class PageThread {
  public:
-  // What may be changed from the page; an empty function: that not. They are called on the page's
-  // thread, and return a sentence: what is done now.
+  // The changes that the page offers; an empty function: not offered. Called on the page's thread;
+  // they return a sentence about what is done.
   struct Changes {
     std::function<std::string()> save = {};
-    std::function<std::string()> trace = {};  // a timeline of the usual number of steps
+    std::function<std::string()> trace = {};  // a timeline with the default number of steps
     std::function<std::string()> stop = {};
   };
 
-  // Throws Failure (kCannotListen), and std::system_error where there is no thread.
+  // Throws Failure (kCannotListen), and std::system_error if no thread can be started.
   PageThread(const PageOptions& options, Changes changes);
-  ~PageThread();  // readers are told that no more will come
+  ~PageThread();  // ends the streams of readers
   PageThread(const PageThread&) = delete;
   PageThread& operator=(const PageThread&) = delete;
 
-  // A link that is good for one browser, made at the start.
+  // A link that works for one browser, made at the start.
   [[nodiscard]] const std::string& link() const noexcept { return link_; }
 
-  // A record, without its line's end. From any thread.
+  // Takes a record, without its line's end. Callable from any thread.
   void take(std::string line);
 
  private:

@@ -28,14 +28,14 @@ std::string joined(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     text += (text.empty() ? "" : ", ") + word;
   }
-  return text.empty() ? "nothing that can be drawn" : text;
+  return text.empty() ? "no series" : text;
 }
 
-// Throws Failure where one that is asked for is in none of them.
+// Throws Failure if no run has one of the requested series.
 void check_series(const std::vector<PlottedRun>& runs, const PlotSettings& settings) {
   const std::vector<std::string> all = series_of(runs);
   if (all.empty()) {
-    throw Failure(kError, "there is no step and no evaluation yet that could be drawn");
+    throw Failure(kError, "the run has no step and no evaluation yet");
   }
   for (const std::string& each : settings.series) {
     if (std::ranges::find(all, each) == all.end()) {

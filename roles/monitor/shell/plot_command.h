@@ -1,4 +1,4 @@
-// `disttf plot` and `disttf show`: runs that have been written down, as curves and as text.
+// `disttf plot` and `disttf show`: recorded runs as curves and as text.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace disttf::roles {
 
 struct PlotOptions {
-  std::vector<std::string> runs;  // each a --train_dir, a file of records or of --metrics_file
+  std::vector<std::string> runs;  // each a --train_dir, a file of records, or a --metrics_file
   PlotSettings settings;
   std::string output;  // a file; empty: the terminal
   bool json = false;
@@ -20,16 +20,15 @@ struct PlotOptions {
 };
 
 struct ShowOptions {
-  std::vector<std::string> runs;  // one; several where there is a page
+  std::vector<std::string> runs;  // one; several only with a page
   std::optional<PageOptions> page = {};
   bool json = false;
   TerminalVariables variables;
 };
 
-// Both print, or write the file, and return kDone; where there is a page, what run_record_page()
-// (record_page.h) does. They throw std::invalid_argument where a file
-// holds something wrong, Failure (kError) where there is nothing, std::system_error where a file
-// cannot be read or written.
+// Both print, or write the file, and return kDone; with a page they return what run_record_page()
+// (record_page.h) does. Throw std::invalid_argument if a file is malformed, Failure (kError) if
+// there are no records, std::system_error if a file cannot be read or written.
 int run_plot(const PlotOptions& options);
 int run_show(const ShowOptions& options);
 

@@ -26,8 +26,8 @@ std::uint64_t resident_bytes() {
   return 0;
 }
 
-// Which start of which kernel, and which namespace of times: within it all processes have one
-// CLOCK_MONOTONIC. Constant while the process lives.
+// Identifies CLOCK_MONOTONIC: the boot of the kernel and the time namespace, within which all
+// processes share it. Constant for a process.
 std::string clock_name() {
   constexpr std::size_t kEnough = 8;
   std::ifstream file("/proc/sys/kernel/random/boot_id");

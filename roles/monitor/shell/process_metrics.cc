@@ -8,7 +8,7 @@
 namespace disttf::roles {
 namespace {
 
-// 0: /proc does not tell.
+// 0: /proc is unavailable.
 double open_descriptors() {
   DIR* const directory = opendir("/proc/self/fd");
   if (directory == nullptr) {
@@ -19,7 +19,7 @@ double open_descriptors() {
     count += entry->d_name[0] != '.' ? 1 : 0;
   }
   closedir(directory);
-  return count - 1;  // less the one that was opened to see them
+  return count - 1;  // without the descriptor of this search
 }
 
 double most_descriptors() {

@@ -1,5 +1,5 @@
-// What the kernel says of this process, as metrics: the processor time, memory and descriptors that
-// every exporter of Prometheus tells.
+// The kernel's facts about this process, as metrics: CPU time, memory and descriptors, as every
+// exporter of Prometheus has them.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace disttf::roles {
 
-// Fills in its families. `families`: one for each Metric, in order, as MetricRegistry::read() gives
-// them. `started`: when this process was, in seconds since the epoch. What /proc does not tell, as
-// in an empty root, is left out. Callable from any thread.
+// Sets these families. `families`: one per Metric, in order, as MetricRegistry::read() returns
+// them. `started`: of this process, in seconds since the epoch. Omits what /proc does not have, as
+// in an empty root. Callable from any thread.
 void add_process_metrics(std::span<MetricFamily> families, double started);
 
 }  // namespace disttf::roles

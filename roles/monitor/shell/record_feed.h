@@ -1,4 +1,4 @@
-// A run as its records tell it, one after the other.
+// The feed of a run made of its records, one after the other.
 //
 // Used by the one thread that serves the page.
 #pragma once
@@ -15,12 +15,12 @@ namespace disttf::roles {
 
 class RecordFeed : public RunFeed {
  public:
-  // A record, without its line's end. What is none is passed over.
+  // Takes a record, without its line's end. Ignores malformed ones.
   void take(std::string_view line);
 
   [[nodiscard]] std::string view() const override { return view_.json(); }
   [[nodiscard]] std::uint64_t newest() const override { return view_.id(); }
-  // "worker:3 is 41 % slower: backward"; empty: nobody is, or nothing is known.
+  // "worker:3 is 41 % slower: backward"; empty: no task is slow, or there are no measures.
   [[nodiscard]] std::string slowest() const { return view_.slowest(); }
   void subscribe(Listener listener) override { listener_ = std::move(listener); }
 

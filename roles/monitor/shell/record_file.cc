@@ -16,7 +16,7 @@
 namespace disttf::roles {
 namespace {
 
-// Of a series: at first each record, later one in a thousandth of the run's time.
+// For each series: every record at first, later one per thousandth of the run's time.
 constexpr double kSpread = 1000;
 
 // "20261124T041500"
@@ -63,7 +63,7 @@ void RecordFile::write(std::string_view line, std::string_view series, double ti
   if (began_ == 0) {
     began_ = time;
     if (is_store_url(directory_)) {
-      has_failed_ = true;  // an object does not grow
+      has_failed_ = true;  // an object cannot be appended to
       return;
     }
     open(time);
@@ -76,9 +76,9 @@ void RecordFile::write(std::string_view line, std::string_view series, double ti
   if (file_.number() < 0 ||
       ::write(file_.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     has_failed_ = true;
-    log_warning("records of the run cannot be written to " + path_.string() + ": " +
+    log_warning("cannot write records of the run to " + path_.string() + ": " +
                 std::system_category().default_error_condition(errno).message() +
-                "; training goes on without");
+                "; training continues without them");
   }
 }
 

@@ -1,10 +1,10 @@
-// A file of records below --train_dir, for whoever looks at the run later: one line each
+// A file of records below --train_dir, for later displays of the run: one record per line
 // (roles/monitor/core/record.h). `DIR/records/20261124T041500-HOST-PID.jsonl`.
 //
-// What is told again and again is written more and more seldom, so a file grows with the logarithm
-// of the run's time: a run of a day has a few megabytes. Each line is one write, at the end; a
-// process that dies leaves at most one that is cut. What cannot be written is lost, with one
-// warning. Of a run whose --train_dir is a store's URL there is no file: objects do not grow.
+// Repeated records are written ever more rarely, so a file grows with the logarithm of the run's
+// time: a run of a day has a few megabytes. Each line is one appending write; a process that dies
+// leaves at most one truncated line. Lines that cannot be written are lost, with one warning. A run
+// whose --train_dir is a store's URL has no file: objects cannot be appended to.
 //
 // Not thread-safe.
 #pragma once
@@ -20,10 +20,10 @@ namespace disttf::roles {
 
 class RecordFile {
  public:
-  // The file is made with the first record. `name`: the last part before ".jsonl": "HOST-PID".
+  // The first record creates the file. `name`: the part before ".jsonl": "HOST-PID".
   RecordFile(const std::filesystem::path& train_dir, std::string name);
 
-  // `series`: what is told again and again ("step", "metrics worker:1"); empty: written always.
+  // `series`: the name of repeated records ("step", "metrics worker:1"); empty: always written.
   // `time`: of the record.
   void write(std::string_view line, std::string_view series, double time);
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
@@ -36,9 +36,9 @@ class RecordFile {
   std::string name_;
   std::filesystem::path path_;
   data::FileDescriptor file_;
-  double began_ = 0;  // 0: not yet
+  double began_ = 0;  // 0: not begun
   bool has_failed_ = false;
-  std::map<std::string, double, std::less<>> next_;  // by series: not before
+  std::map<std::string, double, std::less<>> next_;  // by series: the earliest time of the next one
 };
 
 }  // namespace disttf::roles

@@ -21,11 +21,11 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using FilePath = std::filesystem::path;
 
-// Read at once. Files are closed in between, so that a folder may hold more of them than a process
-// may have open; more at once is more memory for each file, less is more calls.
+// Bytes per read. Files are closed in between, so that a folder may have more of them than a
+// process may open. Larger pieces cost memory per file, smaller ones cost calls.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
 
-// In the order of their names, which begin with when they were made.
+// In the order of their names, which begin with their creation time.
 std::vector<FilePath> record_files_in(const FilePath& directory) {
   std::vector<FilePath> files;
   std::error_code error;
@@ -45,12 +45,12 @@ std::vector<FilePath> record_files_in(const FilePath& directory) {
 
 }  // namespace
 
-// One file, and the record that comes next in it.
+// One file, and its next record.
 class RecordFiles::Source {
  public:
   Source(FilePath file, std::size_t most_bytes) : path_(std::move(file)), most_bytes_(most_bytes) {}
 
-  // Whether there is a next record now, which then is record().
+  // Whether there is a next record, which record() then returns.
   bool has_next(BadLines bad_lines, RecordReading& reading) {
     while (!has_record_ && next_line(reading)) {
       RecordLine line = read_record_line(line_);
@@ -75,16 +75,17 @@ class RecordFiles::Source {
   [[nodiscard]] double time() const noexcept { return time_; }
 
  private:
-  // Sets line_ to the next one that has an end and is not too long; empty ones do not count.
+  // Sets line_ to the next complete line that is not too long; skips empty lines.
   bool next_line(RecordReading& reading) {
     while (true) {
       const std::size_t end = buffer_.find('\n', at_);
       if (end == std::string::npos) {
+        // A line beyond the limit is skipped, and its memory released, before its end is known.
         is_long_ = is_long_ || buffer_.size() - at_ > most_bytes_;
         buffer_.erase(0, is_long_ ? buffer_.size() : at_);
         at_ = 0;
         if (!read_piece()) {
-          buffer_.shrink_to_fit();  // there may be a thousand of us
+          buffer_.shrink_to_fit();  // there may be a thousand of these objects
           return false;
         }
         continue;
@@ -121,10 +122,10 @@ class RecordFiles::Source {
 
   FilePath path_;
   std::size_t most_bytes_;
-  std::uint64_t offset_ = 0;  // of the file, what comes behind buffer_
+  std::uint64_t offset_ = 0;  // in the file, of the bytes after buffer_
   std::string buffer_;
-  std::size_t at_ = 0;        // of buffer_
-  bool is_long_ = false;      // what there was of the line at at_ is forgotten
+  std::size_t at_ = 0;        // in buffer_
+  bool is_long_ = false;      // the beginning of the present line was discarded
   std::uint64_t number_ = 0;  // of the line
   std::string line_;
   bool has_record_ = false;
@@ -135,7 +136,7 @@ class RecordFiles::Source {
 RecordFiles::RecordFiles(FilePath path) : path_(std::move(path)) {}
 RecordFiles::~RecordFiles() = default;
 
-// Those that are not known yet; no more than a folder may have.
+// Adds new files, up to the limit of a folder.
 void RecordFiles::find_files(RecordReading& reading) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path_, ignored)) {
@@ -154,6 +155,7 @@ void RecordFiles::find_files(RecordReading& reading) {
   const std::size_t room = kMostRecordFiles - files_.size();
   if (names.size() > room) {
     reading.old_files = names.size() - room;
+    // Names begin with times, so the oldest files are dropped.
     names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(room));
   }
   for (FilePath& name : names) {
@@ -165,13 +167,14 @@ RecordReading RecordFiles::read(BadLines bad_lines,
                                 const std::function<void(const OrderedJson&)>& take) {
   RecordReading reading;
   find_files(reading);
-  std::vector<Source*> files;  // that have a next record
+  std::vector<Source*> files;  // those with a next record
   for (const std::unique_ptr<Source>& file : files_) {
     if (file->has_next(bad_lines, reading)) {
       files.push_back(file.get());
     }
   }
   while (!files.empty()) {
+    // Merges the files by time.
     const auto first = std::ranges::min_element(files, {}, &Source::time);
     take((*first)->record());
     (*first)->drop();

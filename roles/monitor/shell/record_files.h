@@ -1,14 +1,13 @@
-// The records of a run, read from its files.
+// Reads the records of a run from its files.
 //
 //   DIR/records/*.jsonl    of a --train_dir: each process that writes records has a file of its own
-//   FILE                   one of these, or what --metrics_file has written
+//   FILE                   one of these, or a --metrics_file
 //
-// Files are merged by time: of the records that come next in each, the earliest comes first. Memory
-// is bounded: a piece of each file, no longer than a line may be. What a process that died has left
-// behind is no record: the last line of a file that does not end.
+// Merges files by time: of the next records of all files, the earliest comes first. Memory is
+// bounded: a piece per file, no longer than the longest line. An incomplete last line, left by a
+// process that died, is no record.
 //
-// Files that are still being written to can be read on: what has come since, in files that have
-// come since, too.
+// Files can be read while they grow: a later read returns the new records, also of new files.
 //
 // Not thread-safe.
 #pragma once
@@ -24,10 +23,10 @@
 namespace disttf::roles {
 
 struct RecordReading {
-  std::uint64_t records = 0;     // were taken
-  std::uint64_t long_lines = 0;  // of more bytes than a line may have: left out
-  std::uint64_t bad_lines = 0;   // left out, by BadLines::kSkip
-  std::uint64_t old_files = 0;   // more files than are read: the oldest were left out
+  std::uint64_t records = 0;     // taken
+  std::uint64_t long_lines = 0;  // skipped, because they are too long
+  std::uint64_t bad_lines = 0;   // skipped, by BadLines::kSkip
+  std::uint64_t old_files = 0;   // the oldest files, skipped because there are too many
 };
 
 enum class BadLines : std::uint8_t {
@@ -35,24 +34,24 @@ enum class BadLines : std::uint8_t {
   kSkip     // they are counted
 };
 
-// Of a line; one of --metrics_file has the confusion matrix, of any number of classes. Of a record
-// kMaxRecordBytes.
+// The longest line: of --metrics_file, with a confusion matrix of any number of classes. Records
+// have kMaxRecordBytes.
 inline constexpr std::size_t kMostMetricsBytes = std::size_t{1} << 20U;
-// Of one folder. A run that was started anew a thousand times has other worries.
+// The most files of one folder, each written by one start of a process.
 inline constexpr std::size_t kMostRecordFiles = 1000;
 
 class RecordFiles {
  public:
-  // `path`: a --train_dir, a folder of *.jsonl, or a file. Nothing is read yet.
+  // `path`: a --train_dir, a folder of *.jsonl, or a file. Does not read yet.
   explicit RecordFiles(std::filesystem::path path);
   ~RecordFiles();
   RecordFiles(const RecordFiles&) = delete;
   RecordFiles& operator=(const RecordFiles&) = delete;
 
-  // Calls `take` with each record of a kind that is known (record_line.h), from the second call on
-  // with those that have come since the last one. Throws std::invalid_argument with one sentence,
-  // which names file, line, field, value and what is allowed, and std::system_error where a file
-  // cannot be read; it can then be called again. A folder without such files has no records.
+  // Calls `take` with each record of a known kind (record_line.h); from the second call on only
+  // with new records. Throws std::invalid_argument with one sentence, which names file, line,
+  // field, value and what is allowed, and std::system_error if a file cannot be read; a later call
+  // may continue. A folder without such files has no records.
   RecordReading read(BadLines bad_lines,
                      const std::function<void(const nlohmann::ordered_json&)>& take);
 
@@ -61,7 +60,7 @@ class RecordFiles {
   void find_files(RecordReading& reading);
 
   std::filesystem::path path_;
-  std::vector<std::unique_ptr<Source>> files_;  // each until it cannot be read on
+  std::vector<std::unique_ptr<Source>> files_;  // until a file cannot be read any more
 };
 
 }  // namespace disttf::roles

@@ -24,7 +24,7 @@ struct ShownRun {
   ShownRun(asio::io_context& context, const std::string& path)
       : run(path), page(context, run.feed(), {}) {}
   RecordedRun run;
-  RunPage page;  // listens from here on: what was read before is in its view
+  RunPage page;  // subscribes here: earlier records are in the view
 };
 
 class RecordPage {
@@ -70,7 +70,7 @@ class RecordPage {
   asio::io_context context_{1};
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
   asio::steady_timer timer_{context_};
-  std::deque<ShownRun> shown_;  // in their places: each refers to itself
+  std::deque<ShownRun> shown_;  // with stable addresses: each refers to itself
   std::optional<PageServer> server_;
   int signal_ = 0;
 };

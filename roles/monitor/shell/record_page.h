@@ -1,4 +1,4 @@
-// `disttf show RUN... --page`: runs that have been written down, as a page.
+// `disttf show RUN... --page`: recorded runs as a page.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace disttf::roles {
 
-// Of one page: a curve of each is to be told apart, and all are held in memory.
+// The most runs of a page: their curves must be distinguishable, and all are in memory.
 inline constexpr std::size_t kMostPageRuns = 16;
 
-// Prints where the page is, and serves it until SIGINT or SIGTERM: exit_code_for() that. What is
-// still being written is read on, once a second. Nothing can be changed from there: nobody would
-// hear it. Throws as RecordedRun and PageServer do.
+// Prints the address of the page, and serves it until SIGINT or SIGTERM; returns exit_code_for()
+// that. Reads growing files once a second. The page offers no changes. Throws as RecordedRun and
+// PageServer do.
 int run_record_page(const std::vector<std::string>& runs, const PageOptions& options);
 
 }  // namespace disttf::roles

@@ -27,16 +27,16 @@ RecordedRun::RecordedRun(std::string path) : path_(std::move(path)), files_(path
   const RecordReading reading = read(BadLines::kRefuse);
   if (reading.records == 0) {
     throw Failure(kError, net::quoted(path_) +
-                              " holds no records of a run; a --train_dir, a file of its records, "
-                              "or one of --metrics_file does");
+                              " contains no records of a run; expected a --train_dir, a file of "
+                              "records, or a --metrics_file");
   }
   if (reading.long_lines != 0) {
     log_warning(net::quoted(path_) + ": " + std::to_string(reading.long_lines) +
-                " lines are longer than a record may be, and were left out");
+                " lines are too long for a record and were skipped");
   }
   if (reading.old_files != 0) {
-    log_warning(net::quoted(path_) + ": of its files of records the oldest " +
-                std::to_string(reading.old_files) + " were left out");
+    log_warning(net::quoted(path_) + ": too many files of records; the oldest " +
+                std::to_string(reading.old_files) + " were skipped");
   }
 }
 
@@ -54,10 +54,10 @@ void RecordedRun::read_on() {
   try {
     const RecordReading reading = read(BadLines::kSkip);
     if (reading.bad_lines + reading.long_lines != 0) {
-      warn("holds lines now that are no records; they are left out");
+      warn("has new lines that are not records; they are skipped");
     }
   } catch (const std::system_error& error) {
-    warn(std::string("cannot be read on: ") + error.what());
+    warn(std::string("cannot be read any more: ") + error.what());
   }
 }
 

@@ -1,4 +1,4 @@
-// A run that has been written down, or still is: its records, as whoever shows it takes them.
+// The records of a finished or running run, as a feed for displays.
 //
 // Not thread-safe.
 #pragma once
@@ -13,12 +13,12 @@ namespace disttf::roles {
 
 class RecordedRun {
  public:
-  // `path`: what RecordFiles takes. All that is there is read. Throws Failure (kError) where there
-  // is nothing, std::invalid_argument where something in it is wrong, and std::system_error.
+  // `path`: as for RecordFiles. Reads all present records. Throws Failure (kError) if there are
+  // none, std::invalid_argument if one is malformed, and std::system_error.
   explicit RecordedRun(std::string path);
 
-  // What has come since. What is wrong with that, or that it cannot be read, is a warning, the
-  // first time: whoever looks at the run goes on.
+  // Reads new records. Malformed records and read errors only cause a warning, once, so that the
+  // display continues.
   void read_on();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -33,10 +33,10 @@ class RecordedRun {
   RecordFiles files_;
   RecordFeed feed_;
   bool has_warned_ = false;
-  // What a run that goes on from a checkpoint adds to its --metrics_file has a clock that begins at
-  // 0 again. Here it goes on.
+  // The clock of --metrics_file restarts at 0 when a run resumes from a checkpoint. Here it
+  // continues.
   double last_ = 0;
-  double begun_ = 0;  // the newest process, after the first one
+  double begun_ = 0;  // start of the newest process after the first one
 };
 
 }  // namespace disttf::roles

@@ -1,7 +1,7 @@
-// A run as whoever shows it sees it: all that is known of it now, and each record as it comes.
+// The interface between a run and its displays: the present view, and each new record.
 //
-// An interface; a launch, a chief, a driver and a folder of records each have one. Everything is
-// called on the one thread that serves the page.
+// A launch, a chief, a driver and a folder of records implement it. Everything is called on the one
+// thread that serves the page.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class RunFeed {
 
   virtual ~RunFeed() = default;
 
-  // The run as one JSON object on one line. It holds every record up to newest().
+  // The run as one JSON object on one line, which includes all records up to newest().
   [[nodiscard]] virtual std::string view() const = 0;
   // The id of the newest record; 0: there is none.
   [[nodiscard]] virtual std::uint64_t newest() const = 0;
-  // `listener` is called with every record from now on, for as long as the feed lives. Once.
+  // Calls `listener` with every record from now on, as long as the feed lives. Once.
   virtual void subscribe(Listener listener) = 0;
 };
 

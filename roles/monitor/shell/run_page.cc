@@ -31,7 +31,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return is_one ? std::optional(number) : std::nullopt;
 }
 
-// Of "run=1&after=7", "after": "7".
+// The value of a parameter: for "run=1&after=7" and "after", "7".
 std::optional<std::string_view> value_in(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view each = query.substr(0, query.find('&'));
@@ -43,8 +43,8 @@ std::optional<std::string_view> value_in(std::string_view query, std::string_vie
   return std::nullopt;
 }
 
-// A browser that has lost the stream says by itself where it was; a page that comes back, by
-// ?after.
+// The last record that a client has: a browser that reconnects sends it in a header, a reopened
+// page in ?after.
 std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
   if (!request.last_event_id.empty()) {
     return number_in(request.last_event_id);
@@ -57,6 +57,7 @@ std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
 
 RunPage::RunPage(asio::io_context& context, RunFeed& feed, std::vector<std::string> verbs)
     : context_(context), feed_(feed), verbs_(std::move(verbs)) {
+  // The page lives as long as the feed, so it never unsubscribes.
   feed_.subscribe([this](std::uint64_t id, std::string_view record) { on_record(id, record); });
 }
 
@@ -106,17 +107,17 @@ RunPage* RunPage::run_in(std::string_view query) {
 }
 
 net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
+  // Removes readers whose connections have closed; nothing else does.
   std::erase_if(readers_, [](const auto& each) { return each.expired(); });
   if (readers_.size() >= kMaxReaders) {
-    return net::error_reply(net::http_status::kUnavailable,
-                            "as many look at this run already as may");
+    return net::error_reply(net::http_status::kUnavailable, "too many readers of this run");
   }
   auto reader =
       std::make_shared<net::HttpLineStream>(context_, net::HttpLineStream::WhenFull::kGiveUp);
   net::HttpReply reply{.content_type = std::string(kEventStream),
                        .body = events_after(last_seen(request)),
                        .lines = reader};
-  reply.fields.emplace_back("X-Accel-Buffering", "no");  // a proxy must hand on each event at once
+  reply.fields.emplace_back("X-Accel-Buffering", "no");  // makes proxies pass on each event at once
   if (request.method == "HEAD") {
     return reply;
   }
@@ -128,14 +129,15 @@ net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
   return reply;
 }
 
-// What a reader lacks who has seen all records up to `id`.
+// The events that a reader lacks who has all records up to `id`.
 std::string RunPage::events_after(std::optional<std::uint64_t> id) const {
   const std::uint64_t newest = feed_.newest();
   const std::uint64_t oldest = held_.empty() ? newest + 1 : held_.front().id;
+  // Too old, from another process, or new: send everything once.
   if (!id || *id > newest || *id + 1 < oldest) {
     return event_text(newest, "view", feed_.view()) + "\n";
   }
-  std::string text = ": you have all before these\n\n";  // so that the head is sent at once
+  std::string text = ": you have all before these\n\n";  // sends the head of the reply at once
   for (const Held& each : held_) {
     if (each.id > *id) {
       text.append(each.event) += '\n';
@@ -148,11 +150,12 @@ void RunPage::on_record(std::uint64_t id, std::string_view record) {
   Held held{.id = id, .event = event_text(id, {}, record)};
   for (const std::weak_ptr<net::HttpLineStream>& each : readers_) {
     if (const std::shared_ptr<net::HttpLineStream> reader = each.lock()) {
-      reader->append(held.event);  // with the end of its line, an empty line: the event's end
+      reader->append(held.event);  // with the end of its line, an empty line ends the event
     }
   }
   held_bytes_ += held.event.size();
   held_.push_back(std::move(held));
+  // The oldest records go first; a reader that misses them gets the whole view.
   while (held_bytes_ > kMaxHeldBytes) {
     held_bytes_ -= held_.front().event.size();
     held_.pop_front();
@@ -162,7 +165,7 @@ void RunPage::on_record(std::uint64_t id, std::string_view record) {
 void RunPage::end() {
   end_readers();
   for (const Shown& each : runs_) {
-    each.page->end_readers();  // the first of them is this one, which has none left
+    each.page->end_readers();  // the first page is this one, which has no readers left
   }
 }
 

@@ -15,7 +15,7 @@
 namespace disttf::roles {
 namespace {
 
-// A number that a variable may hold; 0: it holds none.
+// Parses the number in a variable; 0: there is none.
 std::size_t number_in(const std::string& text) {
   constexpr std::size_t kMost = 1000;
   std::size_t value = 0;
@@ -28,10 +28,10 @@ bool is_utf8(const std::string& locale) {
   return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
 }
 
-constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";  // another screen, no cursor
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
-constexpr std::string_view kEraseLine = "\x1b[K";   // what is to the right
+constexpr std::string_view kEraseLine = "\x1b[K";   // to the right
 constexpr std::string_view kEraseBelow = "\x1b[J";  // and below
 
 }  // namespace
@@ -55,7 +55,7 @@ TerminalState terminal_state(int fd, const TerminalVariables& variables) {
   }
   state.can_redraw = state.is_terminal && !variables.term.empty() && variables.term != "dumb";
   state.style.colour = state.can_redraw && variables.no_color.empty();
-  // The console of Linux has 512 characters, and Braille is not among them.
+  // The Linux console has 512 characters, without Braille.
   state.style.unicode =
       is_utf8(variables.locale) && variables.term != "dumb" && variables.term != "linux";
   return state;
@@ -73,7 +73,7 @@ Screen::~Screen() { leave(); }
 
 void Screen::enter() {
   if (is_used_ && !is_entered_) {
-    is_entered_ = true;  // from the first byte on there may be something to undo
+    is_entered_ = true;  // before the first byte, so that leave() undoes a partial write
     write_output(kEnter);
   }
 }

@@ -1,4 +1,4 @@
-// What standard output is: a terminal, how large, what it can show; and one that is redrawn.
+// Standard output: whether it is a terminal, its size and abilities; and a redrawn screen.
 //
 // Not thread-safe.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace disttf::roles {
 
-// Variables of the environment, as they are; empty: not set.
+// Environment variables, unchanged; empty: not set.
 struct TerminalVariables {
   std::string columns;   // COLUMNS
   std::string lines;     // LINES
@@ -22,18 +22,18 @@ struct TerminalVariables {
 struct TerminalState {
   TextStyle style;
   bool is_terminal = false;
-  bool can_redraw = false;  // it has a cursor that can be moved
+  bool can_redraw = false;  // it supports cursor movement
 };
 
-// Of a descriptor. Columns and rows are what the variables say, else what the terminal says, else
-// 80 and 24. Where it is no terminal, there are no colours.
+// For a descriptor. Columns and rows come from the variables, else from the terminal, else they are
+// 80 and 24. Without a terminal there are no colours.
 [[nodiscard]] TerminalState terminal_state(int fd, const TerminalVariables& variables);
 
-// Text on standard output. Throws std::system_error.
+// Writes text to standard output. Throws std::system_error.
 void write_output(std::string_view text);
 
-// A screen of its own, without a cursor, on the terminal that standard output is: what was there
-// before is there again when the object goes.
+// An alternate screen without a cursor on the terminal that is standard output. The destructor
+// restores the previous contents.
 class Screen {
  public:
   explicit Screen(bool is_used);
@@ -41,9 +41,9 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // Shows these lines in the place of those before. More than there are rows are left out.
+  // Replaces the displayed lines. Omits lines beyond the last row.
   void draw(const std::string& text, const TextStyle& style);
-  // Ends earlier, or for a while; a second call does nothing.
+  // Leaves the screen early, or temporarily; a second call does nothing.
   void leave() noexcept;
   void enter();
   [[nodiscard]] bool is_used() const noexcept { return is_used_; }

@@ -7,7 +7,8 @@
 namespace disttf::roles {
 namespace {
 
-// From the background the terminal is the shell's: whoever reads it or sets it up is stopped.
+// A process in the background must not use the terminal: reading it, or setting it up, would stop
+// it.
 bool is_in_foreground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 }  // namespace
@@ -18,7 +19,7 @@ void TerminalKeys::enter() noexcept {
     return;
   }
   termios modes = before_;
-  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // signals still are made by keys
+  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // keys still send signals
   modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
   is_entered_ = true;
@@ -40,7 +41,7 @@ std::string TerminalKeys::take() {
   std::array<char, 64> buffer{};
   const ssize_t count = read(STDIN_FILENO, buffer.data(), buffer.size());
   if (count <= 0) {
-    is_used_ = false;  // it has hung up
+    is_used_ = false;  // the terminal has hung up
     leave();
     return {};
   }

@@ -1,5 +1,5 @@
-// Keys as they are pressed, without Enter and without being shown, where standard input is a
-// terminal that this process has to itself: one in the foreground. Elsewhere there are none.
+// Reads single keys without Enter and without echo, if standard input is a terminal and this
+// process is in its foreground. Otherwise there are no keys.
 //
 // Not thread-safe.
 #pragma once
@@ -17,21 +17,21 @@ class TerminalKeys {
   TerminalKeys(const TerminalKeys&) = delete;
   TerminalKeys& operator=(const TerminalKeys&) = delete;
 
-  // The terminal is as it was before; enter() begins again. Each may be called at any time: after
-  // a stop, too, in which a shell has had the terminal.
+  // leave() restores the terminal's modes; enter() sets them again. Both may be called at any time,
+  // also after a stop, in which a shell has used the terminal.
   void leave() noexcept;
   void enter() noexcept;
 
-  // A descriptor for poll(); -1: no key can come now.
+  // A descriptor for poll(); -1: no keys are possible now.
   [[nodiscard]] int descriptor() const noexcept;
-  // To be called when poll() says so. Without keys that are no letter, which come as an escape and
-  // letters.
+  // To be called when poll() reports input. Omits keys that are no characters, which arrive as
+  // escape sequences.
   [[nodiscard]] std::string take();
 
  private:
   bool is_used_;
   bool is_entered_ = false;
-  termios before_{};  // where it is entered
+  termios before_{};  // the modes to restore
 };
 
 }  // namespace disttf::roles

@@ -1,4 +1,4 @@
-// Where timelines go: TRAIN_DIR/traces/trace-STEP.json, or where there is no --train_dir
+// The files of timelines: TRAIN_DIR/traces/trace-STEP.json, or without --train_dir
 // disttf-trace-PID-STEP.json in the directory for temporary files.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace disttf::roles {
 
-// What has become of it. A file that cannot be written is said in the record.
+// Writes the file. The record has the path, or the error.
 [[nodiscard]] TraceRecord write_trace(const Trace& trace, const std::filesystem::path& train_dir);
 
 }  // namespace disttf::roles
