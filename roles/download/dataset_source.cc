@@ -37,21 +37,22 @@ void log_progress(const DownloadProgress& progress) {
                        progress.bytes_per_second / kMebibyte));
 }
 
-// Where the files of a set are, or shall be.
+// The directory in which the files of a set are, or will be.
 std::filesystem::path directory_of(const DatasetRow& dataset, const DataOptions& options) {
+  // Files of equal names in one directory would overwrite each other.
   if (!dataset.shares_file_names || data::provides(options.directory, dataset.files())) {
     return options.directory;
   }
   return options.directory / dataset.name;
 }
 
-// Whether a distribution's package has the file.
+// Whether a distribution's package provides the file.
 bool is_in_package(const DatasetRow& dataset, const data::SetFile& file) {
   return !dataset.package_directory.empty() &&
          data::check_file(dataset.package_directory, file).state == data::FileState::kReady;
 }
 
-// What is downloaded for the sake of `file`: its .gz, or the archive that it comes in.
+// What is downloaded to get `file`: its .gz, or the archive that contains it.
 RemoteFile remote_file(const data::SetFile& file) {
   if (file.archive == nullptr) {
     return {
@@ -62,12 +63,12 @@ RemoteFile remote_file(const data::SetFile& file) {
           .sha256 = std::string(file.archive->sha256)};
 }
 
-// What must be downloaded for the files that neither the directory nor a package can provide; those
-// that are wrong are named.
+// Returns what must be downloaded because neither the directory nor a package has it. Files with
+// wrong contents are logged by name.
 std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
                                       const std::filesystem::path& directory) {
   std::vector<RemoteFile> missing;
-  std::string said;  // of an archive that is wrong every file of it says the same
+  std::string said;  // every file of a damaged archive gives the same message: logged once
   const data::FileSet& set = dataset.files();
   const std::vector<data::FileCheck> checks = data::check_files(directory, set);
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -84,6 +85,7 @@ std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
       continue;
     }
     RemoteFile remote = remote_file(file);
+    // Several files may come from one archive.
     if (std::ranges::find(missing, remote.name, &RemoteFile::name) == missing.end()) {
       missing.push_back(std::move(remote));
     }
@@ -96,6 +98,7 @@ void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
   std::vector<RemoteFile> missing = missing_files(dataset, directory);
   if (!missing.empty() && !options.store.empty()) {
     fetch_from_store(missing, options.store, directory);
+    // Checks again: the store may have had only some of them, or wrong ones.
     missing = missing_files(dataset, directory);
   }
   if (missing.empty()) {
@@ -119,7 +122,7 @@ void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
   fetch_files(missing, download, interrupt);
 }
 
-// What is missing, and what to do about it.
+// The error message: what is missing, and what to do about it.
 std::string not_to_be_had(const DatasetRow& dataset, const DataOptions& options) {
   const std::filesystem::path directory = directory_of(dataset, options);
   const std::vector<data::FileCheck> checks = data::check_files(directory, dataset.files());
@@ -151,14 +154,14 @@ data::Dataset open_downloaded(const DatasetRow& dataset, const DataOptions& opti
   data::OpenOptions open = open_options();
   if (!dataset.package_directory.empty()) {
     open.gz_directory = dataset.package_directory;
-    // For what is extracted; where it cannot be made that is said when a file is written.
+    // For the extracted files. A failure is reported when a file is written.
     std::error_code ignored;
     std::filesystem::create_directories(directory, ignored);
   }
   return data::open_file_set(directory, dataset.files(), open);
 }
 
-// A line a second of what a conversion does.
+// Logs the progress of a conversion, once a second.
 class ConversionLog {
  public:
   explicit ConversionLog(const StopSignal& stop) : stop_(stop) {}
@@ -170,7 +173,7 @@ class ConversionLog {
     }
     next_line_ = now + std::chrono::seconds(1);
     if (all_bytes == 0) {
-      log_info("another task converts the data; waiting for it");
+      log_info("another task is converting the data; waiting for it");
       return;
     }
     constexpr double kMebibyte = 1024.0 * 1024.0;
@@ -204,7 +207,7 @@ data::OpenedOwnData open_own_dataset(const DataOptions& options, const StopSigna
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, data::escaped(error.what()));  // with the names of files
+    throw Failure(kBadData, data::escaped(error.what()));  // the message contains file names
   }
 }
 
@@ -224,11 +227,13 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
   try {
     return open_downloaded(wanted, options, stop.interrupt());
   } catch (const std::system_error& error) {
+    // An interruption looks like a failed download.
     stop.throw_if_stopped();
-    if (net::is_out_of_descriptors(error.code())) {  // the data set may well be there
+    if (net::is_out_of_descriptors(error.code())) {  // says nothing about the data set
       throw Failure(kError, std::string("cannot get the data set: ") + error.what() +
                                 net::descriptor_hint(error.code()));
     }
+    // An explicitly named data set must not be replaced silently by another one.
     if (options.dataset != nullptr) {
       const bool is_missing = dynamic_cast<const DownloadError*>(&error) != nullptr;
       throw Failure(kBadData, (is_missing ? not_to_be_had(wanted, options) + ": " : "") +

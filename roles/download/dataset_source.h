@@ -1,4 +1,4 @@
-// Which data set a task trains on and where it comes from: the directory, the mirrors, or code.
+// Opens the data set of a task: from the directory, a store, a mirror, or generated.
 #pragma once
 
 #include <chrono>
@@ -16,35 +16,35 @@
 namespace disttf::roles {
 
 struct DataOptions {
-  // A user's own, which then is the data set, converted in the directory.
+  // The user's own data, which is converted in the directory; then `dataset` is not used.
   std::optional<data::OwnDataOptions> own;
-  // Null: the usual one, and the built-in one with a warning where that cannot be had.
+  // Null: the default set; the built-in one with a warning where the default is unavailable.
   const DatasetRow* dataset = nullptr;
-  // A set whose files have the usual one's names is in the directory of its own name in it, unless
-  // it lies in this one.
+  // A set whose file names equal the default set's lies in a subdirectory of its own name, unless
+  // this directory holds it already.
   std::filesystem::path directory = "./input_data";
-  std::string store{};  // a store's URL where files of a known set may lie; empty: none
-  std::vector<std::string> mirrors;  // --data_url; empty: the known ones
+  std::string store{};               // URL of a store that may hold the files; empty: none
+  std::vector<std::string> mirrors;  // --data_url; empty: the default ones
   std::string ca_file;               // empty: the system's
   net::ProxySettings proxy;
   std::chrono::seconds timeout{600};  // for all downloads together
 };
 
-// Opens the data set, downloading and extracting what neither the directory nor the package of a
-// distribution has. Prints the tutorials' lines
-// ("Successfully downloaded ...", "Extracting ...") as log lines. Throws Failure: kBadData with a
-// sentence that names the file or each mirror's error; a signal's code when interrupted.
+// Opens the data set. Downloads and extracts what neither the directory nor a distribution's
+// package has. Logs the tutorials' lines ("Successfully downloaded ...", "Extracting ..."). Throws
+// Failure: kBadData with a sentence that names the file or the error of each mirror; a signal's
+// code when interrupted.
 [[nodiscard]] data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop);
-// A user's own data, converted where that has not been done yet. REQUIRES: options.own. Throws as
+// Opens the user's own data; converts it first where needed. REQUIRES: options.own. Throws as
 // open_dataset() does.
 [[nodiscard]] data::OpenedOwnData open_own_dataset(const DataOptions& options,
                                                    const StopSignal& stop);
-// That set, whatever options.dataset says. REQUIRES: it is built in.
+// Opens `dataset`; ignores options.dataset. REQUIRES: it is built in.
 [[nodiscard]] data::Dataset open_built_in_dataset(const DatasetRow& dataset,
                                                   const DataOptions& options);
 
-// Only makes sure that the data set's files lie in the directory (`download`, --download_only): the
-// usual one's where options.dataset is none or built in.
+// Downloads the data set's files into the directory without opening them (`download`,
+// --download_only). Takes the default set where options.dataset is null or built in.
 void download_dataset(const DataOptions& options, const StopSignal& stop);
 
 }  // namespace disttf::roles

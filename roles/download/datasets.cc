@@ -24,7 +24,7 @@ data::Dataset make_digits(const std::filesystem::path& directory,
   return data::open_digits(directory, randomness, options);
 }
 
-// The second is the one that its authors name.
+// The second is the one that the authors name.
 std::vector<std::string> fashion_mnist_mirrors() {
   return {"https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
           "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"};
@@ -39,7 +39,7 @@ std::vector<std::string> qmnist_mirrors() {
   return {"https://raw.githubusercontent.com/facebookresearch/qmnist/master/"};
 }
 
-// The first is where its authors' page leads today, the other where it led before.
+// The authors' page links to the first today, and linked to the other before.
 std::vector<std::string> emnist_mirrors() {
   return {"https://biometrics.nist.gov/cs_links/EMNIST/",
           "https://www.itl.nist.gov/iaui/vip/cs_links/EMNIST/"};

@@ -17,22 +17,23 @@
 namespace disttf::roles {
 namespace {
 
-// Less than this is no progress: a mirror that breaks off every few packets is given up in the end.
+// Fewer bytes are no progress: retries on a mirror that breaks off every few packets come to an
+// end.
 constexpr std::uint64_t kProgressBytes = 64 * 1024;
 
 struct Mirror {
   explicit Mirror(net::Url url) : base(std::move(url)) {}
 
   net::Url base;
-  bool is_unreachable = false;  // not asked again for the next file
-  bool has_failed = false;      // asked after those that have not
-  std::string error;            // of the last try
+  bool is_unreachable = false;  // not tried again for the next file
+  bool has_failed = false;      // tried after those that have not
+  std::string error;            // of the last attempt
   std::error_code code;
 };
 
 enum class FileState : std::uint8_t { kRight, kAbsent, kWrong };
 
-// `why` as PartFile::is_right().
+// `why`: as in PartFile::is_right().
 FileState state_of(const std::filesystem::path& path, const RemoteFile& file, std::string& why) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return FileState::kAbsent;
@@ -53,8 +54,9 @@ FileState state_of(const std::filesystem::path& path, const RemoteFile& file, st
 net::Url parse_mirror(const std::string& text) {
   net::Url url = net::parse_url("--data_url", text);
   if (url.target.find('?') != std::string::npos) {
-    throw std::invalid_argument("--data_url: " + net::to_string(url) +
-                                " has a query; expected a folder's URL, a file's name is appended");
+    throw std::invalid_argument(
+        "--data_url: " + net::to_string(url) +
+        " has a query; must be a folder's URL, to which a file name is appended");
   }
   if (!url.target.ends_with('/')) url.target += '/';
   return url;
@@ -68,10 +70,10 @@ class Fetcher {
         backoff_(std::mt19937_64(std::random_device{}())) {
     for (const std::string& text : options.mirrors) {
       mirrors_.emplace_back(parse_mirror(text));
-      // A malformed proxy setting is said now, not after an hour behind a lock.
+      // Reports a malformed proxy setting now, not after an hour of waiting for the lock.
       static_cast<void>(net::choose_proxy(options.proxy, mirrors_.back().base));
     }
-    if (mirrors_.empty()) throw std::invalid_argument("--data_url: no mirror is named");
+    if (mirrors_.empty()) throw std::invalid_argument("--data_url: must name at least one mirror");
   }
 
   [[nodiscard]] std::vector<const RemoteFile*> missing(std::span<const RemoteFile> files) const;
@@ -106,7 +108,7 @@ std::vector<const RemoteFile*> Fetcher::missing(std::span<const RemoteFile> file
     if (state == FileState::kWrong && !options_.replace_wrong) {
       throw DownloadError(
           data::DataError::kWrongChecksum,
-          path.string() + " " + why + "; it is left as it is: move it away to have it downloaded");
+          path.string() + " " + why + "; kept as it is; move it away to download it again");
     }
     result.push_back(&file);
   }
@@ -124,7 +126,7 @@ void Fetcher::make_directory() const {
 void Fetcher::fetch(const RemoteFile& file) {
   PartFile part(options_.directory, file, options_.on_progress);
   std::string why;
-  if (part.is_full()) {  // left by a run that ended between the last byte and the new name
+  if (part.is_full()) {  // left by a process that ended between the last byte and the rename
     if (part.is_right(why)) return publish(part, file);
     part.restart();
   }
@@ -168,12 +170,12 @@ net::HttpOutcome Fetcher::transfer(const Mirror& mirror, PartFile& part,
     throw DownloadError(outcome.error, "interrupted while downloading " + file.name);
   }
   if (!part.refusal().empty()) {
-    outcome.sentence = net::to_string(request.url) + ": what the mirror sends " + part.refusal();
+    outcome.sentence = net::to_string(request.url) + ": the mirror's response " + part.refusal();
   }
   return outcome;
 }
 
-// Drops the part where it is what the mirror objects to.
+// Drops the part where the mirror rejects resuming it.
 bool Fetcher::is_worth_resuming(const net::HttpOutcome& outcome, PartFile& part) const {
   using net::HttpError;
   if (outcome.error == HttpError::kRangeNotSatisfiable || outcome.error == HttpError::kBadRange) {
@@ -181,7 +183,8 @@ bool Fetcher::is_worth_resuming(const net::HttpOutcome& outcome, PartFile& part)
     part.restart();
     return had_bytes;
   }
-  // A stall that brought something is bad luck; one that brought nothing is how it will go on.
+  // Retry after a stall only if the transfer made progress; a mirror that sent nothing stays
+  // silent.
   if (outcome.error == HttpError::kStalled) return outcome.received_bytes >= kProgressBytes;
   return outcome.stage == net::HttpStage::kBody && outcome.error == HttpError::kShortBody;
 }
@@ -191,7 +194,7 @@ void Fetcher::pause_before_retry() {
   static_cast<void>(interrupt_.wait_until(std::min(until, options_.deadline.value_or(until))));
 }
 
-// Every attempt but the last is explained in the log; the last one's error stays in the mirror.
+// Logs the error of every attempt but the last one, whose error stays in the mirror.
 bool Fetcher::fetch_from(Mirror& mirror, PartFile& part, const RemoteFile& file) {
   part.mark_inherited();
   std::uint64_t furthest_bytes = part.size_bytes();
@@ -204,9 +207,9 @@ bool Fetcher::fetch_from(Mirror& mirror, PartFile& part, const RemoteFile& file)
     if (!outcome.error) {
       std::string why;
       if (part.is_right(why)) return true;
-      mirror.error = net::to_string(mirror.base) + file.name + ": what was downloaded " + why;
+      mirror.error = net::to_string(mirror.base) + file.name + ": the downloaded file " + why;
       mirror.code = data::DataError::kWrongChecksum;
-      // The mirror is to blame only when all of it came from there.
+      // Bytes from an earlier transfer may be the wrong ones: blame the mirror only without them.
       const bool inherited = part.has_inherited_bytes();
       part.restart();
       furthest_bytes = 0;
@@ -245,7 +248,7 @@ void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& optio
   if (missing.empty()) return;
   if (!lock.inherited_failure().empty()) {
     throw DownloadError(std::make_error_code(std::errc::no_such_file_or_directory),
-                        "another process has just tried: " + lock.inherited_failure());
+                        "another process has just failed: " + lock.inherited_failure());
   }
   try {
     for (const RemoteFile* file : missing) fetcher.fetch(*file);

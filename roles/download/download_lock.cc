@@ -16,8 +16,8 @@
 namespace disttf::roles {
 namespace {
 
-// flock can wait, but neither with a deadline nor for our interrupt as well; so it is tried this
-// often. A tenth of a second is lost at most, once, after a download of seconds.
+// flock() can wait, but with neither a deadline nor our interrupt, so this polls it. It costs at
+// most a tenth of a second, once, after a download of seconds.
 constexpr std::chrono::milliseconds kRetryInterval{100};
 constexpr std::size_t kMaxFailureBytes = 4096;
 
@@ -43,7 +43,7 @@ DownloadLock::DownloadLock(const std::filesystem::path& directory,
     if (deadline && now >= *deadline) {
       throw DownloadError(std::make_error_code(std::errc::timed_out),
                           "another process is still downloading into " + directory.string() +
-                              ", and no time is left to wait for it");
+                              "; timed out waiting for it");
     }
     if (interrupt.wait_until(
             std::min(now + kRetryInterval, deadline.value_or(net::Deadline::max())))) {
@@ -53,7 +53,7 @@ DownloadLock::DownloadLock(const std::filesystem::path& directory,
     }
   }
   if (waited) read_failure();
-  // Nobody shall inherit a failure of long ago.
+  // A later process must not inherit an old failure.
   if (inherited_failure_.empty()) static_cast<void>(ftruncate(file_.number(), 0) == 0);
 }
 

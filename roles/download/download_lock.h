@@ -1,8 +1,8 @@
-// One process at a time fetches into a directory; those that wait learn how it went.
+// Lets one process at a time download into a directory; those that wait learn the result.
 //
-// flock on ".download.lock": the kernel lets go of it when the holder dies, however it dies. The
-// file stays (removing it would let two processes lock two files of that name); a holder whose
-// mirrors all failed leaves its sentence in it for those who wait.
+// flock on ".download.lock": the kernel unlocks it however the holder dies. The file stays, because
+// removing it would let two processes lock two files of that name. A holder whose mirrors all
+// failed leaves its error in the file for the processes that wait.
 #pragma once
 
 #include <filesystem>
@@ -18,15 +18,15 @@ namespace disttf::roles {
 
 class DownloadLock {
  public:
-  // Waits for the holder, calling `on_wait` first. Throws DownloadError: the file cannot be made
-  // or locked, interrupted (ECANCELED), deadline (ETIMEDOUT).
+  // Waits for the holder; calls `on_wait` before it waits. Throws DownloadError: the file cannot be
+  // created or locked, interrupted (ECANCELED), deadline (ETIMEDOUT).
   DownloadLock(const std::filesystem::path& directory, const std::function<void()>& on_wait,
                std::optional<net::Deadline> deadline, const net::Interrupt& interrupt);
 
-  // What the holder that was waited for left: empty if it succeeded, died, or nobody was waited
-  // for.
+  // The error that the previous holder left; empty if it succeeded or died, or if the lock was
+  // free.
   [[nodiscard]] const std::string& inherited_failure() const noexcept { return inherited_failure_; }
-  // Leaves `sentence` to those who wait now. Best effort.
+  // Leaves `sentence` for the processes that wait now. Best effort.
   void leave_failure(std::string_view sentence) noexcept;
 
  private:

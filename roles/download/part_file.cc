@@ -24,7 +24,7 @@ std::error_code last_error() { return {errno, std::generic_category()}; }
   throw DownloadError(error, "cannot " + operation + " " + path.string() + ": " + error.message());
 }
 
-// An error page, of a mirror or of a hotel's network, saved as data.
+// Whether this is an error page, of a mirror or of a captive portal, saved as data.
 bool begins_like_page(std::span<const std::byte> bytes) {
   for (const std::byte byte : bytes) {
     const char c = static_cast<char>(byte);
@@ -60,6 +60,7 @@ PartFile::PartFile(const std::filesystem::path& directory, const RemoteFile& fil
 }
 
 PartFile::~PartFile() {
+  // An empty part would only be in the way.
   if (!published_ && size_bytes_ == 0) static_cast<void>(unlink(path_.c_str()));
 }
 
@@ -94,14 +95,14 @@ void PartFile::publish() {
     throw_disk("rename " + path_.string() + " to", final_path, last_error());
   }
   published_ = true;
-  // So that the new name survives a power cut. Not every file system can; the file is right anyway.
+  // Makes the rename survive a power cut. Some file systems cannot; the file is right anyway.
   const data::FileDescriptor folder(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.is_open()) static_cast<void>(fsync(folder.number()));
 }
 
 void PartFile::throw_if_disk_failed() {
   if (!disk_error_) return;
-  // What is there would be of use to the next run, but first of all the disk needs room.
+  // A resumable part helps the next run, but a full disk needs the space first.
   const int code = disk_error_.value();
   if (code == ENOSPC || code == EDQUOT || code == EFBIG) static_cast<void>(unlink(path_.c_str()));
   throw_disk("write", path_, disk_error_);
@@ -123,11 +124,12 @@ std::error_code PartFile::on_header(const net::HttpBodyInfo& info) {
 
 std::error_code PartFile::on_data(std::span<const std::byte> bytes) {
   const bool page = start_over_ ? begins_like_page(bytes) : looks_like_page_;
+  // The announced size shows a wrong file before its first byte is stored.
   if (announced_bytes_ && *announced_bytes_ != file_.size_bytes) {
     return refuse("has " + std::to_string(*announced_bytes_) + " bytes, expected " +
                   std::to_string(file_.size_bytes) + page_hint(page));
   }
-  // Only now are bytes of an earlier transfer given up: there is something to put in their place.
+  // Drop the bytes of an earlier transfer only now that there are new ones.
   if (std::exchange(start_over_, false)) {
     disk_error_ = truncate();
     if (disk_error_) return disk_error_;
@@ -144,6 +146,7 @@ std::error_code PartFile::on_data(std::span<const std::byte> bytes) {
 
 std::error_code PartFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
+    // At an explicit offset, so that no other file position matters.
     const ssize_t written =
         pwrite(descriptor_.number(), bytes.data(), bytes.size(), static_cast<off_t>(size_bytes_));
     if (written < 0 && errno == EINTR) continue;

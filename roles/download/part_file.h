@@ -1,9 +1,8 @@
-// A download under way: "<name>.part" in the directory, renamed to its name once it is proved
-// right.
+// A download in progress: "<name>.part" in the directory, renamed to its name once its checksum is
+// verified.
 //
-// The sink of an http transfer. What a mirror sends is bounded by the size that the file must have,
-// so a mirror cannot fill the disk. Not thread-safe; the directory's lock keeps other processes
-// off.
+// The sink of an HTTP transfer. The expected size bounds it, so a mirror cannot fill the disk. Not
+// thread-safe; the directory's lock excludes other processes.
 #pragma once
 
 #include <chrono>
@@ -26,31 +25,30 @@ class PartFile final : public net::HttpSink {
  public:
   using OnProgress = std::function<void(const DownloadProgress&)>;
 
-  // Opens what an earlier run left, or a new one. Throws DownloadError. `file` is borrowed.
+  // Opens the part of an earlier run, or a new one. Throws DownloadError. `file` is borrowed.
   PartFile(const std::filesystem::path& directory, const RemoteFile& file, OnProgress on_progress);
-  // Leaves what there is for a later run to resume; nothing when it is empty.
+  // Keeps the part for a later run to resume; removes it if it is empty.
   ~PartFile() override;
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
   [[nodiscard]] bool is_full() const noexcept { return size_bytes_ == file_.size_bytes; }
-  // From here on the bytes that are there count as inherited: from somebody else than the mirror
-  // whose turn it is.
+  // Counts the bytes so far as inherited: they may come from another mirror than the current one.
   void mark_inherited() noexcept { inherited_ = size_bytes_ > 0; }
   [[nodiscard]] bool has_inherited_bytes() const noexcept { return inherited_; }
 
   // Drops all bytes. Throws DownloadError.
   void restart();
-  // Whether these are the file's bytes; else one half of a sentence: "has 3 bytes, expected 5".
+  // Whether the bytes are the file's; else `why` is set to a predicate: "has 3 bytes, expected 5".
   [[nodiscard]] bool is_right(std::string& why) const;
-  // Syncs and renames. REQUIRES: is_right().
+  // Syncs the part and renames it to its final name. REQUIRES: is_right().
   void publish();
 
-  // Throws DownloadError if a write failed in the last transfer: the disk's fault, not the
-  // mirror's. A full disk gets its space back.
+  // Throws DownloadError if a write failed in the last transfer: an error of the disk, not of the
+  // mirror. If the disk is full, removes the part.
   void throw_if_disk_failed();
-  // Why on_data() refused: as is_right().
+  // Why on_data() refused: a predicate as in is_right().
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
   [[nodiscard]] std::error_code on_header(const net::HttpBodyInfo& info) override;
@@ -68,15 +66,15 @@ class PartFile final : public net::HttpSink {
   OnProgress on_progress_;
   data::FileDescriptor descriptor_;
   std::uint64_t size_bytes_ = 0;
-  bool published_ = false;  // there is no .part any more
+  bool published_ = false;  // the .part has been renamed
   bool inherited_ = false;
-  bool looks_like_page_ = false;  // what it holds begins like HTML
+  bool looks_like_page_ = false;  // its contents begin like HTML
   std::error_code disk_error_;
   std::string refusal_;
-  // Of the transfer under way:
-  bool start_over_ = false;  // the body begins at byte 0; true until its first byte came
+  // State of the current transfer:
+  bool start_over_ = false;  // the body begins at byte 0; reset by its first byte
   std::optional<std::uint64_t> announced_bytes_;  // of the whole file
-  std::uint64_t start_bytes_ = 0;                 // size when it began
+  std::uint64_t start_bytes_ = 0;                 // size when the transfer began
   std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::time_point reported_;
 };

@@ -26,16 +26,16 @@ namespace {
 using Path = std::filesystem::path;
 
 constexpr std::size_t kFilesAtOnce = 4;
-// Enough of a SHA-256 to tell URLs apart.
+// Hexadecimal digits of a SHA-256; enough to tell URLs apart.
 constexpr std::size_t kUrlDigits = 16;
 
-// A directory of its own for each URL: two may end in the same name.
+// Each URL gets its own directory: two may end in the same name.
 Path place_of_copy(const std::string& url, const Path& directory) {
   const std::string hash = data::sha256_hex(std::as_bytes(std::span(url)));
   return directory / "stored" / hash.substr(0, kUrlDigits) / Path(url).filename();
 }
 
-// By a descriptor: a task may not date files by their path (roles/process/call_filter.h).
+// Uses a descriptor: the sandbox forbids setting times by path (roles/process/call_filter.h).
 void set_date(const FileToCopy& file) {
   const auto since_epoch = std::chrono::file_clock::to_sys(file.modified).time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
@@ -48,7 +48,7 @@ void set_date(const FileToCopy& file) {
   }
 }
 
-// Its time is that of what it is a copy of.
+// Whether the copy is current: a copy has the modification time of its source.
 bool is_there(const FileToCopy& file) {
   std::error_code error;
   const auto time = std::filesystem::last_write_time(file.to, error);
@@ -56,7 +56,7 @@ bool is_there(const FileToCopy& file) {
          std::filesystem::file_size(file.to, error) == file.size_bytes && !error;
 }
 
-// What has been taken away there goes here as well. Temporary files may be another task's.
+// Removes files that the store no longer has. Temporary files may be another task's.
 void remove_strays(const Path& directory, const std::vector<FileToCopy>& files) {
   std::set<Path> wanted;
   for (const FileToCopy& file : files) wanted.insert(file.to);

@@ -1,5 +1,4 @@
-// Data that lies in a store, brought to this machine: what trains reads it many times, and as
-// files.
+// Copies data from a store to this machine: training reads it many times, and as files.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +10,13 @@
 
 namespace disttf::roles {
 
-// The same, of a copy in `directory` where the path is a store's URL: made now, or what has changed
-// since it was made. Throws Failure(kBadData) where it cannot be had.
+// Returns the options with the path of a local copy in `directory` where `own` names a store's URL.
+// Copies what is missing or has changed. Throws Failure(kBadData) if the copy fails.
 [[nodiscard]] data::OwnDataOptions brought_here(const data::OwnDataOptions& own,
                                                 const std::filesystem::path& directory);
 
-// Copies those of the files that lie in `source`, a store's URL. Whether they are right is for the
-// caller to look at. Throws the same.
+// Copies those of the files that lie in `source`, a store's URL. Does not verify their contents.
+// Throws Failure(kBadData).
 void fetch_from_store(std::span<const RemoteFile> files, const std::string& source,
                       const std::filesystem::path& directory);
 
