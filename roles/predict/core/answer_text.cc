@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The shortest decimal that reads back as the same float; null where there is none.
+// The shortest decimal that reads back as the same float; null for a non-finite one.
 ordered_json number_json(float value) {
   if (!std::isfinite(value)) {
     return nullptr;
@@ -27,7 +27,7 @@ ordered_json number_json(float value) {
   return std::stod(fmt::format("{}", value));
 }
 
-// The most probable ones first. Empty where one is no number.
+// Indices of the most probable classes, in descending order. Empty if an output is not a number.
 std::vector<std::size_t> most_probable(std::span<const float> outputs, std::size_t top) {
   if (math::judged_class(outputs) >= outputs.size()) {
     return {};

@@ -35,7 +35,7 @@ constexpr std::string_view kNpy = "\x93NUMPY";
 constexpr std::string_view kZip = "PK\x03\x04";
 constexpr std::string_view kIdx{"\0\0\x08", 3};
 
-// What a file that begins so may come to: a few bytes of gzip may inflate to any number.
+// Limit of the extracted size, by the file's type: a few bytes of gzip may inflate to any size.
 std::uint64_t most_extracted(Bytes head) {
   constexpr std::uint64_t kMostImage = std::uint64_t{256} << 20U;
   if (begins(head, kIdx)) {
@@ -54,7 +54,7 @@ std::vector<std::uint8_t> extract(Bytes file, const std::string& name) {
                                        ? make_error_code(data::DataError::kGzipTooLarge)
                                        : std::error_code{};
                           });
-  // What is wrong with a header is for its parser to say.
+  // Leaves a malformed header to its parser, whose message is better.
   const bool has_bad_header = begins(bytes, kIdx) && data::idx_file_bytes(bytes) == 0;
   if (error && !has_bad_header) {
     throw UnusableData(name + ": " + error.message());
@@ -78,10 +78,11 @@ Examples read_image(Bytes file, const std::string& name, const TrainedModel& mod
   require_images(model, name, "it is an image");
   const math::Shape& shape = model.config.model.input;
   const data::ImageSize size = data::image_size(file, name);
+  // A grey file also fits a model of colours; a coloured one does not fit a grey model.
   const bool fits_channels = shape.channels == (size.is_grey ? shape.channels : 3);
   if (size.height != shape.height || size.width != shape.width || !fits_channels) {
     throw UnusableData(name + ": it is " + std::to_string(size.height) + "x" +
-                       std::to_string(size.width) + (size.is_grey ? ", grey" : ", in colours") +
+                       std::to_string(size.width) + (size.is_grey ? ", grey" : ", colour") +
                        "; the model takes " + text_of(shape) +
                        (shape.channels == 1 ? ", grey" : ""));
   }
@@ -107,8 +108,8 @@ Examples read_idx(Bytes file, const std::string& name, const TrainedModel& model
   return out;
 }
 
-// Whether the sizes of one example are the model's: its number of values, or of an image its sizes;
-// a grey one has its channel first, last or not at all.
+// Whether the sizes of one example are the model's: its number of values, or the sizes of an image;
+// the channel of a grey image is first, last or absent.
 bool fits(std::span<const std::uint64_t> sizes, const TrainedModel& model) {
   const math::Shape& shape = model.config.model.input;
   const auto is = [sizes](std::initializer_list<std::uint64_t> wanted) {
@@ -125,16 +126,17 @@ Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model
   const data::NpyPrefix prefix =
       data::parse_npy_prefix(file.first(std::min(file.size(), data::kNpyPrefixBytes)), name);
   if (file.size() < prefix.dict_begin + prefix.dict_bytes) {
-    throw UnusableData(name + ": it ends in its header");
+    throw UnusableData(name + ": truncated in its header");
   }
   const Bytes dict = file.subspan(prefix.dict_begin, prefix.dict_bytes);
   const data::NpyHeader header = data::parse_npy_dict(std::string(dict.begin(), dict.end()), name);
   const std::size_t inputs = model.config.model.input.size();
   std::uint64_t count = 1;
   for (const std::uint64_t size : header.shape) {
-    count *= size;  // all elements' bytes fit 63 bits
+    count *= size;  // cannot overflow: the byte count of all elements fits 63 bits
   }
   const std::span<const std::uint64_t> sizes(header.shape);
+  // Rows win where both readings fit.
   const bool is_rows = !sizes.empty() && fits(sizes.subspan(1), model);
   const bool is_single = !is_rows && fits(sizes, model);
   if (!is_rows && !is_single) {
@@ -144,7 +146,7 @@ Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model
   const Bytes elements = file.subspan(prefix.dict_begin + prefix.dict_bytes);
   if (elements.size() != count * header.element_bytes) {
     throw UnusableData(name + ": it has " + std::to_string(elements.size()) +
-                       " bytes of elements where its header says " +
+                       " bytes of elements; its header requires " +
                        std::to_string(count * header.element_bytes));
   }
   Examples out;
@@ -168,11 +170,12 @@ std::optional<std::size_t> class_called(const TrainedModel& model, std::string_v
   const std::string wanted = data::class_name_of(name);
   const std::size_t classes = model.config.model.classes;
   for (std::size_t i = 0; i < classes; ++i) {
+    // Exact names first: two names may become equal when they are normalized.
     if (model.class_name(i) == wanted) {
       return i;
     }
   }
-  // The names of a known data set, or of an earlier release, may be written otherwise.
+  // Names of a known data set or of an earlier release may be written differently.
   for (std::size_t i = 0; i < classes; ++i) {
     if (data::class_name_of(model.class_name(i)) == wanted) {
       return i;
@@ -184,6 +187,7 @@ std::optional<std::size_t> class_called(const TrainedModel& model, std::string_v
 Examples read_examples(Bytes file, const std::string& name, const TrainedModel& model) {
   if (begins(file, kGzip)) {
     const std::vector<std::uint8_t> extracted = extract(file, name);
+    // Bounds the work on a hostile file.
     if (begins(extracted, kGzip)) {
       throw UnusableData(name + ": gzipped twice");
     }
@@ -197,8 +201,8 @@ Examples read_examples(Bytes file, const std::string& name, const TrainedModel& 
   }
   if (begins(file, kZip)) {
     throw UnusableData(name +
-                       ": a zip archive holds several arrays; give the .npy file of the examples, "
-                       "or --data, which knows which is which");
+                       ": a zip archive contains several arrays; must be the .npy file of the "
+                       "examples (or use --data)");
   }
   if (begins(file, kIdx)) {
     return read_idx(file, name, model);
@@ -214,7 +218,7 @@ std::vector<std::size_t> read_labels(Bytes file, const std::string& name,
     extracted = extract(file, name);
     file = extracted;
   }
-  // Where classes are called by numbers a label is one of these, else the place of a name.
+  // A numeric class name is compared with the label; otherwise the label is an index.
   constexpr std::size_t kBytes = 256;
   const std::vector<std::string>& names = model.config.examples.classes;
   const bool has_numbers = !names.empty() && std::ranges::all_of(names, &data::is_number_name);
@@ -229,7 +233,7 @@ std::vector<std::size_t> read_labels(Bytes file, const std::string& name,
     const auto place = class_called(model, std::to_string(places[row]));
     if (!place) {
       throw UnusableData(name + ": label " + std::to_string(places[row]) + " in row " +
-                         std::to_string(row) + " is no class of the model");
+                         std::to_string(row) + " is not a class of the model");
     }
     places[row] = *place;
   }

@@ -1,12 +1,12 @@
-// The bytes of a file -> examples for a model. What a file is its first bytes say, not its name:
+// Parses a file of examples for a model. Recognizes its format by the first bytes, not by its name:
 //
 //   PNG, JPEG   one image, of the model's height and width
-//   IDX         images, as MNIST has them
-//   NPY         [rows, ...] bytes or numbers; one example has no first size
+//   IDX         images, as in MNIST
+//   NPY         [rows, ...] bytes or numbers; a single example has no first dimension
 //   else        a table: CSV (table_examples.h)
 //
-// Any of them may be gzipped. Everything throws data::UnusableData with a sentence that begins with
-// the file's name. Pure; callable from any thread.
+// Any of them may be gzipped. All functions throw data::UnusableData with a sentence that begins
+// with the file's name. Pure; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@
 
 namespace disttf::roles {
 
-// Either bytes or numbers; labels where they are known, then of all.
+// Either bytes or numbers; labels, if known, for every example.
 struct Examples {
   std::vector<std::uint8_t> pixels;  // [rows, inputs]
   std::vector<float> numbers;        // [rows, inputs]
   std::vector<std::size_t> labels;   // [rows] classes
   std::vector<float> targets;        // [rows] numbers
-  bool is_single = false;            // the file has one, and no rows
+  bool is_single = false;            // the file is one example without rows
   [[nodiscard]] std::size_t rows(std::size_t inputs) const noexcept {
     return (pixels.size() + numbers.size()) / inputs;
   }
 };
 
-// What a gzipped file may come to.
+// Limit of a gzipped file's extracted size.
 inline constexpr std::size_t kMostExampleBytes = std::size_t{1} << 30U;
 
 [[nodiscard]] Examples read_examples(std::span<const std::uint8_t> file, const std::string& name,
                                      const TrainedModel& model);
 
-// An IDX file of labels. Throws where one is no class of the model.
+// Reads an IDX file of labels. Throws where a label is not a class of the model.
 [[nodiscard]] std::vector<std::size_t> read_labels(std::span<const std::uint8_t> file,
                                                    const std::string& name,
                                                    const TrainedModel& model);
 
-// The class that is called so; none: there is no such class.
+// The class of that name; nullopt: there is none.
 [[nodiscard]] std::optional<std::size_t> class_called(const TrainedModel& model,
                                                       std::string_view name);
 

@@ -6,7 +6,8 @@
 namespace disttf::roles {
 namespace {
 
-// Of all 0 and 1: of a drawing a tenth is ink, and of a dark picture of bytes hardly any is 1.
+// Of values that are all 0 or 1, more than 1 % must be 1: a tenth of a drawing is ink, but hardly
+// any byte of a dark picture is 1.
 constexpr std::size_t kLeastOnesOf = 100;
 
 template <typename Number>
@@ -34,22 +35,22 @@ RangeDecision decide_range(InputRange wanted, FoundRange found, float most, bool
   if (is_unit && (found == FoundRange::kOutside || most > 1)) {
     return {.is_scaled = true,
             .warning =
-                "inputs: some values are below 0 or above 1; --input_range unit says that "
-                "they are from 0 to 1, so the answer is likely to be wrong"};
+                "inputs: some values are below 0 or above 1, outside --input_range unit; the "
+                "answer is likely to be wrong"};
   }
   if (found == FoundRange::kOutside) {
     return {.warning =
-                "inputs: some values are below 0 or above 255; the model takes pixels from "
-                "0 to 255, so the answer is likely to be wrong"};
+                "inputs: some values are below 0 or above 255; the model expects pixels from 0 to "
+                "255, so the answer is likely to be wrong"};
   }
   if (is_unit || (wanted == InputRange::kAuto && found == FoundRange::kUnit)) {
     return {.is_scaled = true};
   }
   if (found == FoundRange::kUnit) {
-    return {.warning =
-                "inputs: all values are from 0 to 1; the model takes pixels from 0 to 255, "
-                "so the answer is likely to be wrong (send pixels, or start with "
-                "--input_range auto or unit)"};
+    return {
+        .warning =
+            "inputs: all values are from 0 to 1; the model expects pixels from 0 to 255, so the "
+            "answer is likely to be wrong (send pixels, or start with --input_range auto or unit)"};
   }
   return {};
 }

@@ -1,8 +1,8 @@
-// Whether the numbers that an image model is asked about are pixels from 0 to 255, which it takes,
-// or were divided by 255 before they were sent, as clients of other models do.
+// Detects whether the numbers sent to an image model are pixels from 0 to 255, as it expects, or
+// already divided by 255, as clients of other models send them.
 //
-// A model of disttf divides by 255 itself (math/predictor.h), so the latter are all but black to
-// it: they get an answer, and a wrong one. Pure functions; callable from any thread.
+// A model of disttf divides by 255 itself (math/predictor.h), so the latter look almost black to it
+// and get a wrong answer. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 
 namespace disttf::roles {
 
-// What numbers are taken for.
+// The value of --input_range: how to interpret the numbers.
 enum class InputRange : std::uint8_t {
-  kByte,  // 0 to 255, with a warning where they do not look like it
+  kByte,  // 0 to 255, with a warning where the numbers look different
   kUnit,  // 0 to 1: multiplied by 255
-  kAuto,  // the one that they look like
+  kAuto,  // whichever they look like
 };
 
-// What the numbers of one request look like.
+// What the numbers of a request look like.
 enum class FoundRange : std::uint8_t {
-  kByte,     // nothing speaks against 0 to 255; so are numbers that are all 0
+  kByte,     // consistent with 0 to 255; also if all are 0
   kUnit,     // all from 0 to 1, with fractions; or all 0 and 1, more than 1 % of them 1
-  kOutside,  // some below 0 or above 255: centred or scaled in another way
+  kOutside,  // some below 0 or above 255: scaled in another way
 };
 [[nodiscard]] FoundRange range_of(std::span<const float> numbers);
 [[nodiscard]] FoundRange range_of(std::span<const std::uint8_t> pixels);
 
-// What becomes of them.
+// How to treat the numbers.
 struct RangeDecision {
-  bool is_scaled = false;         // they are multiplied by 255
-  std::string_view warning = {};  // a sentence; empty: there is none
+  bool is_scaled = false;         // multiply them by 255
+  std::string_view warning = {};  // a sentence; empty: none
 };
-// `are_files`: pixels of PNG, JPEG or IDX files or arrays of bytes, which --input_range unit is not
-// of. `most`: the largest value.
+// `are_files`: pixels of PNG, JPEG or IDX files or arrays of bytes, to which --input_range unit
+// does not apply. `most`: the largest value.
 [[nodiscard]] RangeDecision decide_range(InputRange wanted, FoundRange found, float most,
                                          bool are_files);
 
-// Multiplies by 255; what is all but a whole number becomes that, so that the answer has the bits
-// that it has for the bytes.
+// Multiplies by 255 and rounds what is close to a whole number, so that the answer is bit-identical
+// to the one for bytes.
 void scale_to_bytes(std::span<float> numbers);
 
 }  // namespace disttf::roles

@@ -40,7 +40,7 @@ class TableReader {
       read_row(cells);
     }
     if (out_.numbers.empty()) {
-      throw UnusableData(name_ + ": it has no row");
+      throw UnusableData(name_ + ": it has no rows");
     }
     return std::move(out_);
   }
@@ -57,10 +57,10 @@ class TableReader {
     }
   }
 
-  // From the first line, as training reads it: what separates cells, and what each column is.
+  // Reads the first line as training does: the separator, and what each column is.
   void find_columns() {
     const ExampleFacts& facts = model_.config.examples;
-    const bool knows_names = facts.columns.size() == inputs_;  // else none, or not this model's
+    const bool knows_names = facts.columns.size() == inputs_;  // else unknown, or of another model
     const data::TableHead head = data::read_table_head(
         text_, 1,
         {.known_names = knows_names ? facts.columns : std::vector<std::string>(),
@@ -72,8 +72,7 @@ class TableReader {
     if (head.has_names) {
       if (!knows_names) {
         throw UnusableData(name_ + ": line " + std::to_string(head.line) +
-                           " holds names, but the model knows none of its columns; it takes rows "
-                           "of " +
+                           " contains names, but the model has no column names; must be rows of " +
                            std::to_string(inputs_) + " numbers");
       }
       take_names(head.names);
@@ -81,7 +80,7 @@ class TableReader {
       for (std::size_t i = 0; i < inputs_; ++i) uses_.push_back(i);
     } else if (knows_names && data::are_numbered(facts.columns, head.names.size()) &&
                data::are_numbered({facts.label}, head.names.size())) {
-      take_names(head.names);  // all columns of a table that has none
+      take_names(head.names);  // the training table had no names either
     } else {
       throw UnusableData(name_ + ": line " + std::to_string(head.line) + " has " +
                          std::to_string(head.names.size()) + " cells; the model takes " +
@@ -106,7 +105,7 @@ class TableReader {
       const auto first =
           std::ranges::min_element(inputs, {}, [](const auto& each) { return each.second; });
       throw UnusableData(name_ + ": the column \"" + data::printable(first->first) +
-                         "\" is missing, which the model was trained with");
+                         "\" is missing, which the model was trained on");
     }
   }
 
@@ -118,8 +117,8 @@ class TableReader {
     do {
       const std::string_view cell = cells.next();
       if (column >= uses_.size() || cells.is_malformed()) {
-        fail(column, cells.is_malformed() ? "a quote that is not closed, or something behind it"
-                                          : "more cells than the first line has");
+        fail(column, cells.is_malformed() ? "an unclosed quote, or text after a closing quote"
+                                          : "more cells than the first line");
       }
       take_cell(uses_[column], cell, column, begin);
       ++column;
@@ -140,7 +139,7 @@ class TableReader {
       if (found == labels_.end()) {
         const std::optional<std::size_t> label = class_called(model_, cell);
         if (!label) {
-          fail(column, shown(cell) + " is no class of the model");
+          fail(column, shown(cell) + " is not a class of the model");
         }
         found = labels_.emplace(cell, *label).first;
       }
@@ -171,11 +170,11 @@ class TableReader {
   const TrainedModel& model_;
   std::size_t inputs_;
   char delimiter_ = ',';
-  std::uint64_t line_ = 1;                                  // of the first row
-  const char* counted_ = nullptr;                           // where that begins
-  const char* begin_ = nullptr;                             // of the row that is read
-  std::map<std::string, std::size_t, std::less<>> labels_;  // class by the cell that says it
-  std::vector<std::size_t> uses_;  // by column: which input, kLabel or kLeftOut
+  std::uint64_t line_ = 1;                                  // line number of the first row
+  const char* counted_ = nullptr;                           // where the first row begins
+  const char* begin_ = nullptr;                             // where the current row begins
+  std::map<std::string, std::size_t, std::less<>> labels_;  // class by the text of its label
+  std::vector<std::size_t> uses_;  // by column: index of the input, kLabel or kLeftOut
   Examples out_;
 };
 

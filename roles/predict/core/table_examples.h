@@ -1,9 +1,9 @@
-// A table as text -> examples for a model: CSV with commas, semicolons, tabs or bars, as training
-// reads them (data/own/table_head.h, class_name.h, text_encoding.h), so that a file that a model
-// was trained on is one that it can be asked about. Columns are found by the names that the model
-// was trained with where the first line has them, in any order, and others are left out; without a
-// line of names a row has exactly the model's numbers, or all columns of a table that had no names
-// either. A label where the table has one is what the answers are held against.
+// Parses a table of text into examples: CSV with commas, semicolons, tabs or bars, as training
+// reads it (data/own/table_head.h, class_name.h, text_encoding.h), so a training file works for
+// inference, too. Columns are matched by name where the first line has the training names, in any
+// order; others are ignored. Without a line of names a row has exactly the model's numbers, or all
+// columns of a table that was trained without names. Labels, if present, are compared with the
+// answers.
 #pragma once
 
 #include <string>

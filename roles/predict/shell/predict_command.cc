@@ -32,8 +32,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Of one pass through the layers: enough for every thread to have its share, small enough that the
-// first answers come at once.
+// Rows per forward pass: enough to keep every thread busy, few enough for the first answers to come
+// at once.
 constexpr std::size_t kRowsAtOnce = 256;
 
 std::vector<std::uint8_t> read_standard_input() {
@@ -57,7 +57,7 @@ std::vector<std::uint8_t> read_standard_input() {
   }
 }
 
-// An image of a folder, and its class where the folder is called as one.
+// An image of a folder, and its class if the folder has a class's name.
 struct ImageFile {
   Path path;
   std::optional<std::size_t> label;
@@ -71,7 +71,7 @@ bool is_image_name(const Path& path) {
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
 }
 
-// The images in a folder and in folders in it that are called as classes, by name.
+// The images in a folder and in its subfolders with names of classes, sorted by name.
 std::vector<ImageFile> images_in(const Path& folder, const TrainedModel& model) {
   std::vector<ImageFile> files;
   const auto add = [&files](const Path& from, std::optional<std::size_t> label) {
@@ -89,15 +89,16 @@ std::vector<ImageFile> images_in(const Path& folder, const TrainedModel& model) 
     }
   }
   if (files.empty()) {
-    throw Failure(kUsage, net::quoted(folder.string()) +
-                              " holds no .png, .jpg or .jpeg file, nor a folder of them that is "
-                              "called as a class");
+    throw Failure(
+        kUsage,
+        net::quoted(folder.string()) +
+            " contains no .png, .jpg or .jpeg file, and no folder of them with a class's name");
   }
   std::ranges::sort(files, {}, &ImageFile::path);
   return files;
 }
 
-// Asks the model, prints what it says, and counts.
+// Runs the model, prints its answers, and counts the right ones.
 class Asking {
  public:
   Asking(const TrainedModel& model, const PredictOptions& options, const StopSignal& stop)
@@ -110,7 +111,7 @@ class Asking {
     counts_.confusion.resize(counts_.classes * counts_.classes);
   }
 
-  // As settle_range() of roles/serve/core does it; one warning for all files of a call.
+  // As settle_range() in roles/serve/core; logs one warning for all files of a call.
   void settle_range(Examples& examples, const std::string& name) {
     if (model_.is_of_numbers() || examples.rows(predictor_->inputs()) == 0) {
       return;
@@ -121,6 +122,7 @@ class Asking {
     const float most = are_files ? static_cast<float>(std::ranges::max(examples.pixels))
                                  : std::ranges::max(examples.numbers);
     const RangeDecision decision = decide_range(options_.input_range, found, most, are_files);
+    // One warning is enough: the files of a call usually come from the same source.
     if (!decision.warning.empty() && !std::exchange(has_warned_, true)) {
       log_warning(name + ": " + std::string(decision.warning));
     }
@@ -133,11 +135,12 @@ class Asking {
     }
   }
 
-  // All of them; labels are counted where `labels` has them.
+  // Predicts all examples; evaluates those with labels.
   void ask(const Examples& examples, const std::string& name) {
     const std::size_t inputs = predictor_->inputs();
     const std::size_t rows = examples.rows(inputs);
     for (std::size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
+      // Between batches, so that Ctrl-C ends a long run soon.
       stop_.throw_if_stopped();
       const std::size_t count = std::min(kRowsAtOnce, rows - begin);
       const std::span<float> outputs = std::span(outputs_).first(count * predictor_->outputs());
@@ -215,6 +218,7 @@ class Asking {
     if (asked.label) {
       const std::size_t judged = math::judged_class(outputs);
       counts_.correct += judged == *asked.label ? 1U : 0U;
+      // A non-finite output has no class: it counts as wrong, but not in the matrix.
       if (judged < counts_.classes) {
         ++counts_.confusion[*asked.label * counts_.classes + judged];
       }
@@ -227,7 +231,7 @@ class Asking {
   const StopSignal& stop_;
   std::unique_ptr<math::Predictor> predictor_;
   std::vector<float> outputs_;
-  math::Evaluation counts_;  // of those whose labels are known
+  math::Evaluation counts_;  // of examples with known labels
   std::size_t asked_ = 0;
   bool has_warned_ = false;
 };
@@ -244,9 +248,9 @@ Examples examples_of(const data::Dataset& dataset, const TrainedModel& model) {
                               (spec.numbers ? " numbers" : " bytes"));
   }
   if (std::max<std::size_t>(dataset.classes, 1) != spec.classes) {
-    throw Failure(kUsage, "the examples of " + dataset.name + " are of " +
-                              std::to_string(dataset.classes) + " classes; the model tells " +
-                              std::to_string(spec.classes) + " apart");
+    throw Failure(kUsage, "the examples of " + dataset.name + " have " +
+                              std::to_string(dataset.classes) + " classes; the model has " +
+                              std::to_string(spec.classes) + " classes");
   }
   const data::Split& test = dataset.test;
   return {.pixels = {test.images.begin(), test.images.end()},
@@ -259,6 +263,7 @@ void ask_folder(Asking& asking, const Path& folder, const TrainedModel& model) {
   for (const ImageFile& file : images_in(folder, model)) {
     Examples examples =
         read_examples(data::read_file(file.path, kMostExampleBytes), file.path.string(), model);
+    // The folder's name is the label of its images.
     if (file.label) {
       examples.labels.assign(examples.rows(model.config.model.input.size()), *file.label);
     }
@@ -312,7 +317,7 @@ int run_predict(const PredictOptions& options) {
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, data::escaped(error.what()));  // with the names of files
+    throw Failure(kBadData, data::escaped(error.what()));  // the message contains file names
   }
   asking.sum_up();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

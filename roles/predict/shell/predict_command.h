@@ -1,5 +1,5 @@
-// `disttf predict`: what a trained model says of examples. Answers go to standard output, nothing
-// is changed.
+// `disttf predict`: prints a trained model's answers to examples on standard output. Changes
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 namespace disttf::roles {
 
 struct PredictOptions {
-  std::filesystem::path model;  // as read_model() has it
+  std::filesystem::path model;  // as for read_model()
   // Files of examples (core/example_reader.h), folders of images, "-" for standard input.
   std::vector<std::string> inputs;
-  std::optional<DataOptions> data;  // the test part of a data set, and no inputs then
-  std::filesystem::path labels;     // an IDX file of labels of the one input; empty: none
+  std::optional<DataOptions> data;  // predict its test part; then `inputs` is empty
+  std::filesystem::path labels;     // IDX file of labels of the only input; empty: none
   std::size_t top = 1;
   std::size_t threads = 1;
   bool json = false;
   InputRange input_range = InputRange::kByte;  // of the numbers of an image
 };
 
-// kDone. Where the examples' labels are known, the confusion matrix and the accuracy follow the
-// answers; with `json` as one object more. Throws Failure: as read_model() and open_dataset() do,
-// kBadData where a file of examples is not what the model takes, kUsage where there is none.
+// Returns kDone. Where the labels are known, the confusion matrix and the accuracy follow the
+// answers; with `json` as one more object. Throws Failure as read_model() and open_dataset() do,
+// with kBadData where a file does not fit the model, and with kUsage where no example is found.
 [[nodiscard]] int run_predict(const PredictOptions& options);
 
 }  // namespace disttf::roles
