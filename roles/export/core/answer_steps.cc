@@ -14,7 +14,7 @@ constexpr float kWhite = 255;
 
 bool is_image(const math::Shape& shape) { return shape.height != 1 || shape.width != 1; }
 
-// Where an operation stands among those of an answer; nullopt: nothing is to be done.
+// The step of an answer that does this operation; nullopt: the operation does nothing in inference.
 std::optional<AnswerOperation> of_answer(const math::LayerOperation& operation) {
   return std::visit(
       [](const auto& each) -> std::optional<AnswerOperation> {
@@ -44,7 +44,7 @@ class StepsOfModel {
   AnswerSteps make() && {
     scale_input();
     const math::ParameterLayout layout = math::layout_of(model_.config.model);
-    std::size_t next = 0;  // variable of the layout
+    std::size_t next = 0;  // index of the next variable of the layout
     for (const math::PlacedLayer& placed : math::make_layers(model_.config.model)) {
       std::vector<std::vector<float>> variables;
       for (std::size_t i = 0; i < placed.layer->variables().size(); ++i) {
@@ -88,6 +88,7 @@ class StepsOfModel {
   void add_layer(const math::PlacedLayer& placed, std::vector<std::vector<float>> variables) {
     const auto operation = of_answer(placed.layer->operation());
     const bool flattens = operation && std::holds_alternative<math::Flattening>(*operation);
+    // Flattening a row changes nothing.
     if (!operation || (flattens && !is_image_)) {
       return;
     }
@@ -108,13 +109,14 @@ class StepsOfModel {
         std::move(variables));
   }
 
-  // Into the weights before it: false where it stands behind something else.
+  // Folds the normalization into the preceding weights. Returns false where no weights precede it.
   bool fold(const math::ChannelNormalization& normalization,
             const std::vector<std::vector<float>>& variables) {
     if (result_.steps.empty()) {
       return false;
     }
     AnswerStep& before = result_.steps.back();
+    // Only weights directly before the normalization can absorb it.
     if (!std::holds_alternative<math::DenseProduct>(before.operation) &&
         !std::holds_alternative<math::ConvolutionOfImage>(before.operation)) {
       return false;
@@ -122,6 +124,7 @@ class StepsOfModel {
     std::vector<float>& weights = before.variables[0];
     std::vector<float>& biases = before.variables[1];
     const std::size_t channels = biases.size();
+    // In double, since the factors are rounded to float only once.
     for (std::size_t c = 0; c < channels; ++c) {
       const double gamma = variables[0][c];
       const double beta = variables[1][c];
@@ -154,8 +157,8 @@ class StepsOfModel {
 
   const TrainedModel& model_;
   AnswerSteps result_;
-  math::Shape shape_;      // of what the last step gives
-  bool is_image_ = false;  // and whether that has height and width
+  math::Shape shape_;      // output of the last step
+  bool is_image_ = false;  // whether that output has height and width
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
-// What a trained model does with an example from the first step to the answer, as other programs
-// are to do it: scaling, layers and what makes probabilities of the last one's outputs.
+// The steps by which a trained model computes an answer, for other programs to repeat: scaling,
+// layers, and the function that turns the last outputs into probabilities.
 //
-// What acts in training alone is gone, batch norm behind a layer that multiplies by weights has
-// become part of these weights, and where numbers become an image or an image numbers there is a
-// step for it.
+// Layers that act only in training are removed. Batch norm behind a layer with weights is folded
+// into these weights. Converting between a row and an image is a step of its own.
 //
 // Values and a pure function; callable from any thread.
 #pragma once
@@ -20,14 +19,14 @@
 
 namespace disttf::roles {
 
-// (x - mean) * factor, each number by itself.
+// (x - mean) * factor, for each input.
 struct InputScaling {
   std::vector<float> means;    // [inputs]; none: 0
   std::vector<float> factors;  // [inputs], or one for all
 };
-// So many numbers become an image of one position, whose channels they are.
+// A row becomes an image of one position; its numbers are the channels.
 struct Imaging {};
-// e^x / (sum over an example's outputs of e^x).
+// Softmax over the outputs of an example.
 struct Probabilities {};
 // x / scale + mean.
 struct OutputScaling {
@@ -40,17 +39,17 @@ using AnswerOperation =
                  math::ChannelNormalization, math::Flattening>;
 
 struct AnswerStep {
-  std::string name;  // of the layer, or "scaling", "answer"; unlike all others
+  std::string name;  // of the layer, or "scaling", "answer"; unique
   AnswerOperation operation;
   math::Shape input;
   math::Shape output;
-  // Whether input and output have height and width besides channels, which each may be 1.
+  // Whether input and output have height and width besides channels; either may be 1.
   bool takes_image = false;
   bool gives_image = false;
   std::vector<std::vector<float>> variables;  // as math/layers/operation.h has them
 };
 
-// Of images they are [height, width, channels] and values from 0 to 255.
+// The input of an image model is [height, width, channels] with values from 0 to 255.
 struct AnswerSteps {
   math::Shape input;
   bool takes_image = false;  // else [inputs]

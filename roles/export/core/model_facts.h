@@ -1,12 +1,12 @@
-// What goes along with a model into whatever file: what it is, of which run, and how good.
+// Metadata of a model in an exported file of any format:
 //
-//   disttf.configuration   the run's, with what is known of its examples, as checkpoints have it
-//   disttf.layers          from the first to the last, as a model file has them, in JSON
-//   disttf.step            updates that made it
-//   disttf.weights_sha256  of its variables, before anything was folded
-//   disttf.accuracy        of a test set, where it is known
-//   disttf.classes         their names, a list in JSON; disttf.columns likewise. Where there are
-//   any
+//   disttf.configuration   of the run, with what is known of its examples, as in checkpoints
+//   disttf.layers          in order, as in a model file, as JSON
+//   disttf.step            number of updates
+//   disttf.weights_sha256  hash of the variables before folding
+//   disttf.accuracy        on a test set, if known
+//   disttf.classes         names of the classes, a JSON list; if known
+//   disttf.columns         names of the columns, a JSON list; if known
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -22,7 +22,7 @@ using ModelFacts = std::map<std::string, std::string>;
 
 [[nodiscard]] ModelFacts facts_of(const TrainedModel& model);
 
-// One JSON object of them all.
+// All of them as one JSON object.
 [[nodiscard]] std::string to_json(const ModelFacts& facts);
 
 }  // namespace disttf::roles

@@ -83,8 +83,8 @@ class OnnxGraph {
  private:
   [[nodiscard]] const AnswerStep& step() const { return answer_.steps[step_]; }
 
-  // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5. Its first input is what the node
-  // before gives. `suffix`: of a step of several nodes, of all but the last.
+  // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5. Adds a node whose first input is
+  // the output of the node before. `suffix`: set for all but the last node of a step.
   void add_node(std::string_view type, std::initializer_list<std::string_view> more = {},
                 std::initializer_list<ProtobufMessage> attributes = {},
                 std::string_view suffix = "") {
@@ -95,7 +95,7 @@ class OnnxGraph {
     for (const std::string_view input : more) {
       node.add_bytes(1, input);
     }
-    // No variable has a slash in its name.
+    // No variable's name contains a slash, so this name is unique.
     last_ = is_last ? std::string(answer_.output_name) : name + "/out";
     node.add_bytes(2, last_).add_bytes(3, name).add_bytes(4, type);
     for (const ProtobufMessage& attribute : attributes) {
@@ -126,7 +126,7 @@ class OnnxGraph {
     return name;
   }
 
-  // One for all, or one for each number of an example.
+  // `values`: one for all inputs, or one for each input.
   std::string add_input_constant(std::string_view suffix, std::span<const float> values) {
     const math::Shape& image = step().input;
     if (values.size() == 1) {
@@ -184,7 +184,7 @@ class OnnxGraph {
   }
 
   void add(const math::ElementFunction& function) {
-    // By ElementFunction.
+    // Indexed by ElementFunction.
     constexpr std::array kTypes = {"Relu", "Tanh", "Sigmoid"};
     add_node(kTypes.at(static_cast<std::size_t>(function)));
   }
@@ -203,8 +203,8 @@ class OnnxGraph {
              {float_attribute("epsilon", normalization.epsilon)});
   }
 
-  // The numbers come in the order channels, height, width then. The next dense layer has its
-  // weights turned for that; where there is none before their order counts, they are.
+  // The flattened numbers are in the order channels, height, width. The next dense layer's weights
+  // are permuted to match; without a dense layer before the order matters, the numbers are.
   void add(const math::Flattening& /*flattening*/) {
     const math::Shape& image = step().input;
     if (image.channels != 1 && image.height * image.width != 1) {
@@ -238,9 +238,9 @@ class OnnxGraph {
 
   const AnswerSteps& answer_;
   std::size_t step_ = 0;
-  std::string last_;       // what the node before gives
+  std::string last_;       // output of the node before
   ProtobufMessage graph_;  // GraphProto: node 1, name 2, initializer 5, input 11, output 12
-  // The image whose numbers come channels first.
+  // Shape of an image that was flattened channels first.
   std::optional<math::Shape> flattened_;
 };
 

@@ -1,12 +1,12 @@
-// A trained model as ONNX: operators of opset 13, IR version 7, which every runtime since 2020
-// takes, and any number of examples at once.
+// Writes a trained model as ONNX: opset 13, IR version 7, which every runtime since 2020 accepts,
+// with any batch size.
 //
 //   input   "images"   float [N, channels, height, width], values from 0 to 255
 //           "numbers"  float [N, columns], as a table has them
 //   output  "probabilities" float [N, classes], or "value" float [N, 1]
 //
-// Scaling is in the graph. Weights of convolutions are turned to [units, channels, kernel, kernel];
-// of a dense layer behind an image the rows stand in the order channels, height, width.
+// Scaling is in the graph. Weights of convolutions are transposed to [units, channels, kernel,
+// kernel]. The rows of a dense layer behind an image are in the order channels, height, width.
 //
 // A pure function; callable from any thread.
 #pragma once

@@ -21,7 +21,7 @@ constexpr std::int64_t kAnyCount = -1;
 // DataType
 constexpr std::uint64_t kTensorFloat = 1;
 constexpr std::uint64_t kTensorInt32 = 3;
-// TensorFlow 1.15's version of graphs: no operation here is younger.
+// Graph version of TensorFlow 1.15; every operation used here is older.
 constexpr std::uint64_t kGraphProducer = 134;
 
 // TensorShapeProto: dim 2 {size 1}
@@ -44,7 +44,7 @@ Attribute type_attribute(std::string_view name, std::uint64_t type) {
 Attribute text_attribute(std::string_view name, std::string_view text) {
   return {.name = name, .value = ProtobufMessage().add_bytes(2, text)};
 }
-// Of an image's four sizes: batch and channels are 1.
+// Sizes of batch and channels are 1.
 Attribute window_attribute(std::string_view name, std::size_t size) {
   ProtobufMessage list;
   for (const std::uint64_t each :
@@ -67,7 +67,7 @@ class TensorFlowGraph {
       step_ = &each;
       std::visit([this](const auto& operation) { add_step(operation); }, each.operation);
     }
-    // Called as the signature has it.
+    // The output has the name that the signature gives it.
     ProtobufMessage answer;
     answer.add_bytes(1, answer_.output_name).add_bytes(2, "Identity").add_bytes(3, last_);
     add_attribute(answer, type_attribute("T", kTensorFloat));
@@ -91,7 +91,7 @@ class TensorFlowGraph {
         5, ProtobufMessage().add_bytes(1, attribute.name).add_message(2, attribute.value));
   }
 
-  // Without an input. GraphDef: node 1 {name 1, op 2, input 3, attr 5}
+  // Adds a node without an input. GraphDef: node 1 {name 1, op 2, input 3, attr 5}
   void add(std::string_view name, std::string_view type, std::uint64_t dtype,
            const Attribute& more) {
     ProtobufMessage node;
@@ -101,7 +101,7 @@ class TensorFlowGraph {
     graph_.add_message(1, node);
   }
 
-  // Of what the node before gives, and perhaps a constant; of floats.
+  // Adds a node of floats whose inputs are the node before and, unless empty, a constant.
   void continue_with(std::string_view type, std::string_view constant,
                      std::initializer_list<Attribute> attributes = {}) {
     const std::string name = step_->name + "/" + std::string(type);
@@ -143,7 +143,7 @@ class TensorFlowGraph {
     continue_with("Reshape", name, {type_attribute("Tshape", kTensorInt32)});
   }
 
-  // One for all, or one for each number of an example.
+  // `values`: one for all inputs, or one for each input.
   std::string add_input_constant(std::string_view suffix, std::span<const float> values) {
     if (values.size() == 1) {
       return add_constant(suffix, {}, values);
@@ -199,12 +199,12 @@ class TensorFlowGraph {
   }
 
   void add_step(const math::ElementFunction& function) {
-    // By ElementFunction.
+    // Indexed by ElementFunction.
     constexpr std::array kTypes = {"Relu", "Tanh", "Sigmoid"};
     continue_with(kTypes.at(static_cast<std::size_t>(function)), "");
   }
 
-  // Channels are the last size, by which both constants are broadcast.
+  // Channels are the last dimension, along which both constants are broadcast.
   void add_step(const math::ChannelNormalization& normalization) {
     const auto& variables = step_->variables;
     std::vector<float> scales;
@@ -228,7 +228,7 @@ class TensorFlowGraph {
 
   const AnswerSteps& answer_;
   const AnswerStep* step_ = nullptr;
-  std::string last_;  // the node before
+  std::string last_;  // name of the node before
   ProtobufMessage graph_;
 };
 

@@ -1,4 +1,4 @@
-// A trained model as TensorFlow's SavedModel: a graph whose weights are constants, with the
+// Writes a trained model as a TensorFlow SavedModel: a graph whose weights are constants, with the
 // signature `serving_default` and the tag `serve`.
 //
 //   input   "images"   float [-1, height, width, channels], values from 0 to 255

@@ -16,7 +16,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr const char* kWeightsName = "model-00001-of-00001.safetensors";
 
-// Those of the layout, in its order. Borrowed from `model`.
+// The variables in the layout's order. Borrows from `model`.
 std::vector<data::SafetensorsTensor> tensors_of(const TrainedModel& model,
                                                 const math::ParameterLayout& layout) {
   std::vector<data::SafetensorsTensor> tensors;
@@ -49,8 +49,8 @@ std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts
   if (header.size() > data::kMaxSafetensorsJsonBytes) {
     throw Failure(kUsage, "--format: \"safetensors\" has at most " +
                               std::to_string(data::kMaxSafetensorsJsonBytes) +
-                              " bytes for what is known of the model, and these are " +
-                              std::to_string(header.size()) + "; disttf holds them");
+                              " bytes of metadata, and this model has " +
+                              std::to_string(header.size()) + "; use disttf");
   }
   return joined(data::safetensors_parts(header, tensors));
 }
@@ -60,7 +60,7 @@ std::string npz_model(const TrainedModel& model, const ModelFacts& facts) {
   if (layout.size() > data::kMostStoredBytes / (2 * sizeof(float))) {
     throw Failure(kUsage, "--format: \"npz\" holds at most 2 GiB, and the model has " +
                               std::to_string(layout.parameter_count()) +
-                              " parameters; disttf and safetensors hold it");
+                              " parameters; use disttf or safetensors");
   }
   std::vector<std::string> headers;
   headers.reserve(layout.variables().size());

@@ -1,8 +1,8 @@
-// A trained model as files of its variables, by their names and with the shapes that they have in
-// disttf: safetensors, NumPy's .npz, and what read_model() reads.
+// Writes a trained model as files of its variables, with the names and shapes that they have in
+// disttf: safetensors, NumPy's .npz, and the format that read_model() reads.
 //
-// Pure functions; callable from any thread. Throw Failure(kUsage) with one sentence where a format
-// cannot hold the model.
+// Pure functions; callable from any thread. They throw Failure(kUsage) with one sentence where a
+// format cannot hold the model.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace disttf::roles {
 
-// One file; the facts are its __metadata__.
+// One file; the metadata is its __metadata__.
 [[nodiscard]] std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts);
 
-// An archive of arrays, "hid_w.npy", and the facts, "disttf.json".
+// An archive of arrays, "hid_w.npy", and the metadata, "disttf.json".
 [[nodiscard]] std::string npz_model(const TrainedModel& model, const ModelFacts& facts);
 
 // Name within the directory, and contents.
 using DirectoryFiles = std::vector<std::pair<std::string, std::string>>;
 
-// A checkpoint without what only training needs, in a directory of any name.
+// A checkpoint without optimizer state; its directory may have any name.
 [[nodiscard]] DirectoryFiles disttf_model(const TrainedModel& model);
 
 }  // namespace disttf::roles

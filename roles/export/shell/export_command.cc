@@ -30,14 +30,14 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Of a message of protocol buffers, whose readers count in 31 bits; with room for the rest.
+// A protobuf message is limited to 2^31 bytes; this leaves room for everything but the weights.
 constexpr std::size_t kMostGraphBytes = std::size_t{2000} << 20U;
 
 std::string_view name_of_format(ExportFormat format) {
   return kExportFormats.at(static_cast<std::size_t>(format));
 }
 
-// The share of the examples of the test part that are told right.
+// Accuracy on the examples of the test part.
 double accuracy_on(const data::Dataset& dataset, const TrainedModel& model, std::size_t threads,
                    const StopSignal& stop) {
   constexpr std::size_t kRowsOfScore = 256;
@@ -66,7 +66,7 @@ double accuracy_on(const data::Dataset& dataset, const TrainedModel& model, std:
 void find_accuracy(const ExportOptions& options, const StopSignal& stop, TrainedModel& model) {
   const data::Dataset dataset = open_dataset(*options.data, stop);
   if (model.tells_numbers()) {
-    throw Failure(kUsage, "--data: the model tells numbers, of which there is no accuracy");
+    throw Failure(kUsage, "--data: the model predicts numbers, which have no accuracy");
   }
   validate_for({.shape = {.height = dataset.shape.height,
                           .width = dataset.shape.width,
@@ -79,12 +79,12 @@ void find_accuracy(const ExportOptions& options, const StopSignal& stop, Trained
   log_info(fmt::format("Accuracy on the test part of {}: {:.4f}", dataset.name, *model.accuracy));
 }
 
-// Where it goes if nobody has said so.
+// The output path without --output.
 Path usual_output(const ExportOptions& options, const TrainedModel& model) {
   switch (options.format) {
     case ExportFormat::kDisttf:
       return "model";
-    case ExportFormat::kSavedModel:  // as TensorFlow Serving looks for versions
+    case ExportFormat::kSavedModel:  // the layout that TensorFlow Serving expects
       return Path("saved_model") / std::to_string(model.step);
     case ExportFormat::kOnnx:
     case ExportFormat::kSafetensors:
@@ -98,30 +98,33 @@ Path usual_output(const ExportOptions& options, const TrainedModel& model) {
   throw Failure(kUsage, "--output: " + net::quoted(output.string()) + " " + why);
 }
 
-// `marker`: a file that an export of this kind has; empty: the output is a file. Returns whether
-// there is something to be replaced.
+// `marker`: a file that every export of this format contains; empty: the output is one file.
+// Returns whether an existing export is replaced.
 bool check_output(const Path& output, const std::string& marker, bool overwrite) {
   Storage disk;
   const auto inside = disk.entries(output);
   std::error_code not_a_file;
   static_cast<void>(disk.size_of(output, not_a_file));
   const bool is_link = !is_store_url(output) && std::filesystem::is_symlink(output);
+  // Nothing exists there, or a dangling link, which a file replaces.
   if (!inside && not_a_file && (!is_link || marker.empty())) {
     return false;
   }
   if (marker.empty() && !inside && !is_store_url(output) &&
       !std::filesystem::is_regular_file(output)) {
-    return false;  // a device or a FIFO is written to, and stays
+    return false;  // a device or a FIFO is written to, not replaced
   }
   if (!overwrite) {
-    refuse_output(output, "is there already; --overwrite replaces it");
+    refuse_output(output, "exists; --overwrite replaces it");
   }
   if (marker.empty()) {
     if (inside) {
-      refuse_output(output, "is not a file, and is not replaced by one");
+      refuse_output(output, "is not a file, so it is not replaced");
     }
   } else if (!inside || is_link || (!inside->empty() && !disk.exists(output / marker))) {
-    refuse_output(output, "holds no " + marker + ": it is no export of this format, and stays");
+    // Replaces only a directory that looks like an export of this format, and never through a link.
+    refuse_output(output, "holds no " + marker +
+                              ", so it is not an export of this format and is not replaced");
   }
   return true;
 }
@@ -135,6 +138,7 @@ std::uint64_t write_file(const Path& output, const std::string& bytes, bool over
   const auto file = disk.create_output(output);
   file->write({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
   file->sync();
+  // The file gets its name only after it is on disk.
   file->take_name();
   return bytes.size();
 }
@@ -153,7 +157,7 @@ std::uint64_t write_folder(const Path& output, const DirectoryFiles& contents, b
 void require_a_graph_holds(const TrainedModel& model, ExportFormat format) {
   if (model.parameters.span().size_bytes() > kMostGraphBytes) {
     throw Failure(kUsage, fmt::format("--format: {} holds at most {} bytes of weights, and the "
-                                      "model has {}; disttf and safetensors hold them",
+                                      "model has {}; use disttf or safetensors",
                                       net::quoted(std::string(name_of_format(format))),
                                       kMostGraphBytes, model.parameters.span().size_bytes()));
   }

@@ -1,4 +1,4 @@
-// `disttf export`: a trained model for other programs, and for disttf where no run is.
+// `disttf export`: writes a trained model for other programs, or for disttf without its run.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 namespace disttf::roles {
 
 enum class ExportFormat : std::uint8_t { kDisttf, kOnnx, kSavedModel, kSafetensors, kNpz };
-// By ExportFormat: the values of --format.
+// Indexed by ExportFormat: the values of --format.
 inline constexpr std::array<std::string_view, 5> kExportFormats = {"disttf", "onnx", "saved_model",
                                                                    "safetensors", "npz"};
 
 struct ExportOptions {
-  std::filesystem::path model;  // as read_model() has it
+  std::filesystem::path model;  // as for read_model()
   ExportFormat format = ExportFormat::kDisttf;
-  std::filesystem::path output;     // empty: "model.onnx" and the like, in the working directory
-  bool overwrite = false;           // an export of this format that is there
-  std::optional<DataOptions> data;  // whose test part the accuracy is of that goes along
-  std::size_t threads = 1;          // that find it out
+  std::filesystem::path output;     // empty: "model.onnx" etc. in the working directory
+  bool overwrite = false;           // replace an existing export of this format
+  std::optional<DataOptions> data;  // its test part gives the accuracy in the metadata
+  std::size_t threads = 1;          // for computing the accuracy
   std::string version;              // of disttf
 };
 
-// kDone. Throws Failure: as read_model() and open_dataset() do; kUsage where the output is there
-// already, or the format cannot hold the model; std::system_error where it cannot be written.
+// Returns kDone. Throws Failure as read_model() and open_dataset() do, and with kUsage where the
+// output exists or the format cannot hold the model; std::system_error where writing fails.
 [[nodiscard]] int run_export(const ExportOptions& options);
 
 }  // namespace disttf::roles

@@ -1,5 +1,5 @@
-// Files of a model in a directory that appears as a whole: a reader finds all of it or nothing,
-// also after a power cut.
+// Writes a model's files into a directory atomically: a reader finds all of them or none, also
+// after a power cut.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace disttf::roles {
 
-// Written beside its final name as "NAME.disttf-MARK", synced, renamed. With `replaces` what is
-// there already makes room: for a moment, between two renamings, the name is nobody's. Throws
-// std::system_error with a sentence that names a path; then what was there is there again.
+// Writes the files into "NAME.disttf-MARK" beside the final name, syncs, renames. With `replaces`
+// the existing directory is renamed first: for a moment the name does not exist. Throws
+// std::system_error with a sentence that names a path, after restoring the existing directory.
 void write_directory(data::FileSystem& files, const std::filesystem::path& directory,
                      const DirectoryFiles& contents, const std::string& mark, bool replaces);
 
