@@ -22,7 +22,7 @@ std::string sizes_text(const Sizes& sizes) {
   return text + "]";
 }
 
-// `sizes`: two, of a grey image without channels, or three.
+// `sizes`: two for a grey image without channels, else three.
 math::Shape shape_as(const Sizes& sizes, ImageLayout layout) {
   const auto size = [&sizes](std::size_t at) { return static_cast<std::size_t>(sizes[at]); };
   if (sizes.size() == 2) {
@@ -32,10 +32,10 @@ math::Shape shape_as(const Sizes& sizes, ImageLayout layout) {
                           : math::Shape{.height = size(0), .width = size(1), .channels = size(2)};
 }
 
-// Grey, with and without transparency, and colours.
+// Grey or colour, with or without transparency.
 bool may_be_channels(std::int64_t size) { return size >= 1 && size <= 4; }
 
-// Which of the two readings is an image of a usual number of channels, and not the other.
+// The only layout for which these sizes are an image of 1 to 4 channels; nullopt: both or none.
 std::optional<ImageLayout> usual_layout(const Sizes& sizes) {
   const bool is_first = may_be_channels(sizes.front());
   const bool is_last = may_be_channels(sizes.back());
@@ -45,7 +45,7 @@ std::optional<ImageLayout> usual_layout(const Sizes& sizes) {
   return is_first ? kFirst : kLast;
 }
 
-// Which of the two readings has this shape, and not the other.
+// The only layout for which these sizes are `shape`; nullopt: both or none.
 std::optional<ImageLayout> layout_with(const Sizes& sizes, const math::Shape& shape) {
   const bool is_first = shape_as(sizes, kFirst) == shape;
   const bool is_last = shape_as(sizes, kLast) == shape;
@@ -55,8 +55,8 @@ std::optional<ImageLayout> layout_with(const Sizes& sizes, const math::Shape& sh
   return is_first ? kFirst : kLast;
 }
 
-// As a Reshape has them, with N and at most one -1, where a value has `numbers` numbers: without N.
-// None: they do not come to that.
+// Resolves a Reshape's sizes, with N and at most one -1, for a value of `numbers` numbers. Returns
+// them without N; nullopt: the product does not match.
 std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
   Sizes sizes(with_n.begin() + 1, with_n.end());
   std::int64_t known = 1;
@@ -75,7 +75,7 @@ std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
   return sizes;
 }
 
-// Which layout of a grey image of this plane these sizes are; 2 sizes have no channels, so either.
+// The layout for which these sizes are a grey image of this plane; either if there are only 2.
 std::optional<ImageLayout> grey_layout(const Sizes& sizes, const math::Shape& plane) {
   const math::Shape grey{.height = plane.height, .width = plane.width};
   for (const ImageLayout layout : {kLast, kFirst}) {
@@ -91,7 +91,7 @@ std::optional<ImageLayout> grey_layout(const Sizes& sizes, const math::Shape& pl
 void ValueShape::open(Sizes sizes) {
   is_image_ = true;
   input_is_image_ = true;
-  if (sizes.size() == 2) {  // a grey image has the same order either way
+  if (sizes.size() == 2) {  // both layouts of a grey image are the same
     shape_ = shape_as(sizes, kLast);
   }
   open_sizes_ = std::move(sizes);
@@ -110,7 +110,7 @@ void ValueShape::begin(Sizes sizes) {
     open(std::move(sizes));
     return;
   }
-  // A row that is an image has its numbers in disttf's order.
+  // A row that --input declares an image has its numbers channels last, as disttf does.
   shape_ = wishes_.shape.value_or(math::Shape{.channels = numbers});
   input_is_image_ = shape_.height != 1 || shape_.width != 1;
 }
@@ -121,8 +121,8 @@ ImageLayout ValueShape::known_layout(const ChainNode& node,
   if (wishes_.layout && evidence && sizes.size() == 3 && *wishes_.layout != *evidence) {
     throw std::invalid_argument(
         std::string("--input_layout: ") + (*wishes_.layout == kFirst ? "nchw" : "nhwc") +
-        ", and the node that takes the input (" + node.type() + ") has the channels " +
-        (*evidence == kFirst ? "first; nchw is right" : "last; nhwc is right"));
+        ", but the node that reads the input (" + node.type() + ") has the channels " +
+        (*evidence == kFirst ? "first; use nchw" : "last; use nhwc"));
   }
   if (evidence) {
     return *evidence;
@@ -131,7 +131,7 @@ ImageLayout ValueShape::known_layout(const ChainNode& node,
     return *wishes_.layout;
   }
   if (sizes.size() == 2 || shape_as(sizes, kFirst) == shape_as(sizes, kLast)) {
-    return kLast;  // the same image either way
+    return kLast;  // both layouts are the same
   }
   for (const std::optional<math::Shape>& shape : {wishes_.shape, wishes_.exported_from}) {
     if (const auto layout = shape ? layout_with(sizes, *shape) : std::nullopt) {
@@ -143,7 +143,7 @@ ImageLayout ValueShape::known_layout(const ChainNode& node,
   }
   throw std::invalid_argument(
       "--input_layout: missing; " + where_ + ": its input is " + sizes_text(sizes) +
-      ", and nothing in the file says which size the channels are: give nchw for " +
+      ", and the file does not show which dimension is the channels; must be nchw for " +
       math::to_string(shape_as(sizes, kFirst)) + " (channels first), nhwc for " +
       math::to_string(shape_as(sizes, kLast)) + " (channels last)");
 }
@@ -163,9 +163,9 @@ std::optional<std::string> ValueShape::decide(const ChainNode& node,
   }
   if (sizes.size() == 3 && usual_layout(sizes).value_or(layout) != layout) {
     return where_ + ": its input " + sizes_text(sizes) + " is read as " + math::to_string(shape_) +
-           ", as " +
-           (evidence ? "the node that takes it (" + node.type() + ") has the channels there"
-                     : std::string("the flags say"));
+           ", because " +
+           (evidence ? "the node that reads it (" + node.type() + ") has its channels there"
+                     : std::string("a flag says so"));
   }
   return std::nullopt;
 }
@@ -202,13 +202,13 @@ void ValueShape::reshape_to_image(const ChainNode& node, const Sizes& with_n, bo
   }
   const auto sizes = resolved(with_n, numbers);
   if (sizes && !is_image_ && is_input && !flattened_) {
-    open(*sizes);  // the row is the image from here on
+    open(*sizes);  // the row is an image from here on
     return;
   }
   if (sizes && is_image_ && sizes == open_sizes_) {
     return;
   }
-  // A grey image has the same order with its channel first, last, or without one.
+  // A grey image has the same order with its channel first, last, or absent.
   const bool is_grey =
       is_image_ && (is_decided() ? shape_.channels == 1
                                  : open_sizes_.size() == 2 || open_sizes_.front() == 1 ||

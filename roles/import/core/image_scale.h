@@ -1,8 +1,8 @@
-// What a model multiplies pixels by and adds to them before its first layer, and that layer's
-// weights with it.
+// The factor and offset that a model applies to pixels before its first layer, and their folding
+// into that layer's weights.
 //
-// In disttf a layer is given x / 255; here x factor + offset, where x is from 0 to 255, or, as the
-// factor tells, from 0 to 1.
+// In disttf a layer gets x / 255. Here it gets x * factor + offset, where x is from 0 to 255 or, as
+// the factor shows, from 0 to 1.
 //
 // Not thread-safe.
 #pragma once
@@ -17,7 +17,7 @@ namespace disttf::roles {
 
 class ImageScale {
  public:
-  // `type`: of ONNX, "Add", "Sub", "Mul" or "Div", by a constant.
+  // Adds a step. `type`: ONNX operator "Add", "Sub", "Mul" or "Div", by a constant.
   void then(std::string_view type, double value) noexcept {
     is_there_ = true;
     if (type == "Add" || type == "Sub") {
@@ -30,13 +30,13 @@ class ImageScale {
   }
 
   [[nodiscard]] bool has_offset() const noexcept { return offset_ != 0; }
-  // Whether it is what disttf does anyway.
+  // Whether it equals disttf's own scaling.
   [[nodiscard]] bool is_usual() const noexcept {
     constexpr double kRounding = 1e-6;  // of 1/255, for one
     return !is_there_ || (!has_offset() && std::abs(factor() - 1) <= kRounding);
   }
 
-  // Weights [..., units] and biases [units] that do both; then nothing is left of it.
+  // Folds both into weights [..., units] and biases [units], and resets them.
   void move_into(std::vector<float>& weights, std::vector<float>& biases) noexcept {
     if (!is_usual()) {
       for (std::size_t i = 0; i < weights.size(); ++i) {

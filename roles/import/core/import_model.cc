@@ -16,10 +16,10 @@
 namespace disttf::roles {
 namespace {
 
-constexpr const char* kUnknownData = "imported";  // what result lines begin with
+constexpr const char* kUnknownData = "imported";  // first word of result lines
 constexpr const char* kConfiguration = "disttf.configuration";
 
-// Of what disttf has exported; none: it has not, or another release has.
+// The configuration in disttf's metadata; none: not exported by disttf, or by another release.
 std::optional<RunConfig> exported_config(const std::map<std::string, std::string>& facts) {
   const auto found = facts.find(kConfiguration);
   if (found == facts.end()) {
@@ -32,8 +32,8 @@ std::optional<RunConfig> exported_config(const std::map<std::string, std::string
   }
 }
 
-// Names, means and scales go along, and which data it was trained on, where they are of such
-// examples.
+// Takes over names, means, scales and the data set from the exported configuration, if its examples
+// have the same shape.
 void take_facts(const std::optional<RunConfig>& exported, RunConfig& config) {
   if (!exported || exported->model.input != config.model.input ||
       exported->model.classes != config.model.classes ||
@@ -58,7 +58,7 @@ math::AlignedVector parameters_from(const math::ParameterLayout& layout,
 ImportedModel import_onnx(std::string_view bytes, const std::string& where,
                           const ImportWishes& wishes) {
   if (wishes.names_model) {
-    throw std::invalid_argument("--model: " + where + " has its layers itself; leave it out");
+    throw std::invalid_argument("--model: " + where + " contains its layers; remove this flag");
   }
   const OnnxFile file = read_onnx(bytes, where);
   const std::optional<RunConfig> exported = exported_config(file.facts);
@@ -69,7 +69,7 @@ ImportedModel import_onnx(std::string_view bytes, const std::string& where,
   ImportedLayers read = layers_of_onnx(file, where, input);
   if (wishes.classes && *wishes.classes != read.model.classes) {
     throw std::invalid_argument("--classes: " + std::to_string(*wishes.classes) + ", and " + where +
-                                " tells " + std::to_string(read.model.classes) + " apart");
+                                " has " + std::to_string(read.model.classes) + " classes");
   }
   ImportedModel imported{.has_layers = true, .notes = std::move(read.notes)};
   imported.model.config = wishes.config;
@@ -85,7 +85,7 @@ math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
   const std::optional<RunConfig> exported = exported_config(file.facts());
   if (!exported && !wishes.names_model) {
     throw std::invalid_argument("--model: missing; " + where +
-                                " does not say which model its variables are of");
+                                " does not name the model of its variables");
   }
   if (exported && wishes.input && *wishes.input != exported->model.input) {
     throw std::invalid_argument("--input: " + math::to_string(*wishes.input) + ", and " + where +
@@ -118,7 +118,7 @@ ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::str
                              const ImportWishes& wishes) {
   if (wishes.layout) {
     throw std::invalid_argument("--input_layout: " + where +
-                                " has variables and no graph; leave the flag out");
+                                " contains variables and no graph; remove this flag");
   }
   const WeightsFile file(bytes, where);
   ImportedModel imported;
@@ -126,6 +126,7 @@ ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::str
   config = wishes.config;
   config.model = wanted_model(file, where, wishes);
   const math::ParameterLayout layout = layout_or_refuse(config.model, where);
+  // Before allocating: a small file must not claim a huge model.
   if (!file.can_hold(layout.size())) {
     throw std::invalid_argument(
         fmt::format("{}: it has {} bytes, too few for the {} parameters of "
@@ -137,9 +138,11 @@ ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::str
   file.read(layout, imported.model.parameters.span());
   const std::vector<std::string> others = file.others(layout);
   if (!others.empty()) {
-    imported.notes.push_back(fmt::format("{}: {} and {} more are not of the model, and left out",
-                                         where, net::quoted(others.front()), others.size() - 1));
+    imported.notes.push_back(
+        fmt::format("{}: ignoring {} and {} more, which are not variables of the model", where,
+                    net::quoted(others.front()), others.size() - 1));
   }
+  // A model that a flag names needs no model file.
   imported.has_layers = !config.model.layers.empty() && !wishes.names_model;
   return imported;
 }

@@ -1,4 +1,4 @@
-// A model of somebody else's, or one that was exported, as the state that a run begins with.
+// Converts another program's model, or an exported one, into the initial state of a run.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace disttf::roles {
 
-// What was said on the command line.
+// Options from the command line.
 struct ImportWishes {
-  RunConfig config = {};     // of the run that goes on from there
-  bool names_model = false;  // config.model is what was asked for, and not the default
+  RunConfig config = {};     // of the run that continues from the import
+  bool names_model = false;  // config.model was given, not defaulted
   std::optional<math::Shape> input = std::nullopt;
   std::optional<ImageLayout> layout = std::nullopt;  // of an ONNX file's input
   std::optional<std::size_t> classes = std::nullopt;
@@ -27,7 +27,7 @@ struct ImportWishes {
 
 struct ImportedModel {
   TrainedModel model = {};              // step 0
-  bool has_layers = false;              // which were read from the file, and have no name
+  bool has_layers = false;              // read from the file; they have no model name
   std::vector<std::string> notes = {};  // sentences, for warnings
 };
 
@@ -35,7 +35,7 @@ struct ImportedModel {
 [[nodiscard]] ImportedModel import_model(std::span<const std::uint8_t> bytes,
                                          const std::string& where, const ImportWishes& wishes);
 
-// The layers as a model file has them, which is what --model takes.
+// The layers in the format of a model file (--model).
 [[nodiscard]] std::string to_model_file(const std::vector<math::LayerSpec>& layers);
 
 }  // namespace disttf::roles

@@ -24,7 +24,7 @@ constexpr std::uint64_t kInt32s = 6;
 constexpr std::uint64_t kInt64s = 7;
 constexpr std::uint64_t kDoubles = 11;
 
-// Reads the messages of one file.
+// Parses the protobuf messages of one file.
 class OnnxReader {
  public:
   explicit OnnxReader(const std::string& where) : where_(where) {}
@@ -46,7 +46,7 @@ class OnnxReader {
       }
     }
     if (!has_graph) {
-      refuse("it is no ONNX file: it has no graph");
+      refuse("not an ONNX file: it has no graph");
     }
     return file;
   }
@@ -56,13 +56,13 @@ class OnnxReader {
     throw std::invalid_argument(where_ + ": " + why);
   }
 
-  // The next field of a message, of which none may be cut short.
+  // Reads the next field; refuses a truncated message.
   bool next(ProtobufReader& reader, ProtobufField& field, const char* what) const {
     if (reader.next(field)) {
       return true;
     }
     if (!reader.is_whole()) {
-      refuse(std::string("it is no ONNX file, or cut short: a ") + what + " in it is not whole");
+      refuse(std::string("not an ONNX file, or cut short: a ") + what + " is incomplete");
     }
     return false;
   }
@@ -194,7 +194,7 @@ class OnnxReader {
 
   void wholes(const ProtobufField& field, std::vector<std::int64_t>& to) const {
     if (!data::append_varints(field, to)) {
-      refuse("it is no ONNX file, or cut short: numbers in it are not whole");
+      refuse("not an ONNX file, or cut short: incomplete numbers");
     }
   }
 
@@ -206,7 +206,7 @@ class OnnxReader {
     }
   }
 
-  // Little-endian numbers; bytes that are no whole one are left out, which the count then tells.
+  // Little-endian numbers. Drops a truncated one; the caller compares the count.
   template <typename From, typename To>
   static void append_raw(std::string_view bytes, std::vector<To>& to) {
     for (std::size_t at = 0; at + sizeof(From) <= bytes.size(); at += sizeof(From)) {
@@ -269,7 +269,7 @@ class OnnxReader {
     std::size_t expected = 1;
     bool is_good = tensor.sizes.size() <= kMostSizes;
     for (const std::int64_t size : tensor.sizes) {
-      // What is there is in memory: a product that leaves it behind is wrong.
+      // Compare before multiplying: the data is in memory, so a larger product is wrong.
       is_good = is_good && size >= 0 && expected <= count;
       expected = is_good ? expected * static_cast<std::size_t>(
                                           std::min<std::int64_t>(size, std::int64_t{1} << 31U))
@@ -277,7 +277,7 @@ class OnnxReader {
     }
     if (!is_good || expected != count) {
       refuse("the constant " + net::quoted(name) + " has " + std::to_string(count) +
-             " numbers, which are not as many as its shape says");
+             " numbers, which does not match its shape");
     }
   }
 
@@ -339,7 +339,7 @@ const OnnxValue& input_of(const OnnxFile& file, const std::string& where) {
     }
     if (input != nullptr) {
       throw std::invalid_argument(where + ": it has several inputs, " + net::quoted(input->name) +
-                                  " and " + net::quoted(each.name) + "; supported is one");
+                                  " and " + net::quoted(each.name) + "; must be one");
     }
     input = &each;
   }

@@ -1,8 +1,8 @@
-// An ONNX file as the values that it consists of: nodes, their attributes, constants. What the
-// nodes mean is onnx_layers.h's.
+// Parses an ONNX file into nodes, their attributes and constants. onnx_layers.h interprets the
+// nodes.
 //
-// Nothing that stands there is trusted: no more is allocated than the file has bytes for. Pure
-// functions; callable from any thread.
+// The file is not trusted: nothing is allocated beyond the file's own size. Pure functions;
+// callable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace disttf::roles {
 
 struct OnnxTensor {
-  std::vector<std::int64_t> sizes;    // none: a single number
-  std::vector<float> floats;          // of float and double
-  std::vector<std::int64_t> numbers;  // of int32 and int64
+  std::vector<std::int64_t> sizes;    // empty: a scalar
+  std::vector<float> floats;          // for float and double
+  std::vector<std::int64_t> numbers;  // for int32 and int64
 };
 
 struct OnnxAttribute {
@@ -31,7 +31,7 @@ struct OnnxAttribute {
 struct OnnxNode {
   std::string name;
   std::string type;    // "Gemm"
-  std::string domain;  // empty or "ai.onnx": of ONNX itself
+  std::string domain;  // empty or "ai.onnx": ONNX's own operators
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::map<std::string, OnnxAttribute, std::less<>> attributes;
@@ -43,7 +43,7 @@ struct OnnxValue {
 };
 
 struct OnnxFile {
-  std::int64_t opset = 0;  // of ONNX itself
+  std::int64_t opset = 0;  // of ONNX's own operators
   std::vector<OnnxNode> nodes;
   std::map<std::string, OnnxTensor, std::less<>> constants;
   std::vector<OnnxValue> inputs;
@@ -51,10 +51,10 @@ struct OnnxFile {
   std::map<std::string, std::string> facts;  // metadata_props
 };
 
-// Throws std::invalid_argument with one sentence, which `where`, the file's name, begins.
+// Throws std::invalid_argument with one sentence that begins with `where`, the file's name.
 [[nodiscard]] OnnxFile read_onnx(std::string_view bytes, const std::string& where);
 
-// Its one input that is no constant. The same.
+// The graph's only input that is not a constant. Throws likewise.
 [[nodiscard]] const OnnxValue& input_of(const OnnxFile& file, const std::string& where);
 
 }  // namespace disttf::roles

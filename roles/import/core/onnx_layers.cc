@@ -82,15 +82,15 @@ class Chain {
     if (sizes.size() < 2 || sizes.size() > 4 ||
         !std::all_of(sizes.begin() + 1, sizes.end(), is_size)) {
       refuse("the input " + net::quoted(input.name) +
-             " is not supported but as [N, columns], [N, height, width], [N, channels, height, "
-             "width] or [N, height, width, channels], of sizes that are known");
+             " must be [N, columns], [N, height, width], [N, channels, height, width] or [N, "
+             "height, width, channels], with known sizes");
     }
     last_ = input.name;
     value_.begin({sizes.begin() + 1, sizes.end()});
     take_input();
   }
 
-  // Of the model, once it is known.
+  // Sets the model's input once its shape is known.
   void take_input() {
     result_.model.numbers = !value_.input_is_image();
     if (value_.is_decided()) {
@@ -98,7 +98,7 @@ class Chain {
     }
   }
 
-  // The order of an image that comes in, which is open until a node needs it.
+  // Decides the order of an input image; undecided until a node needs it.
   void decide(std::optional<ImageLayout> evidence) {
     if (value_.is_decided()) {
       return;
@@ -108,12 +108,12 @@ class Chain {
     }
     take_input();
   }
-  // Of what takes its image channels first.
+  // Requires channels first, for operators that take them so.
   void require_channels_first() {
     if (value_.is_image()) {
       decide(ImageLayout::kChannelsFirst);
     }
-    require(value_.is_channels_first(), "what it takes", "an image, its channels first");
+    require(value_.is_channels_first(), "its input", "an image, its channels first");
   }
 
   // ---- A node ----
@@ -158,8 +158,9 @@ class Chain {
       refuse_node("this operator is not supported");
     }
     read.take_operands(last_, constants_);
+    // Nothing after the answer can be expressed as a layer.
     if (is_over_) {
-      refuse_node("it comes behind what makes the answer; that is not supported");
+      refuse_node("it follows the answer, which is not supported");
     }
     (this->*use->second)();
     last_ = node.outputs.front();
@@ -167,7 +168,7 @@ class Chain {
 
   // ---- Layers ----
 
-  // `weights`: as the layer has them.
+  // `variables`: in the layer's layout.
   void add(const math::LayerOperation& operation, std::vector<std::vector<float>> variables = {}) {
     math::LayerSpec spec = *math::layer_that_does(operation);
     if (!variables.empty()) {
@@ -190,15 +191,18 @@ class Chain {
     }
     if (values.size() != size) {
       refuse_node("its " + std::string(variable.suffix) + " has " + std::to_string(values.size()) +
-                  " numbers, and its input wants " + std::to_string(size));
+                  " numbers; its input needs " + std::to_string(size));
     }
+    // Non-finite weights would make the first step diverge.
     if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
-      refuse_node("its " + std::string(variable.suffix) + " has what is no number");
+      refuse_node("its " + std::string(variable.suffix) +
+                  " contains a value that is not a finite number");
     }
   }
 
-  // As the node is called, or its first constant up to a point.
+  // The node's name, or its first constant's up to a separator.
   [[nodiscard]] std::string name_of_layer() const {
+    // Names must be plain and unique; otherwise the layer gets a default name.
     const auto is_free = [this](const std::string& name) {
       return is_plain_name(name) &&
              std::ranges::find(result_.model.layers, name, &math::LayerSpec::name) ==
@@ -210,8 +214,8 @@ class Chain {
   }
 
   void gemm() {
-    require(node_->is_first() && node_->whole("transA", 0) == 0, "transA, or the second factor",
-            "0, and a constant");
+    require(node_->is_first() && node_->whole("transA", 0) == 0, "transA and the second factor",
+            "0 and a constant");
     const OnnxTensor& weights = node_->floats(0, "weights", 2);
     const bool is_turned = node_->whole("transB", 0) != 0;
     std::vector<float> biases;
@@ -233,12 +237,13 @@ class Chain {
     const auto rows = static_cast<std::size_t>(tensor.sizes[is_turned ? 1 : 0]);
     const auto units = static_cast<std::size_t>(tensor.sizes[is_turned ? 0 : 1]);
     if (rows != value_.shape().size()) {
-      refuse_node("its weights are for " + std::to_string(rows) + " numbers, and there are " +
+      refuse_node("its weights are for " + std::to_string(rows) + " inputs, but there are " +
                   std::to_string(value_.shape().size()));
     }
     std::vector<float> weights =
         is_turned ? units_last(tensor.floats, {.places = 1, .channels = rows, .units = units})
                   : tensor.floats;
+    // Behind a flattened image the rows are in channels-first order; disttf has channels last.
     if (value_.flattened()) {
       weights = channels_last(weights, *value_.flattened());
       value_.forget_flattened();
@@ -248,23 +253,24 @@ class Chain {
       biases.assign(units, biases.front());
     }
     biases.resize(biases.empty() ? units : biases.size());
+    // Padding does not matter to a dense layer, so an offset can be moved into its biases.
     scale_input_of(weights, biases, true);
     add(math::DenseProduct{.units = units}, {std::move(weights), std::move(biases)});
   }
 
   void convolution() {
-    require(node_->is_first(), "the first input", "what the node before gives");
+    require(node_->is_first(), "the first input", "the output of the node before");
     require_channels_first();
     const OnnxTensor& tensor = node_->floats(0, "weights", 4);
     const auto size = [&](std::size_t at) { return static_cast<std::size_t>(tensor.sizes[at]); };
     const Wholes strides = node_->wholes("strides", {1, 1});
     require(size(2) == size(3), "kernel_shape", "a square");
     require(strides.size() == 2 && strides[0] == strides[1] && strides[0] > 0, "strides",
-            "two equal ones");
+            "two equal numbers");
     require(node_->whole("group", 1) == 1, "group", "1");
     require(node_->all_are("dilations", 1), "dilations", "1");
     if (size(1) != value_.shape().channels) {
-      refuse_node("its weights are for " + std::to_string(size(1)) + " channels, and there are " +
+      refuse_node("its weights are for " + std::to_string(size(1)) + " channels, but there are " +
                   std::to_string(value_.shape().channels));
     }
     math::ConvolutionOfImage operation{
@@ -273,15 +279,16 @@ class Chain {
     std::vector<float> biases(size(0));
     if (node_->has_operand(1)) {
       biases = node_->floats(1, "biases", 1).floats;
-      require(biases.size() == size(0), "a number of biases", "that of the units");
+      require(biases.size() == size(0), "the number of biases", "that of the units");
     }
     std::vector<float> weights = units_last(
         tensor.floats, {.places = size(2) * size(3), .channels = size(1), .units = size(0)});
+    // SAME padding adds zeros, which the offset would have changed.
     scale_input_of(weights, biases, !operation.is_same);
     add(operation, {std::move(weights), std::move(biases)});
   }
 
-  // Whether its padding is that of TensorFlow's SAME; else it must have none.
+  // Whether its padding equals TensorFlow's SAME; otherwise it must have none.
   [[nodiscard]] bool is_same(const math::ConvolutionOfImage& operation) const {
     const std::string automatic = node_->text("auto_pad", "NOTSET");
     if (automatic == "VALID" || automatic == "SAME_UPPER") {
@@ -319,25 +326,25 @@ class Chain {
     require(kernel.size() == 2 && kernel[0] == kernel[1] && kernel[0] > 0, "kernel_shape",
             "a square");
     require(strides.size() == 2 && strides[0] == strides[1] && strides[0] > 0, "strides",
-            "two equal ones");
+            "two equal numbers");
     require(node_->all_are("pads", 0), "pads", "0");
     require(node_->all_are("dilations", 1), "dilations", "1");
     require(node_->whole("ceil_mode", 0) == 0, "ceil_mode", "0");
     const std::string padding = node_->text("auto_pad", "NOTSET");
     require(padding == "NOTSET" || padding == "VALID", "auto_pad", "VALID");
-    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    require(scale_.is_usual(), "scaling before it", "multiplication by 1/255");
     add(math::PoolingOfImage{.is_mean = node_->type() == "AveragePool",
                              .size = static_cast<std::size_t>(kernel[0]),
                              .stride = static_cast<std::size_t>(strides[0])});
   }
 
   void normalization() {
-    require(node_->is_first(), "the first input", "what the node before gives");
+    require(node_->is_first(), "the first input", "the output of the node before");
     if (value_.is_image()) {
       require_channels_first();
     }
     require(node_->whole("training_mode", 0) == 0, "training_mode", "0");
-    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    require(scale_.is_usual(), "scaling before it", "multiplication by 1/255");
     std::vector<std::vector<float>> variables;
     for (const char* what : {"scale", "bias", "mean", "variance"}) {
       std::vector<float> values = node_->floats(variables.size(), what, 1).floats;
@@ -358,7 +365,7 @@ class Chain {
       is_over_ = true;
       return;
     }
-    require(scale_.is_usual(), "scaling before it", "multiplied by 1/255");
+    require(scale_.is_usual(), "scaling before it", "multiplication by 1/255");
     decide(std::nullopt);
     add(node_->type() == "Relu"   ? ElementFunction::kRelu
         : node_->type() == "Tanh" ? ElementFunction::kTanh
@@ -409,7 +416,7 @@ class Chain {
     }
   }
 
-  // The axes are an attribute, or from opset 13 on an operand.
+  // The axes are an attribute before opset 13 and an operand from 13 on.
   [[nodiscard]] Wholes axes() const {
     return node_->has_operand(0) ? node_->operand(0).numbers : node_->wholes("axes", {});
   }
@@ -436,10 +443,10 @@ class Chain {
   }
 
   void pass() {
-    require(node_->is_first(), "the first input", "what the node before gives");
+    require(node_->is_first(), "the first input", "the output of the node before");
     if (node_->type() == "Cast") {
       require(result_.model.layers.empty() && node_->whole("to", 0) == 1, "a cast",
-              "one to float before the first layer");
+              "to float, before the first layer");
     }
   }
 
@@ -452,6 +459,7 @@ class Chain {
             "the second operand", "a constant");
     const std::vector<float>& values = node_->operand(0).floats;
     std::vector<float>* const biases = has_open_bias_ ? &result_.variables.back() : nullptr;
+    // MatMul followed by Add is a dense layer with biases.
     if (biases != nullptr && node_->type() == "Add" &&
         (values.size() == 1 || is_of_channels(node_->operand(0), biases->size()))) {
       for (std::size_t i = 0; i < biases->size(); ++i) {
@@ -467,7 +475,7 @@ class Chain {
     }
   }
 
-  // Whether a constant has a number for each channel of what the node before gives.
+  // Whether the constant has one number for each channel of the node's input.
   [[nodiscard]] bool is_of_channels(const OnnxTensor& tensor, std::size_t channels) const {
     const std::size_t behind = value_.is_channels_first() ? 2 : 0;  // sizes behind the channels'
     const std::size_t rank = tensor.sizes.size();
@@ -476,6 +484,7 @@ class Chain {
   }
 
   void scale_input(const std::vector<float>& values) {
+    // Columns are scaled by the run's own statistics.
     if (result_.model.numbers) {
       is_table_scaled_ = true;
       return;
@@ -485,7 +494,7 @@ class Chain {
     scale_.then(node_->type(), double{values.front()});
   }
 
-  // `takes_offset`: no zeros lie around the image.
+  // `takes_offset`: the image is not padded with zeros.
   void scale_input_of(std::vector<float>& weights, std::vector<float>& biases, bool takes_offset) {
     require(takes_offset || !scale_.has_offset(), "an offset of its input",
             "before Gemm, or Conv without pads");
@@ -495,19 +504,20 @@ class Chain {
   // ---- The answer ----
 
   void softmax() {
+    // The default axis changed in opset 13.
     const std::int64_t axis = node_->whole("axis", file_.opset >= 13 ? -1 : 1);
     require(axis == -1 || axis == 1, "axis", "that of the classes");
-    require(!value_.is_image(), "what it takes", "a row of numbers");
+    require(!value_.is_image(), "its input", "a row of numbers");
     answer_ = math::AnswerFunction::kSoftmax;
     is_over_ = true;
   }
 
   void end() {
     if (file_.outputs.size() != 1 || file_.outputs.front().name != last_) {
-      refuse("its output is not what the last node gives; supported is a chain of nodes with one");
+      refuse("its output is not the last node's; must be a chain of nodes with one output");
     }
     if (value_.flattened() || value_.is_image()) {
-      refuse("an image's numbers are its output, which is not supported");
+      refuse("its output is an image, which is not supported");
     }
     math::ModelSpec& model = result_.model;
     model.classes = value_.shape().size();
@@ -517,9 +527,9 @@ class Chain {
     }
     model.loss = loss_with(*answer_);
     if (is_table_scaled_ || is_answer_scaled_) {
-      result_.notes.push_back(where_ + ": how it scales " +
+      result_.notes.push_back(where_ + ": its scaling of " +
                               (is_table_scaled_ ? "columns" : "its answer") +
-                              " is not taken over: a run goes by its own data");
+                              " is not imported: a run scales by its own data");
     }
     try {
       math::validate(model);
@@ -532,14 +542,14 @@ class Chain {
   const std::string& where_;
   OnnxConstants constants_;
   ImportedLayers result_;
-  const ChainNode* node_ = nullptr;  // that is looked at
-  std::string last_;                 // what the node before gives
-  ValueShape value_;                 // of that
+  const ChainNode* node_ = nullptr;  // the current node
+  std::string last_;                 // output of the node before
+  ValueShape value_;                 // shape of that output
   bool has_open_bias_ = false;       // the last variable is the bias of the layer before
   ImageScale scale_;                 // before the first layer
   bool is_table_scaled_ = false;
   bool is_answer_scaled_ = false;
-  bool is_over_ = false;  // the answer has been made
+  bool is_over_ = false;  // the answer is complete
   std::optional<math::AnswerFunction> answer_;
 };
 

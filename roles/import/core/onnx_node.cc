@@ -20,7 +20,7 @@ void ChainNode::refuse(const std::string& why) const {
 void ChainNode::require(bool is_good, std::string_view attribute,
                         std::string_view supported) const {
   if (!is_good) {
-    refuse(std::string(attribute) + " is not supported but as " + std::string(supported));
+    refuse(std::string(attribute) + " must be " + std::string(supported));
   }
 }
 
@@ -29,13 +29,13 @@ void ChainNode::check() const {
     refuse("operators of " + net::quoted(node_.domain) + " are not supported");
   }
   if (node_.outputs.empty()) {
-    refuse("it gives nothing");
+    refuse("it has no output");
   }
 }
 
 const OnnxTensor& ChainNode::constant() const {
   const OnnxAttribute* const value = find("value");
-  require(value != nullptr, "a constant", "value");
+  require(value != nullptr, "a constant", "the attribute value");
   return value->tensor;
 }
 
@@ -44,6 +44,7 @@ void ChainNode::take_operands(const std::string& last, const OnnxConstants& cons
   for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
     const std::string& name = node_.inputs[i];
     const auto constant = constants.find(name);
+    // Only the first occurrence: the others must be constants.
     if (name == last && !has_last && i < 2) {
       has_last = true;
       is_first_ = i == 0;
@@ -53,18 +54,18 @@ void ChainNode::take_operands(const std::string& last, const OnnxConstants& cons
       operands_.push_back(nullptr);
     } else {
       refuse("it takes " + net::quoted(name) +
-             ", which is no constant; supported is a chain of nodes");
+             ", which is not a constant; must be a chain of nodes");
     }
   }
   if (!has_last) {
-    refuse("it does not take what the node before gives; supported is a chain of nodes");
+    refuse("it does not use the output of the node before; must be a chain of nodes");
   }
 }
 
 const OnnxTensor& ChainNode::floats(std::size_t index, const char* what, std::size_t rank) const {
   if (!has_operand(index) || operand(index).floats.empty() || operand(index).sizes.size() != rank) {
-    refuse(std::string("its ") + what + " are not supported but as a constant of floats of " +
-           std::to_string(rank) + (rank == 1 ? " size" : " sizes"));
+    refuse(std::string("its ") + what + " must be a constant of floats of " + std::to_string(rank) +
+           (rank == 1 ? " size" : " sizes"));
   }
   return operand(index);
 }

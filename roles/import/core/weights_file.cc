@@ -27,6 +27,7 @@ constexpr std::size_t kMostElementBytes = 8;
 }  // namespace
 
 WeightsFile::Kind WeightsFile::kind_of(std::span<const std::uint8_t> bytes) noexcept {
+  // Behind the 8 bytes of its size, safetensors begins with a JSON object.
   if (bytes.size() > data::kSafetensorsSizeBytes && bytes[data::kSafetensorsSizeBytes] == '{') {
     return Kind::kSafetensors;
   }
@@ -67,7 +68,7 @@ void WeightsFile::open_npz() {
   }
 }
 
-// Of an archive; what is none is no fact.
+// Reads an archive's metadata; ignores what is malformed.
 void WeightsFile::read_facts() {
   constexpr std::size_t kDeepest = 2;
   std::vector<std::uint8_t> text;
@@ -88,7 +89,7 @@ void WeightsFile::read_facts() {
 }
 
 bool WeightsFile::can_hold(std::size_t numbers) const noexcept {
-  // Deflate makes at most 1032 bytes of one, and a number has at least a byte.
+  // Deflate expands a byte to at most 1032, and a number takes at least one byte.
   constexpr std::size_t kMostOfByte = 1032;
   return numbers <= kMaxParameters && numbers / kMostOfByte <= bytes_.size();
 }
@@ -102,7 +103,7 @@ void WeightsFile::read(const math::ParameterLayout& layout, std::span<float> par
     const std::span<float> to = parameters.subspan(variable.offset, variable.size);
     kind_ == Kind::kSafetensors ? read_safetensors(variable, to) : read_npz(variable, to);
     if (!std::ranges::all_of(to, [](float x) { return std::isfinite(x); })) {
-      refuse(net::quoted(variable.name) + " has what is no number");
+      refuse(net::quoted(variable.name) + " contains a value that is not a finite number");
     }
   }
 }
@@ -137,6 +138,7 @@ void WeightsFile::read_safetensors(const math::Variable& variable, std::span<flo
 void WeightsFile::read_npz(const math::Variable& variable, std::span<float> to) const {
   const std::string member = variable.name + std::string(kArrayEnding);
   std::vector<std::uint8_t> array;
+  // Bounded by what the variable needs, whatever size the archive claims.
   if (const auto error =
           data::read_zip_member(data::zip_source(bytes_), member,
                                 kMostHeaderBytes + to.size() * kMostElementBytes, array)) {
@@ -149,16 +151,16 @@ void WeightsFile::read_npz(const math::Variable& variable, std::span<float> to) 
         data::parse_npy_prefix(all.first(std::min(all.size(), data::kNpyPrefixBytes)), name);
     const std::size_t begin = prefix.dict_begin + prefix.dict_bytes;
     if (begin > all.size()) {
-      refuse(net::quoted(member) + " is cut short");
+      refuse(net::quoted(member) + " is truncated");
     }
     const data::NpyHeader header = data::parse_npy_dict(
         {reinterpret_cast<const char*>(all.data()) + prefix.dict_begin, prefix.dict_bytes}, name);
     check_shape(variable, header.shape);
     if (all.size() - begin != to.size() * header.element_bytes) {
-      refuse(net::quoted(member) + " has not as many bytes as its shape says");
+      refuse(net::quoted(member) + " has a size that does not match its shape");
     }
     if (data::npy_numbers(header, all.subspan(begin), to) != to.size()) {
-      refuse(net::quoted(variable.name) + " has what is no number");
+      refuse(net::quoted(variable.name) + " contains a value that is not a finite number");
     }
   } catch (const data::UnusableData& error) {
     throw std::invalid_argument(error.what());

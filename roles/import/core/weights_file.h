@@ -1,8 +1,8 @@
-// Files of variables by their names, somebody else's: safetensors, and NumPy's .npz.
+// Reads files of named variables that other programs wrote: safetensors, and NumPy's .npz.
 //
-// Every length is checked before anything is allocated; of an archive no more comes out than a
-// variable takes. Pure: callable from any thread. Throws std::invalid_argument with one sentence,
-// which the file's name begins.
+// Checks every length before allocating; from an archive it extracts no more than a variable needs.
+// Pure: callable from any thread. Throws std::invalid_argument with one sentence that begins with
+// the file's name.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,14 @@ class WeightsFile {
   // Borrows both. REQUIRES: kind_of(bytes) is not kNone.
   WeightsFile(std::span<const std::uint8_t> bytes, const std::string& where);
 
-  // As disttf writes them (roles/export/core/model_facts.h); none: it has not written it.
+  // disttf's metadata (roles/export/core/model_facts.h); empty for files of other programs.
   [[nodiscard]] const std::map<std::string, std::string>& facts() const noexcept { return facts_; }
-  // Whether it has bytes enough for so many numbers, however it is packed.
+  // Whether the file is large enough for so many numbers, also if compressed.
   [[nodiscard]] bool can_hold(std::size_t numbers) const noexcept;
-  // All of the layout's, which must be there with their shapes. `parameters`: layout.size() floats.
+  // Reads all of the layout's variables; refuses a missing one or another shape. `parameters`:
+  // layout.size() floats.
   void read(const math::ParameterLayout& layout, std::span<float> parameters) const;
-  // What is there besides.
+  // Names of variables that are not in the layout.
   [[nodiscard]] std::vector<std::string> others(const math::ParameterLayout& layout) const;
 
  private:
@@ -46,7 +47,7 @@ class WeightsFile {
   const std::string& where_;
   Kind kind_;
   data::SafetensorsHeader header_;  // of safetensors
-  std::vector<std::string> names_;  // of the variables
+  std::vector<std::string> names_;  // of the variables in the file
   std::map<std::string, std::string> facts_;
 };
 

@@ -21,7 +21,7 @@
 namespace disttf::roles {
 namespace {
 
-// The largest parameter vector, and as much again for what stands around it.
+// The largest parameter vector, and the same again for everything else in the file.
 constexpr std::size_t kMostImportBytes = 2 * kMaxParameters * sizeof(float);
 constexpr const char* kLayersName = "model.toml";
 
@@ -50,7 +50,7 @@ void write_layers(data::FileSystem& disk, const std::filesystem::path& path,
   data::write_durably(disk, path, std::span(&bytes, 1));
 }
 
-// The flags that name the model again; a model file the user has named already.
+// The flags with which the next run names the model; `--model FILE` for a model file.
 std::string named_model(const math::ModelSpec& model) {
   if (!model.layers.empty()) {
     return " --model FILE";
@@ -73,7 +73,7 @@ int run_import(const ImportOptions& options) {
   if (!existing.empty()) {
     throw Failure(kUsage, "--train_dir: " + net::quoted(options.train_dir.string()) + " has " +
                               to_string(existing.front()) +
-                              " already; a run would go on from there");
+                              ", from which a run would continue; must have no checkpoint");
   }
   ImportedModel imported = import_or_fail(options);
   for (const std::string& note : imported.notes) {
@@ -92,10 +92,9 @@ int run_import(const ImportOptions& options) {
   const TrainingState state{.parameters = std::move(imported.model.parameters)};
   CheckpointStore(disk, options.train_dir)
       .save(random_number(), state, layout, to_saved_json(config), 0);
-  print_result(
-      fmt::format("Imported {} parameters of {}, weights {:.8}; a run goes on from them: {}",
-                  layout.parameter_count(), math::describe(config.model),
-                  imported.model.weights_sha256, net::one_line(next)));
+  print_result(fmt::format("Imported {} parameters of {}, weights {:.8}; continue with: {}",
+                           layout.parameter_count(), math::describe(config.model),
+                           imported.model.weights_sha256, net::one_line(next)));
   return kDone;
 }
 

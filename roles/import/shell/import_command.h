@@ -1,4 +1,4 @@
-// `disttf import`: a checkpoint of somebody else's model, from which a run goes on.
+// `disttf import`: converts another program's model into a checkpoint from which a run continues.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@ namespace disttf::roles {
 
 struct ImportOptions {
   std::filesystem::path file;       // ONNX, safetensors or .npz
-  std::filesystem::path train_dir;  // in which there is no checkpoint yet
+  std::filesystem::path train_dir;  // must not contain a checkpoint
   ImportWishes wishes;
 };
 
-// kDone. The checkpoint is of step 0; beside it lies `model.toml` where the file has layers of its
-// own. Throws Failure: kUsage where the directory has a checkpoint or the words make no sense,
-// kBadData where the file is not what it should be.
+// Returns kDone. Writes a checkpoint of step 0, and `model.toml` beside it where the file contains
+// layers. Throws Failure: kUsage where the directory has a checkpoint or the flags contradict the
+// file, kBadData where the file is malformed.
 [[nodiscard]] int run_import(const ImportOptions& options);
 
 }  // namespace disttf::roles
