@@ -5,7 +5,7 @@
 namespace disttf::roles {
 namespace {
 
-// [rows, columns] of so many floats each -> [columns, rows].
+// Transposes [rows, columns], whose elements are equally many floats, to [columns, rows].
 std::vector<float> turned(std::span<const float> from, std::size_t rows, std::size_t columns) {
   const std::size_t width = from.size() / (rows * columns);
   std::vector<float> to(from.size());
@@ -19,7 +19,7 @@ std::vector<float> turned(std::span<const float> from, std::size_t rows, std::si
   return to;
 }
 
-// The first and the last of three sizes change places.
+// Swaps the first and the last of three dimensions.
 std::vector<float> reversed(std::span<const float> from, std::size_t first, std::size_t middle,
                             std::size_t last) {
   std::vector<float> to(from.size());

@@ -1,4 +1,5 @@
-// The order in which others have the numbers of a variable: channels before positions, units first.
+// Converts variables to and from the order that other frameworks use: channels before positions,
+// units first.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -11,14 +12,14 @@
 
 namespace disttf::roles {
 
-// Rows of equally many floats, one for each number of `image`, from [positions, channels] to
-// [channels, positions]; and back.
+// Converts rows of equally many floats, one for each number of `image`, from [positions, channels]
+// to [channels, positions]; and back.
 [[nodiscard]] std::vector<float> channels_first(std::span<const float> rows,
                                                 const math::Shape& image);
 [[nodiscard]] std::vector<float> channels_last(std::span<const float> rows,
                                                const math::Shape& image);
 
-// What a convolution multiplies by.
+// The shape of a convolution's kernel.
 struct KernelShape {
   std::size_t places = 0;  // kernel x kernel
   std::size_t channels = 0;

@@ -18,20 +18,19 @@
 namespace disttf::roles {
 namespace {
 
-// What the index says of the run; of another release it may be anything.
+// Parses the run's configuration in the index; one of another release may be malformed.
 RunConfig config_in(const CheckpointReader& reader) {
   try {
     RunConfig config = run_config_from_json(reader.index().config_json);
     math::validate(config.model);
     return config;
   } catch (const std::invalid_argument& error) {
-    throw Failure(kUsage,
-                  net::quoted(reader.path().string()) +
-                      ": its configuration is not one that this release reads: " + error.what());
+    throw Failure(kUsage, net::quoted(reader.path().string()) +
+                              ": this release cannot read its configuration: " + error.what());
   }
 }
 
-// Whether the tensors are those of the model that the configuration describes.
+// Throws unless the tensors are those of the configured model.
 void check_layout(const CheckpointReader& reader, const RunConfig& config) {
   const math::ParameterLayout& found = reader.index().layout;
   const math::ParameterLayout expected = math::layout_of(config.model);
@@ -61,7 +60,7 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   model.config = config_in(reader);
   check_layout(reader, model.config);
   const ExampleFacts& facts = model.config.examples;
-  // Whoever asks by name goes through columns and inputs together, of images, too.
+  // Predicting from a table by column names needs one mean per input, also for images.
   if (!facts.means.empty() && facts.means.size() != model.config.model.input.size()) {
     throw DamagedCheckpoint(path.string() + ": it has " + std::to_string(facts.means.size()) +
                             " means for " + std::to_string(model.config.model.input.size()) +
@@ -71,7 +70,7 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
   model.step = state.step;
   model.accuracy = reader.index().accuracy;
   model.is_result = is_result_of_run(reader.index());
-  // With --ema the averages are what a run evaluates, and its result.
+  // With --ema the run evaluates the averages, so they are its result.
   const auto average =
       std::ranges::find(state.optimizer, math::kAverageName, &TrainingState::Tensor::name);
   model.parameters =
@@ -83,8 +82,9 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
 TrainedModel read_model(const std::filesystem::path& path) {
   const std::vector<std::filesystem::path> paths = checkpoints_at(path);
   if (paths.empty()) {
-    throw Failure(kUsage, net::quoted(path.string()) +
-                              " holds no model: expected a checkpoint, or a --train_dir with some");
+    throw Failure(kUsage,
+                  net::quoted(path.string()) +
+                      " contains no model; must be a checkpoint or a --train_dir with checkpoints");
   }
   for (const std::filesystem::path& each : paths) {
     try {
@@ -95,7 +95,7 @@ TrainedModel read_model(const std::filesystem::path& path) {
       log_warning(error.what());
     }
   }
-  throw Failure(kBadData, "no whole checkpoint in " + path.string());
+  throw Failure(kBadData, "every checkpoint is damaged in " + path.string());
 }
 
 }  // namespace disttf::roles

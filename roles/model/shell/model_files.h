@@ -1,5 +1,5 @@
-// Reading a trained model from the disk. Every byte is compared with its checksum.
-// Callable from any thread.
+// Reads a trained model from disk and verifies the checksum of every byte. Callable from any
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace disttf::roles {
 
-// `path`: a checkpoint, or a directory of them, of which the newest whole one is taken, with a
-// warning in the log for each newer one that is damaged. Throws Failure: kUsage where there is no
-// such directory or nothing of that kind in it, kBadData where nothing in it is whole.
+// `path`: a checkpoint, or a directory of them; then takes the newest whole one and logs a warning
+// for each newer one that is damaged. Throws Failure: kUsage where the directory or a checkpoint in
+// it is missing, kBadData where none is whole.
 [[nodiscard]] TrainedModel read_model(const std::filesystem::path& path);
 
-// Whether the run that has saved it had ended with it. Throws std::invalid_argument where its
-// configuration is not one that this release reads.
+// Whether the run had ended when it saved this checkpoint. Throws std::invalid_argument if this
+// release cannot read its configuration.
 [[nodiscard]] bool is_result_of_run(const CheckpointIndex& index);
 
-// The one checkpoint in `path`, nothing else. Throws DamagedCheckpoint, std::system_error, and
+// Reads the one checkpoint at `path`. Throws DamagedCheckpoint, std::system_error, and
 // Failure(kUsage) where it is of another release.
 [[nodiscard]] TrainedModel read_checkpoint_model(const std::filesystem::path& path);
 
