@@ -41,7 +41,7 @@ std::string to_json(std::span<const Finding> findings) {
   }
   const nlohmann::ordered_json object = {{"well", exit_code_of(findings) == kDone},
                                          {"findings", std::move(all)}};
-  // What a file of the machine says need not be UTF-8.
+  // Texts from files of the machine need not be UTF-8; json_text() replaces what is not.
   return data::json_text(object);
 }
 

@@ -1,6 +1,6 @@
-// What `disttf doctor` says of a machine: a finding for each thing that a task depends on.
+// A finding of `disttf doctor` about one thing that a task depends on.
 //
-// Pure.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace disttf::roles {
 
 struct Finding {
   enum class Grade : std::uint8_t {
-    kGood,     // as a task wants it
-    kLacking,  // a task runs without, and slower or with less between it and others
+    kGood,     // all that a task needs
+    kLacking,  // a task runs, but slower or less isolated
     kBad,      // a task would not run
   };
-  std::string subject;  // one word, the same in every version: "seccomp"
+  std::string subject;  // one word that never changes: "seccomp"
   Grade grade = Grade::kGood;
   std::string text;  // without a full stop
-  // What a task would end with for it, where it is bad.
+  // The exit code of a task that fails for this reason; set for kBad.
   ExitCode exit_code = kDone;
 };
 
 [[nodiscard]] std::string_view grade_name(Finding::Grade grade) noexcept;
 
-// A line each; the texts begin in one column.
+// One line for each finding; the texts are aligned in a column.
 [[nodiscard]] std::string to_text(std::span<const Finding> findings);
 // {"well":true,"findings":[{"subject":"kernel","grade":"good","text":"..."}]}
 [[nodiscard]] std::string to_json(std::span<const Finding> findings);
-// Of the first that is bad; kDone: none is.
+// Returns the exit code of the first bad finding; kDone without one.
 [[nodiscard]] ExitCode exit_code_of(std::span<const Finding> findings) noexcept;
 
 }  // namespace disttf::roles

@@ -26,7 +26,7 @@ namespace {
 
 using Grade = Finding::Grade;
 
-// A clock that says less has never been set: no certificate is valid then.
+// An earlier time means that the clock was never set: no certificate is valid then.
 constexpr std::time_t kLeastTime = 1'704'067'200;  // 2024-01-01T00:00:00Z
 
 std::string message_of(int error) { return std::generic_category().message(error); }
@@ -45,17 +45,16 @@ Finding check_kernel() {
 Finding check_seccomp() {
   constexpr int kFilters = 2;
   if (prctl(PR_GET_SECCOMP) == kFilters) {
-    return {"seccomp", Grade::kGood, "system calls that a task has no use for are refused"};
+    return {"seccomp", Grade::kGood, "system calls that a task does not need are refused"};
   }
-  return {"seccomp", Grade::kLacking,
-          "this kernel, or this container, filters no system calls for a task"};
+  return {"seccomp", Grade::kLacking, "not available in this kernel or container"};
 }
 
 Finding check_no_new_privileges() {
   if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-    return {"no_new_privs", Grade::kGood, "nothing that a task runs has more rights than it"};
+    return {"no_new_privs", Grade::kGood, "programs that a task starts gain no privileges"};
   }
-  return {"no_new_privs", Grade::kLacking, "this kernel does not know it"};
+  return {"no_new_privs", Grade::kLacking, "this kernel does not support it"};
 }
 
 Finding check_landlock() {
@@ -63,35 +62,37 @@ Finding check_landlock() {
   if (!here.is_in_force) {
     return {"landlock", Grade::kLacking,
             here.version == 0
-                ? "this kernel, or this container, keeps a task from no files and ports"
-                : fmt::format("ABI {} keeps a task from no files and ports: 2 is wanted, and leave "
-                              "to use it",
-                              here.version)};
+                ? "not available in this kernel or container"
+                : fmt::format(
+                      "ABI {} does not restrict files and ports: it needs version 2 and permission",
+                      here.version)};
   }
   return {"landlock", Grade::kGood,
-          fmt::format("ABI {}: a task reaches the files and folders that its flags name, {}ports{}",
-                      here.version, here.has_ports() ? "their " : "but any ",
-                      here.has_signals() ? ", and signals nobody" : "")};
+          fmt::format(
+              "ABI {}: restricts a task to the files and folders that its flags name, {}ports{}",
+              here.version, here.has_ports() ? "their " : "but any ",
+              here.has_signals() ? ", and prevents signals to other processes" : "")};
 }
 
 Finding check_core_dumps() {
   if (keep_memory_private()) {
     return {"core_dumps", Grade::kGood,
-            "a task with a secret leaves none, and its memory is closed to other processes of its "
-            "user (dumpable)"};
+            "disabled for a task with a secret; other processes of its user cannot read its memory "
+            "(dumpable)"};
   }
-  return {"core_dumps", Grade::kLacking, "a task with a secret cannot keep from leaving some"};
+  return {"core_dumps", Grade::kLacking, "cannot be disabled for a task with a secret"};
 }
 
 Finding check_shared_memory() {
   std::string step;
   if (const std::error_code error = net::try_sharing(step)) {
-    return {
-        "shared_memory", Grade::kLacking,
-        fmt::format("tensors cross TCP, as this task is not able {}: {}", step, error.message())};
+    return {"shared_memory", Grade::kLacking,
+            fmt::format("tensors use TCP, because this task is not able {}: {}", step,
+                        error.message())};
   }
-  return {"shared_memory", Grade::kGood,
-          "tasks of this user on this machine, in one network namespace, share tensors"};
+  return {
+      "shared_memory", Grade::kGood,
+      "tasks of this user on this machine, in one network namespace, exchange tensors through it"};
 }
 
 Finding check_processor() {
@@ -103,7 +104,7 @@ Finding check_processor() {
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
   return {"processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
           fmt::format(
-              "--isa {} unless told otherwise, of {}; bf16 {}{}", math::isa_name(fastest), sets,
+              "default --isa {}, of {}; bf16 {}{}", math::isa_name(fastest), sets,
               has_bf16 ? math::bf16_multiplier_text(math::bf16_multiplier(fastest)) : "not at all",
               math::large_copies() == math::LargeCopies::kByVectors ? "; large copies by vectors"
                                                                     : "")};
@@ -117,12 +118,12 @@ Finding check_clock() {
   std::array<char, 32> moment{};
   if (gmtime_r(&now, &parts) == nullptr ||
       std::strftime(moment.data(), moment.size(), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
-    return {"clock", Grade::kLacking, "it is set to no year that there is"};
+    return {"clock", Grade::kLacking, "its year is out of range"};
   }
   const std::string text = fmt::format("{}, steps of {} ns", moment.data(),
                                        resolution.tv_sec * 1'000'000'000 + resolution.tv_nsec);
   if (now < kLeastTime) {
-    return {"clock", Grade::kLacking, text + "; it was never set, and https trusts nobody then"};
+    return {"clock", Grade::kLacking, text + "; it was never set, so https accepts no certificate"};
   }
   return {"clock", Grade::kGood, text};
 }
@@ -133,7 +134,7 @@ Finding check_authorities() {
   if (net::load_authorities(context, {}, sentence)) {
     return {"certificates", Grade::kLacking, sentence};
   }
-  return {"certificates", Grade::kGood, "https trusts " + net::find_ca_file()};
+  return {"certificates", Grade::kGood, "https uses " + net::find_ca_file()};
 }
 
 Finding check_port(std::uint16_t port) {

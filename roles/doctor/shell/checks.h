@@ -1,4 +1,4 @@
-// What stands between a task and others, and what it finds there.
+// Checks of a task's isolation and of what it uses on this machine.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace disttf::roles {
 [[nodiscard]] Finding check_seccomp();
 [[nodiscard]] Finding check_no_new_privileges();
 [[nodiscard]] Finding check_landlock();
-// Gives them up, as a task with a secret does.
+// Disables core dumps of this process, as a task with a secret does.
 [[nodiscard]] Finding check_core_dumps();
 [[nodiscard]] Finding check_shared_memory();
 [[nodiscard]] Finding check_processor();

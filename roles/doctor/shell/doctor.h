@@ -1,5 +1,5 @@
-// `disttf doctor`: what a task finds on this machine, as this user, in this container, each thing
-// tried rather than looked up where it can be.
+// `disttf doctor`: checks what a task needs on this machine, as this user, in this container. Where
+// it can, it tries rather than looks up.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace disttf::roles {
 
 struct DoctorOptions {
   bool as_json = false;
-  std::optional<std::uint16_t> port;  // to be tried; none: nothing is said of ports
+  std::optional<std::uint16_t> port;  // tried; none: no port is checked
 };
 
-// Prints the findings. What the first bad one costs a task, else kDone. REQUIRES: the process has
-// confined itself as a task does (roles/process/confinement.h).
+// Prints the findings. Returns the exit code of the first bad one, else kDone. REQUIRES: the
+// process has entered its sandbox as a task does (roles/process/confinement.h).
 [[nodiscard]] int run_doctor(const DoctorOptions& options);
 
 }  // namespace disttf::roles

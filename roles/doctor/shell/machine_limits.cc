@@ -15,7 +15,7 @@ namespace {
 
 using Grade = Finding::Grade;
 
-// A ps needs some for itself, and some for each of its tasks: this many are enough for hundreds.
+// A parameter server needs some itself and some for each of its tasks: enough for hundreds.
 constexpr rlim_t kManyDescriptors = 1024;
 
 constexpr double kMebibyte = 1 << 20U;
@@ -37,7 +37,7 @@ Finding check_processors() {
   const auto limit = ControlGroup().processors();
   if (limit && *limit < static_cast<double>(count)) {
     return {"processors", Grade::kGood,
-            fmt::format("{}, of which a control group gives {:.2f}", count, *limit)};
+            fmt::format("{}, limited to {:.2f} by a control group", count, *limit)};
   }
   return {"processors", Grade::kGood, fmt::format("{}", count)};
 }
@@ -51,12 +51,12 @@ Finding check_memory() {
   const auto limit = ControlGroup().memory_bytes();
   std::string text = fmt::format("{:.0f} MiB", total / kMebibyte);
   if (limit && static_cast<double>(*limit) < total) {
-    text += fmt::format(", of which a control group gives {:.0f}",
+    text += fmt::format(", limited to {:.0f} by a control group",
                         static_cast<double>(*limit) / kMebibyte);
   }
   rlimit data{};
   if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY) {
-    text += fmt::format("; a process may have {:.0f} (ulimit -d)",
+    text += fmt::format("; {:.0f} for each process (ulimit -d)",
                         static_cast<double>(data.rlim_cur) / kMebibyte);
   }
   return {"memory", Grade::kGood, text};

@@ -1,4 +1,4 @@
-// How much of the machine a task may have.
+// Checks of the resources that a task may use.
 #pragma once
 
 #include "roles/doctor/core/finding.h"
