@@ -1,4 +1,4 @@
-// The page of a run: one stream of records, what is known of the run, and how it is drawn.
+// The page of a run: reads one stream of records into a RunState and draws it.
 
 import {byId, make, setText, setAttribute, day} from "./dom.js";
 import {RunState} from "./state.js";
@@ -6,14 +6,14 @@ import {makeCharts} from "./charts.js";
 import {Runs} from "./runs.js";
 import * as panels from "./panels.js";
 
-const DRAW_MS = 500;          // at most so often: nobody reads faster, and the processor is the run's
-const SURE_MS = 6000;         // a button that was pressed once asks for so long
-const QUIET_MS = 10000;       // between two sentences for a screen reader
+const DRAW_MS = 500;          // minimum interval: faster is unreadable, and the run needs the CPU
+const SURE_MS = 6000;         // how long a pressed button waits for confirmation
+const QUIET_MS = 10000;       // minimum interval between announcements to a screen reader
 
 const state = new RunState();
-const asked = new URLSearchParams(location.search).get("run");  // of several that have been written down
+const asked = new URLSearchParams(location.search).get("run");  // index of one of several recorded runs
 let charts = null;
-let recorded = false;  // what is shown has been written down; nobody says how it is now
+let recorded = false;  // the page shows a recorded run, not a live one
 let lastId = "";
 let source = null;
 let drawing = 0;
@@ -24,7 +24,7 @@ function setLink(name, text) {
   setAttribute(byId("link"), "data-state", name);
 }
 
-// Only what a person would want to be called for, and not one sentence after the other.
+// Announces important events to a screen reader, and at most one in QUIET_MS.
 let saidAt = 0;
 function sayQuietly(text) {
   if (performance.now() - saidAt < QUIET_MS && saidAt !== 0) return;
@@ -42,15 +42,15 @@ class Verbs {
   }
   may(name) { return this.names.has(name); }
 
-  // A run that is over takes no change: the buttons are disabled, and a line says why. It may go on.
+  // Disables the buttons of a run that is over and shows why; enables them if the run resumes.
   setOver(isOver) {
     if (this.isOver === isOver) return;
     this.isOver = isOver;
     for (const button of this.buttons) button.disabled = isOver;
-    if (this.names.size !== 0) setText(byId("answer"), isOver ? "The run is over; nothing can be changed any more." : "");
+    if (this.names.size !== 0) setText(byId("answer"), isOver ? "The run is over and accepts no requests." : "");
   }
 
-  // It asks once more before it does what cannot be taken back.
+  // Requires a second press before an irreversible action.
   button(text, what, path, body, asks = true) {
     const button = make("button", {type: "button", text, "aria-label": text + ": " + what});
     button.disabled = this.isOver;
@@ -81,21 +81,21 @@ async function send(path, body) {
   try {
     const reply = await fetch(path, {method: "POST", body: body === undefined ? "" : JSON.stringify(body)});
     const json = await reply.json().catch(() => ({}));
-    setText(byId("answer"), json.message ?? json.error ?? "Answered with " + reply.status);
+    setText(byId("answer"), json.message ?? json.error ?? "HTTP status " + reply.status);
   } catch {
-    setText(byId("answer"), "The run does not answer.");
+    setText(byId("answer"), "No response from the run.");
   }
 }
 
 function drawVerbs() {
   const place = byId("verbs");
   if (verbs.may("save")) place.append(verbs.button("Save now", "write a checkpoint", "/v1/save", undefined, false));
-  if (verbs.may("trace")) place.append(verbs.button("Timeline", "what every task does in 50 steps, as a file for ui.perfetto.dev", "/v1/trace", {steps: 50}, false));
+  if (verbs.may("trace")) place.append(verbs.button("Timeline", "trace every task for 50 steps into a file for ui.perfetto.dev", "/v1/trace", {steps: 50}, false));
   if (verbs.may("update")) {
     const more = () => ({workers: 1 + [...state.tasks.values()].filter((task) => task.task.startsWith("worker:")).length});
-    place.append(verbs.button("One more worker", "one more worker joins the run", "/v1/update", more));
+    place.append(verbs.button("One more worker", "add a worker to the run", "/v1/update", more));
   }
-  if (verbs.may("stop")) place.append(verbs.button("Stop the run", "it saves first where it has a directory", "/v1/stop"));
+  if (verbs.may("stop")) place.append(verbs.button("Stop the run", "save a checkpoint first if it has a directory", "/v1/stop"));
   place.hidden = place.children.length === 0;
 }
 
@@ -121,7 +121,7 @@ function draw() {
   if (recorded && source) setLink("waiting", recordsText());
 }
 
-// A --metrics_file tells the time since the run began, and no more.
+// A --metrics_file has only times since the run began, so no date can be shown.
 function recordsText() {
   return "from its records" + (state.time > 1e9 ? ", up to " + day(state.time) : "");
 }
@@ -164,13 +164,13 @@ function open() {
   source.addEventListener("end", () => {
     close();
     ended = true;
-    setLink("ended", recorded ? "not served any more" : "over");
+    setLink("ended", recorded ? "no longer served" : "over");
     verbs.setOver(true);
     if (!recorded) sayQuietly("The run has ended.");
   });
   source.onerror = () => {
     const isOver = state.isOver && !recorded;
-    setLink("lost", isOver ? "the run is over" : "lost; trying again");
+    setLink("lost", isOver ? "the run is over" : "disconnected; retrying");
     if (isOver) {
       close();
       verbs.setOver(true);
@@ -188,7 +188,7 @@ function again() {
   open();
 }
 
-// A page that nobody looks at costs nothing.
+// A hidden page closes its stream.
 document.addEventListener("visibilitychange", () => {
   if (ended) return;
   if (document.hidden) {

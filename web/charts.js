@@ -1,11 +1,11 @@
-// Curves over the steps, each with a table behind it.
+// Charts over the steps, each with a table of the same values.
 
 import {byId, make, setAttribute, table, count, number, day} from "./dom.js";
 
 const HEIGHT = 210;    // pixels, without the legend
-const MOST_ROWS = 40;  // of a table: the newest, and others evenly spread over the run
+const MOST_ROWS = 40;  // of a table: the newest step and others evenly spread over the run
 
-// Line, dashes and mark differ, so that curves are told apart without their colours.
+// Dashes and marks differ, so that curves can be distinguished without colours.
 const CURVES = {
   loss: [["loss", "training", "--one", []], ["validation_loss", "validation", "--two", [8, 4]],
          ["test_loss", "test", "--three", [2, 3]]],
@@ -19,13 +19,13 @@ const CURVES = {
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Of this theme: a name of style.css; or whatever it is in all of them.
+// A custom property of style.css, resolved for the current theme, or a literal colour.
 const strokeOf = (stroke) => stroke.startsWith("--") ? color(stroke) : stroke;
 
-// As wide as the longest label of an axis: a learning rate may be 0.000125.
+// Fits the longest label of an axis: a learning rate may be 0.000125.
 function axisSize(plot, labels, index, cycle) {
   const axis = plot.axes[index];
-  if (cycle > 1) return axis._size;  // or the size of one axis changes that of another for ever
+  if (cycle > 1) return axis._size;  // else the axes resize each other without end
   plot.ctx.font = axis.font[0];
   const widths = (labels ?? []).map((label) => plot.ctx.measureText(label).width / devicePixelRatio);
   return Math.ceil(Math.max(40, axis.ticks.size + axis.gap + Math.max(0, ...widths) + 4));
@@ -39,7 +39,7 @@ class Chart {
     this.drawing = make("div", {class: "plot", role: "img"});
     this.rows = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name + " as a table"});
     this.details = make("details", {}, make("summary", {text: "As a table"}), this.rows);
-    this.none = make("p", {class: "none", text: "Nothing has been measured yet."});
+    this.none = make("p", {class: "none", text: "No measurements yet."});
     this.details.addEventListener("toggle", () => this.fillTable());
     this.place.append(this.none);
     this.plot = null;
@@ -87,7 +87,7 @@ class Chart {
     if (this.details.open) this.fillTable();
   }
 
-  // A logarithm has no zero.
+  // Omits values that have no logarithm.
   shown(values) {
     return this.isLogarithmic ? values.map((value) => value > 0 ? value : null) : values;
   }
@@ -106,7 +106,7 @@ class Chart {
     if (!this.none.isConnected) this.place.replaceChildren(this.none);
   }
 
-  // In the colours of another theme, or on another scale.
+  // Redraws in another theme or on another scale.
   again() {
     this.shape = "";
     if (this.plot) this.draw(this.series);
@@ -136,7 +136,7 @@ class Chart {
   }
 }
 
-// `curves`: of each chart, for each curve the name of its series, its label, colour and dashes.
+// `curves`: by chart, for each curve [name of its series, label, colour, dashes].
 export function makeCharts(curves = CURVES) {
   const charts = Object.keys(CURVES).map((name) => new Chart(name, curves[name]));
   byId("loss-log").addEventListener("change", (event) => {

@@ -1,4 +1,4 @@
-// Elements and words. Whatever comes from a run is put into the page as text, never as markup.
+// Helpers for elements and formatting. Data of a run enters the page as text, never as markup.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -14,7 +14,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// Only where it differs: what a reader has selected, or a screen reader is at, stays.
+// Writes only a different text, so that selections and a screen reader's position survive.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -23,7 +23,8 @@ export function setAttribute(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-// Children of `parent`, one for each item, found again by their key: focus and place stay.
+// Makes the children of `parent` match `items`. Reuses children by key, so that focus and scroll
+// position survive.
 export function keep(parent, items, key, create, update) {
   const old = new Map();
   for (const child of parent.children) old.set(child.dataset.key, child);
@@ -44,7 +45,7 @@ export function keep(parent, items, key, create, update) {
   for (const child of old.values()) child.remove();
 }
 
-// A table with a heading row; cells are texts, elements, or {text, class}.
+// A table with a heading row; cells are texts or elements. "#" at the end of a heading marks numbers.
 export function table(headings, rows) {
   const head = make("tr");
   for (const heading of headings) {

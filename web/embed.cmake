@@ -1,6 +1,6 @@
 # cmake -DGZIP=gzip -DFOLDER=web "-DFILES=a.js;b/c.js" -DOUTPUT=assets.cc -P embed.cmake
 #
-# Writes a source with the files' compressed bytes, their addresses, types and tags.
+# Writes a source file with each file's compressed bytes, URL path, media type and ETag.
 set(types ".html=text/html; charset=utf-8" ".css=text/css; charset=utf-8"
     ".js=text/javascript; charset=utf-8")
 set(arrays "")

@@ -1,12 +1,12 @@
-// A field to draw on: mouse, finger and pen are one thing to a browser; the keyboard has a pen of
-// its own. What is drawn is strokes of [x, y], from 0 to 1 across and down.
+// A field to draw on. Mouse, finger and pen all send pointer events; the keyboard moves a pen of its
+// own. A drawing is a list of strokes; a stroke is a list of [x, y], from 0 to 1 across and down.
 
-const LINE = 0.055;  // of the field's side
-const STEP = 0.04;  // of an arrow key, of the field's side
+const LINE = 0.055;  // line width, as a share of the field's side
+const STEP = 0.04;  // of an arrow key, as a share of the field's side
 const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 
 export class Pad {
-  // `changed`: whenever the strokes have; `say`: for those who do not see the field.
+  // `changed` is called when the strokes change; `say` announces text to a screen reader.
   constructor(canvas, changed, say) {
     this.canvas = canvas;
     this.changed = changed;
@@ -15,7 +15,7 @@ export class Pad {
     this.at = [0.5, 0.5];  // the keyboard's pen
     this.isDown = false;
     this.isShown = false;
-    this.held = new Set();  // arrows: two of them are a slope
+    this.held = new Set();  // pressed arrow keys: two of them move diagonally
     canvas.addEventListener("pointerdown", (event) => this.begin(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     for (const over of ["pointerup", "pointercancel"]) canvas.addEventListener(over, () => { this.pointer = null; });

@@ -1,4 +1,4 @@
-// Everything of the page that is no curve.
+// Draws everything on the page except the charts.
 
 import {byId, make, setText, setAttribute, keep, table, count, number, percent, bytes, seconds, clock, day} from "./dom.js";
 
@@ -46,7 +46,7 @@ function drawNumbers(state, step) {
        (item, [, value]) => setText(item.lastChild, value));
 }
 
-// By how long the last half of the steps that are known took.
+// Extrapolates from the later half of the known steps; undefined without enough of them.
 function timeLeft(state, step) {
   const {steps, times} = state.series.loss;
   const last = steps.length - 1;
@@ -67,7 +67,7 @@ const TASK_COLUMNS = ["task", "state", "does", "step#", "threads", "memory#", "s
 export function drawTasks(state, verbs) {
   const place = byId("tasks");
   const tasks = state.tasksInOrder;
-  if (tasks.length === 0) return place.replaceChildren(none("No task has been heard of."));
+  if (tasks.length === 0) return place.replaceChildren(none("No tasks known yet."));
   if (!place.querySelector("table")) {
     place.replaceChildren(make("div", {class: "cards"}, table(TASK_COLUMNS, [])));
   }
@@ -110,7 +110,7 @@ export function drawStages(state) {
   });
   const place = byId("stages");
   if (tasks.length === 0) {
-    place.replaceChildren(none("No stage has been measured yet."));
+    place.replaceChildren(none("No stages measured yet."));
   } else {
     if (!place.querySelector(".bars")) place.replaceChildren(make("div", {class: "bars"}));
     drawBars(place.firstChild, tasks);
@@ -122,7 +122,7 @@ export function drawStages(state) {
 
 const totalOf = (task) => Object.values(task.stages).reduce((sum, each) => sum + each, 0);
 
-// All bars on one scale: the longest fills its row.
+// All bars share one scale: the longest fills its row.
 function drawBars(place, tasks) {
   const longest = Math.max(...tasks.map(totalOf));
   const cells = tasks.flatMap((task) => [{task, part: "name"}, {task, part: "bar"}, {task, part: "sum"}]);
@@ -150,13 +150,13 @@ function frontierText(state) {
   if (stages.length === 0) return "";
   const parts = stages.sort((a, b) => b.share - a.share).slice(0, 4)
                     .map((each) => each.stage + " of " + each.task + " " + percent(each.share));
-  return "Of the " + seconds(state.frontier.step_seconds) + " that a step takes, whoever is last makes: " + parts.join(", ") + ".";
+  return "Critical path of a step (" + seconds(state.frontier.step_seconds) + "): " + parts.join(", ") + ".";
 }
 
 export function drawServers(state) {
   const servers = state.tasksInOrder.filter((task) => Array.isArray(task.range));
   const place = byId("servers");
-  if (servers.length === 0) return place.replaceChildren(none("No ps has told its range yet."));
+  if (servers.length === 0) return place.replaceChildren(none("No parameter server has reported its range yet."));
   const all = state.run.parameters || Math.max(...servers.map((task) => task.range[1]));
   if (!place.querySelector(".ranges")) {
     place.replaceChildren(make("div", {class: "ranges", "aria-hidden": "true"}), make("div", {class: "cards"}));
@@ -175,14 +175,14 @@ export function drawServers(state) {
     return isReplicated ? [...row, task.standing ?? "", count(task.lag_updates), count(task.view)] : row;
   });
   const text = JSON.stringify(rows);
-  if (place.dataset.text === text) return;  // what is selected stays
+  if (place.dataset.text === text) return;  // keeps the reader's selection
   place.dataset.text = text;
-  const drawn = table(isReplicated ? [...headings, "stands", "behind by#", "view#"] : headings, rows);
+  const drawn = table(isReplicated ? [...headings, "role", "behind by#", "view#"] : headings, rows);
   label(drawn);
   place.lastChild.replaceChildren(drawn);
 }
 
-// For the narrow form of a table, in which each cell says what it is.
+// Labels each cell for the narrow layout, which has no heading row.
 function label(drawn) {
   const names = [...drawn.querySelectorAll("thead th")].map((each) => each.textContent);
   for (const row of drawn.querySelectorAll("tbody tr")) {
@@ -192,16 +192,16 @@ function label(drawn) {
 
 export function drawCheckpoints(state) {
   const place = byId("checkpoints");
-  if (state.checkpoints.length === 0) return place.replaceChildren(none("None has been written."));
-  const first = new Map();  // hash -> the checkpoint that had it first
+  if (state.checkpoints.length === 0) return place.replaceChildren(none("No checkpoint yet."));
+  const first = new Map();  // hash -> the first checkpoint with it
   for (const each of state.checkpoints) {
     if (each.weights_sha256 && !first.has(each.weights_sha256)) first.set(each.weights_sha256, each);
   }
   const rows = [...state.checkpoints].reverse().map((each) => {
     const same = first.get(each.weights_sha256);
     const hash = make("span", {class: "hash", text: (each.weights_sha256 ?? "").slice(0, 16), title: each.weights_sha256});
-    if (same && same !== each) hash.append(" the same bits as " + same.name);
-    else if (each.weights_sha256 && each.weights_sha256 === state.result?.weights_sha256) hash.append(" the bits of the result");
+    if (same && same !== each) hash.append(" bit-identical to " + same.name);
+    else if (each.weights_sha256 && each.weights_sha256 === state.result?.weights_sha256) hash.append(" bit-identical to the result");
     return [count(each.step), each.name ?? "", bytes(each.bytes), seconds(each.seconds), clock(each.time), hash];
   });
   place.replaceChildren(table(["step#", "name", "size#", "took#", "at", "SHA-256 of the weights"], rows));
@@ -210,7 +210,7 @@ export function drawCheckpoints(state) {
 export function drawStory(state) {
   const newest = [...state.events].reverse();
   keep(byId("story"), newest.length ? newest : [{}], (event) => [event.time, event.what, event.task, event.text].join(" "), (event) => {
-    if (!event.text) return make("li", {}, "Nothing yet.");
+    if (!event.text) return make("li", {}, "No events yet.");
     const mark = event.level === "error" ? "✕" : event.level === "warning" ? "!" : MARKS[event.what] ?? "·";
     return make("li", {"data-level": event.level},
                 make("time", {datetime: new Date(1000 * event.time).toISOString(), text: clock(event.time)}),
@@ -222,7 +222,7 @@ export function drawConfusion(state) {
   const place = byId("confusion");
   const matrix = state.confusion;
   if (!matrix) return place.replaceChildren(none("The test set has not been evaluated yet."));
-  // Rows come one by one: the longest says how many classes there are.
+  // Rows arrive one by one: the longest one has the number of classes.
   const classes = Math.max(...matrix.counts.map((row) => row?.length ?? 0));
   const names = Array.from({length: classes}, (_, at) => String(matrix.classes?.[at] ?? at));
   const rows = names.map((_, label) => {
@@ -234,13 +234,13 @@ export function drawConfusion(state) {
       return cell;
     })];
   });
-  const drawn = table(["is \\ taken for", ...names.map((name) => name + "#")], rows);
+  const drawn = table(["label \\ prediction", ...names.map((name) => name + "#")], rows);
   for (const cell of drawn.querySelectorAll("td")) {
     const share = cell.firstChild.dataset.share;
     if (share === "right") cell.dataset.right = "";
     else if (Number(share) > 0) cell.style.backgroundColor = "rgba(" + heat() + "," + Math.min(0.85, 0.12 + 6 * Number(share)) + ")";
   }
-  drawn.prepend(make("caption", {class: "unseen", text: "Step " + count(matrix.step) + ": rows are what an image is, columns what it is taken for"}));
+  drawn.prepend(make("caption", {class: "unseen", text: "Step " + count(matrix.step) + ": rows are labels, columns are predictions"}));
   place.replaceChildren(drawn);
 }
 
@@ -256,13 +256,13 @@ export function drawPictures(state) {
       return make("li", {}, image, name === "wrong" ? make("span", {text: each.label + " → " + each.answer}) : "");
     });
   };
-  draw("wrong", "None has been shown yet.", (each) => "a " + each.label + " that was taken for a " + each.answer);
-  draw("filters", "None have been shown yet.", (each) => "unit " + each.index + " of the first layer");
+  draw("wrong", "None yet.", (each) => each.label + " classified as " + each.answer);
+  draw("filters", "None yet.", (each) => "unit " + each.index + " of the first layer");
 }
 
 export function drawSettings(state) {
   const settings = Object.entries(state.run.settings ?? {});
-  setText(byId("settings-summary"), settings.length ? settings.length + " settings of the run" : "The settings are not known yet");
+  setText(byId("settings-summary"), settings.length ? settings.length + " settings of the run" : "No settings known yet");
   const text = (value) => typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
   byId("settings").replaceChildren(table(["setting", "value"], settings.map(([name, value]) =>
       [name, make("code", {text: text(value)})])));

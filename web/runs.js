@@ -1,5 +1,5 @@
-// Several runs that have been written down: their curves together, and a row of each. They are asked
-// for again where they have grown.
+// Compares several recorded runs: their curves in shared charts, and a table row for each. Polls for
+// new records and fetches the runs that have any.
 
 import {byId, make, setText, setAttribute, table, count, number, percent} from "./dom.js";
 import {makeCharts} from "./charts.js";
@@ -7,7 +7,7 @@ import {RunState, Series} from "./state.js";
 
 const LOOK_MS = 2000;
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
-// What a chart shows of a run: the first of these that it has.
+// A chart shows the first of these series that a run has.
 const SHOWN = {
   loss: ["loss", "validation_loss", "test_loss"],
   accuracy: ["test_accuracy", "validation_accuracy", "test_absolute_error", "validation_absolute_error"],
@@ -15,10 +15,10 @@ const SHOWN = {
   learning: ["learning_rate"],
 };
 
-// Hues as far from each other as may be, dark and light enough for either theme; dashes differ, too.
+// Well-separated hues of a lightness that suits both themes; dashes differ, too.
 const lineOf = (at) => ["hsl(" + Math.round(at * 137.5) % 360 + " 65% 48%)", DASHES[at % DASHES.length]];
 
-// Of names that are paths, what is at the end, as long as that tells them apart.
+// Shortens paths to the shortest unique suffixes of whole components.
 export function shortNames(names) {
   const parts = names.map((name) => name.split("/").filter(Boolean));
   const end = (at, length) => parts[at].slice(-length).join("/");
@@ -51,7 +51,7 @@ export class Runs {
     setAttribute(byId("link"), "data-state", name);
   }
 
-  // `shown`: how many records are known of each. Those that have more than before are asked for.
+  // `shown`: how many records each run has. Fetches those with more than before.
   async take(shown) {
     let any = false;
     try {
@@ -63,13 +63,13 @@ export class Runs {
       }
       this.link("waiting", "from their records");
     } catch {
-      this.link("lost", "lost; trying again");
+      this.link("lost", "disconnected; retrying");
     }
     if (any) this.draw();
     setTimeout(() => this.look(), LOOK_MS);
   }
 
-  // A page that nobody looks at asks for nothing.
+  // A hidden page sends no requests.
   async look() {
     if (document.hidden) {
       document.addEventListener("visibilitychange", () => this.look(), {once: true});
@@ -77,7 +77,7 @@ export class Runs {
     }
     const shown = await fetch("/v1/access").then((reply) => reply.json()).then((access) => access.runs ?? []).catch(() => null);
     if (shown !== null) return this.take(shown);
-    this.link("lost", "lost; trying again");
+    this.link("lost", "disconnected; retrying");
     setTimeout(() => this.look(), LOOK_MS);
   }
 

@@ -1,10 +1,10 @@
-// A picture of a digit -> the picture that a model sees, by the steps that made MNIST's, as strokes.js
-// takes them of what is drawn: the ink, wherever and however large it is, fits the box, its proportions
-// kept, and its centre of mass is put at the middle. No element and no canvas here.
+// Converts a picture of a digit into a model's input as MNIST's images were made, like strokes.js does
+// for drawings: scales the ink to fit the box, keeping its proportions, and moves its centre of mass
+// to the middle. Uses no element and no canvas.
 import {BOX, centreOfMass, middle} from "/assets/strokes.js";
 
-const FAINT = 0.2;  // of the strongest ink: what is less has no part in the box
-const SAMPLES = 4;  // of a pixel, each way, at least
+const FAINT = 0.2;  // share of the strongest ink below which a pixel does not count for the box
+const SAMPLES = 4;  // minimum samples per pixel in each direction
 
 // The values along the edges of [height, width].
 export function rim(values, height, width) {
@@ -15,7 +15,8 @@ export function rim(values, height, width) {
   });
 }
 
-// Light levels as ink from 0, which is what most of the rim has, to 1, which is the lightest.
+// Converts light levels to ink: 0 for the median of the rim, 1 for the lightest pixel. Null if all are
+// as dark as the rim.
 function inkOf(levels, height, width) {
   const edge = rim(levels, height, width).sort((a, b) => a - b);
   const ground = edge[edge.length >> 1];
@@ -34,7 +35,7 @@ function box(ink, width) {
   return {x: (left + right) / 2, y: (top + bottom) / 2, size: Math.max(right - left, bottom - top)};
 }
 
-// Between the middles of pixels; none beyond the edges.
+// Bilinear interpolation between the centres of pixels; 0 beyond the edges.
 function inkAt(ink, height, width, x, y) {
   const left = Math.floor(x - 0.5);
   const top = Math.floor(y - 0.5);
@@ -46,15 +47,15 @@ function inkAt(ink, height, width, x, y) {
          low * ((1 - right) * at(left, top + 1) + right * at(left + 1, top + 1));
 }
 
-// `levels`: [height, width], light ink on a dark ground, of any size. Bytes for a model of
-// [toHeight, toWidth]; null where there is no ink.
+// Returns the bytes for a model of [toHeight, toWidth]; null where there is no ink. `levels`: [height,
+// width] of any size, light ink on a dark ground.
 export function centred(levels, height, width, toHeight, toWidth) {
   const ink = inkOf(levels, height, width);
   if (ink === null) return null;
   const {x, y, size} = box(ink, width);
   const scale = BOX * Math.min(toHeight, toWidth) / size;
   const samples = Math.max(SAMPLES, Math.ceil(1 / scale));
-  // With the middle of the box there.
+  // The ink with the middle of its box at that position.
   const moved = (moveX, moveY) => Float32Array.from({length: toHeight * toWidth}, (_, at) => {
     let sum = 0;
     for (let each = 0; each < samples * samples; each += 1) {

@@ -1,22 +1,22 @@
-// The page of disttf serve: something is drawn, chosen or typed in, the model is asked, and its
-// answer is shown while it is being drawn. Whatever a server says is put into the page as text.
+// The page of disttf serve: sends a drawing, an image file or a table row to the model and shows its
+// answer, also while the user draws. Data of the server enters the page as text, never as markup.
 import {byId, count, keep, make, number, percent, setAttribute, setText} from "/assets/dom.js";
 import {Pad} from "/assets/pad.js";
 import {centred, rim} from "/assets/scan.js";
 import {picture} from "/assets/strokes.js";
 
-const LOOK_MS = 1000;  // between two looks for a new version
-const SETTLE_MS = 700;  // after which an answer is read out
+const LOOK_MS = 1000;  // interval between polls for a new version
+const SETTLE_MS = 700;  // how long an answer must be stable before a screen reader announces it
 const MOST_BARS = 12;
-const MOST_TIMES = 16;  // a picture is looked at so much larger than the model's, each way
-const GREY = [0.299, 0.587, 0.114];  // of red, green and blue
-const MOST_INPUTS = 64;  // beyond that a row is one field
+const MOST_TIMES = 16;  // maximum ratio of a file's working size to the model's, in each direction
+const GREY = [0.299, 0.587, 0.114];  // weights of red, green and blue
+const MOST_INPUTS = 64;  // a form of more inputs has a single field
 
-let model = null;  // what /v1/page says, and `shape`: the sizes of an example
-let asked = null;  // what the answer is to be about: numbers in the model's order; null: nothing
+let model = null;  // the answer of /v1/page, and `shape`: the shape of an example
+let asked = null;  // the newest example, as numbers in the model's order; null: none
 let isBusy = false;
 let pad = null;
-let bitmap = null;  // of a file; null: the field is what counts
+let bitmap = null;  // from a file; null: the drawing is the input
 let settled = 0;
 
 const isImage = () => model.kind === "image";
@@ -32,7 +32,7 @@ function link(state, text) {
   setText(byId("link"), text);
 }
 
-// --- asking: one request is under way at a time, and the newest example is the next one
+// --- requests: one at a time; the next one sends the newest example
 
 function ask(example) {
   asked = example;
@@ -54,7 +54,7 @@ async function askOn() {
   setAttribute(byId("bars"), "aria-busy", "false");
 }
 
-// Milliseconds after which to ask again; 0: it was answered.
+// Returns 0 after an answer, else the milliseconds to wait before a retry.
 async function askOnce(example) {
   const body = JSON.stringify({inputs: [{name: "inputs", datatype: isImage() ? "UINT8" : "FP32",
                                          shape: [1, ...model.shape], data: example}]});
@@ -65,11 +65,11 @@ async function askOnce(example) {
                         {method: "POST", headers: {"Content-Type": "application/json"}, body});
     said = await reply.json();
   } catch {
-    link("lost", "no answer; trying again");
+    link("lost", "no response; retrying");
     return LOOK_MS;
   }
   if (reply.status === 503) {
-    link("waiting", "busy; trying again");
+    link("waiting", "busy; retrying");
     return Math.min(10, Number(reply.headers.get("Retry-After")) || 1) * 1000;
   }
   link("live", "live");
@@ -135,8 +135,8 @@ function showPicture(pixels) {
     for (let c = 0; c < 3; c += 1) data.data[4 * at + c] = pixels ? pixels[at * channels + c % channels] : 0;
     data.data[4 * at + 3] = 255;
   }
-  canvas.getContext("2d", {willReadFrequently: true}).putImageData(data, 0, 0);  // small: kept in memory
-  setAttribute(canvas, "aria-label", pixels ? `${width} by ${height} pixels, as the model gets them` : "nothing yet");
+  canvas.getContext("2d", {willReadFrequently: true}).putImageData(data, 0, 0);  // small: kept off the GPU
+  setAttribute(canvas, "aria-label", pixels ? `${width} by ${height} pixels, as the model receives them` : "nothing yet");
 }
 
 function askPicture(pixels) {
@@ -149,8 +149,8 @@ function drawn() {
   askPicture(picture(pad.strokes, model.shape[0], model.shape[1]));
 }
 
-// The file's picture at `times` the model's size: whole, in the middle, its proportions kept. Colours
-// of 4 bytes.
+// The file's picture fitted into `times` the model's size: uncropped, centred, its proportions kept.
+// Returns RGBA bytes.
 function fitted(times, around) {
   const [height, width] = model.shape.map((size) => size * times);
   const canvas = make("canvas", {width, height});
@@ -164,7 +164,7 @@ function fitted(times, around) {
   return pen.getImageData(0, 0, width, height).data;
 }
 
-// The file's picture by itself, its longer side as large as one of fitted() at most: grey levels.
+// The file's picture as grey levels, scaled down to at most the size of fitted().
 function sheet(around) {
   const scale = Math.min(1, MOST_TIMES * model.shape[1] / Math.max(bitmap.width, bitmap.height));
   const [width, height] = [bitmap.width, bitmap.height].map((size) => Math.max(1, Math.round(scale * size)));
@@ -179,26 +179,27 @@ function sheet(around) {
   return {levels, height, width};
 }
 
-// Whether it is ink on paper: its rim is light.
+// Whether the picture is dark ink on paper, judged by a light rim.
 function isOnPaper() {
   const {levels, height, width} = sheet("#000");
   const edge = rim(levels, height, width);
   return edge.reduce((sum, level) => sum + level, 0) > 127 * edge.length;
 }
 
-// The ink of the picture, boxed and centred; null where there is none.
+// The picture's ink, scaled and centred as in MNIST; null where there is none.
 function inkCentred() {
   const isLight = byId("turn").checked;
   const {levels, height, width} = sheet(isLight ? "#fff" : "#000");
   return centred(isLight ? levels.map((level) => 255 - level) : levels, height, width, model.shape[0], model.shape[1]);
 }
 
-// What the model is asked about a file's picture.
+// The model's input for the file's picture.
 function ofFile() {
   return (isLikeMnist() && byId("centre").checked && inkCentred()) || resized();
 }
 
-// Bytes for the model. What is larger is the mean of what lies in a pixel: browsers blur more.
+// Bytes for the model. Averages a larger picture over each pixel, because browsers blur when they
+// shrink.
 function resized() {
   const [height, width, channels] = model.shape;
   const isLight = byId("turn").checked;
@@ -226,26 +227,27 @@ async function take(file) {
   try {
     bitmap = await createImageBitmap(file, {colorSpaceConversion: "none"});
   } catch {
-    setText(byId("trouble"), `${file.name} is no picture that this browser can read.`);
+    setText(byId("trouble"), `${file.name} is not an image that this browser can read.`);
     return;
   }
   const [height, width, channels] = model.shape;
   byId("turn").checked = channels === 1 && isOnPaper();
-  byId("centre").checked = bitmap.height !== height || bitmap.width !== width;  // of its size: one of its kind
+  // A picture of exactly the model's size is taken as already centred.
+  byId("centre").checked = bitmap.height !== height || bitmap.width !== width;
   askPicture(ofFile());
 }
 
 // --- rows of numbers
 
-// null where one is missing, which is said.
+// Returns the row; null, with a message, if a number is missing.
 function row() {
   const fields = [...byId("columns").elements];
   const texts = fields.length === 1 ? fields[0].value.split(/[\s,;]+/).filter(Boolean) : fields.map((each) => each.value);
   const numbers = texts.map((text) => text.trim() === "" ? NaN : Number(text));
   const bad = numbers.findIndex((each) => !Number.isFinite(each));
   let missing = "";
-  if (bad >= 0) missing = (model.columns[bad] ?? "number " + (bad + 1)) + " is no number";
-  else if (numbers.length !== model.inputs) missing = `${count(numbers.length)} numbers, and a row has ${count(model.inputs)}`;
+  if (bad >= 0) missing = (model.columns[bad] ?? "number " + (bad + 1)) + " is not a number";
+  else if (numbers.length !== model.inputs) missing = `${count(numbers.length)} numbers; a row needs ${count(model.inputs)}`;
   setText(byId("missing"), missing);
   return missing ? null : numbers;
 }
@@ -256,7 +258,7 @@ function makeForm() {
   if (means.length > MOST_INPUTS) {
     const field = make("textarea", {rows: 6, spellcheck: "false"});
     field.value = means.join(", ");
-    form.replaceChildren(make("label", {class: "whole"}, `${count(means.length)} numbers, with commas between them`, field));
+    form.replaceChildren(make("label", {class: "whole"}, `${count(means.length)} numbers, separated by commas`, field));
     return;
   }
   form.replaceChildren(...means.map((mean, at) => make("label", {}, model.columns[at] ?? "number " + (at + 1),
@@ -269,7 +271,7 @@ function describe() {
   setText(byId("name"), model.name);
   document.title = model.name + " · disttf serve";
   setText(byId("version"), "version " + model.version);
-  const facts = [model.dataset, model.accuracy != null && percent(model.accuracy, 2) + " right on its test set",
+  const facts = [model.dataset, model.accuracy != null && percent(model.accuracy, 2) + " test accuracy",
                  model.classes.length > 0 && count(model.classes.length) + " classes"];
   setText(byId("subtitle"), facts.filter(Boolean).join(", "));
 }
@@ -289,7 +291,7 @@ function build() {
     return;
   }
   Object.assign(byId("picture"), {width, height});
-  setText(byId("size"), `${width} × ${height} pixels, ${channels === 1 ? "grey" : "in colours"}`);
+  setText(byId("size"), `${width} × ${height} pixels, ${channels === 1 ? "grey" : "colour"}`);
   pad ??= new Pad(byId("pad"), drawn, sayQuietly);
   pad.draw();
   byId("centre-label").hidden = !isLikeMnist();
@@ -297,12 +299,12 @@ function build() {
   else drawn();
 }
 
-// Another version answers from now on. How good it is may be known a little later.
+// Announces that another version answers now. Its accuracy may arrive a little later.
 let hasNews = false;
 function tellNews() {
   if (!hasNews) return;
-  setText(byId("news"), `Version ${model.version} has come and answers now` +
-          (model.accuracy != null ? `; it is ${percent(model.accuracy, 2)} right on its test set.` : "."));
+  setText(byId("news"), `Version ${model.version} is now serving` +
+          (model.accuracy != null ? `; test accuracy ${percent(model.accuracy, 2)}.` : "."));
 }
 
 let looking = false;
@@ -314,7 +316,7 @@ async function look() {
     const found = await reply.json();
     hear(found);
   } catch {
-    link("lost", "no answer; trying again");
+    link("lost", "no response; retrying");
   }
   looking = false;
 }

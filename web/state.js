@@ -1,5 +1,5 @@
-// What is known of a run: the view that the server sends at first, and then one record after the
-// other. However long a run lasts, no list here grows beyond its bound.
+// The state of a run: initialized with the view that the server sends first, then updated by one record
+// after the other. Every list is bounded, however long a run lasts.
 
 export const MOST_POINTS = 2000;
 const MOST_EVENTS = 500;
@@ -12,8 +12,8 @@ const NAMES = ["loss", "learning_rate", "images_per_second", "validation_loss",
                "validation_accuracy", "test_loss", "test_accuracy", "validation_absolute_error",
                "test_absolute_error"];
 
-// A curve of bounded length. When it is full, every second point goes, and from then on only every
-// second one that comes stays; the newest is always there.
+// A curve of bounded length. When it is full, it drops every second point, and from then on keeps only
+// every second new one; it always contains the newest.
 export class Series {
   constructor(from = {}) {
     this.steps = [...(from.steps ?? [])];
@@ -34,7 +34,7 @@ export class Series {
     this.values.push(value);
     if (this.length >= MOST_POINTS) this.#halve();
   }
-  // A run that goes on at `step` makes those steps again.
+  // Drops the points from `step` on: a run that restores a checkpoint repeats those steps.
   dropFrom(step) {
     let end = this.length;
     while (end > 0 && this.steps[end - 1] >= step) end -= 1;
@@ -61,7 +61,7 @@ export class Series {
 export class RunState {
   constructor() { this.replace({}); }
 
-  // All of it, by the view.
+  // Replaces everything with the view.
   replace(view) {
     this.run = view.run ?? {};
     this.now = view.now ?? {};
@@ -80,11 +80,11 @@ export class RunState {
                             "pictures"]);
   }
 
-  // One record. What it has changed is in `changed` afterwards.
+  // Applies one record and adds what it changed to `changed`.
   apply(record) {
     this["on_" + record.kind]?.(record);
   }
-  // The names of what has changed since the last call.
+  // Returns the names of what has changed since the last call.
   takeChanges() {
     const changed = this.changed;
     this.changed = new Set();
@@ -93,7 +93,7 @@ export class RunState {
 
   on_run(record) {
     const {kind, ...run} = record;
-    const state = this.result ? "training" : this.run.state ?? "training";  // it may go on after a result
+    const state = this.result ? "training" : this.run.state ?? "training";  // a run may resume after a result
     this.run = {...run, began: this.run.began ?? record.time, state};
     for (const name of NAMES) this.series[name].dropFrom((record.step ?? 0) + 1);
     this.result = null;
@@ -162,12 +162,12 @@ export class RunState {
     this.changed.add("run");
   }
 
-  // The newest time that anything was observed at.
+  // Time of the newest observation.
   get time() { return Math.max(this.now.time ?? 0, this.frontier?.time ?? 0, this.events.at(-1)?.time ?? 0); }
 
   get isOver() { return ["finished", "ending", "ended"].includes(this.run.state); }
 
-  // ps, chief, workers, each by number.
+  // The tasks in the order ps, chief, worker, each by number.
   get tasksInOrder() {
     const rank = (name) => ["ps", "chief", "worker"].indexOf(name.split(":")[0]);
     return [...this.tasks.values()].sort(
@@ -175,16 +175,16 @@ export class RunState {
                   Number(a.task.split(":")[1]) - Number(b.task.split(":")[1]));
   }
 
-  // What a task does now, in words.
+  // Describes what a task is doing.
   doing(task) {
     const state = task.state ?? "running";
-    if (state !== "running") return {waiting: "to be started again", stopping: "ends", frozen: "stands still",
-                                     done: "is done", ended: "has ended"}[state] ?? state;
+    if (state !== "running") return {waiting: "waiting to restart", stopping: "stopping", frozen: "suspended",
+                                     done: "done", ended: "exited"}[state] ?? state;
     if (this.isOver) return "";
-    if (task.standing === "backup") return "follows the primary" + (task.lag_updates ? ", " + task.lag_updates + " updates behind" : "");
+    if (task.standing === "backup") return "replicates the primary" + (task.lag_updates ? ", " + task.lag_updates + " updates behind" : "");
     const stages = Object.entries(task.stages ?? {}).filter(([stage]) => stage !== "overlapped")
                          .sort((a, b) => b[1] - a[1]);
-    if (!stages.length || !stages[0][1]) return task.heard ? "computes" : task.doing ?? "comes up";
+    if (!stages.length || !stages[0][1]) return task.heard ? "computes" : task.doing ?? "starting";
     const waits = task.stages.wait ?? 0;
     const computes = stages.reduce((sum, [stage, each]) => sum + (stage === "wait" ? 0 : each), 0);
     const slowest = this.frontier?.slowest?.task;
@@ -193,7 +193,7 @@ export class RunState {
     const most = stages.find(([stage]) => stage !== "wait")?.[0];
     return most === "apply" ? "applies gradients" : "computes: " + most;
   }
-  // The trainer that waits least is the one for whom the others wait.
+  // Returns the trainer that waits least: the others wait for it.
   #mostLate(asking) {
     let late = null;
     for (const task of this.tasks.values()) {

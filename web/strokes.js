@@ -1,13 +1,13 @@
-// Strokes -> the picture that a model sees, by the steps that made MNIST's: the ink fits a box of 20
-// of 28 pixels, its proportions kept, and its centre of mass is put at the middle of pixel 14 (which
-// is where it is in MNIST's files, measured: 14.5 of 28). White on black.
-// The pen is as thick as theirs were, however large somebody draws. No element and no canvas: the
-// same strokes are the same bytes in every browser.
+// Converts strokes into a model's input as MNIST's images were made: scales the ink to a box of 20 of
+// 28 pixels, keeping its proportions, and moves its centre of mass to the middle of pixel 14 (measured
+// in MNIST's files: 14.5 of 28). White on black.
+// The pen has MNIST's width whatever the size of the drawing. Uses no element and no canvas, so the
+// bytes are the same in every browser.
 
-export const BOX = 20 / 28;  // of the smaller side
-const PEN = 1.3 / 28;  // half the pen's width, of the smaller side
+export const BOX = 20 / 28;  // share of the smaller side
+const PEN = 1.3 / 28;  // half the pen's width, as a share of the smaller side
 const EDGE = 1.2;  // pixels over which ink fades
-const DOT = 0.05;  // of the field: what is smaller is not made larger than that would be
+const DOT = 0.05;  // share of the field: a smaller drawing is scaled as if it were that large
 
 // A stroke is a list of [x, y], from 0 to 1 across and down the field.
 function box(strokes) {
@@ -21,7 +21,7 @@ function box(strokes) {
   return {x: (left + right) / 2, y: (top + bottom) / 2, size: Math.max(right - left, bottom - top, DOT)};
 }
 
-// How far (x, y) is from the line between two points.
+// Distance of (x, y) from the segment between two points.
 function distance(x, y, [ax, ay], [bx, by]) {
   const dx = bx - ax;
   const dy = by - ay;
@@ -30,7 +30,7 @@ function distance(x, y, [ax, ay], [bx, by]) {
   return Math.hypot(x - ax - at * dx, y - ay - at * dy);
 }
 
-// Lines of two points, in pixels, as ink from 0 to 1: [height, width].
+// Renders segments, given in pixels, as ink from 0 to 1: [height, width].
 function ink(lines, height, width, pen) {
   const pixels = new Float32Array(height * width);
   const reach = pen + EDGE;
@@ -60,10 +60,10 @@ export function centreOfMass(pixels, width) {
   return [x / mass, y / mass];
 }
 
-// Where the centre of mass is put, of a side of `size` pixels.
+// Target position of the centre of mass along a side of `size` pixels.
 export const middle = (size) => Math.floor(size / 2) + 0.5;
 
-// [height, width] bytes; null where nothing is drawn.
+// Returns [height, width] bytes; null for no strokes.
 export function picture(strokes, height, width) {
   if (strokes.length === 0) return null;
   const side = Math.min(height, width);
