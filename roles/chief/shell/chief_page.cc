@@ -26,7 +26,7 @@ std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal&
                                     // As a signal from outside, so that all stops take the same
                                     // path.
                                     kill(getpid(), SIGTERM);
-                                    return std::string("the run ends now");
+                                    return std::string("the run is ending");
                                   }};
   if (!options.checkpoint.train_dir.empty()) {
     changes.save = [&stop] {
