@@ -284,8 +284,7 @@ TEST(Resolve, TakesTheTaskBehindItsOwnFlags) {
 TEST(Resolve, RefusesAsTheTaskWould) {
   EXPECT_EQ(
       refused("resolve boss"),
-      "resolve: \"boss\" is not ps, worker, chief, evaluator or train (disttf resolve --help tells "
-      "more)");
+      "resolve: \"boss\" is not ps, worker, chief, evaluator or train (see disttf resolve --help)");
   EXPECT_THAT(refused("resolve worker"), StartsWith("--ps_hosts: missing; worker needs"));
   EXPECT_EQ(refused("resolve worker --job_name ps" + kHosts),
             "--job_name: \"ps\" contradicts the command worker");

@@ -130,8 +130,8 @@ TEST(CommandLine, DrivesServersAsAChiefThatTheListsDoNotName) {
 
 TEST(CommandLine, RefusesADriverThatIsOneOfTheTasks) {
   EXPECT_EQ(refusal("train --existing_servers --job_name worker" + kHosts),
-            "--job_name: not together with --existing_servers, which is the chief itself, and "
-            "drives all tasks of the lists");
+            "--job_name: not allowed with --existing_servers, which is the chief itself and drives "
+            "all listed tasks");
   EXPECT_THAT(refusal("train --existing_servers"), HasSubstr("--ps_hosts: missing"));
 }
 
@@ -372,8 +372,7 @@ TEST(CommandLine, LaunchStartsWhatItIsTold) {
 
 TEST(CommandLine, LaunchMayDoWithAChiefAlone) {
   EXPECT_EQ(parse_launch("launch --workers 0 --chief").workers, 0U);
-  EXPECT_EQ(refusal("launch --workers 0"),
-            "--workers: 0 leaves nobody to train; at least 1, or --chief");
+  EXPECT_EQ(refusal("launch --workers 0"), "--workers: must be at least 1 without --chief (got 0)");
 }
 
 TEST(CommandLine, LaunchStartsTasksAgainAsItIsTold) {
@@ -511,7 +510,7 @@ TEST(CommandLine, ACheckpointIsListedVerifiedOrShown) {
 }
 
 TEST(CommandLine, WrongWordsBehindCheckpointAreTold) {
-  EXPECT_THAT(refusal("checkpoint"), StartsWith("checkpoint: what to do is missing; ls, verify"));
+  EXPECT_THAT(refusal("checkpoint"), StartsWith("checkpoint: the action is missing; ls, verify"));
   EXPECT_THAT(refusal("checkpoint rm dir"),
               StartsWith("checkpoint: \"rm\" is not ls, verify or show"));
   EXPECT_THAT(refusal("checkpoint ls"), StartsWith("checkpoint ls: the directory is missing"));

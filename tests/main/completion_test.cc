@@ -129,7 +129,7 @@ TEST(Completion, OtherShellsAreRefused) {
   };
   EXPECT_EQ(refusal("completion"), "completion: the shell is missing; bash, zsh or fish");
   EXPECT_EQ(refusal("completion tcsh"),
-            "completion: \"tcsh\" is not bash, zsh or fish (disttf completion --help tells more)");
+            "completion: \"tcsh\" is not bash, zsh or fish (see disttf completion --help)");
 }
 
 }  // namespace

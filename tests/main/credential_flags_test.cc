@@ -33,11 +33,10 @@ constexpr const char* kHere = " --ps_hosts=localhost:1 --worker_hosts=127.0.0.2:
 TEST(CommandLine, TasksOnOtherMachinesHaveASecretOrTheWordForNone) {
   for (const std::string command : kWhoSpeaks) {
     SCOPED_TRACE(command);
-    EXPECT_EQ(
-        refusal(command + kOtherMachines),
-        "--secret_file: missing; ps0:2222 is on another machine, and without a secret whoever "
-        "reaches a port may be a task of the run. Give all of its tasks the same secret, by "
-        "--secret_file or DISTTF_SECRET, or certificates, or all of them --insecure");
+    EXPECT_EQ(refusal(command + kOtherMachines),
+              "--secret_file: missing; ps0:2222 is on another machine, and without a secret any "
+              "host that reaches a port can join the run. Give all tasks the same secret, by "
+              "--secret_file or DISTTF_SECRET, or certificates, or --insecure");
     EXPECT_EQ(refusal(command + kOtherMachines + "--insecure=false"),
               refusal(command + kOtherMachines));
     EXPECT_EQ(refusal(command + kOtherMachines + "--insecure"), "(accepted)");

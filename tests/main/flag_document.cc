@@ -50,7 +50,7 @@ std::string row_of(const CLI::Option& option) {
   if (option.get_expected_max() == 0) {  // a switch
     value = "false";
     for (const char* const other : {"true", "false"}) {
-      const std::string told = std::string("; without it ") + other;
+      const std::string told = std::string("; default: ") + other;
       if (text.ends_with(told)) {
         value = other;
         text.erase(text.size() - told.size());

@@ -46,14 +46,14 @@ TEST(LaunchCommand, HasASecretUnlessItIsToHaveNone) {
 }
 
 TEST(LaunchCommand, MustBeThere) {
-  EXPECT_EQ(refusal("launch -w 2 --"), "launch: the COMMAND after -- is missing");
-  EXPECT_EQ(refusal("launch -- disttf-is-no-such-program"),
-            "COMMAND: \"disttf-is-no-such-program\" is not a program that can be run; it is in no "
-            "folder of PATH");
+  EXPECT_EQ(refusal("launch -w 2 --"), "launch: COMMAND is missing after --");
+  EXPECT_EQ(
+      refusal("launch -- disttf-is-no-such-program"),
+      "COMMAND: \"disttf-is-no-such-program\" is not an executable program; it is not in PATH");
   EXPECT_EQ(refusal("launch -- /etc/passwd"),
-            "COMMAND: \"/etc/passwd\" is not a program that can be run");
+            "COMMAND: \"/etc/passwd\" is not an executable program");
   EXPECT_THAT(refusal("launch --finalizer /none -- /bin/sh"),
-              StartsWith("--finalizer: \"/none\" is not a program"));
+              StartsWith("--finalizer: \"/none\" is not an executable program"));
 }
 
 TEST(LaunchCommand, TellsAWrongPlaceholder) {
@@ -65,19 +65,18 @@ TEST(LaunchCommand, TellsAWrongPlaceholder) {
 
 TEST(LaunchCommand, NeedsAWorker) {
   EXPECT_EQ(refusal("launch -w 0 -- /bin/sh"),
-            "--workers: 0 leaves nobody whose end is the run's; at least 1");
+            "--workers: must be at least 1; the launch exits when the workers do (got 0)");
 }
 
 TEST(LaunchCommand, RefusesFlagsWithoutEffect) {
   EXPECT_EQ(refusal("launch --train_steps 5 -- /bin/sh"),
-            "--train_steps: has no effect on a COMMAND; its own flags follow it, after --");
+            "--train_steps: has no effect on a COMMAND; put the COMMAND's own flags after --");
   EXPECT_THAT(refusal("launch --chief -- /bin/sh"), HasSubstr("--chief: has no effect"));
-  EXPECT_EQ(refusal("launch --worker_logs 0"),
-            "--worker_logs: is for a COMMAND, and none is given after --");
+  EXPECT_EQ(refusal("launch --worker_logs 0"), "--worker_logs: needs a COMMAND after --");
 }
 
 TEST(LaunchCommand, LeavesTrainingAPs) {
-  EXPECT_EQ(refusal("launch --ps 0"), "--ps: 0 leaves the parameters nowhere; at least 1");
+  EXPECT_EQ(refusal("launch --ps 0"), "--ps: must be at least 1 (got 0)");
 }
 
 }  // namespace

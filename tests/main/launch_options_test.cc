@@ -73,8 +73,9 @@ TEST_F(LaunchOptionsFile, TheCommandLineWinsAndSaysSo) {
   EXPECT_THAT(options.ps_limits.memory_mib, Optional(5U));
   EXPECT_THAT(options.task_arguments, testing::Contains("--train_steps=7"));
   EXPECT_THAT(options.task_arguments, testing::Contains("--train_dir=/elsewhere"));
-  EXPECT_THAT(options.notes, ElementsAre("--options: worker.count is 4 and has no effect, since "
-                                         "--workers is given"));
+  EXPECT_THAT(
+      options.notes,
+      ElementsAre("--options: worker.count is 4 and has no effect because --workers is given"));
 }
 
 TEST_F(LaunchOptionsFile, IsCheckedAsRenderDoesIt) {
@@ -205,7 +206,7 @@ TEST(ChiefsPage, IsTheChiefsAlone) {
   EXPECT_EQ(parse_task("chief --page --page_port 7 --chief_host=c:1" + kHosts).page->port, 7);
   EXPECT_TRUE(parse_task("worker --page --task_index 0" + kHosts).page.has_value());
   EXPECT_EQ(refusal("worker --page --task_index 1" + kHosts),
-            "--page: is the chief's, and this is worker:1");
+            "--page: only the chief serves it, and this task is worker:1");
   EXPECT_THAT(refusal("ps --page" + kHosts), testing::HasSubstr("--page"));
   EXPECT_TRUE(std::get<RunDriver>(parse("train --existing_servers --page" + kHosts).action)
                   .options.page.has_value());
@@ -264,15 +265,15 @@ TEST(ManageCommand, TakesItsWords) {
 }
 
 TEST(ManageCommand, SaysWhatIsWrongWithThem) {
-  EXPECT_EQ(refusal("logs"), "logs: the task is missing, as in worker:1 or worker-1");
+  EXPECT_EQ(refusal("logs"), "logs: the task is missing; a name such as worker:1 or worker-1");
   EXPECT_EQ(refusal("logs me"),
             "logs: \"me\" is not a task's name; one is a job and a number, as in worker:1 or "
             "worker-1");
-  EXPECT_EQ(refusal("pods"), "pods: what to do is missing; list, restart TASK or replace TASK");
+  EXPECT_EQ(refusal("pods"), "pods: the action is missing; list, restart TASK or replace TASK");
   EXPECT_EQ(refusal("pods kill ps:0"), "pods: \"kill\" is not list, restart TASK or replace TASK");
   EXPECT_EQ(refusal("pods restart"),
-            "pods restart: the task is missing, as in worker:1 or worker-1");
-  EXPECT_EQ(refusal("update"), "update: what to change is missing; --workers N or --options FILE");
+            "pods restart: the task is missing; a name such as worker:1 or worker-1");
+  EXPECT_EQ(refusal("update"), "update: the change is missing; --workers N or --options FILE");
   EXPECT_THAT(refusal("update --workers 0"), StartsWith("--workers: 0 is not"));
   EXPECT_THAT(refusal("update --options /none"), StartsWith("--options: \"/none\""));
   EXPECT_THAT(refusal("page worker:1"), HasSubstr("\"worker:1\" is not expected here"));

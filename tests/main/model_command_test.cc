@@ -18,18 +18,15 @@ using testing::HasSubstr;
 std::string said(const std::string& line) { return std::get<Print>(parse(line).action).text; }
 
 TEST(ModelShow, PrintsALineForEachLayerAndTheirSum) {
-  EXPECT_EQ(
-      said("model show mlp"),
-      "mlp for 28x28x1 and 10 classes\n"
-      "\n"
-      "layer         type          output        parameters   multiply-adds         bytes\n"
-      "hid           dense         100                78500           78400        314000\n"
-      "relu1         relu          100                    0               0             0\n"
-      "sm            dense         10                  1010            1000          4040\n"
-      "total                                          79510           79400        318040\n"
-      "\n"
-      "Multiply-adds are those of one example on its way forward; bytes those of the parameters.\n"
-      "A trainer keeps 4016 bytes for each example of a batch.\n");
+  EXPECT_EQ(said("model show mlp"),
+            "mlp for 28x28x1 and 10 classes\n\n"
+            "layer         type          output        parameters   multiply-adds         bytes\n"
+            "hid           dense         100                78500           78400        314000\n"
+            "relu1         relu          100                    0               0             0\n"
+            "sm            dense         10                  1010            1000          4040\n"
+            "total                                          79510           79400        318040\n\n"
+            "Multiply-adds count one forward pass of one example; bytes count the parameters.\n"
+            "A trainer keeps 4016 bytes for each example of a batch.\n");
 }
 
 // Computed by hand: 25 * 32 * 28 * 28 + 25 * 32 * 64 * 14 * 14 + 3136 * 1024 + 1024 * 10.
@@ -44,8 +41,11 @@ TEST(ModelShow, CountsWhatAConvolutionMultiplies) {
 
 TEST(ModelShow, TellsWhatIsTrainedFromRunningStatistics) {
   const std::string path = testing::TempDir() + "model_command_test_norm.toml";
-  std::ofstream(path) << "[[layer]]\ntype = 'batch_norm'\n"
-                         "[[layer]]\ntype = 'dense'\nunits = 3\n";
+  std::ofstream(path) << "[[layer]]\n"
+                         "type = 'batch_norm'\n"
+                         "[[layer]]\n"
+                         "type = 'dense'\n"
+                         "units = 3\n";
   const std::string line = "model show " + path + " --input 4 --classes 3";
   EXPECT_THAT(
       said(line),
@@ -73,18 +73,14 @@ TEST(ModelShow, TakesTheShapeOfTheExamples) {
 }
 
 TEST(ModelShow, SaysWhatIsWrong) {
-  EXPECT_EQ(refusal("model"),
-            "model: what to do is missing; show (disttf model --help tells more)");
-  EXPECT_EQ(refusal("model draw mlp"),
-            "model: \"draw\" is not show (disttf model --help tells more)");
+  EXPECT_EQ(refusal("model"), "model: the action is missing; show (see disttf model --help)");
+  EXPECT_EQ(refusal("model draw mlp"), "model: \"draw\" is not show (see disttf model --help)");
   EXPECT_EQ(refusal("model show"),
             "model show: the name is missing; softmax, mlp, lenet, cnn, or a model file, which "
-            "ends in .toml (disttf model --help tells "
-            "more)");
+            "ends in .toml (see disttf model --help)");
   EXPECT_EQ(refusal("model show resnet"),
             "model show: \"resnet\" is not softmax, mlp, lenet, cnn, or a model file, which ends "
-            "in .toml (disttf model --help tells "
-            "more)");
+            "in .toml (see disttf model --help)");
   for (const char* shape : {"28x", "x28", "28x28x1x1", "28*28", "-3", "28x28x1y"}) {
     EXPECT_THAT(refusal(std::string("model show mlp --input=") + shape),
                 HasSubstr(" is not HEIGHTxWIDTHxCHANNELS, like 28x28x1"))

@@ -155,7 +155,7 @@ TEST_F(ModelFileOnDisk, IsRefusedWhereItCannotBeRead) {
   EXPECT_THAT(refusal("launch --model " + none),
               HasSubstr("--model: " + none + " cannot be read: No such file or directory"));
   EXPECT_THAT(refusal("launch --model " + put(std::string((1U << 20U) + 1, '#'))),
-              HasSubstr("is not a model file: it has more than a MiB"));
+              HasSubstr("is not a model file: it is larger than a MiB"));
 }
 
 // The reference for users who write a model file.

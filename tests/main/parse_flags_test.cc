@@ -225,7 +225,7 @@ constexpr Mistake kMistakes[] = {
     {"DirectoryAsConfigFile", "--config /",
      "--config: \"/\" is not a file that can be read: Is a directory"},
     {"DeviceAsConfigFile", "--config /dev/null",
-     "--config: \"/dev/null\" is not a file that can be read: it is a pipe or a device, and launch "
+     "--config: \"/dev/null\" is not a file that can be read: it is a pipe or a device, but launch "
      "reads the file more than once"},
 };
 

@@ -252,7 +252,7 @@ TEST(HelpText, LeavesQuotesAndLinksToTheDocument) {
 
 TEST(HelpText, TellsTheDocumentWhatGoesWithoutTheFlag) {
   EXPECT_EQ(document_text("`a`: [falls](x.md) to 0 [no bound]"),
-            "`a`: [falls](x.md) to 0; without it no bound");
+            "`a`: [falls](x.md) to 0; default: no bound");
   EXPECT_EQ(document_text("stays"), "stays");
 }
 

@@ -32,7 +32,7 @@ TEST(CommandLine, PrintsWhatIsInIt) {
   EXPECT_THAT(text, testing::ContainsRegex("\n  zlib [0-9.]+( .zlib1g-dev [^ ]+.)?\n"));
   EXPECT_THAT([] { static_cast<void>(parse("--version --brief")); },
               testing::ThrowsMessage<std::invalid_argument>(
-                  HasSubstr("may be followed by --verbose alone, not by \"--brief\"")));
+                  HasSubstr("takes only --verbose, not \"--brief\"")));
 }
 
 }  // namespace

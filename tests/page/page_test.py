@@ -80,7 +80,7 @@ def watched(program):
 
         # Replaces a worker from the page: the list of events shows it, and the curves go on.
         press(page, "Replace: replace worker:1")
-        page.wait_for(f"{STORY}.includes('worker:1 was killed by signal 9') && {STORY}.includes('worker:1 was started again')")
+        page.wait_for(f"{STORY}.includes('worker:1 was killed by signal 9') && {STORY}.includes('worker:1 was restarted')")
         page.wait_for("[...document.querySelectorAll('#tasks tr')].some((row) => row.dataset.key === 'worker:1' "
                       "&& row.innerText.includes('running') && row.innerText.includes('1'))")
         step = page.value(STEP)
@@ -93,7 +93,7 @@ def watched(program):
         page.wait_for("document.querySelectorAll('#checkpoints tbody tr').length >= 1")
         leave_picture(page, "watched", whole=True)
 
-        press(page, "Stop the run: it saves first where it has a directory")
+        press(page, "Stop the run: save a checkpoint first if it has a directory")
         page.wait_for("document.getElementById('link').dataset.state === 'ended'")
         code = launch.process.wait(PATIENCE)
         if code != 143:
@@ -189,7 +189,7 @@ def ended(program):
         page.open(page.value("location.href"))
         page.wait_for(finished + f" && {STEP} === {40 * 61}")
         recorded.interrupt()
-        page.wait_for("document.getElementById('link').textContent === 'not served any more'")
+        page.wait_for("document.getElementById('link').textContent === 'no longer served'")
         page.complaints = [each for each in page.complaints if "ERR_" not in each]
         expect_quiet(page)
 

@@ -269,7 +269,7 @@ def expect_pictures(page, folder):
     path = pathlib.Path(folder) / "none.png"
     path.write_bytes(b"not a picture")
     choose(page, path)
-    page.wait_for("document.getElementById('trouble').textContent === 'none.png is no picture that this browser can read.'")
+    page.wait_for("document.getElementById('trouble').textContent === 'none.png is not an image that this browser can read.'")
 
 
 def drawn(program, recipe, mnist):
@@ -281,7 +281,7 @@ def drawn(program, recipe, mnist):
         directory = train(program, folder, "run", *words)
         with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
             page = open_page(browser, server.url)
-            page.wait_for("/[0-9.]+ % right on its test set/.test(document.getElementById('subtitle').textContent)")
+            page.wait_for("/[0-9.]+ % test accuracy/.test(document.getElementById('subtitle').textContent)")
             told = draw_all(page)
             expect_one_at_a_time(page)
             leave_picture(page, "serve-drawn")
@@ -303,7 +303,7 @@ def live(program):
     folder = tempfile.mkdtemp(prefix="disttf-serve-page-")
     try:
         with Serve(program, f"{folder}/run") as server, devtools.Browser(devtools.find_browser()) as browser:
-            server.says("waits for a model: .*run.* is not there yet")
+            server.says("waiting for a model: .*run.* is not there yet")
             page = browser.page()
             page.look(1280, 900)
             page.open(server.url)
@@ -318,7 +318,7 @@ def live(program):
                     for _ in range(2):
                         old = page.value(VERSION)
                         page.wait_for(f"{VERSION} > {old}")
-                    page.wait_for("/^Version [0-9,]+ has come and answers now; it is [0-9.]+ % right on its test set[.]$/.test("
+                    page.wait_for("/^Version [0-9,]+ is now serving; test accuracy [0-9.]+ %[.]$/.test("
                                   "document.getElementById('news').textContent)")
 
                 draw(page, digits.STROKES[0], between=hold)
@@ -376,7 +376,7 @@ def table(program):
                             fail(f"the output for 43 and 7 is {told}")
                     page.value("(() => { const field = document.querySelector('#columns input'); field.value = '';"
                                "field.dispatchEvent(new Event('input', {bubbles: true})); })()")
-                    page.wait_for(f"document.getElementById('missing').textContent === 'length is no number' && {BEST} === 'nothing yet'")
+                    page.wait_for(f"document.getElementById('missing').textContent === 'length is not a number' && {BEST} === 'nothing yet'")
                     expect_quiet(page)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -407,7 +407,7 @@ def coloured(program):
         with Serve(program, directory) as server, devtools.Browser(devtools.find_browser()) as browser:
             page = open_page(browser, server.url)
             page.wait_for("document.getElementById('draw').hidden && document.getElementById('turn-label').hidden &&"
-                          "document.getElementById('size').textContent === '12 × 12 pixels, in colours'")
+                          "document.getElementById('size').textContent === '12 × 12 pixels, colour'")
             for colour, side, way in (("red", 12, choose), ("blue", 50, drop), ("red", 7, drop)):
                 path = pathlib.Path(folder) / f"{colour}-{side}.png"
                 path.write_bytes(one_colour(colour, side))
@@ -494,7 +494,7 @@ def narrow(program):
             expect_keyboard(page)
             expect_touch(page)
             server.close()
-            page.wait_for("document.getElementById('link').textContent === 'no answer; trying again'")
+            page.wait_for("document.getElementById('link').textContent === 'no response; retrying'")
             page.complaints = [each for each in page.complaints if "ERR_" not in each]
             expect_quiet(page)
     finally:

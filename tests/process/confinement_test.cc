@@ -114,7 +114,7 @@ TEST_F(Confined, FollowsNoLinkThatComesLater) {
   ASSERT_TRUE(says(confined, "serving at "));
   ASSERT_TRUE(says(free, "serving at "));
   fs::create_directory_symlink(trained / "checkpoint-00000002", models / "7");
-  EXPECT_TRUE(says(free, "Version 7 answers now"));
+  EXPECT_TRUE(says(free, "Serving version 7"));
   EXPECT_TRUE(says(confined, "cannot read .*models/7: Permission denied"));
 }
 

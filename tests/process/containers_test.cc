@@ -242,7 +242,7 @@ TEST_F(Containers, OfAComposeFileThatTrainsEvaluatesAndServes) {
   expect_weights({"mnist_worker-0_1", "mnist_evaluator-0_1"}, {"--workers=2"});
 
   const std::string service = "mnist_serve-0_1";
-  EXPECT_TRUE(host_->says(service, "Version 150 answers now"));
+  EXPECT_TRUE(host_->says(service, "Serving version 150"));
   // Runs the file's health check in the container, as Docker does. (podman-compose 1.0 passes it to
   // a shell, which the image does not have.) Throws if the check fails.
   host_->run({"podman", "exec", service, "/disttf", "healthcheck",

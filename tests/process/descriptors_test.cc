@@ -49,7 +49,7 @@ class Descriptors : public ProcessTest {
     for (const Job job : {Job::kPs, Job::kWorker}) {
       Process& server =
           run_unlimited("server of " + std::string(net::job_name(job)), server_words(cluster, job));
-      ASSERT_TRUE(says(server, "Waiting for orders"));
+      ASSERT_TRUE(says(server, "Waiting for requests"));
     }
   }
   Process& run_limited_task(int limit, const ClusterOnLoopback& cluster, Job job,
@@ -147,7 +147,7 @@ TEST_F(Descriptors, AreTooFewForAServer) {
   with_each_limit([this](int limit) -> Process& {
     const ClusterOnLoopback& cluster = make_cluster({.ps = 1, .workers = 1});
     Process& server = run_limited(limit, "server", server_words(cluster, Job::kPs));
-    if (server.wait_for_line("Waiting for orders")) {
+    if (server.wait_for_line("Waiting for requests")) {
       server.send(SIGTERM);
     }
     return server;

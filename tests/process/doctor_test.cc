@@ -51,8 +51,9 @@ TEST_F(Doctor, SaysALineOfEachThing) {
   EXPECT_THAT(text, HasSubstr("\nseccomp        good     system calls "));
   EXPECT_THAT(text, HasSubstr("\nno_new_privs   good "));
   EXPECT_THAT(
-      text, HasSubstr(keeps_within() ? "\nlandlock       good     ABI "
-                                     : "\nlandlock       lacking  this kernel, or this container"));
+      text, HasSubstr(keeps_within()
+                          ? "\nlandlock       good     ABI "
+                          : "\nlandlock       lacking  not available in this kernel or container"));
   EXPECT_THAT(text, HasSubstr("\nshared_memory  good     tasks of this user"));
   EXPECT_THAT(text, HasSubstr("processor      "));
   EXPECT_THAT(text,
@@ -113,7 +114,7 @@ TEST_F(Doctor, SaysWhatAControlGroupGives) {
   half->hold(doctor.pid());
   EXPECT_TRUE(exits(doctor, kExitDone));
   EXPECT_THAT(doctor.standard_output(),
-              HasSubstr(", of which a control group gives 0."));  // (a parent group may give less)
+              HasSubstr(", limited to 0."));  // (a parent group may give less)
 }
 
 TEST_F(Doctor, RefusesWhatMakesNoSense) {

@@ -33,7 +33,7 @@ class Driver : public ProcessTest {
       workers_.push_back(&start_server(net::Job::kWorker, index));
     }
     for (Process* server : servers()) {
-      EXPECT_TRUE(says(*server, "Waiting for orders"));
+      EXPECT_TRUE(says(*server, "Waiting for requests"));
     }
   }
   Process& drive(const Words& more = kRun) {
@@ -55,7 +55,7 @@ class Driver : public ProcessTest {
   // Expects that all servers have trained `times` times and wait again.
   void expect_waiting(std::size_t times) {
     for (Process* server : servers()) {
-      EXPECT_TRUE(says_times(*server, times, "Waiting for orders"));
+      EXPECT_TRUE(says_times(*server, times, "Waiting for requests"));
       EXPECT_TRUE(wait_until_gone(children_of(server->pid())));
     }
   }
@@ -96,7 +96,8 @@ TEST_F(Driver, NamesTheServersThatAreNotThere) {
   start_server(net::Job::kWorker, 1);
   Process& driver = drive(kRun + Words{"--start_timeout=1"});
   EXPECT_TRUE(exits(driver, kExitLostPeers));
-  EXPECT_TRUE(says(driver, "not there after 1 s: ps 1 \\(" + cluster_.address(net::Job::kPs, 1) +
+  EXPECT_TRUE(says(driver, "not connected after 1 s: ps 1 \\(" +
+                               cluster_.address(net::Job::kPs, 1) +
                                "\\): Connection refused; worker 0 .*: Connection refused"));
 }
 
@@ -124,8 +125,8 @@ TEST_F(Driver, TrainsOnWithAServerThatComesBack) {
   Process& worker = start_server(net::Job::kWorker, 0);
   Process& ps = start_server(net::Job::kPs, 0);
   expect_result(driver);
-  EXPECT_TRUE(says_times(ps, 2, "Waiting for orders"));
-  EXPECT_TRUE(says_times(worker, 2, "Waiting for orders"));
+  EXPECT_TRUE(says_times(ps, 2, "Waiting for requests"));
+  EXPECT_TRUE(says_times(worker, 2, "Waiting for requests"));
   expect_waiting(2);
 }
 
@@ -136,13 +137,13 @@ TEST_F(Driver, TrainsOnWithAServerThatWasFrozen) {
   EXPECT_TRUE(says(driver, "training step 5 done"));
   workers_[1]->send(SIGSTOP);
   EXPECT_TRUE(says(driver, "worker 1 .* was lost; starting it again"));
-  EXPECT_TRUE(says(driver, "worker 1 .* is still at work, for this driver's last order"));
+  EXPECT_TRUE(says(driver, "worker 1 .* is still busy with this driver's last request"));
   workers_[1]->send(SIGCONT);
-  EXPECT_TRUE(says(*workers_[1], "the driver was lost: ending its task"));
-  EXPECT_TRUE(says_times(*workers_[1], 2, "ordered to train"));
+  EXPECT_TRUE(says(*workers_[1], "the driver was lost; stopping its task"));
+  EXPECT_TRUE(says_times(*workers_[1], 2, "training for "));
   expect_result(driver, Words{"--ps=2", "--workers=2", "--chief", "--train_steps=1000",
                               "--print_weights_hash"});
-  EXPECT_TRUE(says_times(*workers_[1], 3, "Waiting for orders"));
+  EXPECT_TRUE(says_times(*workers_[1], 3, "Waiting for requests"));
 }
 
 // To this driver it looks as if another driver had taken the server.
@@ -152,7 +153,7 @@ TEST_F(Driver, GivesUpAServerWhoseTaskDoesNotEnd) {
   EXPECT_TRUE(says(driver, "training step 5 done"));
   workers_[1]->send(SIGSTOP);
   EXPECT_TRUE(exits(driver, kExitLostPeers));
-  EXPECT_TRUE(says(driver, "worker 1 .* has been gone for 2 s: it says: worker 1 .* is at work"));
+  EXPECT_TRUE(says(driver, "worker 1 .* has been gone for 2 s: its reply: worker 1 .* is busy"));
   workers_[1]->send(SIGCONT);
   expect_waiting(2);
 }
@@ -174,7 +175,7 @@ TEST_F(Driver, TasksEndWithItAndTheServersWaitForTheNext) {
   driver.send(SIGKILL);
   EXPECT_TRUE(killed(driver, SIGKILL));
   for (Process* server : servers()) {
-    EXPECT_TRUE(says(*server, "the driver was lost: ending its task"));
+    EXPECT_TRUE(says(*server, "the driver was lost; stopping its task"));
   }
   expect_waiting(2);
   expect_result(drive());
@@ -217,7 +218,7 @@ TEST_F(Driver, ASecondOneIsToldThatTheServersAreAtWork) {
   Process& driver = start_training();
   Process& second = drive();
   EXPECT_TRUE(exits(second, kExitLostPeers));
-  EXPECT_TRUE(says(second, "says: .* is at work for another driver"));
+  EXPECT_TRUE(says(second, "replied: .* is busy"));
   expect_result(driver);
 }
 
@@ -280,9 +281,9 @@ TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
     bool timed_out = false;
     const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
     ASSERT_TRUE(refusal);
-    EXPECT_THAT(refusal->sentence, HasSubstr("was sent no valid order"));
+    EXPECT_THAT(refusal->sentence, HasSubstr("received an invalid request"));
   }
-  EXPECT_THAT(ps_[0]->standard_error(), Not(HasSubstr("ordered to train")));
+  EXPECT_THAT(ps_[0]->standard_error(), Not(HasSubstr("training for ")));
   EXPECT_TRUE(children_of(ps_[0]->pid()).empty());
   expect_result(drive());
 }
@@ -300,8 +301,8 @@ TEST_F(Driver, TwoOrdersOnOneChannelAreOneTooMany) {
   bool timed_out = false;
   const auto refusal = refusal_in(peer.read_to_end(kPatience, timed_out));
   ASSERT_TRUE(refusal);
-  EXPECT_THAT(refusal->sentence, HasSubstr("is at work already"));
-  EXPECT_TRUE(says_times(*ps_[0], 2, "Waiting for orders"));
+  EXPECT_THAT(refusal->sentence, HasSubstr("is busy"));
+  EXPECT_TRUE(says_times(*ps_[0], 2, "Waiting for requests"));
   EXPECT_TRUE(children_of(ps_[0]->pid()).empty());
 }
 
@@ -310,7 +311,7 @@ TEST_F(Driver, IsNoneOfTheListedTasks) {
                            "--on_finish=idle", "--sharded_checkpoint", "--max_workers=3"}) {
     Process& driver = drive(Words{flag, "--train_dir=" + scratch().string()});
     EXPECT_TRUE(exits(driver, kExitUsage)) << flag;
-    EXPECT_TRUE(says(driver, "not together with --existing_servers")) << flag;
+    EXPECT_TRUE(says(driver, "not allowed with --existing_servers")) << flag;
   }
 }
 

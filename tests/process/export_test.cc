@@ -209,7 +209,7 @@ TEST_F(Export, ARunGoesOnFromWhatWasImported) {
     EXPECT_TRUE(says(job, "Restoring from .*checkpoint-00000000: global step 0"));
     Process& refused = run("import", {"import", path("m." + format), "--train_dir=" + next});
     EXPECT_TRUE(exits(refused, kExitUsage));
-    EXPECT_TRUE(says(refused, "already; a run would go on from there"));
+    EXPECT_TRUE(says(refused, ", from which a run would continue; must have no checkpoint"));
   }
 }
 
@@ -251,7 +251,7 @@ TEST_F(Export, WhatCannotBeImportedIsRefusedInASentence) {
   const std::vector<Case> cases = {
       {{}, kExitUsage, "the file is missing"},
       {{text}, kExitUsage, "--train_dir: missing"},
-      {{text, "--train_dir=" + path("new")}, kExitBadData, "it is no ONNX file"},
+      {{text, "--train_dir=" + path("new")}, kExitBadData, "not an ONNX file"},
       {{"/nowhere", "--train_dir=" + path("new")}, kExitBadData, "/nowhere"},
   };
   for (const Case& each : cases) {
@@ -267,7 +267,7 @@ TEST_F(Export, WhatIsThereStaysUnlessItMayBeReplaced) {
   ASSERT_TRUE(exits(export_model(path("run"), folder), kExitDone));
   Process& refused = export_model(path("run"), folder);
   EXPECT_TRUE(exits(refused, kExitUsage));
-  EXPECT_TRUE(says(refused, "is there already; --overwrite replaces it"));
+  EXPECT_TRUE(says(refused, "exists; --overwrite replaces it"));
   EXPECT_TRUE(exits(export_model(path("run"), folder + Words{"--overwrite"}), kExitDone));
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(scratch() / "out")) {
@@ -290,7 +290,7 @@ TEST_F(Export, WhatCannotBeExportedIsRefusedInASentence) {
       {{}, kExitUsage, "the model is missing"},
       {{"/nowhere"}, kExitUsage, "--format: missing; one of disttf, onnx"},
       {{"/nowhere", "--format=onnx"}, kExitUsage, "\"/nowhere\" is not a directory"},
-      {{path(""), "--format=onnx"}, kExitUsage, "holds no model"},
+      {{path(""), "--format=onnx"}, kExitUsage, "contains no model"},
       {{path(""), "--format=pickle"}, kExitUsage, "--format: \"pickle\""},
   };
   for (const Case& each : cases) {

@@ -132,7 +132,7 @@ TEST_F(Frozen, DriverAndItsServersGoOn) {
   EXPECT_TRUE(exits(driver, kExitDone));
   EXPECT_EQ(count_of(driver.standard_error(), "starting it again"), 0U);
   for (Process* server : servers) {
-    EXPECT_TRUE(says_times(*server, 2, "Waiting for orders"));
+    EXPECT_TRUE(says_times(*server, 2, "Waiting for requests"));
     EXPECT_EQ(count_of(server->standard_error(), "driver was lost"), 0U);
   }
   expect_weights_of_launch({&driver}, Words{"--workers=3", "--ps=2", "--chief"} + kRun);

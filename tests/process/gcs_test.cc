@@ -240,7 +240,7 @@ TEST_F(GcsTest, WhoIsNobodyIsToldSoInOneSentence) {
               HasSubstr("has a credential_source that is neither a file nor a url"));
   who["GOOGLE_APPLICATION_CREDENTIALS"] = service_account("no key");
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
-              AllOf(HasSubstr("the private_key is none of RSA in PEM"), Not(HasSubstr("no key"))));
+              AllOf(HasSubstr("private_key is not an RSA key in PEM"), Not(HasSubstr("no key"))));
   EXPECT_TRUE(asked_.empty());
 }
 
@@ -251,7 +251,7 @@ TEST_F(GcsTest, ATokenThatIsRefusedForGoodIsSaidInOneSentence) {
   good_ = 0;
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, who),
               AllOf(HasSubstr("GET gs://bucket: the store answered 401 (Unauthorized): Invalid "
-                              "Credentials: the credentials are no longer good"),
+                              "Credentials: the credentials have expired"),
                     Not(HasSubstr("token-"))));
   EXPECT_EQ(given_, 2U);
 }

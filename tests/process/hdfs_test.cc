@@ -49,11 +49,11 @@ TEST_F(HdfsTest, FilesGoThereAndComeBackAndAreListed) {
   done({"cp", "dir/inner/b", at("/copy/of/inner/b")});
   EXPECT_THAT(done({"ls", at("/copy/of/inner/b")}).standard_output(), HasSubstr(" 30 "));
 
-  EXPECT_THAT(refusal({"ls", at("/none")}, kExitUsage), HasSubstr("there is no such place"));
+  EXPECT_THAT(refusal({"ls", at("/none")}, kExitUsage), HasSubstr("does not exist"));
   const std::string denied =
       refusal({"cp", "dir/inner/b", at("/b")}, kExitBadData, {{"HADOOP_USER_NAME", "somebody"}});
   EXPECT_THAT(denied, AllOf(HasSubstr("AccessControlException: Permission denied: user=somebody"),
-                            HasSubstr("does not allow it")));
+                            HasSubstr("denies access")));
 }
 
 // Two NameNodes, of which the first does not exist.
@@ -75,7 +75,7 @@ TEST_F(HdfsTest, ANameserviceIsWhatHadoopsConfigurationSays) {
   EXPECT_THAT(done({"ls", "hdfs://pair/"}, conf).standard_output(), HasSubstr("probe"));
   const std::string away = refusal({"ls", "webhdfs://127.0.0.1:" + std::to_string(nobody.number())},
                                    kExitBadData, {{"HADOOP_TOKEN", "bm8gdG9rZW4"}});
-  EXPECT_THAT(away, AllOf(HasSubstr("the store could not be had"), Not(HasSubstr("bm8gdG9rZW4"))));
+  EXPECT_THAT(away, AllOf(HasSubstr("the store is unavailable"), Not(HasSubstr("bm8gdG9rZW4"))));
   EXPECT_THAT(done({"ls", "hdfs://127.0.0.1:8020/"}, conf).standard_output(), HasSubstr("probe"));
 }
 
@@ -99,7 +99,7 @@ TEST_F(HdfsTest, ATokenThatHasEndedIsReadAgainFromItsFile) {
                            {.answer = answer});
   EXPECT_THAT(
       refusal({"ls", "webhdfs://127.0.0.1:" + std::to_string(always.port()) + "/"}, kExitBadData),
-      AllOf(HasSubstr("token is expired"), HasSubstr("the credentials are no longer good")));
+      AllOf(HasSubstr("token is expired"), HasSubstr("the credentials have expired")));
   EXPECT_EQ(always.faults(), 2U);
 }
 
@@ -147,13 +147,13 @@ TEST_F(HdfsTest, ANodeThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   Process& job = disttf(lasting_run(5, at("/run")));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   server_->kill_data_node();
-  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store is unavailable"));
   std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
   server_->start_data_node();
   EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
   const std::size_t warned = count_of(job.standard_error(), "no checkpoint was saved");
   server_->kill_name_node();
-  ASSERT_TRUE(says_times(job, warned + 1, "no checkpoint was saved: .*the store could not be had"));
+  ASSERT_TRUE(says_times(job, warned + 1, "no checkpoint was saved: .*the store is unavailable"));
   saved = count_of(job.standard_error(), "Saved checkpoint");
   server_->start_name_node();
   EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));

@@ -131,7 +131,7 @@ TEST_F(Healthcheck, SaysATokenWhereOneIsWanted) {
   Process& nothing = run("ps", Words{"ps", "--task_index=0", "--ps_hosts=127.0.0.1:1",
                                      "--worker_hosts=127.0.0.1:2", right});
   EXPECT_TRUE(exits(nothing, kExitUsage));
-  EXPECT_TRUE(says(nothing, "has no effect where there is neither --metrics_port nor --page"));
+  EXPECT_TRUE(says(nothing, "has no effect without --metrics_port or --page"));
   Process& none = run("serve", {"serve", (scratch() / "run").string(), "--token_file=none"});
   EXPECT_TRUE(exits(none, kExitUsage));
   EXPECT_TRUE(says(none, "--token_file: \"none\" cannot be read: No such file"));

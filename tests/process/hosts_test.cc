@@ -118,7 +118,7 @@ TEST_F(Hosts, AreServersThatOneProcessDrives) {
   expect_weights_of_launch({&driver}, Words{"--ps=2", "--workers=2", "--chief"} + run);
   expect_bytes_on_the_wire(100);
   for (Process* server : servers) {
-    EXPECT_TRUE(says_times(*server, 2, "Waiting for orders"));
+    EXPECT_TRUE(says_times(*server, 2, "Waiting for requests"));
   }
 }
 

@@ -81,18 +81,18 @@ TEST_F(HttpPlaceTest, WhatIsWrongIsSaidInOneSentence) {
   std::ofstream(scratch() / "a") << "text";
   EXPECT_THAT(refusal({"launch", "--workers=1", "--train_dir=" + at("run")}, kExitUsage),
               HasSubstr("--train_dir: \"" + at("run") +
-                        "\" is only read, as all that is behind "
-                        "http and https; expected a path, or a URL like s3://bucket/prefix"));
+                        "\" is read-only, as all http and https URLs are; expected a path, or a "
+                        "URL like s3://bucket/prefix"));
   EXPECT_THAT(refusal({"cp", "a", at("a")}, kExitUsage),
-              HasSubstr("cp: \"" + at("a") + "\" is only read"));
-  EXPECT_THAT(refusal({"ls", at("none")}, kExitUsage), HasSubstr("there is no such place"));
+              HasSubstr("cp: \"" + at("a") + "\" is read-only"));
+  EXPECT_THAT(refusal({"ls", at("none")}, kExitUsage), HasSubstr("does not exist"));
   EXPECT_THAT(refusal({"ls", at("a?b=c")}, kExitUsage), HasSubstr("has a query or a fragment"));
   EXPECT_THAT(refusal({"ls", "http://user:secret@host/a"}, kExitUsage),
-              HasSubstr("which is none: HOST or HOST:PORT"));
+              HasSubstr("which is not HOST or HOST:PORT"));
   const ReservedPort nobody;
   EXPECT_THAT(
       refusal({"ls", "http://127.0.0.1:" + std::to_string(nobody.number()) + "/a"}, kExitBadData),
-      HasSubstr("the store could not be had"));
+      HasSubstr("the store is unavailable"));
 }
 
 class HttpRangesTest : public OnStore<GcsServer> {};

@@ -238,7 +238,7 @@ TEST_F(Manage, WorkersJoinAnAsynchronousJob) {
 
 TEST_F(Manage, OtherwiseAllStartAgainFromTheCheckpoint) {
   Process& job = launch_slowly({"--train_dir=" + (scratch() / "run").string()});
-  EXPECT_THAT(told({"update", "--workers=3"}), HasSubstr("all tasks start again"));
+  EXPECT_THAT(told({"update", "--workers=3"}), HasSubstr("all tasks restart"));
   EXPECT_TRUE(says(job, "\\[worker:0\\] .*Restoring from .*: global step [1-9]"));
   EXPECT_TRUE(says(job, "disttf launch: update: done"));
   EXPECT_EQ(status().at("tasks").size(), 4U);
@@ -262,7 +262,7 @@ TEST_F(Manage, SettingsRollThroughTheTasks) {
   ASSERT_TRUE(says(job, "\\[worker:1\\] .*training step 10 done"));
   EXPECT_EQ(told({"update", "--options=" + second}),
             "--log_every: 1 -> 2, --save_secs: default -> 1, --memory: 1000 -> 1500; the tasks "
-            "start again one after the other\n");
+            "restart one after the other\n");
   expect_refusal({"pods", "restart", "ps-0"}, kExitError, "an update is under way; try again");
   EXPECT_TRUE(says(job, "disttf launch: update: done"));
   for (const Json& task : status().at("tasks")) {
@@ -290,20 +290,20 @@ TEST_F(Manage, ATaskRunsOnTheCpusThatItMayUse) {
 TEST_F(Manage, ATaskThatNeedsMoreMemoryThanItMayHaveEndsTheRun) {
   Process& job = launch({"--memory=8"});
   EXPECT_TRUE(exits(job, kExitError));
-  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] could have 8 MiB of memory of its own"));
+  EXPECT_TRUE(says(job, "disttf launch: \\[worker:[01]\\] had a limit of 8 MiB of private memory"));
 }
 
 TEST_F(Manage, WhatCannotBeIsASentence) {
   Process& job = launch(endless());
   ASSERT_TRUE(says(job, "\\[worker:1\\] .*training step 3 done"));
   expect_refusal({"update", "--workers=1"}, kExitError,
-                 "--workers: 1 is fewer than the 2 that there are; counts grow and never shrink");
+                 "--workers: 1 is fewer than the 2 that run; counts cannot shrink");
   expect_refusal({"update", "--workers=4"}, kExitError, "has no --train_dir");
   expect_refusal({"pods", "restart", "worker-7"}, kExitUsage, "there is no task worker:7");
   expect_refusal({"logs", "chief-0"}, kExitUsage, "there is no task chief:0");
   expect_refusal({"update", "--options=" + file("x.json", R"({"gpu_worker": {"count": 1}})")},
                  kExitUsage, "--options: gpu_worker.count is 1; expected 0");
-  expect_refusal({"page"}, kExitError, "this launch has no page; --page gives it one");
+  expect_refusal({"page"}, kExitError, "this launch has no page; start it with --page");
   EXPECT_EQ(status().at("tasks").size(), 3U);
 }
 
@@ -329,7 +329,8 @@ TEST_F(Manage, OfSeveralLaunchesOneIsNamed) {
   Process& second = launch(endless());
   ASSERT_TRUE(says(first, "\\[worker:1\\] .*training step 3 done"));
   ASSERT_TRUE(says(second, "\\[worker:1\\] .*training step 3 done"));
-  expect_refusal({"status"}, kExitError, "2 launches are running; --control says which: .*sock");
+  expect_refusal({"status"}, kExitError,
+                 "2 launches are running; choose one with --control: .*sock");
   const Json named = Json::parse(told({"status", "--json", "--control=" + socket_of(second)}));
   EXPECT_EQ(named.at("pid"), second.pid());
 }
@@ -337,7 +338,7 @@ TEST_F(Manage, OfSeveralLaunchesOneIsNamed) {
 TEST_F(Manage, AnAddressThatCannotBeHadEndsALaunchThatAskedForIt) {
   Process& job = launch({"--control=" + (scratch() / "none" / "x.sock").string()});
   EXPECT_TRUE(exits(job, kExitCannotListen));
-  EXPECT_TRUE(says(job, "--control: .*cannot be had: No such file or directory"));
+  EXPECT_TRUE(says(job, "--control: .*is unavailable: No such file or directory"));
 }
 
 TEST_F(Manage, ThePortWantsTheToken) {

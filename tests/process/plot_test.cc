@@ -135,7 +135,7 @@ TEST_F(Plot, WhatIsWrongIsASentence) {
                  "wrong.jsonl, line 2: loss is \"\\\"x\\\"\"; expected a number, or null");
   expect_refusal({"plot", path("none")}, kExitError, "there is no such file or directory");
   std::filesystem::create_directories(path("empty"));
-  expect_refusal({"plot", path("empty")}, kExitError, "holds no records of a run");
+  expect_refusal({"plot", path("empty")}, kExitError, "contains no records of a run");
   expect_refusal({"plot", good, "--series=learning_rate"}, kExitError,
                  "--series: there is no learning_rate; there is loss");
   expect_refusal({"plot", good, "--series=speed"}, kExitUsage, "--series: \"speed\" is not loss");
@@ -144,9 +144,8 @@ TEST_F(Plot, WhatIsWrongIsASentence) {
   expect_refusal({"plot"}, kExitUsage, "the runs are missing");
   expect_refusal({"show"}, kExitUsage, "the run is missing");
   expect_refusal({"show", good, wrong}, kExitUsage,
-                 "wrong.jsonl\" is a second run, and only --page shows several");
-  expect_refusal({"show", good, "--page", "--json"}, kExitUsage,
-                 "--json: not together with --page");
+                 "wrong.jsonl\" is a second run; only --page shows several");
+  expect_refusal({"show", good, "--page", "--json"}, kExitUsage, "--json: not allowed with --page");
   expect_refusal({"show", good, "--page_port=80"}, kExitUsage,
                  "--page_port: has no effect without --page");
   expect_refusal(Words{"show"} + Words(17, good) + Words{"--page"}, kExitUsage,
@@ -226,7 +225,7 @@ TEST_F(ShownPage, IsTheRunAsItGrows) {
   command.send(SIGINT);
   EXPECT_THAT(reader.read(), HasSubstr("event: end"));
   EXPECT_TRUE(exits(command, kExitInterrupted));
-  EXPECT_THAT(command.standard_error(), HasSubstr("holds lines now that are no records"));
+  EXPECT_THAT(command.standard_error(), HasSubstr("has new lines that are not records"));
 }
 
 TEST_F(ShownPage, NothingCanBeChangedFromIt) {

@@ -27,7 +27,7 @@ class Plus : public ProcessTest {
       servers.push_back(&start_server(cluster, net::Job::kWorker, index));
     }
     for (Process* server : servers) {
-      EXPECT_TRUE(says(*server, "Waiting for orders"));
+      EXPECT_TRUE(says(*server, "Waiting for requests"));
     }
     return servers;
   }
@@ -44,8 +44,8 @@ TEST_F(Plus, Is42) {
   EXPECT_TRUE(exits(sum, kExitDone));
   EXPECT_EQ(sum.standard_output(), "42\n");
   // At the task that was named.
-  EXPECT_TRUE(says(*servers[3], "added up: 42"));
-  EXPECT_THAT(servers[1]->standard_error(), Not(HasSubstr("added up")));
+  EXPECT_TRUE(says(*servers[3], "sum: 42"));
+  EXPECT_THAT(servers[1]->standard_error(), Not(HasSubstr("sum: ")));
 }
 
 TEST_F(Plus, TellsRoundTripVersionAndReachOfEachTask) {
@@ -80,7 +80,7 @@ TEST_F(Plus, NamesTheTaskThatIsNotThere) {
   EXPECT_THAT(sum.standard_output(), HasSubstr(ps1 + ": cannot be reached: Connection refused\n"));
   EXPECT_THAT(sum.standard_output(), HasSubstr(" cannot reach " + ps1 + ": Connection refused\n"));
   EXPECT_THAT(sum.standard_output(), Not(HasSubstr("42\n")));
-  EXPECT_THAT(sum.standard_error(), HasSubstr("not there after 0 s: " + ps1));
+  EXPECT_THAT(sum.standard_error(), HasSubstr("not connected after 0 s: " + ps1));
 }
 
 // A server is frozen during a request: no process waits for ever.
@@ -97,7 +97,7 @@ TEST_F(Plus, IsToldThatItsListsDiffer) {
   Process& sum = run("plus", {"plus", "--ps_hosts=" + cluster_.address(net::Job::kPs, 0),
                               "--worker_hosts=" + cluster_.address(net::Job::kWorker, 0)});
   EXPECT_TRUE(exits(sum, kExitUsage));
-  EXPECT_TRUE(says(sum, "ps 0 .* says: your address lists .* differ"));
+  EXPECT_TRUE(says(sum, "ps 0 .* replied: your address lists .* differ"));
 }
 
 TEST_F(Plus, NeedsOnePsAndOneWorkerAtLeast) {
@@ -134,7 +134,7 @@ TEST_F(Plus, AndTrainingTasksRefuseEachOther) {
   start_server(mixed, net::Job::kPs, 0);
   Process& worker = run_task(mixed, net::Job::kWorker, 0);
   EXPECT_TRUE(exits(worker, kExitUsage));
-  EXPECT_TRUE(says(worker, "is a server, which waits for orders and trains nothing"));
+  EXPECT_TRUE(says(worker, "is a server, which waits for requests and does not train"));
 }
 
 }  // namespace

@@ -92,11 +92,11 @@ TEST_F(Predict, WhatCannotBeAskedIsRefusedInASentence) {
       {{}, kExitUsage, "the model is missing"},
       {{train_dir()}, kExitUsage, "the examples are missing"},
       {{"/nowhere", empty}, kExitUsage, "\"/nowhere\" is not a directory"},
-      {{scratch().string(), empty}, kExitUsage, "holds no model"},
+      {{scratch().string(), empty}, kExitUsage, "contains no model"},
       {{train_dir(), "/nowhere"}, kExitBadData, "/nowhere"},
       {{train_dir(), empty}, kExitBadData, "empty: there are no lines in it"},
       {{train_dir(), empty, "--top=0"}, kExitUsage, "--top"},
-      {{train_dir(), empty, empty, "--labels=x"}, kExitUsage, "--labels: the labels of one input"},
+      {{train_dir(), empty, empty, "--labels=x"}, kExitUsage, "--labels: needs exactly one input"},
       {{train_dir(), empty, "--dataset=digits"}, kExitUsage, "give one of them"},
   };
   for (const Case& each : cases) {

@@ -97,8 +97,8 @@ TEST_F(ServeFollow, EachStateOfTheRunAnswersAndAtLastItsResult) {
   EXPECT_EQ(Asker(service.port).get("/v2/health/ready").status, 503);
   const Asker::Answer early = Asker(service.port).ask(kAsk, question());
   EXPECT_EQ(early.status, 503);
-  EXPECT_THAT(early.body, testing::HasSubstr("no model has come yet"));
-  EXPECT_TRUE(says(service.process, "ps 0 .* cannot be reached: .*; no version is there yet"));
+  EXPECT_THAT(early.body, testing::HasSubstr("no model is loaded yet"));
+  EXPECT_TRUE(says(service.process, "ps 0 .* cannot be reached: .*; there is no version yet"));
 
   const Tasks tasks = run_cluster(cluster, kLasting + Words{"--train_dir=" + train_dir()});
   std::uint64_t newest = 0;
@@ -109,7 +109,7 @@ TEST_F(ServeFollow, EachStateOfTheRunAnswersAndAtLastItsResult) {
   }
   EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
   EXPECT_EQ(await_version(service, 150), 150U);
-  EXPECT_TRUE(says(service.process, "The run has ended; version 150 goes on answering"));
+  EXPECT_TRUE(says(service.process, "The run has ended; version 150 is still served"));
   EXPECT_EQ(Asker(service.port).get("/v1/page").as_json()["weights"],
             weights_hash_in(tasks.chief()));
   expect_answers_of_the_checkpoint(service);
@@ -150,11 +150,11 @@ TEST_F(ServeFollow, AnswersWhileAPsIsAwayAndGoesOnWhenItIsBack) {
   tasks.ps[1]->send(SIGKILL);
   EXPECT_TRUE(killed(*tasks.ps[1], SIGKILL));
   EXPECT_TRUE(
-      says(service.process, "ps 1 .* cannot be reached: .*; version [0-9]+ goes on answering"));
+      says(service.process, "ps 1 .* cannot be reached: .*; version [0-9]+ is still served"));
   EXPECT_EQ(Asker(service.port).get("/v2/health/ready").status, 200);
   EXPECT_EQ(Asker(service.port).ask(kAsk, question()).status, 200);
   tasks.ps[1] = &run_task(cluster, Job::kPs, 1, kLasting);
-  EXPECT_TRUE(says(service.process, "The ps of the run are there again"));
+  EXPECT_TRUE(says(service.process, "The ps of the run are reachable again"));
   EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
   EXPECT_EQ(await_version(service, 150), 150U);
   EXPECT_EQ(Asker(service.port).get("/v1/page").as_json()["weights"],
@@ -170,14 +170,14 @@ TEST_F(ServeFollow, ARunThatIsKilledAndBegunAnewIsFollowedAgain) {
     each->send(SIGKILL);
     EXPECT_TRUE(killed(*each, SIGKILL));
   }
-  EXPECT_TRUE(says(service.process, "cannot be reached: .*; version [0-9]+ goes on answering"));
+  EXPECT_TRUE(says(service.process, "cannot be reached: .*; version [0-9]+ is still served"));
   EXPECT_GE(version(service), before);
   // Another run, with other settings; long enough that the service polls it several times, even on
   // a busy machine.
   const Tasks second = run_cluster(cluster, {"--train_steps=150", "--debug_delay_ms=60",
                                              "--print_weights_hash", "--learning_rate=0.02"});
   EXPECT_TRUE(all_exit(second.all(), kExitDone));
-  EXPECT_TRUE(says(service.process, "The run has ended; version 150 goes on answering"));
+  EXPECT_TRUE(says(service.process, "The run has ended; version 150 is still served"));
   EXPECT_EQ(Asker(service.port).get("/v1/page").as_json()["weights"],
             weights_hash_in(second.chief()));
 }
@@ -238,9 +238,8 @@ TEST_F(ServeFollow, WhatItNeedsIsSaidInASentence) {
   const Words hosts = {"--ps_hosts=127.0.0.1:1", "--worker_hosts=127.0.0.1:2"};
   const std::vector<Case> cases = {
       {Words{"run"} + hosts,
-       "--ps_hosts: is of a run whose ps are asked, and \"run\" is a "
-       "directory; give one of them"},
-      {{"run", "--follow_secs=1"}, "--follow_secs: is of a run"},
+       "--ps_hosts: is for following a run, but \"run\" is a directory; give one of them"},
+      {{"run", "--follow_secs=1"}, "--follow_secs: is for following a run"},
       {{"--ps_hosts=127.0.0.1:1"}, "--worker_hosts"},
       {{"--worker_hosts=127.0.0.1:1"}, "--ps_hosts"},
       {hosts + Words{"--follow_secs=-1"}, "--follow_secs: "},

@@ -373,20 +373,20 @@ TEST_F(Serve, AModelThatALinkIsSwitchedToAnswers) {
   save(4);
   fs::create_directory_symlink(scratch() / "releases" / "1", scratch() / "current");
   Process& service = run("serve", {"serve", (scratch() / "current").string(), "--port=0"});
-  ASSERT_TRUE(says(service, "Version 3 answers now"));
+  ASSERT_TRUE(says(service, "Serving version 3"));
   fs::rename(models(), scratch() / "releases" / "2");
   fs::create_directory_symlink(scratch() / "releases" / "2", scratch() / "next");
   fs::rename(scratch() / "next", scratch() / "current");
-  EXPECT_TRUE(says(service, "Version 4 answers now"));
+  EXPECT_TRUE(says(service, "Serving version 4"));
 }
 
 TEST_F(Serve, AModelInADirectoryThatIsMadeAnewAnswers) {
   save(3);
   Process& service = serve();
   std::filesystem::remove_all(models());
-  ASSERT_TRUE(says(service, "is gone; what answers goes on"));
+  ASSERT_TRUE(says(service, "is gone; the present models stay"));
   save(4);
-  EXPECT_TRUE(says(service, "Version 4 answers now"));
+  EXPECT_TRUE(says(service, "Serving version 4"));
 }
 
 TEST_F(Serve, PixelsThatWereDividedBy255AreAnsweredWithAWarning) {
@@ -500,22 +500,22 @@ TEST_F(Serve, OfficialClientsAreAnswered) {
 
 TEST_F(Serve, AwaitsADirectoryAndItsFirstModel) {
   Process& service = serve();
-  EXPECT_TRUE(says(service, "waits for a model: .*/run.* is not there yet"));
+  EXPECT_TRUE(says(service, "waiting for a model: .*/run.* is not there yet"));
   Asker asker(port());
   EXPECT_EQ(asker.get("/v2/health/live").status, 200);
   EXPECT_EQ(asker.get("/v2/health/ready").status, 503);
   EXPECT_EQ(asker.get("/v1/page").as_json()["ready"], false);
   const Asker::Answer early = asker.ask(kPredict, instances(image(1)));
   EXPECT_EQ(early.status, 503);
-  EXPECT_EQ(early.as_json()["error"], "no model has come yet; try again");
+  EXPECT_EQ(early.as_json()["error"], "no model is loaded yet; try again");
   std::filesystem::create_directory(models());
-  EXPECT_TRUE(says(service, "waits for a model: .*/run.* holds none yet"));
+  EXPECT_TRUE(says(service, "waiting for a model: .*/run.* contains neither"));
   std::ofstream(models() / "notes") << "no model";
   save(3);
   wait_for_version(3);
   EXPECT_EQ(asker.get("/v2/health/ready").status, 200);
   std::filesystem::rename(models(), scratch() / "elsewhere");
-  EXPECT_TRUE(says(service, "/run.* is gone; what answers goes on"));
+  EXPECT_TRUE(says(service, "/run.* is gone; the present models stay"));
   EXPECT_EQ(asker.ask(kPredict, instances(image(1))).status, 200);
 }
 

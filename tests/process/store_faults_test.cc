@@ -130,7 +130,7 @@ TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTh
   Process& job = disttf(lasting_run(5, at("run")), through(proxy));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   is_to_die = true;
-  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store is unavailable"));
   ASSERT_TRUE(is_dead);
   const std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
   server_->start();
@@ -214,7 +214,7 @@ TEST_F(StoreFaultsTest, CredentialsThatHaveEndedAreFetchedAnewWhereTheyCanBe) {
                                       std::to_string(said.size()) + "\r\n\r\n" + said});
   EXPECT_THAT(refusal({"ls", "s3://bucket"}, kExitBadData, server_->variables_at(always.port())),
               AllOf(HasSubstr("ExpiredToken: The token has expired."),
-                    HasSubstr("the credentials are no longer good")));
+                    HasSubstr("the credentials have expired")));
   EXPECT_EQ(always.faults(), 2U);
 }
 

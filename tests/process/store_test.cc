@@ -63,7 +63,7 @@ TEST_P(BucketTest, ADirectoryGoesThereAndIsListed) {
 
 TEST_F(StoreTest, WhatIsWrongIsSaidInOneSentence) {
   EXPECT_THAT(refusal({"ls", "s3://bucket/none"}, kExitUsage),
-              HasSubstr("\"s3://bucket/none\": there is no such place"));
+              HasSubstr("\"s3://bucket/none\": does not exist"));
   EXPECT_THAT(refusal({"ls", "ftp://host/x"}, kExitUsage),
               HasSubstr("ls: \"ftp://host/x\" has the unknown scheme \"ftp\""));
   EXPECT_THAT(refusal({"ls"}, kExitUsage), HasSubstr("ls: PLACE is missing"));
@@ -78,7 +78,7 @@ TEST_F(StoreTest, CredentialsThatAreWrongOrMissingAreSaidToBe) {
   const std::string wrong =
       refusal({"ls", "s3://bucket"}, kExitBadData, {{"AWS_SECRET_ACCESS_KEY", "not the secret"}});
   EXPECT_THAT(wrong, AllOf(HasSubstr("403"), HasSubstr("SignatureDoesNotMatch"),
-                           HasSubstr("does not allow it"), Not(HasSubstr("not the secret"))));
+                           HasSubstr("denies access"), Not(HasSubstr("not the secret"))));
   const std::string missing = refusal({"ls", "s3://bucket"}, kExitBadData,
                                       {{"AWS_SECRET_ACCESS_KEY", ""},
                                        {"AWS_CONFIG_FILE", "/nowhere"},
@@ -110,7 +110,7 @@ TEST_F(StoreTest, CredentialsComeFromAProfile) {
 TEST_P(BucketTest, AStoreThatIsAwayIsSaidToBe) {
   server_->kill();
   EXPECT_THAT(refusal({"ls", server_->place()}, kExitBadData),
-              HasSubstr("the store could not be had"));
+              HasSubstr("the store is unavailable"));
 }
 
 // --- checkpoints ---
@@ -164,7 +164,7 @@ TEST_P(BucketTest, AStoreThatIsAwayForAWhileCostsAWarningAndNotTheRun) {
   Process& job = disttf(lasting_run(5, at("run")));
   ASSERT_TRUE(says(job, "Saved checkpoint at global step [1-9]"));
   server_->kill();
-  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store could not be had"));
+  ASSERT_TRUE(says(job, "no checkpoint was saved: .*the store is unavailable"));
   const std::size_t saved = count_of(job.standard_error(), "Saved checkpoint");
   server_->start();
   EXPECT_TRUE(says_times(job, saved + 1, "Saved checkpoint at global step"));
@@ -177,7 +177,7 @@ TEST_P(BucketTest, ARunWaitsForAStoreThatComesBackRatherThanBeginAnew) {
   done(store_run(120) + flags);
   server_->kill();
   Process& job = disttf(store_run(130) + flags);
-  ASSERT_TRUE(says(job, "the store could not be had.*trying again"));
+  ASSERT_TRUE(says(job, "the store is unavailable.*trying again"));
   server_->start();
   EXPECT_TRUE(says(job, "Restoring from " + at("run/checkpoint-00000120")));
   EXPECT_TRUE(exits(job, kExitDone));

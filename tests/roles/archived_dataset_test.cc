@@ -116,7 +116,7 @@ TEST_F(ArchivedDatasetTest, IsNotTakenFromAMirrorThatHasAnother) {
   Bytes other = Photographs::instance().packed;
   other[12] ^= 1;
   const MirrorServer server(test_support::serve(served(other)));
-  EXPECT_THAT(failure(from(server)), HasSubstr("what was downloaded has SHA-256"));
+  EXPECT_THAT(failure(from(server)), HasSubstr("the downloaded file has SHA-256"));
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "set.tar.gz"));
 }
 

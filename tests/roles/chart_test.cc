@@ -162,7 +162,9 @@ TEST(ChartText, OfNothingIsASentence) {
   Chart chart = falling();
   chart.panels[0].is_log = true;
   chart.panels[0].curves[0].points = {{1, 0}, {2, -1}};
-  EXPECT_EQ(text_of(chart, {}), "run\nloss: nothing can be shown\n");
+  EXPECT_EQ(text_of(chart, {}),
+            "run\n"
+            "loss: nothing to show\n");
 }
 
 TEST(Sparkline, IsOneCharacterForEachValueOrShareOfThem) {

@@ -116,21 +116,21 @@ TEST_F(ControlAddress, TakesThePlaceOfADeadOneOnly) {
   leave_dead(path("x.sock"));
   const ControlSocket socket(context_, at(path("x.sock")));
   EXPECT_FALSE(net::try_local(path("x.sock")));
-  EXPECT_THAT(refusal(at(path("x.sock"))), HasSubstr("x.sock\" cannot be had: a running launch"));
+  EXPECT_THAT(refusal(at(path("x.sock"))), HasSubstr("x.sock\" is unavailable: a running launch"));
   EXPECT_FALSE(net::try_local(path("x.sock"))) << "that one is undisturbed";
 }
 
 TEST_F(ControlAddress, TouchesNothingElse) {
   std::ofstream(path("file")) << "mine";
-  EXPECT_THAT(refusal(at(path("file"))), HasSubstr("something that is no socket"));
+  EXPECT_THAT(refusal(at(path("file"))), HasSubstr("it exists and is not a socket"));
   EXPECT_EQ(fs::file_size(path("file")), 4U);
   fs::create_symlink(path("file"), path("link"));
-  EXPECT_THAT(refusal(at(path("link"))), HasSubstr("something that is no socket"));
+  EXPECT_THAT(refusal(at(path("link"))), HasSubstr("it exists and is not a socket"));
 }
 
 TEST_F(ControlAddress, SaysWhyItCannotBeHad) {
   EXPECT_EQ(refusal(at(path("none/x.sock"))),
-            "--control: \"" + path("none/x.sock") + "\" cannot be had: No such file or directory");
+            "--control: \"" + path("none/x.sock") + "\" is unavailable: No such file or directory");
   EXPECT_THAT(refusal(at(path(std::string(200, 'a')))), HasSubstr("103 are allowed"));
 }
 

@@ -82,7 +82,7 @@ TEST(ControlPeer, AProcessThatHasEndedIsRefused) {
   const pid_t gone = fork();
   if (gone == 0) _exit(0);
   ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
-  EXPECT_THAT(refusal_of(gone), Optional(HasSubstr("does not show who started process")));
+  EXPECT_THAT(refusal_of(gone), Optional(HasSubstr("does not show the parent of process")));
 }
 
 TEST(ControlPeer, AnotherUserIsRefused) {

@@ -76,7 +76,8 @@ TEST_F(DownloadRaceTest, ThoseWhoWaitShareTheFailure) {
   }
   waiter.join();
   EXPECT_EQ(inherited,
-            "another process has just tried: cannot download a.gz from any mirror:\n  first\n"
+            "another process has just failed: cannot download a.gz from any mirror:\n"
+            "  first\n"
             "  second");
   EXPECT_THAT(server.requests(), IsEmpty());
 }

@@ -217,10 +217,9 @@ TEST_F(DownloadTest, StartsOverWhenTheServerDoesNotHaveTheRange) {
 TEST_F(DownloadTest, RefusesAPageInTheFilesPlace) {
   const MirrorServer server(test_support::serve_page());
   use(server);
-  EXPECT_THAT(failure(),
-              AllOf(HasSubstr(server.url("/a.gz") + ": what the mirror sends has 55 bytes, "
-                                                    "expected 200000"),
-                    HasSubstr("an error page?")));
+  EXPECT_THAT(failure(), AllOf(HasSubstr(server.url("/a.gz") +
+                                         ": the mirror's response has 55 bytes, expected 200000"),
+                               HasSubstr("an error page?")));
   EXPECT_EQ(code, data::DataError::kWrongSize);
   EXPECT_THAT(names(), Not(Contains("a.gz")));
 }

@@ -165,7 +165,7 @@ TEST(GoogleFederation, WhatIsNoneOfTheTwoSourcesIsRefusedInHalfASentence) {
       {"1", "neither a file nor a url"},
       {R"({"file": "a", "format": {"type": "json"}})", "neither text nor json"},
       {R"({"file": "a", "format": {"type": "xml"}})", "neither text nor json"},
-      {R"({"url": "b", "headers": {"a": "b\r\nc"}})", "no text of one line"}};
+      {R"({"url": "b", "headers": {"a": "b\r\nc"}})", "not text of one line"}};
   for (const auto& [source, expected] : refused) {
     std::string why;
     EXPECT_FALSE(federated_identity_from(external(source), why)) << source;

@@ -231,29 +231,28 @@ TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
       {Graph().node("LSTM", {"x"}, "y").bytes({4}), "node \"/y\" (LSTM): this operator"},
       {graph().node("Conv", {"x", "w"}, "y", {{"group", 2}}).bytes({1, 5, 5}), "(Conv): group"},
       {graph().node("Conv", {"x", "w"}, "y", {}, Lists{{"pads", {2, 2, 2, 2}}}).bytes({1, 5, 5}),
-       "pads is not supported but as none, or 1, 1, 1, 1"},
+       "pads must be none, or 1, 1, 1, 1"},
       {graph().node("Conv", {"x", "w"}, "y", {}, Lists{{"dilations", {2, 2}}}).bytes({1, 5, 5}),
        "dilations"},
       {Graph()
            .node("MaxPool", {"x"}, "y", {{"ceil_mode", 1}}, Lists{{"kernel_shape", {2, 2}}})
            .bytes({1, 5, 5}),
        "ceil_mode"},
-      {Graph().node("Relu", {"x"}, "h").node("Add", {"x", "h"}, "y").bytes({4}),
-       "supported is a chain"},
-      {Graph().node("Relu", {"x"}, "h").bytes({4}), "its output is not what the last node gives"},
+      {Graph().node("Relu", {"x"}, "h").node("Add", {"x", "h"}, "y").bytes({4}), "must be a chain"},
+      {Graph().node("Relu", {"x"}, "h").bytes({4}), "its output is not the last node's"},
       {Graph()
            .tensor("w", {3, 2}, std::vector<float>(6))
            .node("MatMul", {"x", "w"}, "y")
            .bytes({2}),
-       "its weights are for 3 numbers, and there are 2"},
+       "its weights are for 3 inputs, but there are 2"},
       {Graph()
            .tensor("w", {2, 2}, std::vector<float>(3))
            .node("MatMul", {"x", "w"}, "y")
            .bytes({2}),
        "the constant \"w\" has 3 numbers"},
-      {Graph().node("Relu", {"x"}, "y").bytes({0}), "of sizes that are known"},
+      {Graph().node("Relu", {"x"}, "y").bytes({0}), "with known sizes"},
       {Graph().node("Relu", {"x"}, "y").bytes({4}).substr(0, 20), "cut short"},
-      {"no model at all", "it is no ONNX file"},
+      {"no model at all", "not an ONNX file"},
       {"", "it has no graph"},
   };
   for (const auto& [bytes, sentence] : cases) {
@@ -261,7 +260,7 @@ TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
     EXPECT_THAT(refusal_of(bytes), StartsWith("m: "));
   }
   EXPECT_THAT(refusal_of(Graph().node("Relu", {"x"}, "y").bytes({4}), {.names_model = true}),
-              StartsWith("--model: m has its layers itself"));
+              StartsWith("--model: m contains its layers"));
 }
 
 // ---- The order of an image that comes in ----
@@ -343,7 +342,7 @@ TEST(ImportOfChannelsLast, ATransposeBeforeAConvolutionSaysSo) {
   EXPECT_EQ(variable_of(read, "w_w"), counting(24));
   EXPECT_THAT(
       refusal_of(convolution_of_keras().bytes({3, 2, 3}), {.layout = ImageLayout::kChannelsFirst}),
-      StartsWith("--input_layout: nchw, and the node"));
+      StartsWith("--input_layout: nchw, but the node"));
 }
 
 TEST(ImportOfChannelsLast, AConvolutionOfTheInputHasItsChannelsFirstAndOddSizesAreSaid) {
@@ -357,8 +356,7 @@ TEST(ImportOfChannelsLast, AConvolutionOfTheInputHasItsChannelsFirstAndOddSizesA
   const ImportedModel read = imported(bytes);
   EXPECT_EQ(read.model.config.model.input, (math::Shape{.height = 4, .width = 1, .channels = 5}));
   EXPECT_THAT(read.notes, ElementsAre(HasSubstr("[N, 5, 4, 1] is read as 4x1x5")));
-  EXPECT_THAT(refusal_of(bytes, {.layout = ImageLayout::kChannelsLast}),
-              HasSubstr("nchw is right"));
+  EXPECT_THAT(refusal_of(bytes, {.layout = ImageLayout::kChannelsLast}), HasSubstr("use nchw"));
 }
 
 TEST(ImportOfChannelsLast, TheSameTransposeTwiceIsRefused) {
@@ -407,7 +405,7 @@ TEST(ImportOfWeights, AreOfTheModelThatIsNamed) {
   const std::string bytes = npz_model(model, {});
   ImportWishes wishes{
       .names_model = true, .input = math::Shape{.height = 2, .width = 2}, .classes = 3};
-  EXPECT_THAT(refusal_of(bytes), StartsWith("--model: missing; m does not say"));
+  EXPECT_THAT(refusal_of(bytes), StartsWith("--model: missing; m does not name"));
   wishes.config.model.layers = model.config.model.layers;
   const ImportedModel read = imported(bytes, wishes);
   EXPECT_EQ(read.model.weights_sha256, model.weights_sha256);
@@ -424,7 +422,8 @@ TEST(ImportOfWeights, WhatIsNoNumberIsRefused) {
   model.parameters.data()[1] = std::numeric_limits<float>::quiet_NaN();
   for (const std::string& bytes :
        {npz_model(model, facts_of(model)), safetensors_model(model, facts_of(model))}) {
-    EXPECT_THAT(refusal_of(bytes), HasSubstr("\"dense1_w\" has what is no number"));
+    EXPECT_THAT(refusal_of(bytes),
+                HasSubstr("\"dense1_w\" contains a value that is not a finite number"));
   }
 }
 

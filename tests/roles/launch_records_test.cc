@@ -55,16 +55,17 @@ TEST_F(LaunchRecordsTest, ATaskIsStartedKilledAndStartedAgain) {
   worker_.state = TaskState::kWaiting;
   state_.ending = Ending{.signal = SIGKILL};
   records_.task(worker_, state_);
-  EXPECT_THAT(take(), ElementsAre("task waiting null",
-                                  "warning killed worker:1 was killed by signal 9 (Killed); it "
-                                  "will be started again"));
+  EXPECT_THAT(
+      take(),
+      ElementsAre("task waiting null",
+                  "warning killed worker:1 was killed by signal 9 (Killed); it will be restarted"));
   worker_.pid = 4712;
   worker_.state = TaskState::kRunning;
   worker_.restarts = 1;
   worker_.address.port = 4002;
   records_.task(worker_, state_);
   EXPECT_THAT(take(), ElementsAre("task running 4712",
-                                  "info restarted worker:1 was started again at 127.0.0.1:4002"));
+                                  "info restarted worker:1 was restarted at 127.0.0.1:4002"));
 }
 
 TEST_F(LaunchRecordsTest, ATaskThatIsDoneIsNoWarning) {

@@ -30,14 +30,14 @@ MetricFamily counted() {
 
 TEST(MetricText, OfACounterIsCalledAsItsSamplesAre) {
   EXPECT_EQ(text_of(counted()),
-            "# HELP disttf_examples_total Examples that this trainer has computed gradients of\n"
+            "# HELP disttf_examples_total Examples for which this trainer has computed gradients\n"
             "# TYPE disttf_examples_total counter\n"
             "disttf_examples_total{task=\"worker:1\"} 18446744073709551615\n");
 }
 
 TEST(MetricText, OfACounterInOpenMetricsIsCalledWithoutTotal) {
   EXPECT_EQ(text_of(counted(), kOpenMetrics),
-            "# HELP disttf_examples Examples that this trainer has computed gradients of\n"
+            "# HELP disttf_examples Examples for which this trainer has computed gradients\n"
             "# TYPE disttf_examples counter\n"
             "disttf_examples_total{task=\"worker:1\"} 18446744073709551615\n"
             "# EOF\n");

@@ -194,9 +194,9 @@ TEST(Tables, TellWhereTheyAreWrong) {
   EXPECT_THAT(refusal_of("x,y\n1,nan\n"), HasSubstr("line 2, column 2"));
   EXPECT_THAT(refusal_of("x,y\n1\n"), HasSubstr("line 2, column 2: the line ends"));
   EXPECT_THAT(refusal_of("x,y\n1,2,3\n"), HasSubstr("line 2, column 3: more cells"));
-  EXPECT_THAT(refusal_of("x,y\n\"1,2\n"), HasSubstr("a quote that is not closed"));
+  EXPECT_THAT(refusal_of("x,y\n\"1,2\n"), HasSubstr("an unclosed quote"));
   EXPECT_THAT(refusal_of("x,z\n1,2\n"), HasSubstr(R"(the column "y" is missing)"));
-  EXPECT_THAT(refusal_of("x,y,heap\n1,2,elsewhere\n"), HasSubstr("is no class of the model"));
+  EXPECT_THAT(refusal_of("x,y,heap\n1,2,elsewhere\n"), HasSubstr("is not a class of the model"));
   EXPECT_THAT(refusal_of("1,2,3\n"), HasSubstr("line 1 has 3 cells; the model takes 2 numbers"));
   EXPECT_THAT(refusal_of("x,y\n"), HasSubstr("it has no row"));
   EXPECT_THAT(refusal_of(""), HasSubstr("t.csv: "));
@@ -262,7 +262,7 @@ TEST(Images, HaveLabelsByTheNumbersThatClassesAreCalledBy) {
   EXPECT_THAT(read_labels(labels, "l.idx", model), ElementsAre(2, 0, 1));
   labels.back() = 0;
   EXPECT_EQ(refusal([&] { static_cast<void>(read_labels(labels, "l.idx", model)); }),
-            "l.idx: label 0 in row 2 is no class of the model");
+            "l.idx: label 0 in row 2 is not a class of the model");
   model.config.examples.classes = {"shirt", "coat", "9"};
   labels.resize(labels.size() - 3);
   labels.insert(labels.end(), {2, 0, 1});

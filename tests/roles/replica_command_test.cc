@@ -86,7 +86,7 @@ TEST(SplitWords, KnowsNothingElseOfAShell) {
 
 TEST(SplitWords, RefusesAnOpenQuoteAndNoProgram) {
   EXPECT_EQ(refusal([] { static_cast<void>(split_words("--finalizer", "echo 'a")); }),
-            "--finalizer: \"echo 'a\" has a quote without its end");
+            "--finalizer: \"echo 'a\" has an unterminated quote");
   EXPECT_EQ(refusal([] { static_cast<void>(split_words("--finalizer", " ")); }),
             "--finalizer: \" \" names no program");
   EXPECT_EQ(refusal([] { static_cast<void>(split_words("--finalizer", "'' a")); }),

@@ -232,8 +232,8 @@ TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
   EXPECT_THAT(sentence("http:///x"), HasSubstr("names no server"));
   EXPECT_THAT(sentence("https://host/x?y=z"), HasSubstr("has a query or a fragment"));
   EXPECT_THAT(sentence("s3:///x"), HasSubstr("names no bucket"));
-  EXPECT_THAT(sentence("s3://UP/x"), HasSubstr("names the bucket \"UP\", which is none"));
-  EXPECT_THAT(sentence("s3://user:secret@host/x"), HasSubstr("which is none"));
+  EXPECT_THAT(sentence("s3://UP/x"), HasSubstr("names the bucket \"UP\", which is not a name"));
+  EXPECT_THAT(sentence("s3://user:secret@host/x"), HasSubstr("which is not a name"));
   EXPECT_THAT(sentence("s3://bucket/a/../b"), HasSubstr("\"..\" in it"));
   EXPECT_THAT(sentence("s3://bucket/" + std::string(2000, 'a')), HasSubstr("1024 bytes"));
 }

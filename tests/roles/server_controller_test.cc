@@ -91,7 +91,7 @@ TEST_F(ServerControllerTest, WithTheDriverItsTaskEnds) {
   order();
   core_.closed(1);
   EXPECT_THAT(take_did(), ElementsAre("stop")) << "the port is still the task's";
-  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is at work already");
+  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy");
   core_.task_ended({.signal = 15});
   EXPECT_THAT(take_did(), ElementsAre("open"));
   EXPECT_THAT(sent_, IsEmpty()) << "nobody is there to be told";
@@ -106,10 +106,10 @@ TEST_F(ServerControllerTest, AnotherConnectionThatClosesIsNotTheDrivers) {
 
 TEST_F(ServerControllerTest, OneDriverAtATime) {
   order();
-  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is at work already");
-  EXPECT_EQ(refusal(1), "worker 0 (w0:2) is at work already");
+  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy");
+  EXPECT_EQ(refusal(1), "worker 0 (w0:2) is busy");
   core_.task_ended({});
-  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is at work already") << "until its driver lets it go";
+  EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy") << "until its driver lets it go";
 }
 
 TEST_F(ServerControllerTest, TheDriverHearsABeatEverySecond) {
@@ -141,7 +141,7 @@ TEST_F(ServerControllerTest, OnlyPsAndWorkersTrain) {
   ServerController core(evaluator);
   const auto refused = core.ordered(1, "driver", now_);
   ASSERT_TRUE(refused);
-  EXPECT_THAT(refused->sentence, HasSubstr("is neither ps nor worker, and trains nothing"));
+  EXPECT_THAT(refused->sentence, HasSubstr("is neither ps nor worker, so it cannot train"));
 }
 
 TEST_F(ServerControllerTest, ASignalEndsItAtOnceOrAfterItsTask) {
@@ -155,7 +155,7 @@ TEST_F(ServerControllerTest, ASignalLetsTheDriverHearHowItsTaskEnded) {
   order();
   core_.stop();
   EXPECT_THAT(take_did(), ElementsAre("stop"));
-  EXPECT_EQ(refusal(1), "worker 0 (w0:2) is at work already");
+  EXPECT_EQ(refusal(1), "worker 0 (w0:2) is busy");
   core_.task_ended({.signal = 15});
   EXPECT_THAT(take_did(), ElementsAre("end after 1"));
   EXPECT_THAT(sent_, ElementsAre(FrameKind::kTaskEnded));
@@ -163,7 +163,7 @@ TEST_F(ServerControllerTest, ASignalLetsTheDriverHearHowItsTaskEnded) {
 
 TEST_F(ServerControllerTest, TrainersAreTurnedAway) {
   const auto answer = core_.welcome(hello_for(net::ChannelPurpose::kStep));
-  EXPECT_THAT(std::get<net::Refusal>(answer).sentence, HasSubstr("waits for orders"));
+  EXPECT_THAT(std::get<net::Refusal>(answer).sentence, HasSubstr("waits for requests"));
   const auto welcome = core_.welcome(hello_for(net::ChannelPurpose::kOrder));
   EXPECT_EQ(std::get<net::Welcome>(welcome).incarnation, 42U);
 }

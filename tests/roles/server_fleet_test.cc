@@ -113,7 +113,7 @@ TEST_F(ServerFleetTest, WhoIsNotThereInTimeIsNamed) {
   fail_to_reach(0, seconds(301));
   ASSERT_TRUE(failure_);
   EXPECT_EQ(failure_->exit_code, kLostPeers);
-  EXPECT_EQ(failure_->sentence, "not there after 300 s: ps 0 (p:1): Connection refused");
+  EXPECT_EQ(failure_->sentence, "not connected after 300 s: ps 0 (p:1): Connection refused");
   EXPECT_THAT(ordered_, IsEmpty());
 }
 
@@ -131,7 +131,7 @@ TEST_F(ServerFleetTest, AServerThatRefusesEndsTheRunWithItsSentence) {
   dial(0, ServerRefused{{.exit_code = kUsage, .sentence = "other lists"}});
   ASSERT_TRUE(failure_);
   EXPECT_EQ(failure_->exit_code, kUsage);
-  EXPECT_EQ(failure_->sentence, "ps 0 (p:1) says: other lists");
+  EXPECT_EQ(failure_->sentence, "ps 0 (p:1) replied: other lists");
 }
 
 TEST_F(ServerFleetTest, WhenAllTasksAreOverTheServersAreLeft) {
@@ -187,22 +187,22 @@ TEST_F(ServerFleetTest, AServerThatIsStillAtWorkForThisDriverIsAskedAgain) {
   gather();
   lose(1);
   lines_.clear();
-  const ServerRefused busy{{.exit_code = kLostPeers, .sentence = "is at work already"}};
+  const ServerRefused busy{{.exit_code = kLostPeers, .sentence = "is busy"}};
   for (int each = 0; each < 3; ++each) {
     pass(kServerPause);
     dial(1, busy);
   }
   EXPECT_FALSE(failure_);
-  EXPECT_THAT(lines_, ElementsAre(HasSubstr("is still at work, for this driver's last order")));
+  EXPECT_THAT(lines_, ElementsAre(HasSubstr("is still busy with this driver's last request")));
   pass(kServerPause);
   dial(1, ServerReached{});
   EXPECT_EQ(ordered_.back(), 1U);
 }
 
 TEST_F(ServerFleetTest, AServerThatIsAtWorkForAnotherDriverEndsTheRun) {
-  dial(0, ServerRefused{{.exit_code = kLostPeers, .sentence = "is at work already"}});
+  dial(0, ServerRefused{{.exit_code = kLostPeers, .sentence = "is busy"}});
   ASSERT_TRUE(failure_);
-  EXPECT_EQ(failure_->sentence, "ps 0 (p:1) says: is at work already");
+  EXPECT_EQ(failure_->sentence, "ps 0 (p:1) replied: is busy");
 }
 
 TEST_F(ServerFleetTest, ATaskThatFailsForGoodEndsTheRunAndNothingIsOrderedAgain) {
@@ -222,7 +222,7 @@ TEST_F(ServerFleetTest, ARefusalInPlaceOfAnEndIsTheServersSentence) {
   fleet_.refused(1, {.exit_code = kError, .sentence = "cannot train"}, "refused", now_);
   take_effects();
   ASSERT_TRUE(failure_);
-  EXPECT_EQ(failure_->sentence, "worker 0 (w:2) says: cannot train");
+  EXPECT_EQ(failure_->sentence, "worker 0 (w:2) replied: cannot train");
   EXPECT_THAT(left_, ElementsAre(1));
 }
 

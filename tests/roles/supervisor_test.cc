@@ -188,7 +188,7 @@ TEST_F(SupervisorTest, ATaskThatCannotBeStartedForAMomentIsStartedAfterAll) {
   cannot_start_ = false;
   pass(seconds(6));
   EXPECT_THAT(started_, ElementsAre(2));
-  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] has been started after all"));
+  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] has been started after failed attempts"));
   EXPECT_EQ(core_.tasks()[2].restarts, 1U);
   EXPECT_EQ(core_.deadline(), TimePoint::max());
 }
@@ -208,7 +208,7 @@ TEST_F(SupervisorTest, ATaskThatCannotBeStartedIsGivenUpWithTheRun) {
 TEST_F(SupervisorTest, MemoryIsNamedWhereItMayBeWhy) {
   core_.set_memory(2, 64);
   end(2, kTaskRefused);
-  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] could have 64 MiB of memory of its own"));
+  EXPECT_THAT(lines_.back(), HasSubstr("[worker:1] had a limit of 64 MiB of private memory"));
 }
 
 // ---- signals ----
@@ -388,8 +388,8 @@ TEST_F(RollingUpdateTest, ARunThatDoesNotGoOnEndsTheUpdate) {
   roll_.stepped(100, now_);
   EXPECT_EQ(roll_.time(roll_.deadline() - milliseconds(1)), std::nullopt);
   EXPECT_EQ(roll_.time(roll_.deadline()).value_or(""),
-            "update: the run has not gone on within 60 s of the restart of [ps:0]; the tasks after "
-            "it get the new settings when they are started again");
+            "update: the run did not resume within 60 s of the restart of [ps:0]; later tasks get "
+            "the new settings when they restart");
   EXPECT_FALSE(roll_.is_under_way());
 }
 

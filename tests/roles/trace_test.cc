@@ -309,7 +309,8 @@ TEST_F(TraceCollectorTest, WhoDoesNotTellIsWaitedForAWhile) {
 TEST_F(TraceCollectorTest, NobodyHasToldAnything) {
   begin(50);
   EXPECT_FALSE(collector_.look(1452, at(5000)));
-  EXPECT_EQ(collector_.look(2100, at(15'000))->why_not, "no task has told its steps; ask again");
+  EXPECT_EQ(collector_.look(2100, at(15'000))->why_not,
+            "no task has reported its steps; ask again");
 }
 
 TEST_F(TraceCollectorTest, ARunThatEndsTooSoonHasNone) {
@@ -319,14 +320,15 @@ TEST_F(TraceCollectorTest, ARunThatEndsTooSoonHasNone) {
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->trace);
   EXPECT_EQ(result->why_not,
-            "the run ends too soon: it has 600 steps left; 1202 pass until all tasks know, and the "
-            "timeline is of 50");
+            "the run ends too soon: it has 600 steps left; 1202 pass until all tasks have the "
+            "request, and the timeline needs 50");
 }
 
 TEST_F(TraceCollectorTest, ARunThatIsSetBackHasToBeAskedAgain) {
   begin(50);
   collector_.set_back();
-  EXPECT_EQ(collector_.look(900, at(2000))->why_not, "the run was set back meanwhile; ask again");
+  EXPECT_EQ(collector_.look(900, at(2000))->why_not,
+            "the run was rolled back meanwhile; ask again");
   EXPECT_EQ(collector_.window(), StepWindow{});
 }
 

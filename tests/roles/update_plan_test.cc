@@ -58,11 +58,11 @@ TEST(UpdatePlan, NeverShrinks) {
   LaunchOptions fewer = launched();
   fewer.workers = 1;
   EXPECT_EQ(refusal(launched(), fewer),
-            "--workers: 1 is fewer than the 2 that there are; counts grow and never shrink");
+            "--workers: 1 is fewer than the 2 that run; counts cannot shrink");
   LaunchOptions more = launched();
   more.ps = 2;
   EXPECT_EQ(refusal(more, launched()),
-            "--ps: 1 is fewer than the 2 that there are; counts grow and never shrink");
+            "--ps: 1 is fewer than the 2 that run; counts cannot shrink");
 }
 
 TEST(UpdatePlan, RollsWhatIsOfOneTask) {

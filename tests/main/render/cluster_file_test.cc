@@ -114,7 +114,7 @@ TEST(RenderFlags, ABadValueIsOneSentence) {
   expect("--volumes a:b", "--volumes: \"a:b\" is not SOURCE:PATH");
   expect("--volumes A:/b", "--volumes: \"A:/b\" is not SOURCE:PATH");
   expect("--volumes /a:/b:rw", "--volumes: \"/a/b:rw\" is not SOURCE:PATH");
-  expect("--workers 0", "--workers: 0 leaves nobody to train");
+  expect("--workers 0", "--workers: must be at least 1 without --chief (got 0)");
   expect("--ps_replicas 2", "--ps_replicas: 2 is more than the 1 ps");
   expect("--replicas_to_aggregate 5", "--replicas_to_aggregate: ");
   expect("--isa sse9", "--isa: \"sse9\"");

@@ -102,8 +102,7 @@ TEST_F(RenderDcos, UseTensorboardIsAnAppOfTheSharedFileSystem) {
   EXPECT_EQ(app["container"]["volumes"][0]["hostPath"], "/mnt/shared/mnist");
   EXPECT_EQ(group(kMnist, "--tensorboard=false")["apps"].back()["id"], "/mnist/worker-3");
   EXPECT_EQ(refused(R"({"service": {"name": "m", "use_tensorboard": true}})"),
-            "--tensorboard: true wants --log_dir or --train_dir in a directory of --volumes, where "
-            "it sees what the chief writes");
+            "--tensorboard: needs --log_dir or --train_dir in a directory of --volumes");
 }
 
 // The package's description of that option says so.
@@ -138,8 +137,8 @@ TEST_F(RenderDcos, TheCommandLineWins) {
 TEST_F(RenderDcos, WhatOnlyPythonNeedsIsLeftAsideWithAWarning) {
   const Invocation invocation = parse("render dcos --insecure " + options(kMnist));
   EXPECT_THAT(invocation.warnings,
-              ElementsAre("--options: left aside, since disttf has its own program, image and "
-                          "data: service.job_url, service.job_path, service.job_name"));
+              ElementsAre("--options: ignored, because disttf has its own program, image and data: "
+                          "service.job_url, service.job_path, service.job_name"));
   EXPECT_TRUE(parse("render dcos --insecure --name m " + options("{}")).warnings.empty());
 }
 
@@ -181,7 +180,8 @@ TEST_F(RenderDcos, RefusesWhatDisttfHasNot) {
          "directory that all machines share, or a URL such as gs://bucket/prefix or "
          "hdfs://namenode/path");
   expect(R"({"service": {"security": {"kerberos": {"enabled": true}}}})",
-         "service.security.kerberos.enabled is true; expected false: disttf authenticates nobody");
+         "service.security.kerberos.enabled is true; expected false: disttf does not support "
+         "Kerberos");
   expect(R"({"service": {"job_context": "[1]"}})",
          "service.job_context is \"[1]\"; expected a map of training flags, as JSON");
   expect(R"({"service": {"job_context": "{"}})", "service.job_context is not valid JSON: \"{\"");

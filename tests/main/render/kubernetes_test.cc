@@ -175,9 +175,9 @@ TEST(RenderKubernetes, RefusesMetricsThatWouldBeInTheWay) {
   EXPECT_EQ(render_refusal("kubernetes --pod_monitor"),
             "--pod_monitor: true is not allowed without --metrics_port");
   EXPECT_EQ(render_refusal("kubernetes --metrics_port 2222"),
-            "--metrics_port: \"2222\" is not free: it is that of the tasks");
+            "--metrics_port: \"2222\" is not free: the tasks listen on it");
   EXPECT_EQ(render_refusal("kubernetes --ps_port 5 --metrics_port 5"),
-            "--metrics_port: \"5\" is not free: it is that of the tasks");
+            "--metrics_port: \"5\" is not free: the tasks listen on it");
   for (const std::string target : {"compose", "swarm", "nomad"}) {
     EXPECT_EQ(render_refusal(target + " --metrics_port 9400"), "(accepted)");
     EXPECT_THAT(render_refusal(target + " --metrics_port 9400 --pod_monitor"),

@@ -74,8 +74,7 @@ TEST(RenderMarathon, TensorBoardSeesWhatTheChiefWrites) {
 
 TEST(RenderMarathon, RefusesTensorBoardThatWouldSeeNothing) {
   const std::string sentence =
-      "--tensorboard: true wants --log_dir or --train_dir in a directory of --volumes, where it "
-      "sees what the chief writes";
+      "--tensorboard: needs --log_dir or --train_dir in a directory of --volumes";
   EXPECT_EQ(render_refusal("marathon --tensorboard"), sentence);
   EXPECT_EQ(render_refusal("marathon --tensorboard --train_dir /t"), sentence);
   EXPECT_EQ(render_refusal("marathon --tensorboard --volumes /r:/r --train_dir /runs"), sentence);

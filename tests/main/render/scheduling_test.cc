@@ -191,7 +191,7 @@ TEST(RenderScheduling, RefusesWhatWouldNotPlaceThem) {
             "one; jobset, trainjob and tfjob are admitted as a whole");
   EXPECT_THAT(render_refusal("statefulset --gang kueue --queue q"), StartsWith("--gang: "));
   EXPECT_EQ(render_refusal("jobset --gang kueue"),
-            "--queue: missing; --gang kueue wants the name of a LocalQueue");
+            "--queue: missing; --gang kueue needs the name of a LocalQueue");
   EXPECT_EQ(render_refusal("jobset --queue q"), "--queue: \"q\" is not allowed without --gang");
   EXPECT_THAT(render_refusal("jobset --gang slurm"), HasSubstr("kueue"));
   EXPECT_THAT(render_refusal("jobset --gang volcano --queue Night"),
@@ -202,7 +202,7 @@ TEST(RenderScheduling, RefusesWhatWouldNotPlaceThem) {
   EXPECT_EQ(
       render_refusal("jobset --gang kueue --queue q" + longest),
       "--queue: \"q" + longest +
-          "\" is not short enough: kueue wants it as a label, which has at most 63 characters");
+          "\" is not short enough: kueue uses it as a label, which has at most 63 characters");
   EXPECT_EQ(render_refusal("jobset --gang volcano --queue q" + longest), "(accepted)");
   EXPECT_THAT(render_refusal("jobset --priority High"), StartsWith("--priority: \"High\" is not"));
   EXPECT_THAT(render_refusal("jobset --spread a:b"),

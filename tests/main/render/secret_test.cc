@@ -291,7 +291,7 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
           parse(line + " --volumes runs:/runs --train_dir /runs/1")));  // connects to no task
       continue;
     }
-    EXPECT_THAT(refusal(line), StartsWith("--secret: missing; the tasks are on several machines"))
+    EXPECT_THAT(refusal(line), StartsWith("--secret: missing; the tasks run on several machines"))
         << target.name;
     const std::string text = std::get<Print>(parse(line + " --insecure").action).text;
     EXPECT_THAT(text, HasSubstr("--insecure=true")) << target.name;
@@ -335,8 +335,8 @@ TEST(RenderSecret, RefusesANameThatTheEngineHasNot) {
   EXPECT_THAT(render_refusal("nomad --secret a\"b"), StartsWith("--secret: \"a\\\"b\" is not"));
   EXPECT_THAT(render_refusal("marathon --secret {a}"), StartsWith("--secret: \"{a}\" is not"));
   EXPECT_EQ(render_refusal("tfmesos --secret s"),
-            "--secret: \"s\" is not allowed for tfmesos, which knows no secrets; --secret_file "
-            "names a file that all machines have");
+            "--secret: \"s\" is not allowed for tfmesos, which has no secrets; --secret_file names "
+            "a file on all machines");
   EXPECT_THAT(render_refusal("kelda --secret s"), StartsWith("--secret: \"s\" is not allowed"));
   EXPECT_EQ(render_refusal("compose --secret s --secret_file f"),
             "--secret: \"s\" is not allowed with --secret_file \"f\"; give one of them");

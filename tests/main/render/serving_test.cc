@@ -201,8 +201,8 @@ TEST(RenderServing, IsAnAppWithACheckInMarathon) {
 
 TEST(RenderServing, WantsACheckpointThatItSees) {
   const std::string wants =
-      "--serve: 1 wants --train_dir in a directory of --volumes that can be written, where the "
-      "serving tasks see what the chief saves";
+      "--serve: 1 needs --train_dir in a writable directory of --volumes, where the serving tasks "
+      "read what the chief saves";
   for (const std::string target :
        {"kubernetes", "statefulset", "tfjob", "compose", "swarm", "nomad", "marathon", "dcos"}) {
     SCOPED_TRACE(target);
@@ -220,7 +220,7 @@ TEST(RenderServing, IsRefusedWhereThereIsNoPlaceForIt) {
   EXPECT_EQ(render_refusal("slurm --serve 1"),
             "--serve: \"1\" is not allowed for slurm, whose jobs end; start disttf serve where it "
             "is to stay");
-  EXPECT_THAT(render_refusal("tfmesos --serve 1"), HasSubstr("which starts ps and workers alone"));
+  EXPECT_THAT(render_refusal("tfmesos --serve 1"), HasSubstr("which starts only ps and workers"));
   EXPECT_THAT(render_refusal("kelda --serve 1"), HasSubstr("whose containers share no directory"));
 }
 
