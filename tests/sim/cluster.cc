@@ -204,8 +204,26 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     if (process.node() == scenario_.ps && current_[process.node()] == &process) {
       is_other_ = !is_other_;
+      // Where it is refused with either configuration some ps have the one, some the other: after a
+      // chief that came back with other flags came back with the first ones. All ps are restarted
+      // then, as docs/operations.md says.
+      constexpr std::size_t kRefusalsBefore = 4;
+      if (++refusals_ % kRefusalsBefore == 0) {
+        restart(/*from=*/0, /*end=*/scenario_.ps, /*except=*/scenario_.ps);
+      }
     }
     return true;
+  }
+
+  // Kills and restarts processes of these nodes.
+  void restart(std::size_t from, std::size_t end, std::size_t except) {
+    for (std::size_t node = from; node < end; ++node) {
+      Process* const process = current_[node];
+      if (node != except && process != nullptr && process->is_alive()) {
+        kill(*process, /*silently=*/false);
+        start_later(node);
+      }
+    }
   }
 
   bool begin_anew(const Fault& fault) {
@@ -219,13 +237,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     // chief's.
     const std::size_t chief = scenario_.ps;
     const std::size_t left = fault.detail % 3 == 0 ? fault.detail / 3 % scenario_.ps : chief + 1;
-    for (std::size_t node = 0; node <= chief; ++node) {
-      Process* const process = current_[node];
-      if (node != left && process != nullptr && process->is_alive()) {
-        kill(*process, /*silently=*/false);
-        start_later(node);
-      }
-    }
+    restart(0, chief + 1, left);
     return true;
   }
 
@@ -670,8 +682,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   Time over_at_{};            // when that happened
   bool terminated_ = false;
   bool has_begun_anew_ = false;
-  bool is_other_ = false;  // the chief has the other configuration
-  Duration excuse_{};      // time in which a process may have been missing
+  std::size_t refusals_ = 0;  // of chiefs, for their flags
+  bool is_other_ = false;     // the chief has the other configuration
+  Duration excuse_{};         // time in which a process may have been missing
 };
 
 }  // namespace
