@@ -287,6 +287,21 @@ TEST_F(SnapshotCoordinatorTest, AtTheEndOfARunAPsThatIsLostIsWaitedForElsewhere)
   EXPECT_EQ(done.why_not, "");
 }
 
+TEST_F(SnapshotCoordinatorTest, TheLastSaveOfARunIsTriedAgainOnce) {
+  auto core = two_ps(/*sharded=*/true);
+  SnapshotRequest once = last_;
+  once.again = false;
+  for (const bool is_done : {false, true}) {
+    tell_both(core, once);
+    core.written(file("a"));
+    expect<CommitShards>(core.written(file("b")));
+    expect<DiscardShards>(core.failed("file a is not there"));
+    const auto done = expect<SnapshotDone>(core.discarded(now_));
+    EXPECT_EQ(done.is_done, is_done);
+    EXPECT_EQ(done.why_not, "file a is not there");
+  }
+}
+
 TEST_F(SnapshotCoordinatorTest, FilesThatBecomeNoCheckpointAreRemoved) {
   auto core = two_ps(/*sharded=*/true);
   tell_both(core, kept_);

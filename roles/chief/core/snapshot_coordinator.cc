@@ -162,7 +162,10 @@ SnapshotOrder SnapshotCoordinator::paused() { return begin(request_); }
 
 SnapshotOrder SnapshotCoordinator::fail(const std::string& sentence) {
   disconnect();
-  return SnapshotDone{.is_done = true, .why_not = sentence};
+  // The last save of a run is worth a second try: a storage server that began anew in its middle
+  // has lost files that were written, and may well take them now.
+  const bool is_tried_again = !request_.again && !std::exchange(has_failed_at_the_end_, true);
+  return SnapshotDone{.is_done = !is_tried_again, .why_not = sentence};
 }
 
 bool SnapshotSchedule::wants(std::uint64_t step, bool is_busy, TimePoint now) {

@@ -80,7 +80,8 @@ struct PauseSnapshot {
 };
 // Close all channels; but after a stored snapshot keep them for the next one.
 struct SnapshotDone {
-  // False: a ps has lost the snapshot, or has a newer one. The next snapshot will do.
+  // False: a ps has lost the snapshot, or has a newer one, and the next snapshot will do; or the
+  // last save of a run has failed for the first time.
   bool is_done = false;
   std::optional<std::uint64_t> step = {};  // the step that was stored
   std::string why_not = {};                // the reason, if it failed
@@ -163,6 +164,7 @@ class SnapshotCoordinator {
   std::vector<ShardFile> files_;
   std::optional<Failure> failure_;
   bool has_files_ = false;  // some ps may have written
+  bool has_failed_at_the_end_ = false;
 };
 
 // When a snapshot is due.
