@@ -67,7 +67,7 @@ const net::Address* elsewhere(const net::Cluster& cluster) {
 
 void add_credential_flags(CLI::App& app, Command command, Flags& flags) {
   app.add_option("--secret_file", flags.secret_file,
-                 "file with the secret that all tasks of the run share, at least 32 characters, "
+                 "file with the secret of the run: the same for all tasks, at least 32 characters, "
                  "readable only by its owner; tasks then connect only by TLS [`DISTTF_SECRET`]")
       ->type_name("FILE")
       ->group(kTransportGroup);

@@ -48,7 +48,7 @@ std::string dataset_help() {
     std::string& names = row.is_built_in() ? built_in : downloaded;
     names += (names.empty() ? "`" : ", `") + std::string(row.name) + "`";
   }
-  return downloaded + "; " + built_in +
+  return "the data set: " + downloaded + "; " + built_in +
          ": built in; `auto`: " + std::string(roles::usual_dataset().word()) + ", and " +
          std::string(roles::built_in_dataset().name) + " if it is unavailable";
 }

@@ -16,20 +16,14 @@ constexpr std::size_t kThreeScreens = 72;
 
 // What most runs need, of any command that has more than three screens of flags.
 const std::set<std::string>& usual_flags() {
-  static const std::set<std::string> kUsual = {"batch_size", "chief_hosts",   "config",
-                                               "cpus",       "data",          "data_dir",
-                                               "dataset",    "eval_every",    "help",
-                                               "help-all",   "host",          "image",
-                                               "job_name",   "label_column",  "learning_rate",
-                                               "log_level",  "memory",        "model",
-                                               "name",       "optimizer",     "options",
-                                               "output",     "page",          "port",
-                                               "ps",         "ps_hosts",      "ps_replicas",
-                                               "save_secs",  "secret",        "secret_file",
-                                               "seed",       "sync_replicas", "target_accuracy",
-                                               "task_index", "tls_cert",      "tls_key",
-                                               "token_file", "train_dir",     "train_steps",
-                                               "volumes",    "worker_hosts",  "workers"};
+  static const std::set<std::string> kUsual = {
+      "batch_size",      "chief_hosts",  "config",        "cpus",        "data",    "data_dir",
+      "dataset",         "eval_every",   "help",          "help-all",    "host",    "image",
+      "job_name",        "label_column", "learning_rate", "log_level",   "model",   "name",
+      "optimizer",       "output",       "page",          "port",        "ps",      "ps_hosts",
+      "ps_replicas",     "save_secs",    "secret",        "secret_file", "seed",    "sync_replicas",
+      "target_accuracy", "task_index",   "train_dir",     "train_steps", "volumes", "worker_hosts",
+      "workers"};
   return kUsual;
 }
 
@@ -58,53 +52,110 @@ class PlainFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_positional() ? std::string() : CLI::Formatter::make_option_opts(option);
   }
-  // As CLI11 makes it, with the usual flags alone where all of them need too many lines.
+  // As CLI11 makes it; in short where that is longer than three screens.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
-    const std::string all = CLI::Formatter::make_help(app, name, mode);
+    std::string all = CLI::Formatter::make_help(app, name, mode);
     if (mode == CLI::AppFormatMode::All || lines_of(all) <= kThreeScreens) {
       return all;
     }
-    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
-           usual_groups(*app) + make_footer(app);
+    const std::string text = make_description(app) + make_usage(app, std::move(name)) +
+                             make_positionals(app) + usual_groups(*app);
+    const std::string with_footer = text + make_footer(app);
+    return lines_of(with_footer) <= kThreeScreens ? with_footer : text + examples();
   }
   std::string make_footer(const CLI::App* app) const override {
-    std::string text = CLI::Formatter::make_footer(app);
+    return CLI::Formatter::make_footer(app) + examples();
+  }
+
+ private:
+  [[nodiscard]] std::string examples() const {
+    std::string text = examples_.empty() ? "" : "\nExamples:\n";
     for (const Example& example : examples_) {
-      text += std::string(&example == examples_.data() ? "\nExamples:\n" : "") + "  " +
-              example.line + "\n      " + example.what + "\n";
+      text += std::string("  ") + example.line + "\n      " + example.what + "\n";
     }
     return text;
   }
 
- private:
   // The usual flags, and how many others each group has.
-  [[nodiscard]] std::string usual_groups(const CLI::App& app) const {
+  [[nodiscard]] static std::string usual_groups(const CLI::App& app) {
     std::string shown;
     std::string others;
     for (const std::string& group : app.get_groups()) {
-      std::vector<const CLI::Option*> usual;
+      const std::string title = group.substr(0, std::min(group.find(':'), group.find(" (")));
+      std::string usual;
       std::size_t left = 0;
       for (const CLI::Option* option : app.get_options()) {
         if (group.empty() || option->get_group() != group || !option->nonpositional()) {
           continue;
         }
         if (is_usual(option)) {
-          usual.push_back(option);
+          usual += in_short(*option);
         } else {
           ++left;
         }
       }
       if (!usual.empty()) {
-        shown += make_group(group, false, usual) + "\n";
+        shown += title + ":\n" + usual + "\n";
       }
       if (left > 0) {
-        others += "  " + group.substr(0, group.find_first_of(":(")) + ": " + std::to_string(left) +
-                  " more\n";
+        others += (others.empty() ? "" : ", ") + title + " (" + std::to_string(left) + ")";
       }
     }
-    return shown + "These are the usual flags; " + app.get_name() + " --help-all lists also:\n" +
-           others;
+    return shown + wrapped(app.get_name() + " --help-all shows more flags: " + others + ".");
+  }
+
+  // On one or two lines: without the bounds and the choices of the value, and with the first part
+  // of the description alone.
+  [[nodiscard]] static std::string in_short(const CLI::Option& option) {
+    constexpr std::size_t kFlagColumns = 30;
+    std::string text = "  " + option.get_name(false, true);
+    const std::string type = option.get_type_name();
+    if (option.get_expected_max() != 0 && !type.empty()) {
+      text += " " + type.substr(0, type.find_first_of(":{"));
+    }
+    if (!option.get_default_str().empty()) {
+      text += "=" + option.get_default_str();
+    }
+    text += text.size() + 2 > kFlagColumns ? "\n" + std::string(kFlagColumns, ' ')
+                                           : std::string(kFlagColumns - text.size(), ' ');
+    return text + first_part(plain_text(option.get_description()), kColumns - kFlagColumns) + "\n";
+  }
+
+  // The longest part from the beginning that ends before one of these, and fits.
+  [[nodiscard]] static std::string first_part(const std::string& about, std::size_t most) {
+    if (about.size() <= most) {
+      return about;
+    }
+    for (const auto& ends :
+         {std::vector{"; ", ". ", " ["}, std::vector{": "}, std::vector{", ", " ("}}) {
+      std::size_t found = 0;
+      for (const char* end : ends) {
+        for (std::size_t at = about.find(end); at <= most; at = about.find(end, at + 1)) {
+          found = std::max(found, at);
+        }
+      }
+      if (found != 0) {
+        return about.substr(0, found);
+      }
+    }
+    return about;
+  }
+
+  // Broken between words, in lines of kColumns.
+  [[nodiscard]] static std::string wrapped(const std::string& text) {
+    std::istringstream words(text);
+    std::string lines;
+    std::size_t column = 0;
+    for (std::string word; words >> word;) {
+      if (column != 0 && column + 1 + word.size() > kColumns) {
+        lines += "\n";
+        column = 0;
+      }
+      lines += (column == 0 ? "" : " ") + word;
+      column += word.size() + (column == 0 ? 0 : 1);
+    }
+    return lines + "\n";
   }
 
   std::vector<Example> examples_;

@@ -49,9 +49,9 @@ std::vector<Setting> make_settings() {
 
       {.name = "model",
        .value = Model{[](auto& run) -> auto& { return run.model; }},
-       .about = "`mlp`: hidden layers with ReLU; `softmax`: no hidden layer; `lenet`: two convolutions of "
-                "5x5 and a hidden layer of 1024; `cnn`: four convolutions of 3x3; or a [file of layers]"
-                "(training.md#the-model), `model.toml`",
+       .about = "a built-in model or a [file of layers](training.md#the-model); `mlp`: hidden layers with "
+                "ReLU; `softmax`: no hidden layer; `lenet`: two convolutions of 5x5 and a hidden layer of "
+                "1024; `cnn`: four convolutions of 3x3",
        .argument = "NAME|FILE"},
       {.name = "hidden_units",
        .value = NumberList{.place = [](auto& run) -> auto& { return run.model.hidden; },
@@ -259,8 +259,8 @@ std::vector<Setting> make_settings() {
       {.name = "target_accuracy",
        .value = Fraction{.place = [](auto& run) -> auto& { return run.target_accuracy; },
                          .range = Range::kZeroToBelowOne},
-       .about = "[stop early](training.md#early-stopping) when an intermediate evaluation (`--eval_every`) "
-                "reaches this validation accuracy; 0: off",
+       .about = "[stop early](training.md#early-stopping) at this validation accuracy: when an intermediate "
+                "evaluation (`--eval_every`) reaches it; 0: off",
        .argument = "SHARE"},
       {.name = "patience",
        .value = WholeNumber{.place = [](auto& run) -> auto& { return run.patience; }},

@@ -78,7 +78,7 @@ TEST(CommandLine, AHelpFitsThreeScreensAndNamesWhatItLeavesOut) {
     for (std::string line; std::getline(lines, line);) {
       count += std::max<std::size_t>((line.size() + 79) / 80, 1);
     }
-    EXPECT_LE(count, 3 * 24U + text_of(info.command).examples.size() * 2 + 10) << help;
+    EXPECT_LE(count, std::size_t{3} * 24) << help;
     EXPECT_THAT(help, HasSubstr("\nExamples:\n  " +
                                 std::string(text_of(info.command).examples.front().line) + "\n"));
     Flags flags;
@@ -92,9 +92,9 @@ TEST(CommandLine, AHelpFitsThreeScreensAndNamesWhatItLeavesOut) {
       }
       const std::string entry = "\n  " + option->get_name(false, true);
       EXPECT_THAT(all, HasSubstr(entry));
-      left_out += help.find(entry) == std::string::npos ? 1 : 0;
+      left_out += help.find(entry) == std::string::npos ? 1U : 0U;
     }
-    EXPECT_EQ(left_out > 0, help.find("These are the usual flags") != std::string::npos);
+    EXPECT_EQ(left_out > 0, help.find(" --help-all shows more flags: ") != std::string::npos);
   }
 }
 
@@ -105,7 +105,7 @@ TEST(CommandLine, TheHelpOfLaunchShowsTheUsualFlags) {
     EXPECT_THAT(help, HasSubstr(usual));
   }
   EXPECT_THAT(help, Not(HasSubstr("--augment_shear")));
-  EXPECT_THAT(help, HasSubstr("\n  Augmentation: "));
+  EXPECT_THAT(help, HasSubstr("Augmentation ("));
   EXPECT_THAT(print("launch --help-all").text, HasSubstr("--augment_shear"));
 }
 

@@ -110,7 +110,7 @@ TEST(ParseFlags, HelpOfEveryCommandHasItsGroupsAndDefaults) {
   for (const Help& help : helps) {
     Flags flags;
     const auto app = make_app(help.command, flags);
-    const std::string text = parse_flags(*app, words("-h")).value_or("");
+    const std::string text = parse_flags(*app, words("--help-all")).value_or("");
     for (const std::string& expected : help.texts) {
       EXPECT_THAT(text, HasSubstr(expected));
     }

@@ -189,7 +189,7 @@ TEST_P(EachSetting, IsNamedWhereARunGoesOnWithOtherWeights) {
 // Finds the line, or two lines, of the flag: "  --seed N=1    Of the initial values".
 TEST_P(EachFlag, StandsInTheHelpWithItsDefault) {
   Flags flags;
-  const std::string help = make_app(Command::kLaunch, flags)->help();
+  const std::string help = make_app(Command::kLaunch, flags)->help("", CLI::AppFormatMode::All);
   const std::size_t begin = help.find("\n  " + flag());
   ASSERT_NE(begin, std::string::npos);
   const std::string entry = help.substr(begin, help.find("\n  -", begin + 1) - begin);
