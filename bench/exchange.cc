@@ -60,7 +60,7 @@ Exchange::Exchange(const ClusterShape& shape, roles::Transport transport,
   task_.transport = transport;
   task_.credentials = std::move(secrets);
   task_.timeouts = {
-      .start = kPatience, .peer = kPatience, .worker = kPatience, .silence = kPatience};
+      .start = kPatience, .peer = kPatience, .worker = kPatience, .heartbeat_timeout = kPatience};
   task_.self = {.job = net::Job::kWorker, .index = 0};
   // No task connects to this address.
   task_.cluster.workers.assign(shape.workers, {.host = "127.0.0.1", .port = 1});

@@ -69,10 +69,10 @@ endif()
 set(DISTTF_COLD_OPTIONS -Os -fno-code-hoisting -fno-gcse -fno-ipa-cp -fno-ipa-icf -fno-ipa-reference -fno-ipa-sra
   -fno-ivopts -fno-schedule-insns2 -fno-tree-pre -fno-tree-sink -fno-tree-slsr)
 
-# disttf_room(target [HOT a.cc ..] [COLD b.cc ..] [PUBLIC libs] [PRIVATE libs]): adds a module of the source tree, a
+# disttf_module(target [HOT a.cc ..] [COLD b.cc ..] [PUBLIC libs] [PRIVATE libs]): adds a module of the source tree, a
 # library. HOT: sources on the path of a training step. COLD: sources that run once or on errors, where small code is
 # better than fast code.
-function(disttf_room target)
+function(disttf_module target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT;COLD;PUBLIC;PRIVATE")
   add_library(${target} STATIC ${arg_HOT})
   target_link_libraries(${target} PUBLIC disttf_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
@@ -88,7 +88,7 @@ function(disttf_room target)
     target_link_libraries(${target}_cold PRIVATE disttf_flags ${arg_PUBLIC} ${arg_PRIVATE})
     target_compile_options(${target}_cold PRIVATE "$<$<CONFIG:Release>:${DISTTF_COLD_OPTIONS}>")
   endif()
-  set_property(GLOBAL APPEND PROPERTY DISTTF_ROOMS ${target})
+  set_property(GLOBAL APPEND PROPERTY DISTTF_MODULES ${target})
 endfunction()
 
 # lld links a test in a tenth of the time. Where it is not installed, the system's linker is used.

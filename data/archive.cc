@@ -24,7 +24,7 @@ using MemberContents = std::vector<std::vector<std::uint8_t>>;
 // Pieces of this size bound the memory for an archive of any size.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20U;
 
-std::string archive_stamp_by(const Archive& archive) {
+std::string archive_marker_by(const Archive& archive) {
   return "sha256 " + std::string(archive.sha256);
 }
 
@@ -68,7 +68,7 @@ std::string hash_of(const FileDescriptor& file, const std::filesystem::path& pat
 // An archive whose hash was right, and the text of its checksum marker.
 struct OpenArchive {
   FileDescriptor file;
-  std::string stamp;
+  std::string checksum_marker;
 };
 
 FileCheck open_archive(const std::filesystem::path& path, const Archive& archive,
@@ -79,12 +79,12 @@ FileCheck open_archive(const std::filesystem::path& path, const Archive& archive
     FileCheck check =
         check_size(path, archive.size_bytes, static_cast<std::size_t>(status.st_size));
     if (check.state != FileState::kReady) return check;
-    out.stamp = stamp_text(archive_stamp_by(archive), status);
-    if (stamp_fits(path, out.stamp)) return check;
+    out.checksum_marker = checksum_marker_text(archive_marker_by(archive), status);
+    if (checksum_marker_fits(path, out.checksum_marker)) return check;
     check = check_hash(path, archive.sha256, hash_of(out.file, path));
     const bool is_right = check.state == FileState::kReady;
-    if (is_right && !is_changed(out.file, archive_stamp_by(archive), out.stamp)) {
-      try_to_write_stamp(path, out.stamp);
+    if (is_right && !is_changed(out.file, archive_marker_by(archive), out.checksum_marker)) {
+      try_to_write_checksum_marker(path, out.checksum_marker);
     }
     return check;
   } catch (const std::system_error& error) {
@@ -188,7 +188,7 @@ std::vector<std::vector<std::uint8_t>> extract_members(const std::filesystem::pa
                                 ? unzip(opened, archive.size_bytes, members, path)
                                 : untar(opened, members, path);
   // A write between the hash and the last read byte would leave contents that nothing verified.
-  if (is_changed(opened.file, archive_stamp_by(archive), opened.stamp)) {
+  if (is_changed(opened.file, archive_marker_by(archive), opened.checksum_marker)) {
     throw std::system_error(DataError::kWrongChecksum,
                             path.string() + ": it was changed during the read");
   }

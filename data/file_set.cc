@@ -62,7 +62,7 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
 FileCheck not_verified(const std::filesystem::path& path) {
   return {FileState::kWrong, DataError::kNotVerified,
           path.string() + ": expected it with the checksum marker of its extraction, " +
-              stamp_path(path).filename().string()};
+              checksum_marker_path(path).filename().string()};
 }
 
 // Returns whether the file at `path` has the right contents; if so, moves them to `out` unless that
@@ -74,21 +74,22 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
     const FileDescriptor opened = open_for_reading(path, status);
     FileCheck check = check_size(path, file.size_bytes(), static_cast<std::size_t>(status.st_size));
     if (check.state != FileState::kReady) return check;
-    const std::string stamp = stamp_text(verified_by(file), status);
+    const std::string checksum_marker = checksum_marker_text(verified_by(file), status);
     // A marker verifies the file without reading it; a pinned checksum verifies it by hashing.
-    const bool is_stamped = stamp_fits(path, stamp);
+    const bool has_marker = checksum_marker_fits(path, checksum_marker);
     const bool is_pinned = !file.sha256.empty();
-    if (!is_stamped && !is_pinned) return not_verified(path);
+    if (!has_marker && !is_pinned) return not_verified(path);
     // The caller needs only the state, so the file is not read.
-    if (is_stamped && out == nullptr) return check;
+    if (has_marker && out == nullptr) return check;
     std::vector<std::uint8_t> contents = read_open_file(opened, file.size_bytes(), path);
     // The file may have been changed while it was read, so the marker is compared again.
-    if (!is_stamped || is_changed(opened, verified_by(file), stamp)) {
+    if (!has_marker || is_changed(opened, verified_by(file), checksum_marker)) {
       if (!is_pinned) return not_verified(path);
       check = check_contents(path, file, contents);
       if (check.state != FileState::kReady) return check;
       // No marker for contents that changed during the hash.
-      if (!is_changed(opened, verified_by(file), stamp)) try_to_write_stamp(path, stamp);
+      if (!is_changed(opened, verified_by(file), checksum_marker))
+        try_to_write_checksum_marker(path, checksum_marker);
     }
     if (out != nullptr) *out = std::move(contents);
     return check;
@@ -259,7 +260,7 @@ void write_verified(const std::filesystem::path& directory, const SetFile& file,
   remove_abandoned_temporaries(path, kAbandonedAge);
   const struct stat status = write_file_atomically(path, contents);
   // The marker is written after the file, so a crash in between only causes another hash.
-  write_stamp(path, stamp_text(verified_by(file), status));
+  write_checksum_marker(path, checksum_marker_text(verified_by(file), status));
 }
 
 Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set,

@@ -20,7 +20,7 @@ using Path = std::filesystem::path;
   throw std::system_error(error, std::generic_category(), what);
 }
 
-struct OutputPlace {
+struct OutputTarget {
   Path path;
   bool is_in_place = false;  // false: a new file may be renamed to it
 };
@@ -37,7 +37,7 @@ bool is_of_proc(const Path& folder) {
   return !error && real.native().starts_with("/proc/");
 }
 
-OutputPlace output_place_of(const Path& path) {
+OutputTarget output_target_of(const Path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     return {.path = path, .is_in_place = true};
@@ -97,19 +97,19 @@ class OutputInPlace final : public NewFile {
 }  // namespace
 
 std::unique_ptr<NewFile> create_output(const Path& path, OutputReader reader) {
-  const OutputPlace place = output_place_of(path);
-  if (place.is_in_place) return std::make_unique<OutputInPlace>(place.path, reader);
-  return std::make_unique<PosixNewFile>(place.path);
+  const OutputTarget target = output_target_of(path);
+  if (target.is_in_place) return std::make_unique<OutputInPlace>(target.path, reader);
+  return std::make_unique<PosixNewFile>(target.path);
 }
 
 void write_output_file(const Path& path, std::string_view text, OutputReader reader) {
-  const OutputPlace place = output_place_of(path);
+  const OutputTarget target = output_target_of(path);
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  if (!place.is_in_place) {
-    write_file_atomically(place.path, bytes);
+  if (!target.is_in_place) {
+    write_file_atomically(target.path, bytes);
     return;
   }
-  OutputInPlace file(place.path, reader);
+  OutputInPlace file(target.path, reader);
   file.write(bytes);
   file.take_name();
 }

@@ -40,39 +40,41 @@ FileCheck unreadable(const std::filesystem::path& path, std::error_code error) {
   return {absent ? FileState::kAbsent : FileState::kWrong, error, "cannot read " + path.string()};
 }
 
-std::filesystem::path stamp_path(const std::filesystem::path& path) {
+std::filesystem::path checksum_marker_path(const std::filesystem::path& path) {
   return path.string() + ".verified";
 }
 
 // The status change time makes a marker hard to forge: no tool can set it back.
-std::string stamp_text(std::string_view by, const struct stat& status) {
+std::string checksum_marker_text(std::string_view by, const struct stat& status) {
   return "disttf verified 1\n" + std::string(by) + "\nsize " + std::to_string(status.st_size) +
          "\ninode " + std::to_string(status.st_ino) + "\nmodified " + nanoseconds(status.st_mtim) +
          "\nchanged " + nanoseconds(status.st_ctim) + "\n";
 }
 
-bool stamp_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
+bool checksum_marker_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
   try {
-    const std::vector<std::uint8_t> found = read_file(stamp_path(path), expected.size());
+    const std::vector<std::uint8_t> found = read_file(checksum_marker_path(path), expected.size());
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
   } catch (const std::exception&) {
     return false;  // absent or unreadable: the file is hashed instead
   }
 }
 
-bool is_changed(const FileDescriptor& opened, std::string_view by, const std::string& stamp) {
+bool is_changed(const FileDescriptor& opened, std::string_view by,
+                const std::string& checksum_marker) {
   struct stat status {};
-  return ::fstat(opened.number(), &status) != 0 || stamp_text(by, status) != stamp;
+  return ::fstat(opened.number(), &status) != 0 ||
+         checksum_marker_text(by, status) != checksum_marker;
 }
 
-void write_stamp(const std::filesystem::path& path, const std::string& text) {
+void write_checksum_marker(const std::filesystem::path& path, const std::string& text) {
   const std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  write_file_atomically(stamp_path(path), bytes);
+  write_file_atomically(checksum_marker_path(path), bytes);
 }
 
-void try_to_write_stamp(const std::filesystem::path& path, const std::string& text) {
+void try_to_write_checksum_marker(const std::filesystem::path& path, const std::string& text) {
   try {
-    write_stamp(path, text);
+    write_checksum_marker(path, text);
   } catch (const std::system_error&) {
     return;
   }

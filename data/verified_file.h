@@ -43,18 +43,18 @@ struct FileCheck {
 [[nodiscard]] FileCheck unreadable(const std::filesystem::path& path, std::error_code error);
 
 // Returns the path of the checksum marker: "NAME.verified".
-[[nodiscard]] std::filesystem::path stamp_path(const std::filesystem::path& path);
+[[nodiscard]] std::filesystem::path checksum_marker_path(const std::filesystem::path& path);
 // Returns the exact contents that a file's marker must have for the file to be the verified one.
 // `by` names the verification: "sha256 ba89...".
-[[nodiscard]] std::string stamp_text(std::string_view by, const struct stat& status);
-[[nodiscard]] bool stamp_fits(const std::filesystem::path& path,
-                              const std::string& expected) noexcept;
-// Returns whether the file was written to after `stamp` was made of it.
+[[nodiscard]] std::string checksum_marker_text(std::string_view by, const struct stat& status);
+[[nodiscard]] bool checksum_marker_fits(const std::filesystem::path& path,
+                                        const std::string& expected) noexcept;
+// Returns whether the file was written to after `checksum_marker` was made of it.
 [[nodiscard]] bool is_changed(const FileDescriptor& opened, std::string_view by,
-                              const std::string& stamp);
+                              const std::string& checksum_marker);
 // Writes the marker. Throws std::system_error if the directory is not writable.
-void write_stamp(const std::filesystem::path& path, const std::string& text);
+void write_checksum_marker(const std::filesystem::path& path, const std::string& text);
 // Writes the marker and ignores a failure, which only means that the next start hashes again.
-void try_to_write_stamp(const std::filesystem::path& path, const std::string& text);
+void try_to_write_checksum_marker(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace disttf::data

@@ -13,7 +13,7 @@
 
 #include "data/output_file.h"
 #include "main/data_command.h"
-#include "main/reach_of.h"
+#include "main/sandbox_policy.h"
 #include "main/version.h"
 #include "math/denormals.h"
 #include "net/transport/secrets.h"
@@ -24,20 +24,20 @@
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
-#include "roles/launch/shell/replica_launcher.h"
+#include "roles/launch/shell/program_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
 #include "roles/process/confinement.h"
 #include "roles/process/log.h"
-#include "roles/process/reach.h"
+#include "roles/process/sandbox.h"
 #include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
 #include "roles/run/outcome.h"
 #include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"
 #include "roles/servers/shell/driver.h"
-#include "roles/servers/shell/order_server.h"
+#include "roles/servers/shell/task_server.h"
 #include "roles/trainer/shell/worker.h"
 #include "text/shown_text.h"
 
@@ -93,7 +93,7 @@ int run(RunLaunch& run) {
   return roles::run_launcher(options);
 }
 
-int run(const RunReplicas& run) { return roles::run_replica_launcher(run.options); }
+int run(const RunPrograms& run) { return roles::run_program_launcher(run.options); }
 
 int run(RunDriver& run) {
   math::flush_denormals();  // before there is a second thread
@@ -102,7 +102,7 @@ int run(RunDriver& run) {
   return roles::run_driver(run.options);
 }
 
-int run(const RunServer& run) { return roles::run_order_server(run.options); }
+int run(const RunServer& run) { return roles::run_task_server(run.options); }
 
 int run(const RunPlus& run) { return roles::run_plus(run.options); }
 
@@ -176,7 +176,7 @@ constexpr roles::ProcessKind kKind<RunLaunch> = roles::ProcessKind::kLauncher;
 template <>
 constexpr roles::ProcessKind kKind<RunServer> = roles::ProcessKind::kLauncher;
 template <>
-constexpr roles::ProcessKind kKind<RunReplicas> = roles::ProcessKind::kPrograms;
+constexpr roles::ProcessKind kKind<RunPrograms> = roles::ProcessKind::kPrograms;
 template <>
 constexpr roles::ProcessKind kKind<RunDriver> = roles::ProcessKind::kTrainer;
 template <>
@@ -198,9 +198,10 @@ roles::ProcessKind kind_of(const Action& action) {
 // Whether the action is sandboxed with Landlock: tasks and network services, whose files and ports
 // follow from their flags. A launcher's tasks sandbox themselves; commands end soon.
 template <typename Action>
-constexpr bool kHasReach = std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
-                           std::is_same_v<Action, RunEvaluator> ||
-                           std::is_same_v<Action, RunServe> || std::is_same_v<Action, RunShow>;
+constexpr bool kIsSandboxed =
+    std::is_same_v<Action, RunTask> || std::is_same_v<Action, RunDriver> ||
+    std::is_same_v<Action, RunEvaluator> || std::is_same_v<Action, RunServe> ||
+    std::is_same_v<Action, RunShow>;
 
 // Whether the action serves the network. `show` does with --page only.
 template <typename Action>
@@ -216,12 +217,13 @@ bool answers_others(const Action& action) {
 // Applies seccomp and Landlock. Must run before a second thread starts, so that both cover all
 // threads.
 template <typename Action>
-void give_up_the_rest(const Action& action, const Environment& environment) {
+void enter_sandbox(const Action& action, const Environment& environment) {
   if (!roles::confine(kind_of(action)).filters_calls) {
     roles::log_debug("seccomp is unavailable: system calls are not filtered");
   }
-  if constexpr (kHasReach<Action>) {
-    if (answers_others(action) && !roles::keep_within(reach_of(action, environment)).is_in_force) {
+  if constexpr (kIsSandboxed<Action>) {
+    if (answers_others(action) &&
+        !roles::enforce_sandbox(sandbox_policy_for(action, environment)).is_in_force) {
       roles::log_debug("Landlock is unavailable: files and ports are not restricted");
     }
   }
@@ -250,8 +252,8 @@ int carry_out(Invocation& invocation, const Environment& environment) {
     // reaps them where SIGCHLD is ignored. Launchers reap their children themselves.
     if (!starts_programs(kind)) std::signal(SIGCHLD, SIG_IGN);
     keep_secrets(kind);
-    if (invocation.confines) give_up_the_rest(action, environment);
-    if constexpr (kHasReach<std::remove_reference_t<decltype(action)>>) {
+    if (invocation.confines) enter_sandbox(action, environment);
+    if constexpr (kIsSandboxed<std::remove_reference_t<decltype(action)>>) {
       for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));
     }
     return run(action);

@@ -80,7 +80,7 @@ roles::Task task_from(const Flags& flags, const Environment& environment,
           .timeouts = {.start = seconds(flags.start_timeout_s),
                        .peer = seconds(flags.peer_timeout_s),
                        .worker = seconds(flags.worker_timeout_s),
-                       .silence = seconds(flags.heartbeat_timeout_s)},
+                       .heartbeat_timeout = seconds(flags.heartbeat_timeout_s)},
           .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
                                                : read_seed_and_rate(flags.chaos_frames),
           .transport = transport_from(flags.transport),
@@ -196,7 +196,7 @@ RunPlus run_plus(const Flags& flags, const Environment& environment) {
                       .credentials = std::move(credentials),
                       .verbose = flags.verbose,
                       .wait = std::chrono::seconds(flags.wait_s),
-                      .silence = std::chrono::seconds(flags.heartbeat_timeout_s)}};
+                      .heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)}};
 }
 
 // Finds the cluster and sets the action: ps, worker, chief, evaluator, train or server.
@@ -364,7 +364,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     check_launch_flags(*app, launched.has_value());
   }
   if (launched) {
-    RunReplicas run{.options = replica_options(flags, *launched, value_of(environment, "PATH"))};
+    RunPrograms run{.options = program_options(flags, *launched, value_of(environment, "PATH"))};
     run.options.secret = secret_of_launch(flags, environment);
     invocation.action = std::move(run);
     return invocation;

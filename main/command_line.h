@@ -16,7 +16,7 @@
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
-#include "roles/launch/shell/replica_launcher.h"
+#include "roles/launch/shell/program_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
 #include "roles/predict/shell/predict_command.h"
@@ -24,8 +24,8 @@
 #include "roles/process/log.h"
 #include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"
-#include "roles/servers/shell/order_server.h"
 #include "roles/servers/shell/plus.h"
+#include "roles/servers/shell/task_server.h"
 #include "roles/store/shell/store_command.h"
 #include "roles/trainer/shell/trainer.h"
 
@@ -38,15 +38,15 @@ struct RunTask {  // ps, worker or chief, as options.task says
 struct RunLaunch {
   roles::LaunchOptions options;
 };
-struct RunReplicas {  // launch -- COMMAND
-  roles::ReplicaOptions options;
+struct RunPrograms {  // launch -- COMMAND
+  roles::ProgramOptions options;
 };
 struct RunDriver {  // train --existing_servers
   roles::TrainerOptions options;
   roles::MetricsOptions metrics = {};
 };
 struct RunServer {
-  roles::ServerOptions options;
+  roles::TaskServerOptions options;
 };
 struct RunPlus {
   roles::PlusOptions options;
@@ -114,7 +114,7 @@ struct Invocation {
   std::string summary;                   // logged likewise, at level info; empty: none
   bool confines = true;                  // --confine
   std::vector<roles::Attempt> attempts;  // --debug_attempts
-  std::variant<Print, RunTask, RunLaunch, RunReplicas, RunDriver, RunServer, RunPlus, RunDownload,
+  std::variant<Print, RunTask, RunLaunch, RunPrograms, RunDriver, RunServer, RunPlus, RunDownload,
                InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
                RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage,
                RunEvaluator>

@@ -7,7 +7,7 @@
 
 #include "main/flag_values.h"
 #include "net/wire/text.h"
-#include "roles/launch/shell/replica_command.h"
+#include "roles/launch/shell/program_command.h"
 
 namespace disttf {
 namespace {
@@ -89,7 +89,7 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
   }
 }
 
-roles::ReplicaOptions replica_options(const Flags& flags, const std::vector<std::string>& command,
+roles::ProgramOptions program_options(const Flags& flags, const std::vector<std::string>& command,
                                       const std::string& search_path) {
   if (flags.launch_workers == 0) {
     throw std::invalid_argument(
@@ -98,7 +98,7 @@ roles::ReplicaOptions replica_options(const Flags& flags, const std::vector<std:
   const auto words_of = [](const char* field, const std::string& text) {
     return text.empty() ? std::vector<std::string>() : roles::split_words(field, text);
   };
-  roles::ReplicaOptions options;
+  roles::ProgramOptions options;
   options.ps = flags.launch_ps;
   options.workers = flags.launch_workers;
   options.command = command;

@@ -1,6 +1,6 @@
 // `disttf launch [FLAGS] -- COMMAND [WORD...]`: runs a program as every task of a cluster.
 //
-// Pure functions, except that replica_options() checks whether the programs exist.
+// Pure functions, except that program_options() checks whether the programs exist.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "main/flags.h"
-#include "roles/launch/shell/replica_launcher.h"
+#include "roles/launch/shell/program_launcher.h"
 
 namespace disttf {
 
@@ -25,7 +25,7 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags);
 void check_launch_flags(const CLI::App& app, bool has_command);
 
 // `search_path`: the value of PATH, empty if it is not set. Throws std::invalid_argument.
-[[nodiscard]] roles::ReplicaOptions replica_options(const Flags& flags,
+[[nodiscard]] roles::ProgramOptions program_options(const Flags& flags,
                                                     const std::vector<std::string>& command,
                                                     const std::string& search_path);
 

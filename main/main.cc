@@ -44,7 +44,7 @@ void take_signals_as_process_1() {
 
 // An uncaught exception is a bug of this program. Logs it, then aborts, which dumps core where the
 // machine is set up for that.
-[[noreturn]] void tell_uncaught() noexcept {
+[[noreturn]] void report_uncaught() noexcept {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
     roles::log_error("internal error: terminated");
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   roles::keep_memory_reserve();
   math::choose_large_copies();
   open_standard_descriptors();
-  std::set_terminate(tell_uncaught);
+  std::set_terminate(report_uncaught);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that closes our output must not end the run
   std::signal(SIGUSR1, SIG_IGN);  // "save now": handled by a leading chief (stop_signal.h)
   std::signal(SIGUSR2, SIG_IGN);  // "write a timeline": likewise

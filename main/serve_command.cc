@@ -105,12 +105,13 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
   const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
   std::shared_ptr<net::Credentials> credentials =
       credentials_from(flags, environment, cluster, self);
-  return {.task = {.cluster = std::move(cluster),
-                   .self = self,
-                   .incarnation = roles::new_incarnation(),
-                   .timeouts = {.silence = std::chrono::seconds(flags.heartbeat_timeout_s)},
-                   .credentials = std::move(credentials)},
-          .every = std::chrono::seconds(flags.serve_follow_secs)};
+  return {
+      .task = {.cluster = std::move(cluster),
+               .self = self,
+               .incarnation = roles::new_incarnation(),
+               .timeouts = {.heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)},
+               .credentials = std::move(credentials)},
+      .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
 // The names of --host_names, in lower case.

@@ -64,7 +64,7 @@ void write(const Setting& setting, const std::string& text, WrittenSettings& wri
   }
   const auto* const model = std::get_if<roles::Model>(&setting.value);
   if (model != nullptr && is_model_file(text)) {
-    model->place.in(written.run).layers = read_model_file(text);
+    model->field.in(written.run).layers = read_model_file(text);
   } else if (!set_from_text(setting, text, written.run)) {
     refuse_isa(text);
   }
@@ -96,7 +96,7 @@ std::string description_of(const Setting& setting) {
 CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& setting,
                         WrittenSettings& written) {
   if (const auto* const value = std::get_if<roles::Switch>(&setting.value)) {
-    return app.add_flag(names, value->place.in(written.run), description_of(setting));
+    return app.add_flag(names, value->field.in(written.run), description_of(setting));
   }
   CLI::Option* option = nullptr;
   if (std::holds_alternative<roles::NumberList>(setting.value)) {

@@ -55,16 +55,16 @@ Augmenter::Augmenter(const Augmentation& augmentation, const Shape& shape, std::
       seed_(seed),
       framed_((shape.width + 2) * (shape.height + 2) * shape.channels) {
   static_assert(kGrid + kPoints * kPoints <= std::uint64_t{1} << kDrawBits);
-  const auto grid_places = [](std::size_t pixels) {
-    std::vector<GridPlace> all;
+  const auto grid_positions = [](std::size_t pixels) {
+    std::vector<GridPosition> all;
     for (std::size_t each = 0; each < pixels; ++each) {
       const std::size_t at = (2 * each + 1) * kCells * kFixedOne / (2 * pixels);
       all.push_back({.point = at / kFixedOne, .beyond = static_cast<Fixed>(at % kFixedOne)});
     }
     return all;
   };
-  columns_ = grid_places(shape.width);
-  rows_ = grid_places(shape.height);
+  columns_ = grid_positions(shape.width);
+  rows_ = grid_positions(shape.height);
 }
 
 void Augmenter::apply(std::span<const std::uint8_t> image, std::uint64_t step, std::uint64_t place,
@@ -150,7 +150,7 @@ void Augmenter::warp(const Map& map, std::span<std::uint8_t> out) noexcept {
       Fixed x = (map.xx * right + map.xy * down + last_x * kFixedOne) / 2 + map.x;
       Fixed y = (map.yx * right + map.yy * down + last_y * kFixedOne) / 2 + map.y;
       if (augmentation_.elastic != 0) {
-        const GridPlace& place = columns_[column];
+        const GridPosition& place = columns_[column];
         const Displacement moved = mix(line[place.point], line[place.point + 1], place.beyond);
         x += moved.x;
         y += moved.y;

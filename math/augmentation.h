@@ -72,7 +72,7 @@ class Augmenter {
   };
   // The grid points between which a column or row of pixels lies, and the distance beyond the
   // first.
-  struct GridPlace {
+  struct GridPosition {
     std::size_t point = 0;
     Fixed beyond = 0;
   };
@@ -97,8 +97,8 @@ class Augmenter {
   std::uint64_t step_ = 0;
   std::uint64_t place_ = 0;
   std::vector<std::uint8_t> framed_;  // the image with a border of zeros, one pixel wide
-  std::vector<GridPlace> columns_;
-  std::vector<GridPlace> rows_;
+  std::vector<GridPosition> columns_;
+  std::vector<GridPosition> rows_;
   std::array<std::array<Displacement, kPoints>, kPoints> grid_{};  // [row][column]
 };
 

@@ -80,7 +80,7 @@ Bf16Multiplier multiplier_beside_avx512() noexcept {
   // an Emerald Rapids its products took 1.4 times as long as those of rounded floats. On an AMD Zen
   // 4 they take 0.5 to 0.6 of float32's time. On other CPUs the results are tested before use.
   const bool are_pairs_quick = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
-  return are_pairs_quick && give_same_bits(avx512_bf16::kProducts, avx512::kKernels.bf16)
+  return are_pairs_quick && are_bit_identical(avx512_bf16::kProducts, avx512::kKernels.bf16)
              ? Bf16Multiplier::kPairs
              : Bf16Multiplier::kRoundedFloats;
 }

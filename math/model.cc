@@ -260,7 +260,7 @@ void Model::Impl::propagate(const float* parameters, Rows rows, Phase part,
   }
 }
 
-double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& parts) noexcept {
+double Model::Impl::forward_backward(const float* parameters, const EvenParts& parts) noexcept {
   // The mean over the batch, so that the gradient does not depend on its size.
   const float scale = 1.0F / static_cast<float>(batch_rows);
   const auto run = [&](const auto& with_rows) {
@@ -283,11 +283,11 @@ double Model::Impl::go_there_and_back(const float* parameters, const EvenParts& 
     // Per part and added below in their order, so the sum does not depend on which thread is first.
     losses[number] = differentiate_loss(rows, scale, spec.label_smoothing);
     if (observer != nullptr && member == 0) {
-      observer->went_forward();
+      observer->on_forward_done();
     }
     propagate(parameters, rows, plan.phases[last], member);
     if (observer != nullptr && member == 0) {
-      observer->went_back();
+      observer->on_backward_done();
     }
   });
   for (std::size_t phase = last; phase-- > 0;) {
@@ -395,7 +395,7 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
   assert(gradient.size() == model.layout.size());
   model.prepare(parameters.data());
   const EvenParts parts(count, Impl::kPanelRows, model.pool.size());
-  const double sum = model.go_there_and_back(parameters.data(), parts);
+  const double sum = model.forward_backward(parameters.data(), parts);
   const auto loss = static_cast<float>(sum / static_cast<double>(count));
   model.clear_padding(gradient);
   // With a receiver the large first layer is computed in pieces, so that the transfer begins before

@@ -44,8 +44,8 @@ class PassObserver {
   PassObserver(const PassObserver&) = delete;
   PassObserver& operator=(const PassObserver&) = delete;
   virtual ~PassObserver() = default;
-  virtual void went_forward() noexcept = 0;  // up to the loss, for some rows
-  virtual void went_back() noexcept = 0;     // backward through the layers, for the same rows
+  virtual void on_forward_done() noexcept = 0;   // up to the loss, for some rows
+  virtual void on_backward_done() noexcept = 0;  // backward through the layers, for the same rows
 };
 
 class Model {

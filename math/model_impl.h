@@ -64,7 +64,7 @@ struct Model::Impl {
   void propagate(const float* parameters, Rows rows, Phase part, std::size_t member) noexcept;
   // Passes the batch forward and back; `parts` splits its rows. Returns the sum of the rows'
   // losses.
-  double go_there_and_back(const float* parameters, const EvenParts& parts) noexcept;
+  double forward_backward(const float* parameters, const EvenParts& parts) noexcept;
   // Computes the gradient by a stage's variables from both passes, over all rows of the batch.
   void differentiate(const float* parameters, const GradientPart& part, float* gradient,
                      std::size_t member) noexcept;

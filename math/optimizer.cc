@@ -12,7 +12,7 @@
 
 #include "math/kernels_table.h"
 #include "math/names.h"
-#include "math/streaming.h"
+#include "math/non_temporal_stores.h"
 
 namespace disttf::math {
 namespace {
@@ -244,10 +244,10 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
   for (std::size_t at = begin; at < end; at += made.size()) {
     const std::size_t count = std::min(end - at, made.size());
     apply_part(whole, average_rate, at, at + count, made.data());
-    stream(made.data(), whole.w_next + at, count);
+    store_non_temporal(made.data(), whole.w_next + at, count);
   }
   // Non-temporal stores become visible to other threads only after the fence.
-  end_streaming();
+  fence_non_temporal_stores();
 }
 
 void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,

@@ -87,7 +87,7 @@ class Optimizer {
             const std::optional<std::vector<Range>>& decaying = std::nullopt,
             const std::vector<RunningRange>& running = {});
 
-  // Whether updates that are not in place use non-temporal stores (math/streaming.h): for
+  // Whether updates that are not in place use non-temporal stores (math/non_temporal_stores.h): for
   // parameters that other processors read before this one does. Off by default.
   void stream_updates(bool streams) noexcept { streams_ = streams; }
 

@@ -44,7 +44,7 @@ AlignedVector multiply(const Products& products, bool are_wide) {
 
 }  // namespace
 
-bool give_same_bits(const Products& a, const Products& b) noexcept {
+bool are_bit_identical(const Products& a, const Products& b) noexcept {
   const FlushedDenormals flushed;
   try {
     for (const bool are_wide : {false, true}) {

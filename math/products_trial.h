@@ -9,6 +9,6 @@ namespace disttf::math {
 // Returns true if all three products of both are bit-identical, for one small shape with partial
 // tiles, vectors and chains. False also if there is no memory to try. Meanwhile the thread treats
 // denormals as after flush_denormals(). REQUIRES: the CPU can run both.
-[[nodiscard]] bool give_same_bits(const Products& a, const Products& b) noexcept;
+[[nodiscard]] bool are_bit_identical(const Products& a, const Products& b) noexcept;
 
 }  // namespace disttf::math

@@ -47,7 +47,7 @@ std::string names_text(const std::vector<std::string>& names) {
 
 // Returns the pairs among `places`, whose keys are names without the extension. `what` is the
 // archive or folder, for error messages.
-std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
+std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayLocation>& places,
                                 const std::string& what) {
   // Training first, because its columns are those of the set. Arrays without a part take the place
   // of training.
@@ -55,7 +55,7 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
                                                            Part::kValidation, Part::kTest};
   std::vector<ArrayPair> pairs;
   for (const std::optional<Part>& part : kInOrder) {
-    std::array<const ArrayPlace*, 2> found{};  // examples, labels
+    std::array<const ArrayLocation*, 2> found{};  // examples, labels
     std::array<std::string, 2> names;
     for (const auto& [name, place] : places) {
       const auto parsed = parse_array_name(name);
@@ -93,7 +93,7 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayPlace>& places,
 // Reads an array from its beginning.
 class NpyArray {
  public:
-  explicit NpyArray(const ArrayPlace& place)
+  explicit NpyArray(const ArrayLocation& place)
       : where_(place.text()),
         stream_(place.entry.empty() ? open_file_bytes(place.path)
                                     : open_zip_member(place.path, place.entry)) {
@@ -303,7 +303,7 @@ class ArraySource final : public RowSource {
 
 }  // namespace
 
-std::string ArrayPlace::text() const {
+std::string ArrayLocation::text() const {
   return entry.empty() ? path.string() : path.string() + ": " + printable(entry);
 }
 
@@ -331,12 +331,12 @@ std::optional<ArrayName> parse_array_name(std::string_view name) {
 }
 
 std::vector<ArrayPair> arrays_of_archive(const std::filesystem::path& path) {
-  std::map<std::string, ArrayPlace> places;
+  std::map<std::string, ArrayLocation> places;
   std::vector<std::string> names;
   for (const ZipMember& member : zip_members(path)) {
     std::string name = member.name;
     if (name.ends_with(kNpyEnding)) name.resize(name.size() - kNpyEnding.size());
-    if (!places.emplace(name, ArrayPlace{path, member.name, member.size_bytes}).second) {
+    if (!places.emplace(name, ArrayLocation{path, member.name, member.size_bytes}).second) {
       throw UnusableData("--data: " + path.string() + " has " + printable(member.name) + " twice");
     }
     names.push_back(std::move(name));
@@ -351,7 +351,7 @@ std::vector<ArrayPair> arrays_of_archive(const std::filesystem::path& path) {
 }
 
 std::vector<ArrayPair> arrays_in_folder(const std::filesystem::path& directory) {
-  std::map<std::string, ArrayPlace> places;
+  std::map<std::string, ArrayLocation> places;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     const std::filesystem::path& path = entry.path();
@@ -362,13 +362,15 @@ std::vector<ArrayPair> arrays_in_folder(const std::filesystem::path& directory) 
     struct stat status {};
     static_cast<void>(open_for_reading(path, status));
     places.emplace(path.stem().string(),
-                   ArrayPlace{path, {}, static_cast<std::uint64_t>(status.st_size)});
+                   ArrayLocation{path, {}, static_cast<std::uint64_t>(status.st_size)});
   }
   if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
   return pairs_of(places, directory.string());
 }
 
-bool are_images(const ArrayPlace& examples) { return has_image_shape(NpyArray(examples).header()); }
+bool are_images(const ArrayLocation& examples) {
+  return has_image_shape(NpyArray(examples).header());
+}
 
 std::unique_ptr<RowSource> open_arrays(const ArrayPair& arrays, bool label_is_number) {
   return std::make_unique<ArraySource>(arrays, label_is_number);

@@ -27,7 +27,7 @@
 namespace disttf::data {
 
 // The location of one array: a file, or a member of an archive.
-struct ArrayPlace {
+struct ArrayLocation {
   std::filesystem::path path;
   std::string entry;  // member of the archive; empty: the file itself
   std::uint64_t bytes = 0;
@@ -39,8 +39,8 @@ struct ArrayPlace {
 // The two arrays of one part.
 struct ArrayPair {
   std::optional<Part> part;  // none: its rows are split among the parts
-  ArrayPlace examples;
-  ArrayPlace labels;
+  ArrayLocation examples;
+  ArrayLocation labels;
 };
 
 // Returns the arrays of an archive, the training part first. Throws UnusableData if no array has a
@@ -50,7 +50,7 @@ struct ArrayPair {
 [[nodiscard]] std::vector<ArrayPair> arrays_in_folder(const std::filesystem::path& directory);
 
 // Returns whether the examples are images. Reads the header; throws as open_arrays() does.
-[[nodiscard]] bool are_images(const ArrayPlace& examples);
+[[nodiscard]] bool are_images(const ArrayLocation& examples);
 
 // Opens the two arrays of a part. Columns are numbered from 1. Throws UnusableData, and
 // std::system_error if a file cannot be read.

@@ -8,7 +8,7 @@
 //   index.json           describes them, with the SHA-256 of each; written last
 //
 // The folder is written under another name and then renamed, so an existing folder is complete. It
-// is written again if the version, the source (file_stamp.h) or the way of reading the source
+// is written again if the version, the source (file_fingerprint.h) or the way of reading the source
 // changes.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/own/file_stamp.h"
+#include "data/own/file_fingerprint.h"
 #include "data/own/image_file.h"
 #include "data/own/in_order.h"
 #include "data/own/lower_case.h"
@@ -116,7 +116,7 @@ std::vector<Path> images_of_class(const Lister& lister, const Path& directory) {
 }
 
 // Hashes a line per file instead of keeping the lines, because there may be a million files.
-class Stamp {
+class Fingerprint {
  public:
   std::uint64_t add(const Path& path) {
     struct stat status {};
@@ -124,7 +124,7 @@ class Stamp {
       throw std::system_error(errno, std::generic_category(),
                               "--data: cannot read " + path.string());
     }
-    const std::string line = file_stamp(path, status);
+    const std::string line = file_fingerprint(path, status);
     sum_.update(std::as_bytes(std::span(line)));
     return static_cast<std::uint64_t>(status.st_size);
   }
@@ -139,10 +139,10 @@ ClassFolders folders_of_part(const Lister& lister, const Path& directory,
   ClassFolders result;
   result.path = directory;
   result.part = part;
-  Stamp stamp;
+  Fingerprint fingerprint;
   for (const Path& folder : lister.list(directory).folders) {
     for (Path& path : images_of_class(lister, folder)) {
-      result.bytes += stamp.add(path);
+      result.bytes += fingerprint.add(path);
       result.labels.push_back(static_cast<std::uint32_t>(result.classes.size()));
       result.files.push_back(std::move(path));
     }
@@ -155,7 +155,7 @@ ClassFolders folders_of_part(const Lister& lister, const Path& directory,
   if (result.classes.empty()) {
     throw UnusableData("--data: " + directory.string() + " has no class folders");
   }
-  result.stamp = stamp.text();
+  result.fingerprint = fingerprint.text();
   return result;
 }
 

@@ -31,7 +31,7 @@ struct ClassFolders {
   std::vector<std::filesystem::path> files;
   std::vector<std::uint32_t> labels;  // [files]: indices in `classes`
   std::uint64_t bytes = 0;            // of all files
-  std::string stamp;                  // changes when a file changes
+  std::string fingerprint;            // changes when a file changes
 };
 
 // Returns the parts, training first; empty if the folder contains no folder with images. Throws

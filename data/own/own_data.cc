@@ -63,7 +63,7 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
   // The markers contain the path, size and times of each file, so a changed file leads to a new
   // conversion.
   for (const SourceFile& file : files) {
-    text += file.stamp;
+    text += file.fingerprint;
   }
   return sha256_hex(std::as_bytes(std::span(text)));
 }

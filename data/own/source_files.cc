@@ -12,7 +12,7 @@
 #include "data/file.h"
 #include "data/own/arrays.h"
 #include "data/own/csv.h"
-#include "data/own/file_stamp.h"
+#include "data/own/file_fingerprint.h"
 #include "data/own/image_folder.h"
 #include "data/own/libsvm.h"
 #include "data/own/lower_case.h"
@@ -159,7 +159,7 @@ std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnD
     file.part = table.part;
     const struct stat status = status_of(table.path);
     file.bytes = static_cast<std::uint64_t>(status.st_size);
-    file.stamp = file_stamp(table.path, status);
+    file.fingerprint = file_fingerprint(table.path, status);
     if (table.format == TableFormat::kLibsvm) {
       check_sparse(options, table.path);
       shared->add(table.path);
@@ -195,9 +195,9 @@ std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
     file.path = pair.examples.text();
     file.part = pair.part;
     file.bytes = pair.examples.bytes;
-    for (const ArrayPlace& place : {pair.examples, pair.labels}) {
-      file.stamp += std::to_string(place.entry.size()) + " " + place.entry + " " +
-                    file_stamp(place.path, status_of(place.path));
+    for (const ArrayLocation& place : {pair.examples, pair.labels}) {
+      file.fingerprint += std::to_string(place.entry.size()) + " " + place.entry + " " +
+                          file_fingerprint(place.path, status_of(place.path));
     }
     file.has_images = are_images(pair.examples);
     file.open = [pair, is_number = options.label_is_number](const SourceFile::Progress&) {
@@ -217,7 +217,7 @@ std::vector<SourceFile> image_files(std::vector<ClassFolders> parts, std::size_t
     file.path = part.path;
     file.part = part.part;
     file.bytes = part.bytes;
-    file.stamp = part.stamp;
+    file.fingerprint = part.fingerprint;
     file.has_images = true;
     file.open = [set, i](const SourceFile::Progress& on_progress) {
       return set->open(i, on_progress);

@@ -23,7 +23,7 @@ struct SourceFile {
   std::filesystem::path path;  // for error messages
   std::optional<Part> part;    // none: its rows are split among the parts
   std::uint64_t bytes = 0;
-  std::string stamp;  // changes when the file changes
+  std::string fingerprint;  // changes when the file changes
   bool has_images = false;
   // Throws UnusableData, and std::system_error if the file cannot be read.
   std::function<std::unique_ptr<RowSource>(const Progress&)> open;

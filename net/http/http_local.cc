@@ -38,8 +38,8 @@ class LocalSocket {
     return fd_ < 0 || connect(fd_, any, sizeof(address)) != 0 ? last_error() : std::error_code{};
   }
 
-  void limit_silence(std::chrono::seconds silence) const {
-    const timeval limit{.tv_sec = silence.count(), .tv_usec = 0};
+  void limit_read_time(std::chrono::seconds read_timeout) const {
+    const timeval limit{.tv_sec = read_timeout.count(), .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
   }
@@ -88,7 +88,7 @@ std::error_code http_over_local(
     const std::function<void(int status, std::string_view piece)>& on_body) {
   LocalSocket socket;
   if (const std::error_code error = socket.connect_to(request.socket)) return error;
-  socket.limit_silence(request.silence);
+  socket.limit_read_time(request.read_timeout);
   // A server that refuses a request may close before it has read all of it: its reply is read all
   // the same.
   const std::error_code write_error = socket.write_all(text_of(request));

@@ -16,7 +16,7 @@ struct LocalHttpRequest {
   std::string method = "GET";
   std::string target;  // percent-encoded where needed
   std::string body;
-  std::chrono::seconds silence{10};  // the server's limit for a response; 0: forever
+  std::chrono::seconds read_timeout{10};  // the server's limit for a response; 0: forever
 };
 
 // Calls `on_body` with the status and the next piece of the body as it arrives. Errors: system

@@ -24,7 +24,7 @@ int digit_of(char c) {
 // The fields that are stored.
 struct KeptField {
   std::string_view name;  // lower case
-  std::string HttpServerRequest::*place;
+  std::string HttpServerRequest::*member;
   // Joins the values of repeated fields that form one list; empty: a single-value field, which must
   // not be repeated.
   std::string_view separator = {};
@@ -155,7 +155,7 @@ void HttpRequestParser::reset() {
   constexpr std::size_t kKeptBytes = 64 * 1024;
   http_parser_init(&parser_, HTTP_REQUEST);
   for (const KeptField& field : kKeptFields) {
-    (request_.*field.place).clear();
+    (request_.*field.member).clear();
   }
   // The memory of a large body is released, because the connection may stay idle for long.
   if (request_.body.capacity() > kKeptBytes) {
@@ -245,7 +245,7 @@ int HttpRequestParser::begin_value() {
   for (unsigned each = 0; each < kKeptFields.size(); ++each) {
     if (name_ != kKeptFields[each].name) continue;
     const KeptField& field = kKeptFields[each];
-    std::string& value = request_.*field.place;
+    std::string& value = request_.*field.member;
     if ((seen_ & (1U << each)) != 0) {
       // Repeated: it is ambiguous which value counts.
       if (field.separator.empty()) return http_status::kBadRequest;
@@ -331,7 +331,7 @@ int HttpRequestParser::refusal_of_head() {
 int HttpRequestParser::on_head_end() {
   head_complete_ = true;
   for (const KeptField& field : kKeptFields) {
-    std::string& value = request_.*field.place;
+    std::string& value = request_.*field.member;
     value.resize(value.find_last_not_of(" \t") + 1);  // http_parser keeps blanks after a value
   }
   request_.method = http_method_str(static_cast<http_method>(parser_.method));

@@ -168,9 +168,9 @@ void HttpService::Loop::hand_over() {
     std::erase(resumed_, each);
     each->is_resumed = false;
     each->is_moving = false;
-    const std::size_t place = each->place;
-    std::swap(connections_[place], connections_.back());
-    connections_[place]->place = place;
+    const std::size_t position = each->position;
+    std::swap(connections_[position], connections_.back());
+    connections_[position]->position = position;
     std::unique_ptr<Connection> moved = std::move(connections_.back());
     // Erases by swapping with the last connection, which keeps removal constant in time.
     connections_.pop_back();
@@ -189,7 +189,7 @@ void HttpService::Loop::hand_over() {
 // The head is complete, and perhaps more has come; `count_` includes the connection already.
 void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
   Connection& connection = *moved;
-  connection.place = connections_.size();
+  connection.position = connections_.size();
   connections_.push_back(std::move(moved));
   connection.watched = EPOLLIN;
   if (!watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_ADD)) {
@@ -220,7 +220,7 @@ HttpService::Connection* HttpService::Loop::adopt(int socket) {
   // Replies are written in one piece, so waiting to fill a segment would only add delay.
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
-  connection->place = connections_.size();
+  connection->position = connections_.size();
   connection->deadline = now_ + options_.request_timeout;
   if (options_.identity) connection->tls = TlsAccepted::over(socket, *options_.identity);
   if ((options_.identity && !connection->tls) ||
@@ -413,10 +413,10 @@ void HttpService::Loop::send(Connection& connection) {
         send_some(connection, std::string_view(connection.out).substr(connection.out_sent), error);
     if (error == asio::error::would_block) {
       // Waits only for room in the socket until the reply is sent. (TLS may need to read first.)
-      const bool wants_to_hear = connection.tls && connection.tls->waits_for() == POLLIN;
+      const bool wants_to_receive = connection.tls && connection.tls->waits_for() == POLLIN;
       // The time limit is extended only by progress.
       if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
-      wait_for(connection, wants_to_hear ? EPOLLIN : EPOLLOUT);
+      wait_for(connection, wants_to_receive ? EPOLLIN : EPOLLOUT);
       return;
     }
     if (error) {
@@ -459,9 +459,9 @@ void HttpService::Loop::bury() {
   for (Connection* const each : over_) {
     hold(*each, 0);
     std::erase(resumed_, each);
-    const std::size_t place = each->place;
-    std::swap(connections_[place], connections_.back());
-    connections_[place]->place = place;
+    const std::size_t position = each->position;
+    std::swap(connections_[position], connections_.back());
+    connections_[position]->position = position;
     connections_.pop_back();
     --count_;
   }

@@ -62,7 +62,7 @@ class HttpService::Connection final : public HttpExchange {
   std::string out;                   // bytes that the peer has not taken
   std::size_t out_sent = 0;          // of `out`
   std::size_t held_bytes = 0;        // of the body, as counted by the loop
-  std::size_t place = 0;             // index in the loop's list
+  std::size_t position = 0;          // index in the loop's list
   ServiceClock::time_point asked_at;
   ServiceClock::time_point deadline;
   bool is_asked = false;      // the handler has it

@@ -157,7 +157,7 @@ void refuse_heterogeneous(const Environment& environment) {
   }
 }
 
-[[nodiscard]] std::vector<std::string> hosts_by_place(const Step& step) {
+[[nodiscard]] std::vector<std::string> hosts_by_position(const Step& step) {
   std::vector<std::string> hosts;
   for (const Seat& seat : step.by_rank) hosts.push_back(step.nodes[seat.node]);
   return hosts;
@@ -165,24 +165,24 @@ void refuse_heterogeneous(const Environment& environment) {
 
 [[nodiscard]] Cluster cluster_from(const ClusterFlags& flags, const TaskCounts& counts,
                                    const Step& step) {
-  std::vector<std::string> hosts = hosts_by_place(step);
+  std::vector<std::string> hosts = hosts_by_position(step);
   if (!flags.task_hosts.empty()) {
     return cluster_from_pattern(flags.task_hosts, counts,
                                 {.port_base = flags.port_base, .hosts = std::move(hosts)});
   }
   Cluster cluster;
-  for (std::size_t place = 0; place < hosts.size(); ++place) {
-    const Job job = task_at(counts, place).job;
-    const std::size_t port = flags.port_base + step.by_rank[place].local;
+  for (std::size_t position = 0; position < hosts.size(); ++position) {
+    const Job job = task_at(counts, position).job;
+    const std::size_t port = flags.port_base + step.by_rank[position].local;
     if (port > 65535) {
       fail("--port_base: " + std::to_string(flags.port_base) + " and " +
-           std::to_string(step.by_rank[place].local + 1) +
+           std::to_string(step.by_rank[position].local + 1) +
            " tasks on a node lead beyond the last port, 65535");
     }
     std::vector<Address>& list = job == Job::kPs      ? cluster.ps
                                  : job == Job::kChief ? cluster.chief
                                                       : cluster.workers;
-    list.push_back(parse_address(kNodes, hosts[place] + ":" + std::to_string(port)));
+    list.push_back(parse_address(kNodes, hosts[position] + ":" + std::to_string(port)));
   }
   return cluster;
 }

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxPatternBytes = 512;
 // The values of a pattern's words for one task.
 struct Place {
   TaskId task;
-  std::size_t place;
+  std::size_t position;
   std::size_t port;
   const std::string* host;  // nullptr: unknown
 };
@@ -29,7 +29,7 @@ struct Place {
                                    const Place& at) {
   if (word == "job") return std::string(job_name(at.task.job));
   if (word == "index") return std::to_string(at.task.index);
-  if (word == "place") return std::to_string(at.place);
+  if (word == "place") return std::to_string(at.position);
   if (word == "port") return std::to_string(at.port);
   if (word == "host") {
     if (at.host == nullptr) fail_pattern(pattern, "has {host}, which only Slurm provides");
@@ -87,15 +87,15 @@ std::size_t TaskCounts::of(Job job) const noexcept {
   return 0;
 }
 
-TaskId task_at(const TaskCounts& counts, std::size_t place) {
-  assert(place < counts.total());
-  if (place < counts.ps) return {Job::kPs, place};
-  place -= counts.ps;
+TaskId task_at(const TaskCounts& counts, std::size_t position) {
+  assert(position < counts.total());
+  if (position < counts.ps) return {Job::kPs, position};
+  position -= counts.ps;
   if (counts.chief) {
-    if (place == 0) return {Job::kChief, 0};
-    --place;
+    if (position == 0) return {Job::kChief, 0};
+    --position;
   }
-  return {Job::kWorker, place};
+  return {Job::kWorker, position};
 }
 
 bool has_word(std::string_view pattern, std::string_view name) {
@@ -119,11 +119,11 @@ Cluster cluster_from_pattern(std::string_view pattern, const TaskCounts& counts,
                                 " tasks lead beyond the last port, 65535");
   }
   Cluster cluster;
-  for (std::size_t place = 0; place < counts.total(); ++place) {
-    const TaskId task = task_at(counts, place);
-    const std::string* host = values.hosts.empty() ? nullptr : &values.hosts[place];
+  for (std::size_t position = 0; position < counts.total(); ++position) {
+    const TaskId task = task_at(counts, position);
+    const std::string* host = values.hosts.empty() ? nullptr : &values.hosts[position];
     const Address address =
-        parse_address(kFlag, filled(pattern, {task, place, values.port_base + place, host}));
+        parse_address(kFlag, filled(pattern, {task, position, values.port_base + position, host}));
     std::vector<Address>& list = task.job == Job::kPs      ? cluster.ps
                                  : task.job == Job::kChief ? cluster.chief
                                                            : cluster.workers;

@@ -29,7 +29,7 @@ struct TaskCounts {
 };
 
 // The task at a place: ps first, then the chief, then the workers. REQUIRES: place < total().
-[[nodiscard]] TaskId task_at(const TaskCounts& counts, std::size_t place);
+[[nodiscard]] TaskId task_at(const TaskCounts& counts, std::size_t position);
 
 // Whether the pattern contains {name}.
 [[nodiscard]] bool has_word(std::string_view pattern, std::string_view name);

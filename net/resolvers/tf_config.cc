@@ -76,8 +76,8 @@ struct JobEntry {
   JobEntry job{std::move(field), {}};
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
-      const std::string place = job.field + "[" + std::to_string(i) + "]";
-      job.addresses.emplace(i, parse_entry(place, value[i]));
+      const std::string field_path = job.field + "[" + std::to_string(i) + "]";
+      job.addresses.emplace(i, parse_entry(field_path, value[i]));
     }
   } else if (value.is_object()) {
     for (const auto& [key, entry] : value.items()) {
@@ -87,9 +87,9 @@ struct JobEntry {
         fail(job.field + " has the key " + net::quoted(key) + "; expected an index from 0 to " +
              std::to_string(kMaxTaskIndex));
       }
-      const std::string place = job.field + "." + std::to_string(*index);
-      if (!job.addresses.emplace(*index, parse_entry(place, entry)).second) {
-        fail(place + " is given twice; every index needs one address");
+      const std::string field_path = job.field + "." + std::to_string(*index);
+      if (!job.addresses.emplace(*index, parse_entry(field_path, entry)).second) {
+        fail(field_path + " is given twice; every index needs one address");
       }
     }
   } else {

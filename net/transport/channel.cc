@@ -66,9 +66,9 @@ class TcpChannel final : public Channel {
     return wait_for(socket_.native_handle(), events, interrupt_, deadline);
   }
   // Waits until more bytes may be there. Within the spin budget it yields and returns at once, see
-  // kFrameEagerness.
-  [[nodiscard]] std::error_code wait_for_rest(Deadline eager_until, Deadline deadline) noexcept {
-    if (Clock::now() >= eager_until) return wait(waits_for(POLLIN), deadline);
+  // kFrameSpinTime.
+  [[nodiscard]] std::error_code wait_for_rest(Deadline spin_until, Deadline deadline) noexcept {
+    if (Clock::now() >= spin_until) return wait(waits_for(POLLIN), deadline);
     ::sched_yield();
     return {};
   }
@@ -195,11 +195,11 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
 std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
   // The rest of a frame mostly arrives soon after its beginning, so each call has a spin budget.
-  const Deadline eager_until = std::min(deadline, Clock::now() + kFrameEagerness);
+  const Deadline spin_until = std::min(deadline, Clock::now() + kFrameSpinTime);
   while (!bytes.empty()) {
     std::error_code error;
     const std::size_t received = read_some(bytes, error);
-    if (error == asio::error::would_block) error = wait_for_rest(eager_until, deadline);
+    if (error == asio::error::would_block) error = wait_for_rest(spin_until, deadline);
     if (error) return fail(error);
     bytes = bytes.subspan(received);
   }

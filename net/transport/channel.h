@@ -12,7 +12,7 @@
 #include <span>
 #include <system_error>
 
-#include "net/transport/body_place.h"
+#include "net/transport/body_location.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/address.h"
 #include "net/wire/frame.h"
@@ -84,7 +84,7 @@ class Channel {
   // Where the last header's body lies if it need not be received; it stays unchanged until the next
   // gradient is sent. Without a view the body has to be received. receive_body() works in both
   // cases.
-  [[nodiscard]] virtual BodyPlace place_of_body() const { return {}; }
+  [[nodiscard]] virtual BodyLocation body_location() const { return {}; }
 };
 
 // Resolves the name again and connects over TCP (TCP_NODELAY). Tries every address of the name and

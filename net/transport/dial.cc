@@ -45,8 +45,8 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
 }
 
 // Sends HELLO and reads its answer.
-asio::awaitable<void> introduce(Dialed& dialed, const Hello& hello, milliseconds timeout,
-                                Credentials* credentials) {
+asio::awaitable<void> exchange_hello(Dialed& dialed, const Hello& hello, milliseconds timeout,
+                                     Credentials* credentials) {
   ServerConnection& connection = *dialed.connection;
   connection.begin_handshake(timeout);
   if (credentials != nullptr) {
@@ -99,7 +99,7 @@ asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello h
     if (dialed.error) continue;
     dialed.connection = std::make_shared<ServerConnection>(std::move(*socket), limits,
                                                            std::shared_ptr<const void>());
-    co_await introduce(dialed, hello, timeout, credentials);
+    co_await exchange_hello(dialed, hello, timeout, credentials);
     break;
   }
   if (dialed.error && dialed.connection) {

@@ -42,12 +42,12 @@ void FileWatch::look_for_gone(const std::vector<FileSeen>& now) {
   const auto gone = std::ranges::find(now, FileSeen{});
   if (gone == now.end()) {
     gone_since_.reset();
-    has_told_of_gone_ = false;
+    has_reported_gone_ = false;
     return;
   }
   if (!gone_since_) gone_since_ = Clock::now();
-  if (has_told_of_gone_ || Clock::now() - *gone_since_ < kGone) return;
-  has_told_of_gone_ = true;
+  if (has_reported_gone_ || Clock::now() - *gone_since_ < kGone) return;
+  has_reported_gone_ = true;
   const std::string& path = paths_[static_cast<std::size_t>(gone - now.begin())];
   if (warn_) warn_(quoted(path) + " no longer exists; " + stays_);
 }

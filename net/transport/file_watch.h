@@ -56,7 +56,7 @@ class FileWatch {
   std::vector<FileSeen> warned_;  // at the last warning
   Clock::time_point tried_at_;
   std::optional<Clock::time_point> gone_since_;
-  bool has_told_of_gone_ = false;
+  bool has_reported_gone_ = false;
 };
 
 }  // namespace disttf::net

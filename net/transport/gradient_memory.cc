@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "net/transport/handover.h"
-#include "net/transport/header_slot.h"
+#include "net/transport/header_mailbox.h"
 #include "net/wire/messages.h"
 
 namespace disttf::net {
@@ -24,12 +24,12 @@ std::size_t line_end(std::size_t bytes) noexcept {
 
 // Behind the gradients, on a cache line of its own, lies the trainer's parked flag. The mailboxes
 // follow.
-std::size_t sleep_word_of(const GradientMemory::Shape& shape) noexcept {
+std::size_t parked_flag_of(const GradientMemory::Shape& shape) noexcept {
   return (shape.count - 1) * whole_pages(shape.bytes) + line_end(shape.bytes);
 }
 
 std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noexcept {
-  return sleep_word_of(shape) + kLineBytes + channel * kHeaderSlotBytes;
+  return parked_flag_of(shape) + kLineBytes + channel * kHeaderMailboxBytes;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ class InPlaceChannel final : public Channel {
     channel_->close();
     kept_.reset();
     answers_at_ = 0;
-    sleep_word_ = 0;
+    parked_flag_ = 0;
   }
   [[nodiscard]] bool is_open() const noexcept override { return channel_->is_open(); }
   [[nodiscard]] int fd() noexcept override { return channel_->fd(); }
@@ -64,21 +64,21 @@ class InPlaceChannel final : public Channel {
                                     Deadline deadline) override;
   [[nodiscard]] bool is_in_place() const noexcept override { return view_ != nullptr; }
   [[nodiscard]] bool has_frame() const noexcept override { return kept_ || has_answer(); }
-  [[nodiscard]] BodyPlace place_of_body() const override { return body_; }
+  [[nodiscard]] BodyLocation body_location() const override { return body_; }
 
  private:
   [[nodiscard]] bool has_answer() const noexcept;
   // REQUIRES: answers_at_ != 0.
-  [[nodiscard]] HeaderSlotView answers() const noexcept {
-    return HeaderSlotView(view_->bytes().subspan(answers_at_, kHeaderSlotBytes));
+  [[nodiscard]] HeaderMailboxView answers() const noexcept {
+    return HeaderMailboxView(view_->bytes().subspan(answers_at_, kHeaderMailboxBytes));
   }
   // Whether the ps is polling for requests in the mailbox. REQUIRES: is_in_place().
   [[nodiscard]] bool is_ps_awake() const noexcept {
-    return sleep_word_ != 0 && !net::is_asleep(ps_sleep_word());
+    return parked_flag_ != 0 && !net::is_parked(ps_parked_flag());
   }
-  // REQUIRES: sleep_word_ != 0.
-  [[nodiscard]] SleepWordView ps_sleep_word() const noexcept {
-    return SleepWordView(view_->bytes().subspan(sleep_word_, kSleepWordBytes));
+  // REQUIRES: parked_flag_ != 0.
+  [[nodiscard]] ParkedFlagView ps_parked_flag() const noexcept {
+    return ParkedFlagView(view_->bytes().subspan(parked_flag_, kParkedFlagBytes));
   }
   void all_read() noexcept {
     unanswered_.reset();
@@ -89,7 +89,7 @@ class InPlaceChannel final : public Channel {
   // unread header.
   [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
     return requests_at_ != 0 && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
-           !unanswered_ && left_ < kHeadersInSlot && is_ps_awake();
+           !unanswered_ && left_ < kHeadersInMailbox && is_ps_awake();
   }
   // Whether the ps has agreed to this memory, and not to an earlier one.
   [[nodiscard]] bool is_settled() const noexcept { return view_ && renewals_ == memory_.renewals_; }
@@ -107,13 +107,13 @@ class InPlaceChannel final : public Channel {
   // Maps the ps's memory, which it has handed over as the body of SHARED says, and hands over the
   // trainer's. `taken`: the offer to send to the ps. On any failure nothing is mapped and `taken`
   // is empty.
-  void trade(const Rendezvous& rendezvous, std::uint64_t token, std::span<const std::byte> body,
-             std::size_t most, SharedOffer& taken);
+  void trade(const PeerListener& peer_listener, std::uint64_t token,
+             std::span<const std::byte> body, std::size_t most, SharedOffer& taken);
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& offer, std::size_t most);
   void forget() noexcept {
     view_.reset();
     answers_at_ = 0;
-    sleep_word_ = 0;
+    parked_flag_ = 0;
   }
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -126,8 +126,8 @@ class InPlaceChannel final : public Channel {
   std::uint64_t renewals_ = 0;              // of the memory that was agreed on
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors are sent
   std::size_t answers_at_ = 0;              // offset there of the mailbox for answers; 0: frames
-  std::size_t sleep_word_ = 0;              // offset there of the ps's parked flag; 0: send frames
-  HeaderSlotReader heard_;                  // position in the answers
+  std::size_t parked_flag_ = 0;             // offset there of the ps's parked flag; 0: send frames
+  HeaderMailboxReader heard_;               // position in the answers
   // The newest frame that the ps may not have read yet. A request in the mailbox must not overtake
   // it.
   std::optional<std::uint64_t> unanswered_;
@@ -136,7 +136,7 @@ class InPlaceChannel final : public Channel {
   std::size_t left_when_asked_ = 0;  // that one, and those before it
   std::optional<FrameHeader> kept_;  // arrived while another answer was awaited
   std::uint64_t next_id_ = kFirstId;
-  BodyPlace body_;  // the unread rest of the last header's body, if that lies in the ps's memory
+  BodyLocation body_;  // the unread rest of the last header's body, if that lies in the ps's memory
 };
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
@@ -146,7 +146,7 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
   }
   if (is_settled() && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
-    header.place = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
+    header.body_offset = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
     header.body_size = body.size();
     body = {};
   }
@@ -165,16 +165,16 @@ std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadli
     asked_ = header.request_id;
     left_when_asked_ = left_;
   }
-  const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderSlotBytes);
+  const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderMailboxBytes);
   // The ps may have parked since may_leave() read its flag.
-  return leave_header(HeaderSlot(slot), header, ps_sleep_word()) == Left::kAndRing
+  return leave_header(HeaderMailbox(slot), header, ps_parked_flag()) == Left::kHeaderAndWake
              ? channel_->send(Heartbeat{}.to_header(), {}, deadline)
              : std::error_code{};
 }
 
 // Any unread answer counts, whichever request it answers: the caller detects a mismatch.
 bool InPlaceChannel::has_answer() const noexcept {
-  return answers_at_ != 0 && heard_.sees(answers());
+  return answers_at_ != 0 && heard_.has_new(answers());
 }
 
 std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadline) {
@@ -209,12 +209,12 @@ std::error_code InPlaceChannel::receive_header(FrameHeader& header, Deadline dea
   }
   // The ps's offsets are checked before anything is read through them.
   const std::size_t size = view_ ? view_->bytes().size() : 0;
-  if (header.body_size > size || header.place > size - header.body_size) {
+  if (header.body_size > size || header.body_offset > size - header.body_size) {
     return fail(WireError::kBadBody);
   }
-  body_ = {.view = view_, .offset = header.place, .size = header.body_size};
+  body_ = {.view = view_, .offset = header.body_offset, .size = header.body_size};
   header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
-  header.place = 0;
+  header.body_offset = 0;
   return {};
 }
 
@@ -237,15 +237,15 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
 std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   forget();
   std::error_code ignored;  // any error means: send frames
-  const std::unique_ptr<Rendezvous> rendezvous = Rendezvous::open(ignored);
+  const std::unique_ptr<PeerListener> peer_listener = PeerListener::open(ignored);
   const std::optional<std::uint64_t> token = draw_token();
   SharedOffer own;
-  if (rendezvous && token) {
-    own = {.rendezvous = rendezvous->name(),
+  if (peer_listener && token) {
+    own = {.listener_name = peer_listener->name(),
            .token = *token,
            .size = memory_.memory_->bytes().size(),
            .slot = requests_at_,
-           .sleep_word = memory_.sleep_word()};
+           .parked_flag = memory_.parked_flag()};
   }
   std::array<std::byte, kSharedOfferBytes> body{};
   std::size_t size = 0;
@@ -259,7 +259,7 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     return {};
   }
   SharedOffer taken;
-  trade(*rendezvous, *token, std::span(body).first(size), most, taken);
+  trade(*peer_listener, *token, std::span(body).first(size), most, taken);
   if (const auto error = exchange(taken, body, size, deadline)) {
     return error;
   }
@@ -329,13 +329,13 @@ std::error_code InPlaceChannel::ask(FrameHeader question, std::optional<FrameHea
   return {};
 }
 
-void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,
+void InPlaceChannel::trade(const PeerListener& peer_listener, std::uint64_t token,
                            std::span<const std::byte> body, std::size_t most, SharedOffer& taken) {
   SharedOffer offer;
   if (decode(body, offer)) {
     return;
   }
-  std::optional<HandedOver> handed = rendezvous.admit(token);
+  std::optional<HandedOver> handed = peer_listener.admit(token);
   if (!handed || !adopt(std::move(handed->what), offer, most)) {
     return;
   }
@@ -346,7 +346,7 @@ void InPlaceChannel::trade(const Rendezvous& rendezvous, std::uint64_t token,
   taken = {.token = offer.token,
            .size = memory_.memory_->bytes().size(),
            .slot = requests_at_,
-           .sleep_word = memory_.sleep_word()};
+           .parked_flag = memory_.parked_flag()};
 }
 
 bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::size_t most) {
@@ -356,14 +356,14 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
     return false;
   }
   const std::size_t size = view->bytes().size();
-  const std::size_t answers_at = slot_within(size, offer.slot);
+  const std::size_t answers_at = mailbox_within(size, offer.slot);
   if (answers_at != offer.slot) {
     return false;  // the ps would leave answers where this end cannot read
   }
   view_ = std::move(view);
   renewals_ = memory_.renewals_;
   answers_at_ = answers_at;
-  sleep_word_ = sleep_word_within(size, offer.sleep_word);
+  parked_flag_ = parked_flag_within(size, offer.parked_flag);
   if (answers_at_ != 0) {
     heard_.skip(answers());
   }
@@ -399,7 +399,7 @@ bool GradientMemory::renew() {
     is_kept_ = true;
     return false;
   }
-  set_asleep(true);
+  set_parked(true);
   memory_ = std::move(memory);
   ++renewals_;
   return true;
@@ -411,14 +411,14 @@ std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel,
   return std::make_unique<InPlaceChannel>(std::move(channel), *this, number ? slot(*number) : 0);
 }
 
-std::size_t GradientMemory::sleep_word() const noexcept { return sleep_word_of(shape_); }
+std::size_t GradientMemory::parked_flag() const noexcept { return parked_flag_of(shape_); }
 
 std::size_t GradientMemory::slot(std::size_t channel) const noexcept {
   return slot_of(shape_, channel);
 }
 
-void GradientMemory::set_asleep(bool asleep) noexcept {
-  net::set_asleep(SleepWord(memory_->bytes().subspan(sleep_word(), kSleepWordBytes)), asleep);
+void GradientMemory::set_parked(bool parked) noexcept {
+  net::set_parked(ParkedFlag(memory_->bytes().subspan(parked_flag(), kParkedFlagBytes)), parked);
 }
 
 }  // namespace disttf::net

@@ -36,7 +36,7 @@ class GradientMemory {
   [[nodiscard]] std::size_t count() const noexcept { return shape_.count; }
   // Whether a body lies in this memory: a ps that has agreed reads it there.
   [[nodiscard]] bool holds(std::span<const std::byte> body) const noexcept {
-    return lies_in(body, memory_->bytes().first(sleep_word()));
+    return lies_in(body, memory_->bytes().first(parked_flag()));
   }
   // Replaces the memory by a new one. Processes that were handed the old memory keep it unchanged.
   // All channels have to agree again; until then they send their bodies as frames. False: the
@@ -50,14 +50,14 @@ class GradientMemory {
                                                std::optional<std::size_t> number);
   // Sets the trainer's parked flag: a ps that answers a parked trainer also makes the channel's
   // fd() ready. See Lookout; the event that it sees is Channel::has_frame().
-  void set_asleep(bool asleep) noexcept;
+  void set_parked(bool parked) noexcept;
 
  private:
   friend class InPlaceChannel;
   GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape);
   // The offsets in the memory of the trainer's parked flag, and of the mailbox for a channel's
   // requests.
-  [[nodiscard]] std::size_t sleep_word() const noexcept;
+  [[nodiscard]] std::size_t parked_flag() const noexcept;
   [[nodiscard]] std::size_t slot(std::size_t channel) const noexcept;
 
   std::unique_ptr<SharedMemory> memory_;

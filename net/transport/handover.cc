@@ -99,10 +99,10 @@ std::optional<std::uint64_t> draw_token() noexcept {
   return token;
 }
 
-Rendezvous::Rendezvous(Descriptor listener, std::uint64_t name) noexcept
+PeerListener::PeerListener(Descriptor listener, std::uint64_t name) noexcept
     : listener_(std::move(listener)), name_(name) {}
 
-std::unique_ptr<Rendezvous> Rendezvous::open(std::error_code& error) {
+std::unique_ptr<PeerListener> PeerListener::open(std::error_code& error) {
   const std::uint64_t name = draw_token().value_or(0);
   if (name == 0) {
     error = std::make_error_code(std::errc::resource_unavailable_try_again);
@@ -116,10 +116,10 @@ std::unique_ptr<Rendezvous> Rendezvous::open(std::error_code& error) {
     return nullptr;
   }
   error.clear();
-  return std::unique_ptr<Rendezvous>(new Rendezvous(std::move(listener), name));
+  return std::unique_ptr<PeerListener>(new PeerListener(std::move(listener), name));
 }
 
-std::optional<HandedOver> Rendezvous::admit(std::uint64_t token) const {
+std::optional<HandedOver> PeerListener::admit(std::uint64_t token) const {
   for (int looks = 0; looks < kLooks; ++looks) {
     Descriptor peer(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer.is_open()) {
@@ -136,7 +136,7 @@ std::optional<HandedOver> Rendezvous::admit(std::uint64_t token) const {
   return std::nullopt;
 }
 
-Descriptor meet(std::uint64_t name, std::error_code& error) {
+Descriptor connect_to_peer_listener(std::uint64_t name, std::error_code& error) {
   error.clear();
   Descriptor peer = make_socket();
   const AbstractAddress address = address_of(name);

@@ -8,7 +8,7 @@
 // only the connection, which is encrypted where the run has a secret. In addition the kernel
 // reports the user of either end; a process of another user gets nothing and can hand over nothing.
 //
-// A primary, or a chief, takes the trainer's part and its backup the ps's: body_slots.h.
+// A primary, or a chief, takes the trainer's part and its backup the ps's: body_ring.h.
 //
 // The name is abstract: it is in no file system and belongs to the network namespace. Tasks in
 // containers that share no network do not find each other and send frames instead.
@@ -35,10 +35,10 @@ struct HandedOver {
   Descriptor what;
 };
 
-class Rendezvous {
+class PeerListener {
  public:
   // nullptr, and `error` set, where the system has no such sockets.
-  [[nodiscard]] static std::unique_ptr<Rendezvous> open(std::error_code& error);
+  [[nodiscard]] static std::unique_ptr<PeerListener> open(std::error_code& error);
 
   // The name for meet(); not 0.
   [[nodiscard]] std::uint64_t name() const noexcept { return name_; }
@@ -47,7 +47,7 @@ class Rendezvous {
   [[nodiscard]] std::optional<HandedOver> admit(std::uint64_t token) const;
 
  private:
-  Rendezvous(Descriptor listener, std::uint64_t name) noexcept;
+  PeerListener(Descriptor listener, std::uint64_t name) noexcept;
 
   const Descriptor listener_;
   const std::uint64_t name_;
@@ -55,7 +55,7 @@ class Rendezvous {
 
 // Connects to the rendezvous of that name. Returns a closed descriptor, and sets `error`, where
 // there is none, or where it belongs to another user.
-[[nodiscard]] Descriptor meet(std::uint64_t name, std::error_code& error);
+[[nodiscard]] Descriptor connect_to_peer_listener(std::uint64_t name, std::error_code& error);
 
 // Sends the token together with `what`, which stays open here.
 [[nodiscard]] std::error_code hand_over(const Descriptor& peer, std::uint64_t token, int what);

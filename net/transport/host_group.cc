@@ -36,11 +36,11 @@ namespace {
 constexpr std::size_t kGroupLineBytes = 64;  // a processor's cache line
 // The most messages of one peer that are read before the clock is read: far more than a correct
 // peer has under way.
-constexpr int kMostHeardAtOnce = 256;
+constexpr int kMostReceivedAtOnce = 256;
 // All connections that wait at a rendezvous, and some that arrive meanwhile.
 constexpr int kMostAdmittedAtOnce = 32;
 // Attempts to connect: a leader that polls between connect() and the handover refuses.
-constexpr int kMeetings = 3;
+constexpr int kDiscoveryAttempts = 3;
 
 bool is_newer_state(const StateOf& one, const StateOf& other) noexcept {
   return std::tie(one.generation, one.step) > std::tie(other.generation, other.step);
@@ -117,9 +117,9 @@ bool is_nothing_yet(ssize_t received) noexcept {
 // Calls `makes_sense` for each message. Closes the peer if it has disconnected, or if a message is
 // invalid.
 template <typename MakesSense>
-void hear_all(Descriptor& peer, const MakesSense& makes_sense) {
+void receive_all(Descriptor& peer, const MakesSense& makes_sense) {
   GroupMessage message;
-  for (int i = 0; i < kMostHeardAtOnce && peer.is_open(); ++i) {
+  for (int i = 0; i < kMostReceivedAtOnce && peer.is_open(); ++i) {
     const ssize_t length =
         ::recv(peer.number(), &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
     if (is_nothing_yet(length)) return;
@@ -133,10 +133,10 @@ void hear_all(Descriptor& peer, const MakesSense& makes_sense) {
 
 // ------------------------------------------------------------------------------------- the leader
 
-GroupLeader::GroupLeader(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token,
+GroupLeader::GroupLeader(std::unique_ptr<PeerListener> peer_listener, std::uint64_t token,
                          std::unique_ptr<SharedMemory> memory, std::size_t bytes,
                          std::size_t members)
-    : rendezvous_(std::move(rendezvous)),
+    : peer_listener_(std::move(peer_listener)),
       token_(token),
       memory_(std::move(memory)),
       bytes_(bytes),
@@ -152,18 +152,19 @@ std::unique_ptr<GroupLeader> GroupLeader::open(std::size_t bytes, std::size_t me
     error = std::make_error_code(std::errc::resource_unavailable_try_again);
     return nullptr;
   }
-  auto rendezvous = Rendezvous::open(error);
-  auto memory = rendezvous ? SharedMemory::create(parameter_memory_bytes(bytes), error) : nullptr;
+  auto peer_listener = PeerListener::open(error);
+  auto memory =
+      peer_listener ? SharedMemory::create(parameter_memory_bytes(bytes), error) : nullptr;
   if (!memory) {
     return nullptr;
   }
   error.clear();
   return std::unique_ptr<GroupLeader>(
-      new GroupLeader(std::move(rendezvous), *token, std::move(memory), bytes, members));
+      new GroupLeader(std::move(peer_listener), *token, std::move(memory), bytes, members));
 }
 
-Introduction GroupLeader::introduction() const noexcept {
-  return {.rendezvous = rendezvous_->name(), .token = token_};
+LeaderAddress GroupLeader::leader_address() const noexcept {
+  return {.listener_name = peer_listener_->name(), .token = token_};
 }
 
 std::size_t GroupLeader::present() const noexcept {
@@ -175,7 +176,7 @@ std::size_t GroupLeader::present() const noexcept {
 bool GroupLeader::admit() {
   bool has_joined = settle();
   for (int i = 0; i < kMostAdmittedAtOnce; ++i) {
-    std::optional<HandedOver> handed = rendezvous_->admit(token_);
+    std::optional<HandedOver> handed = peer_listener_->admit(token_);
     if (!handed) {
       break;
     }
@@ -221,8 +222,8 @@ bool GroupLeader::settle(Newcomer& newcomer, bool& has_joined) {
   return true;
 }
 
-void GroupLeader::hear(Member& member) {
-  hear_all(member.peer, [&member](const GroupMessage& message) {
+void GroupLeader::receive(Member& member) {
+  receive_all(member.peer, [&member](const GroupMessage& message) {
     member.offered = message.of;
     member.ticket = message.sequence;
     return message.says == GroupSays::kOffer && message.sequence % 2 == 0;
@@ -251,7 +252,7 @@ bool GroupLeader::gather(const StateOf& of, const Interrupt& interrupt, Deadline
   const bool was_whole = present() == members_.size();
   const bool is_as_before = !admit();
   for (Member& member : members_) {
-    hear(member);
+    receive(member);
     if (!member.peer.is_open()) {
       // The memory is kept until here: the last step's sum may still have been read from it.
       member.memory.reset();
@@ -270,11 +271,11 @@ bool GroupLeader::wait(const Interrupt& interrupt, Deadline deadline) {
   std::ranges::transform(members_, waited_for_.begin(), [](const Member& member) {
     return pollfd{.fd = member.peer.number(), .events = POLLIN, .revents = 0};
   });
-  if (eager_.wait_for_any(waited_for_, interrupt, deadline)) {
+  if (spin_wait_.wait_for_any(waited_for_, interrupt, deadline)) {
     return false;
   }
   for (Member& member : members_) {
-    hear(member);
+    receive(member);
   }
   return waited_for_.back().revents == 0 && Clock::now() < deadline;
 }
@@ -290,7 +291,7 @@ bool GroupLeader::stands() const noexcept {
 }
 
 void GroupLeader::tell(const GroupVerdict& verdict) {
-  tell_all({.says = GroupSays::kVerdict, .of = verdict.of, .number = verdict.summed});
+  notify_all({.says = GroupSays::kVerdict, .of = verdict.of, .number = verdict.summed});
   for (Member& member : members_) {
     member.told = verdict.of;
   }
@@ -305,15 +306,15 @@ void GroupLeader::publish(const PublishedParameters& what, std::size_t offset,
   assert(offset <= bytes_ && parameters.size() <= bytes_ - offset);
   const std::uint64_t sequence =
       leave_in(memory_->bytes(), offset, parameters, word_of_range(bytes_, range));
-  tell_all({.says = what.is_result ? GroupSays::kResult : GroupSays::kParameters,
-            .of = what.of,
-            .number = range,
-            .sequence = sequence});
+  notify_all({.says = what.is_result ? GroupSays::kResult : GroupSays::kParameters,
+              .of = what.of,
+              .number = range,
+              .sequence = sequence});
 }
 
-void GroupLeader::beat() { tell_all({.says = GroupSays::kBeat}); }
+void GroupLeader::beat() { notify_all({.says = GroupSays::kBeat}); }
 
-void GroupLeader::tell_all(const GroupMessage& message) {
+void GroupLeader::notify_all(const GroupMessage& message) {
   for (Member& member : members_) {
     if (member.peer.is_open() && !say(member.peer, message)) {
       member.peer.reset();
@@ -330,11 +331,11 @@ GroupMember::GroupMember(Descriptor peer, std::uint64_t token, std::unique_ptr<S
 // The memory is allocated once there is a leader, because mostly the leader is on another host. The
 // allocation takes so long that the leader may have polled meanwhile and refused a peer without a
 // message; hence the retries.
-std::unique_ptr<GroupMember> GroupMember::meet(const Introduction& leader, std::size_t bytes,
-                                               std::size_t member, std::error_code& error) {
+std::unique_ptr<GroupMember> GroupMember::connect(const LeaderAddress& leader, std::size_t bytes,
+                                                  std::size_t member, std::error_code& error) {
   std::unique_ptr<SharedMemory> memory;
-  for (int i = 0; i < kMeetings; ++i) {
-    Descriptor peer = net::meet(leader.rendezvous, error);
+  for (int i = 0; i < kDiscoveryAttempts; ++i) {
+    Descriptor peer = net::connect_to_peer_listener(leader.listener_name, error);
     if (peer.is_open() && !memory) {
       memory = SharedMemory::create(gradient_memory_bytes(bytes), error);
     }
@@ -363,7 +364,7 @@ bool GroupMember::look() {
     be_taken_in();
   }
   if (parameters_) {
-    hear_all(peer_, [this](const GroupMessage& message) { return hear(message); });
+    receive_all(peer_, [this](const GroupMessage& message) { return receive(message); });
   }
   return is_open();
 }
@@ -382,8 +383,8 @@ void GroupMember::be_taken_in() {
   }
 }
 
-bool GroupMember::hear(const GroupMessage& message) {
-  has_heard_ = true;
+bool GroupMember::receive(const GroupMessage& message) {
+  has_received_ = true;
   if (message.says == GroupSays::kBeat) {
     return true;
   }
@@ -422,12 +423,12 @@ bool GroupMember::has_newer(std::size_t range, const StateOf& of) const {
   return announced_[range] && is_newer_state(announced_[range]->of, of);
 }
 
-bool GroupMember::wait(EagerWait& eager, const Interrupt& interrupt, Deadline deadline) {
+bool GroupMember::wait(SpinWait& spin_wait, const Interrupt& interrupt, Deadline deadline) {
   if (!is_open()) {
     return false;
   }
   std::array<pollfd, 2> waited_for{pollfd{.fd = fd(), .events = POLLIN, .revents = 0}};
-  if (eager.wait_for_any(waited_for, interrupt, deadline)) {
+  if (spin_wait.wait_for_any(waited_for, interrupt, deadline)) {
     return false;
   }
   return look() && waited_for.back().revents == 0 && Clock::now() < deadline;

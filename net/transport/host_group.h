@@ -36,10 +36,10 @@
 #include <vector>
 
 #include "net/transport/descriptor.h"
-#include "net/transport/eager_wait.h"
 #include "net/transport/handover.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/shared_memory.h"
+#include "net/transport/spin_wait.h"
 #include "net/wire/generation.h"
 
 namespace disttf::net {
@@ -61,10 +61,10 @@ struct PublishedParameters {
 };
 
 // How members find their leader; a ps passes it on. 0, 0: there is none.
-struct Introduction {
-  std::uint64_t rendezvous = 0;
+struct LeaderAddress {
+  std::uint64_t listener_name = 0;
   std::uint64_t token = 0;
-  friend bool operator==(const Introduction&, const Introduction&) = default;
+  friend bool operator==(const LeaderAddress&, const LeaderAddress&) = default;
 };
 
 // What happens to the gradients of a step.
@@ -86,7 +86,7 @@ class GroupLeader {
   [[nodiscard]] static std::unique_ptr<GroupLeader> open(std::size_t bytes, std::size_t members,
                                                          std::error_code& error);
 
-  [[nodiscard]] Introduction introduction() const noexcept;
+  [[nodiscard]] LeaderAddress leader_address() const noexcept;
   [[nodiscard]] std::size_t present() const noexcept;  // members that are connected
 
   // Waits until each member has offered its gradient of that state. False: not all members were
@@ -124,7 +124,7 @@ class GroupLeader {
     Descriptor peer;
     std::shared_ptr<const SharedView> memory;
   };
-  GroupLeader(std::unique_ptr<Rendezvous> rendezvous, std::uint64_t token,
+  GroupLeader(std::unique_ptr<PeerListener> peer_listener, std::uint64_t token,
               std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t members);
 
   // Returns true if there is a new member.
@@ -132,20 +132,20 @@ class GroupLeader {
   [[nodiscard]] bool settle();
   // Returns false if the newcomer has not yet sent which member it is.
   [[nodiscard]] bool settle(Newcomer& newcomer, bool& has_joined);
-  static void hear(Member& member);
-  void tell_all(const GroupMessage& message);
+  static void receive(Member& member);
+  void notify_all(const GroupMessage& message);
   [[nodiscard]] bool have_all_offered(const StateOf& of) const;
   [[nodiscard]] bool may_all_offer(const StateOf& of) const;
   [[nodiscard]] bool wait(const Interrupt& interrupt, Deadline deadline);
 
-  const std::unique_ptr<Rendezvous> rendezvous_;
+  const std::unique_ptr<PeerListener> peer_listener_;
   const std::uint64_t token_;
   const std::unique_ptr<SharedMemory> memory_;  // the parameters, and a sequence word a range
   const std::size_t bytes_;
   std::vector<Member> members_;
   std::vector<Newcomer> newcomers_;  // oldest first, at most as many as there are members
   std::vector<pollfd> waited_for_;
-  EagerWait eager_;
+  SpinWait spin_wait_;
 };
 
 class GroupMember {
@@ -154,9 +154,9 @@ class GroupMember {
   // `error`, where no leader of this user is on this host, or the leader accepts no more, or the
   // system has no memory to share. A leader that polls just then may refuse; the member is closed
   // soon after and may connect again.
-  [[nodiscard]] static std::unique_ptr<GroupMember> meet(const Introduction& leader,
-                                                         std::size_t bytes, std::size_t member,
-                                                         std::error_code& error);
+  [[nodiscard]] static std::unique_ptr<GroupMember> connect(const LeaderAddress& leader,
+                                                            std::size_t bytes, std::size_t member,
+                                                            std::error_code& error);
 
   // Whether it has not left, and has not detected that the leader has.
   [[nodiscard]] bool is_open() const noexcept;
@@ -181,7 +181,7 @@ class GroupMember {
   // Whether a message read so far announces parameters of a later state. REQUIRES: as above.
   [[nodiscard]] bool has_newer(std::size_t range, const StateOf& of) const;
   // Whether a message was read since the last call.
-  [[nodiscard]] bool has_heard() noexcept { return std::exchange(has_heard_, false); }
+  [[nodiscard]] bool has_received() noexcept { return std::exchange(has_received_, false); }
   // Disconnects, and keeps what has been read.
   void stop() noexcept { peer_.reset(); }
   void close() noexcept;
@@ -197,12 +197,12 @@ class GroupMember {
 
   void be_taken_in();
   // Returns false if the message is invalid.
-  [[nodiscard]] bool hear(const GroupMessage& message);
+  [[nodiscard]] bool receive(const GroupMessage& message);
   // Computed from the messages read so far.
   [[nodiscard]] std::optional<GroupVerdict> verdict_on(const StateOf& of) const;
   [[nodiscard]] bool is_past(const PublishedParameters& what) const;
   // Returns false if there is nothing more to wait for. What had come by then has been read.
-  [[nodiscard]] bool wait(EagerWait& eager, const Interrupt& interrupt, Deadline deadline);
+  [[nodiscard]] bool wait(SpinWait& spin_wait, const Interrupt& interrupt, Deadline deadline);
 
   Descriptor peer_;
   const std::uint64_t token_;
@@ -210,10 +210,10 @@ class GroupMember {
   const std::size_t bytes_;
   std::shared_ptr<const SharedView> parameters_;  // null: not accepted by the leader yet
   std::optional<GroupVerdict> verdict_;           // the newest
-  bool has_heard_ = false;
+  bool has_received_ = false;
   std::array<std::optional<Announcement>, kMostSummedRanges> announced_;  // the newest of each
-  EagerWait for_verdict_;
-  EagerWait for_parameters_;
+  SpinWait for_verdict_;
+  SpinWait for_parameters_;
 };
 
 }  // namespace disttf::net

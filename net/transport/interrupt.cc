@@ -19,9 +19,9 @@ namespace disttf::net {
 namespace {
 
 // The longest spin: a few times as long as a ps needs for a step of some megabytes.
-constexpr std::chrono::microseconds kEagerness{2000};
+constexpr std::chrono::microseconds kSpinBudget{2000};
 // The most spins that are skipped in a row.
-constexpr unsigned kMostAsleep = 63;
+constexpr unsigned kMaxSkippedSpins = 63;
 // Far more than a busy machine delays a running thread, and far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
@@ -87,18 +87,18 @@ std::error_code wait_for_any(std::span<pollfd> fds, const Interrupt& interrupt,
   return std::make_error_code(std::errc::operation_canceled);
 }
 
-Clock::duration overslept(Deadline due, Deadline now) noexcept {
+Clock::duration suspended_for(Deadline due, Deadline now) noexcept {
   return due < now - kOverslept ? now - due : Clock::duration::zero();
 }
 
 Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
-  const Clock::duration missed = overslept(expected_, now);
+  const Clock::duration missed = suspended_for(expected_, now);
   now_ = now;
   expect(until);
   return missed;
 }
 
-bool TimesAsleep::begins() noexcept {
+bool SpinBackoff::begins() noexcept {
   if (left_ == 0) {
     return false;
   }
@@ -106,37 +106,37 @@ bool TimesAsleep::begins() noexcept {
   return true;
 }
 
-void TimesAsleep::was_in_vain() noexcept {
-  penalty_ = std::min(2 * penalty_ + 1, kMostAsleep);
+void SpinBackoff::was_fruitless() noexcept {
+  penalty_ = std::min(2 * penalty_ + 1, kMaxSkippedSpins);
   left_ = penalty_;
 }
 
-bool Eagerness::begin(Deadline deadline, Deadline now) noexcept {
-  if (asleep_.begins()) {
+bool SpinBudget::begin(Deadline deadline, Deadline now) noexcept {
+  if (backoff_.begins()) {
     return false;
   }
-  gave_way_ = false;
+  yielded_ = false;
   looked_ = now;
-  until_ = std::min(deadline, looked_ + kEagerness);
+  until_ = std::min(deadline, looked_ + kSpinBudget);
   return true;
 }
 
-bool Eagerness::give_way() noexcept {
+bool SpinBudget::yield() noexcept {
   ::sched_yield();
   return goes_on(Clock::now());
 }
 
-bool Eagerness::goes_on(Deadline now) noexcept {
+bool SpinBudget::goes_on(Deadline now) noexcept {
   turn_ = now - std::exchange(looked_, now);
-  gave_way_ = true;
+  yielded_ = true;
   if (turn_ < kLongTurn && now < until_) return true;
-  asleep_.was_in_vain();
+  backoff_.was_fruitless();
   return false;
 }
 
 // An event that was there at the first poll shows nothing about how long a spin takes.
-void Eagerness::helped() noexcept {
-  if (gave_way_) asleep_.forget();
+void SpinBudget::helped() noexcept {
+  if (yielded_) backoff_.forget();
 }
 
 }  // namespace disttf::net

@@ -46,7 +46,7 @@ class Interrupt {
 // Returns how long ago a wait until `due` should have ended if the delay shows that this process,
 // or its machine, was stopped; else 0. That time does not count toward a peer's heartbeat timeout:
 // this process received nothing, and the peer may have been stopped as well.
-[[nodiscard]] Clock::duration overslept(Deadline due, Deadline now = Clock::now()) noexcept;
+[[nodiscard]] Clock::duration suspended_for(Deadline due, Deadline now = Clock::now()) noexcept;
 
 // overslept() for a loop of waits. It also detects that the process was stopped between two waits.
 class FreezeWatch {
@@ -75,11 +75,11 @@ inline constexpr std::chrono::milliseconds kLongTurn{1};
 // Exponential back-off of spinning: after a fruitless spin, skip the next 1, then 3, 7, up to 63.
 //
 // Not thread-safe.
-class TimesAsleep {
+class SpinBackoff {
  public:
   // Returns true if this spin is to be skipped.
   [[nodiscard]] bool begins() noexcept;
-  void was_in_vain() noexcept;
+  void was_fruitless() noexcept;
   // Resets the back-off: the next fruitless spin counts as the first.
   void forget() noexcept { penalty_ = 0; }
 
@@ -94,14 +94,14 @@ class TimesAsleep {
 // a spinning thread has to wait until their turn ends, while a woken thread preempts them.
 //
 // Not thread-safe.
-class Eagerness {
+class SpinBudget {
  public:
-  // Begins a wait at time `now`. True: poll for at most the spin budget, and call give_way()
+  // Begins a wait at time `now`. True: poll for at most the spin budget, and call yield()
   // between two polls. False: park at once.
   [[nodiscard]] bool begin(Deadline deadline = Deadline::max(),
                            Deadline now = Clock::now()) noexcept;
   // Yields the processor to other threads. False: park now.
-  [[nodiscard]] bool give_way() noexcept;
+  [[nodiscard]] bool yield() noexcept;
   // The same after a yield that the caller did itself; the time is `now`.
   [[nodiscard]] bool goes_on(Deadline now) noexcept;
   // The awaited event has come.
@@ -113,14 +113,14 @@ class Eagerness {
   Deadline until_{};   // end of the current spin
   Deadline looked_{};  // time of the last poll
   Clock::duration turn_{};
-  bool gave_way_ = false;  // in this spin
-  TimesAsleep asleep_;
+  bool yielded_ = false;  // in this spin
+  SpinBackoff backoff_;
 };
 
 // Spin budget of a frame's reader, for the rest of a frame that has begun to arrive or for a frame
 // that is due next. The reader yields between two polls. On one machine the data arrives sooner
 // than a sleeping thread wakes up. The budget is short because otherwise a reader over a network
 // would spin for every packet.
-inline constexpr std::chrono::microseconds kFrameEagerness{200};
+inline constexpr std::chrono::microseconds kFrameSpinTime{200};
 
 }  // namespace disttf::net

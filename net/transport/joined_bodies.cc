@@ -11,7 +11,7 @@ namespace disttf::net {
 JoinedBodies::JoinedBodies() = default;
 JoinedBodies::~JoinedBodies() = default;
 
-std::span<const std::byte> JoinedBodies::over(std::span<const BodyPlace> places) {
+std::span<const std::byte> JoinedBodies::over(std::span<const BodyLocation> places) {
   // A single aligned part needs no mapping of its own.
   if (places.size() == 1 && places.front().view && places.front().offset % kPageBytes == 0) {
     return places.front().bytes();

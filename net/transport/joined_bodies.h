@@ -12,7 +12,7 @@
 #include <memory>
 #include <span>
 
-#include "net/transport/body_place.h"
+#include "net/transport/body_location.h"
 
 namespace disttf::net {
 
@@ -28,7 +28,7 @@ class JoinedBodies {
   // Returns the bytes of `places` end to end. Valid until the second call after this one, and as
   // long as the caller keeps the places. Empty where they cannot be mapped so: a ps of disttf
   // always lays them out suitably, another program may not.
-  [[nodiscard]] std::span<const std::byte> over(std::span<const BodyPlace> places);
+  [[nodiscard]] std::span<const std::byte> over(std::span<const BodyLocation> places);
 
  private:
   std::array<std::unique_ptr<const JoinedView>, 2> joined_;

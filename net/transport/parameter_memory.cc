@@ -13,20 +13,20 @@ ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size
                                  std::size_t slots)
     : memory_(std::move(memory)), bytes_(bytes), requests_(slots) {
   // Marked as parked at first, so peers send a wake until a poll actually runs.
-  set_asleep(true);
+  set_parked(true);
 }
 
 ParameterMemory::~ParameterMemory() {
   // The token is cleared first, so no peer can hand off a request after the last look.
   take_no_more();
-  set_asleep(true);
+  set_parked(true);
   // Connections read what is in their mailboxes before the memory is unmapped.
-  look();
+  poll();
 }
 
 void ParameterMemory::take_no_more() noexcept {
   for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
-    set_taker(header_slot(slot), 0);
+    set_owner_token(header_mailbox(slot), 0);
   }
 }
 
@@ -40,18 +40,18 @@ std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std:
 
 std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t slots) noexcept {
   // The parked flag has a cache line of its own, after the mailboxes.
-  return bytes + slots * kHeaderSlotBytes + kLineBytes;
+  return bytes + slots * kHeaderMailboxBytes + kLineBytes;
 }
 
 std::size_t ParameterMemory::place_of(std::size_t slot) const noexcept {
-  return bytes_ + slot * kHeaderSlotBytes;
+  return bytes_ + slot * kHeaderMailboxBytes;
 }
 
-void ParameterMemory::set_asleep(bool asleep) noexcept {
-  net::set_asleep(SleepWord(memory_->bytes().subspan(sleep_word(), kSleepWordBytes)), asleep);
+void ParameterMemory::set_parked(bool parked) noexcept {
+  net::set_parked(ParkedFlag(memory_->bytes().subspan(parked_flag(), kParkedFlagBytes)), parked);
 }
 
-bool ParameterMemory::look() noexcept {
+bool ParameterMemory::poll() noexcept {
   bool wakes = false;
   for (const InPlaceBodies* const each : requests_) {
     // Every mailbox is read, even after one has given work: a wake concerns the whole ps.
@@ -78,7 +78,7 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
     std::vector<std::byte>& answer) {
   answer.clear();
   std::error_code error;  // any error means: send frames
-  Descriptor peer = meet(offer.rendezvous, error);
+  Descriptor peer = connect_to_peer_listener(offer.listener_name, error);
   const std::optional<std::uint64_t> token = draw_token();
   if (error || !token) {
     return nullptr;
@@ -98,10 +98,10 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
       .size = memory.bytes().size(),
       // A mailbox is offered only if the peer has a parked flag: without one this end could not
       // tell when a wake is needed.
-      .slot = terms.slot && sleep_word_within(offer.size, offer.sleep_word) != 0
+      .slot = terms.slot && parked_flag_within(offer.size, offer.parked_flag) != 0
                   ? terms.memory->place_of(*terms.slot)
                   : 0,
-      .sleep_word = terms.slot ? terms.memory->sleep_word() : 0};
+      .parked_flag = terms.slot ? terms.memory->parked_flag() : 0};
   answer = encode(own);
   return std::unique_ptr<PendingHandover>(new PendingHandover(std::move(peer), offer, own, terms));
 }
@@ -133,8 +133,8 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
     : gradient_(std::move(gradient)),
       parameters_(parameters),
       slot_(slot),
-      sleep_word_(slot ? sleep_word_within(theirs.size, theirs.sleep_word) : 0),
-      requests_at_(slot ? slot_within(theirs.size, theirs.slot) : 0) {
+      parked_flag_(slot ? parked_flag_within(theirs.size, theirs.parked_flag) : 0),
+      requests_at_(slot ? mailbox_within(theirs.size, theirs.slot) : 0) {
   if (!takes_requests()) {
     return;
   }
@@ -143,7 +143,7 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
   if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
   }
-  set_taker(parameters->header_slot(*slot_), token);
+  set_owner_token(parameters->header_mailbox(*slot_), token);
 }
 
 InPlaceBodies::~InPlaceBodies() {
@@ -155,7 +155,7 @@ InPlaceBodies::~InPlaceBodies() {
 }
 
 bool InPlaceBodies::has_request() const noexcept {
-  return takes_requests() && taken_.sees(requests());
+  return takes_requests() && taken_.has_new(requests());
 }
 
 // If the memory is gone, its destructor has cleared the token. If another connection has taken the
@@ -163,7 +163,7 @@ bool InPlaceBodies::has_request() const noexcept {
 void InPlaceBodies::take_no_more() noexcept {
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (takes_requests() && parameters) {
-    set_taker(parameters->header_slot(*slot_), 0);
+    set_owner_token(parameters->header_mailbox(*slot_), 0);
   }
 }
 
@@ -184,10 +184,11 @@ std::optional<BodyInPlace> InPlaceBodies::find(const FrameHeader& header) const 
   const std::span<const std::byte> bytes = gradient_->bytes();
   // Position and size come from the peer, and their sum could overflow, so the comparison avoids
   // it.
-  if (header.body_size > bytes.size() || header.place > bytes.size() - header.body_size) {
+  if (header.body_size > bytes.size() || header.body_offset > bytes.size() - header.body_size) {
     return std::nullopt;
   }
-  return BodyInPlace{.bytes = bytes.subspan(header.place, header.body_size), .owner = gradient_};
+  return BodyInPlace{.bytes = bytes.subspan(header.body_offset, header.body_size),
+                     .owner = gradient_};
 }
 
 Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) {
@@ -197,21 +198,21 @@ Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) 
     return Left::kNot;
   }
   header.flags |= kFlagInPlace;
-  header.place = static_cast<std::uint64_t>(body.data() - memory->parameters().data());
+  header.body_offset = static_cast<std::uint64_t>(body.data() - memory->parameters().data());
   header.body_size = body.size();
-  return sleep_word_ == 0 ? Left::kBody : leave_header(*memory, header);
+  return parked_flag_ == 0 ? Left::kBody : leave_header(*memory, header);
 }
 
 Left InPlaceBodies::leave_ack(const FrameHeader& header) {
   const std::shared_ptr<ParameterMemory> memory = parameters_.lock();
   // Left only for the update that was taken last: other acknowledgements must not overtake frames.
   const bool is_awaited = std::exchange(taken_update_, std::nullopt) == header.request_id;
-  return memory && is_awaited && sleep_word_ != 0 ? leave_header(*memory, header) : Left::kNot;
+  return memory && is_awaited && parked_flag_ != 0 ? leave_header(*memory, header) : Left::kNot;
 }
 
 Left InPlaceBodies::leave_header(const ParameterMemory& memory, const FrameHeader& header) const {
-  const auto word = gradient_->bytes().subspan(sleep_word_, kSleepWordBytes);
-  return net::leave_header(memory.header_slot(*slot_), header, SleepWordView(word));
+  const auto word = gradient_->bytes().subspan(parked_flag_, kParkedFlagBytes);
+  return net::leave_header(memory.header_mailbox(*slot_), header, ParkedFlagView(word));
 }
 
 }  // namespace disttf::net

@@ -6,7 +6,7 @@
 //
 // Behind the parameters lies a mailbox for each trainer, for the headers of its answers, and one
 // for the primary of the range, for its acknowledgements. Behind the mailboxes lies the ps's parked
-// flag: see net/transport/header_slot.h.
+// flag: see net/transport/header_mailbox.h.
 //
 // Not thread-safe: the ps's single thread owns it.
 #pragma once
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/header_slot.h"
+#include "net/transport/header_mailbox.h"
 #include "net/transport/shared_memory.h"
 #include "net/wire/frame.h"
 
@@ -50,23 +50,23 @@ class ParameterMemory {
   }
 
   // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
-  // awake ps calls look(), and once more between set_asleep(true) and its sleep.
-  void set_asleep(bool asleep) noexcept;
+  // awake ps calls look(), and once more between set_parked(true) and its sleep.
+  void set_parked(bool parked) noexcept;
   // Clears the owner token of every connection: no further update of a primary is handed off.
   void take_no_more() noexcept;
   // Wakes each connection that waits for a frame and whose peer has left a request in its mailbox.
   // True: there is one, which reads the request when its event loop continues.
-  bool look() noexcept;
+  bool poll() noexcept;
 
  private:
   friend class InPlaceBodies;
   friend class PendingHandover;
   ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t slots);
   [[nodiscard]] std::size_t place_of(std::size_t slot) const noexcept;
-  [[nodiscard]] HeaderSlot header_slot(std::size_t slot) const noexcept {
-    return HeaderSlot(memory_->bytes().subspan(place_of(slot), kHeaderSlotBytes));
+  [[nodiscard]] HeaderMailbox header_mailbox(std::size_t slot) const noexcept {
+    return HeaderMailbox(memory_->bytes().subspan(place_of(slot), kHeaderMailboxBytes));
   }
-  [[nodiscard]] std::size_t sleep_word() const noexcept { return place_of(requests_.size()); }
+  [[nodiscard]] std::size_t parked_flag() const noexcept { return place_of(requests_.size()); }
 
   const std::unique_ptr<SharedMemory> memory_;
   const std::size_t bytes_;
@@ -131,7 +131,7 @@ class InPlaceBodies {
   [[nodiscard]] Left leave(FrameHeader& header, std::span<const std::byte> body);
   // Sends an ACK. It goes through the mailbox if the last header that came did, too, and is that of
   // the update that it acknowledges: no more of these are unacknowledged than a mailbox has headers
-  // (net/transport/body_slots.h).
+  // (net/transport/body_ring.h).
   [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
   // Whether the peer leaves requests in a mailbox.
@@ -139,10 +139,10 @@ class InPlaceBodies {
   // Whether there is a request. It precedes anything that has arrived over the connection since.
   // (The end of a connection drops a trainer's requests; those of a primary are taken.)
   [[nodiscard]] bool has_request() const noexcept;
-  // As HeaderSlotReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
+  // As HeaderMailboxReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
   // has_request().
   [[nodiscard]] std::error_code take_request(FrameHeader& header) noexcept;
-  // Clears the owner token: what the peer leaves from here on is not handed off (header_slot.h).
+  // Clears the owner token: what the peer leaves from here on is not handed off (header_mailbox.h).
   // has_request() still finds what it has left before.
   void take_no_more() noexcept;
   // `hook` is called by ParameterMemory::look() where there is a request. It returns whether the
@@ -157,8 +157,8 @@ class InPlaceBodies {
                 const std::shared_ptr<ParameterMemory>& parameters, std::optional<std::size_t> slot,
                 const SharedOffer& theirs, std::uint64_t token);
   // REQUIRES: takes_requests().
-  [[nodiscard]] HeaderSlotView requests() const noexcept {
-    return HeaderSlotView(gradient_->bytes().subspan(requests_at_, kHeaderSlotBytes));
+  [[nodiscard]] HeaderMailboxView requests() const noexcept {
+    return HeaderMailboxView(gradient_->bytes().subspan(requests_at_, kHeaderMailboxBytes));
   }
 
   // REQUIRES: there is a parked flag. `memory`: the ps's.
@@ -168,9 +168,9 @@ class InPlaceBodies {
   const std::weak_ptr<ParameterMemory> parameters_;
   const std::optional<std::size_t> slot_;
   // Offsets in the peer's memory; 0: there is none.
-  const std::size_t sleep_word_;
+  const std::size_t parked_flag_;
   std::size_t requests_at_;
-  HeaderSlotReader taken_;                     // position in the requests
+  HeaderMailboxReader taken_;                  // position in the requests
   std::optional<std::uint64_t> taken_update_;  // the request_id of the last, if it was one
   std::function<bool()> on_request_;
 };

@@ -19,7 +19,7 @@ namespace {
 }
 
 // Sends HELLO and reads its answer, on a channel that was just connected.
-void introduce(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
+void exchange_hello(OpenedChannel& opened, const Hello& hello, Deadline deadline) {
   FrameHeader header = HelloFrame{}.to_header();
   opened.error = opened.channel->send(header, encode(hello), deadline);
   if (!opened.error) opened.error = opened.channel->receive_header(header, deadline);
@@ -43,7 +43,7 @@ OpenedChannel open_channel(const Address& address, const Hello& hello, const Int
   opened.channel = credentials != nullptr ? connect_tls(address, *credentials, hello, interrupt,
                                                         deadline, opened.error, detail)
                                           : connect_tcp(address, interrupt, deadline, opened.error);
-  if (opened.channel) introduce(opened, hello, deadline);
+  if (opened.channel) exchange_hello(opened, hello, deadline);
   if (credentials != nullptr && opened.error) {
     if (auto refusal = credentials->refusal(opened.error, to_string(address), detail)) {
       opened.error = WireError::kRefused;

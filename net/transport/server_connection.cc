@@ -273,14 +273,14 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
   }
   // The rest of a frame mostly arrives within microseconds of its beginning, so a short spin saves
   // a sleep and a wake.
-  const TimePoint eager_until = std::chrono::steady_clock::now() + kFrameEagerness;
+  const TimePoint spin_until = std::chrono::steady_clock::now() + kFrameSpinTime;
   while (!body.empty()) {
     // Takes bytes that have arrived already without a turn through the scheduler.
     if (state_ != State::kOpen) co_return read_failed({});
     std::error_code error;
     std::size_t received = read_now(body, error);
     if (error == asio::error::would_block) {
-      if (std::chrono::steady_clock::now() < eager_until) {
+      if (std::chrono::steady_clock::now() < spin_until) {
         ::sched_yield();
         continue;
       }
@@ -502,7 +502,7 @@ void ServerConnection::watch(TimePoint deadline) {
 void ServerConnection::on_timer() {
   const TimePoint armed_for = std::exchange(timer_at_, kNever);
   if (state_ == State::kClosed) return;
-  if (overslept(armed_for) > Clock::duration::zero()) excuse();
+  if (suspended_for(armed_for) > Clock::duration::zero()) excuse();
   // The timer may be early, because deadlines are moved without re-arming it.
   const TimePoint due = std::min({read_deadline_, write_deadline_, linger_deadline_});
   if (due > std::chrono::steady_clock::now()) {

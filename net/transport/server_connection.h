@@ -23,7 +23,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/transport/body_slots.h"
+#include "net/transport/body_ring.h"
 #include "net/transport/parameter_memory.h"
 #include "net/transport/tls_stream.h"
 #include "net/wire/frame.h"
@@ -96,25 +96,25 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
                      std::shared_ptr<const void> owner);
   // Offers memory to the peer. Once both have agreed, send_acknowledged() leaves bodies and headers
   // there and wakes a parked peer; acknowledgements are read from the peer's mailbox.
-  void offer(std::unique_ptr<BodySlots> slots);
+  void offer(std::unique_ptr<BodyRing> slots);
   // Wakes the read that waits for a frame if the peer has left an acknowledgement. Returns whether
   // there is one, which is read when the event loop continues. An awake end has to call look(), and
-  // once more between set_asleep(true) and its sleep.
-  bool look();
-  void set_asleep(bool asleep) noexcept;
+  // once more between set_parked(true) and its sleep.
+  bool poll();
+  void set_parked(bool parked) noexcept;
   // Returns where the rest of a body, behind a head of `head` bytes, may be written for the next
   // send_acknowledged(). Empty: the caller uses memory of its own.
   [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
   // As send(), for a frame that the peer acknowledges when it is done with the body: by an ACK of
   // this request_id or a higher one. The body is `head` followed by `rest`, which is copied, or has
   // been written where place_for() returned.
-  enum class Told : std::uint8_t {
+  enum class Delivery : std::uint8_t {
     kSent,
-    kLeft,   // in shared memory
-    kGiven,  // the same, and handed off: the peer takes it even if this process ends
+    kLeft,       // in shared memory
+    kHandedOff,  // the same, and handed off: the peer takes it even if this process ends
   };
-  Told send_acknowledged(FrameHeader header, std::vector<std::byte> head,
-                         std::span<const std::byte> rest);
+  Delivery send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+                             std::span<const std::byte> rest);
   // For a connection that is closed, or about to be: reads the next header that the peer has left
   // in its mailbox, as read_header() does, including body_in_place(). The first call ends the
   // handing off by clearing the owner token.
@@ -242,7 +242,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::function<InPlaceTerms()> terms_;        // empty: offers are passed on as frames
   std::unique_ptr<PendingHandover> handover_;  // between the two rounds of an agreement
   std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
-  std::unique_ptr<BodySlots> slots_;           // null: none were offered
+  std::unique_ptr<BodyRing> slots_;            // null: none were offered
   BodyInPlace body_in_place_;                  // of the last header
   std::optional<FrameHeader> kept_;  // read from the socket behind a header in the mailbox
   bool is_interruptible_ = false;    // the reader waits for either source

@@ -42,7 +42,7 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   // A new offer ends an earlier agreement.
   in_place_.reset();
   const std::unique_ptr<PendingHandover> before = std::move(handover_);
-  if (offer.rendezvous != 0) {
+  if (offer.listener_name != 0) {
     handover_ = PendingHandover::begin(offer, terms_, answer);
   } else if (before && offer.size != 0) {
     in_place_ = before->finish(answer);
@@ -81,7 +81,7 @@ bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::by
   return left == Left::kNot;
 }
 
-void ServerConnection::offer(std::unique_ptr<BodySlots> slots) {
+void ServerConnection::offer(std::unique_ptr<BodyRing> slots) {
   slots_ = std::move(slots);
   send(ShareFrame{}.to_header(), encode(slots_->offer()));
 }
@@ -90,12 +90,12 @@ std::span<std::byte> ServerConnection::place_for(std::size_t head, std::size_t r
   return slots_ && state_ == State::kOpen ? slots_->keep(head, rest) : std::span<std::byte>();
 }
 
-ServerConnection::Told ServerConnection::send_acknowledged(FrameHeader header,
-                                                           std::vector<std::byte> head,
-                                                           std::span<const std::byte> rest) {
+ServerConnection::Delivery ServerConnection::send_acknowledged(FrameHeader header,
+                                                               std::vector<std::byte> head,
+                                                               std::span<const std::byte> rest) {
   const bool may_be_left = slots_ && state_ == State::kOpen;
   const Left left = may_be_left ? slots_->leave(header, head, rest) : Left::kNot;
-  if (is_all_left(left)) return slots_->is_given() ? Told::kGiven : Told::kLeft;
+  if (is_all_left(left)) return slots_->is_handed_off() ? Delivery::kHandedOff : Delivery::kLeft;
   // The header carries the body's offset; the body itself is not sent.
   if (left == Left::kBody) {
     head.clear();
@@ -103,7 +103,7 @@ ServerConnection::Told ServerConnection::send_acknowledged(FrameHeader header,
     head.insert(head.end(), rest.begin(), rest.end());
   }
   send(header, std::move(head));
-  return left == Left::kNot ? Told::kSent : Told::kLeft;
+  return left == Left::kNot ? Delivery::kSent : Delivery::kLeft;
 }
 
 bool ServerConnection::acknowledge(const Ack& ack) {
@@ -116,8 +116,8 @@ bool ServerConnection::acknowledge(const Ack& ack) {
 }
 
 bool ServerConnection::is_all_left(Left left) {
-  if (left == Left::kAndRing) send(Heartbeat{}.to_header());
-  return left == Left::kHeader || left == Left::kAndRing;
+  if (left == Left::kHeaderAndWake) send(Heartbeat{}.to_header());
+  return left == Left::kHeader || left == Left::kHeaderAndWake;
 }
 
 // ------------------------------------------------------------------ headers that come from there
@@ -140,12 +140,12 @@ bool ServerConnection::find_body(FrameHeader& header) {
   if (!body) return false;
   body_in_place_ = std::move(*body);
   header.flags &= static_cast<std::uint16_t>(~unsigned{kFlagInPlace});
-  header.place = 0;
+  header.body_offset = 0;
   return true;
 }
 
 ServerConnection::Rest ServerConnection::take_rest(FrameHeader& header) {
-  // First ends the handing off, then polls: see set_taker().
+  // First ends the handing off, then polls: see set_owner_token().
   if (!in_place_) return Rest::kNone;
   in_place_->take_no_more();
   if (!was_nonsense_ && !in_place_->has_request()) return Rest::kNone;
@@ -200,10 +200,10 @@ bool ServerConnection::wake_reader() {
   return true;
 }
 
-bool ServerConnection::look() { return slots_ && slots_->has_ack() && wake_reader(); }
+bool ServerConnection::poll() { return slots_ && slots_->has_ack() && wake_reader(); }
 
-void ServerConnection::set_asleep(bool asleep) noexcept {
-  if (slots_) slots_->set_asleep(asleep);
+void ServerConnection::set_parked(bool parked) noexcept {
+  if (slots_) slots_->set_parked(parked);
 }
 
 }  // namespace disttf::net

@@ -56,22 +56,22 @@ bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) 
 
 std::vector<std::byte> encode(const SharedOffer& offer) {
   ByteWriter body(kSharedOfferBytes);
-  body.put(offer.rendezvous);
+  body.put(offer.listener_name);
   body.put(offer.token);
   body.put(offer.size);
   body.put(offer.slot);
-  body.put(offer.sleep_word);
+  body.put(offer.parked_flag);
   return std::move(body).take();
 }
 
 std::error_code decode(std::span<const std::byte> body, SharedOffer& out) {
   ByteReader reader(body);
   SharedOffer offer;
-  offer.rendezvous = reader.get<std::uint64_t>();
+  offer.listener_name = reader.get<std::uint64_t>();
   offer.token = reader.get<std::uint64_t>();
   offer.size = reader.get<std::uint64_t>();
   offer.slot = reader.get<std::uint64_t>();
-  offer.sleep_word = reader.get<std::uint64_t>();
+  offer.parked_flag = reader.get<std::uint64_t>();
   if (!reader.complete()) {
     return WireError::kBadBody;
   }
@@ -108,7 +108,7 @@ std::unique_ptr<SharedMemory> SharedMemory::create(std::size_t size, std::error_
   return memory;
 }
 
-std::span<const std::byte> BodyPlace::bytes() const noexcept {
+std::span<const std::byte> BodyLocation::bytes() const noexcept {
   return view->bytes().subspan(offset, size);
 }
 

@@ -9,7 +9,7 @@
 // or user), there is no view.
 //
 // Nothing here synchronises. Frames do, which are system calls; without frames,
-// net/transport/header_slot.h does.
+// net/transport/header_mailbox.h does.
 // An object belongs to one thread at a time.
 #pragma once
 
@@ -21,7 +21,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/transport/body_place.h"
+#include "net/transport/body_location.h"
 #include "net/transport/descriptor.h"
 
 namespace disttf::net {
@@ -29,15 +29,15 @@ namespace disttf::net {
 struct SharedOffer {
   // In a trainer's offer that asks for a handover: Rendezvous::name(). 0, together with the ps's
   // token: the memory has been handed over.
-  std::uint64_t rendezvous = 0;
+  std::uint64_t listener_name = 0;
   std::uint64_t token = 0;  // to be sent along by the peer that hands its memory over
   std::uint64_t size = 0;   // usable bytes
-  // Offset in bytes of the mailbox (net/transport/header_slot.h). In a trainer's memory for its
+  // Offset in bytes of the mailbox (net/transport/header_mailbox.h). In a trainer's memory for its
   // pushes over this connection, in a ps's for the trainer's answers, in a primary's for its
   // updates, in its backup's for the acknowledgements. 0: none.
   std::uint64_t slot = 0;
   // Offset of the parked flag of the task that offers. 0: none, so the task is sent frames.
-  std::uint64_t sleep_word = 0;
+  std::uint64_t parked_flag = 0;
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
@@ -107,7 +107,7 @@ class JoinedView {
  public:
   // The offsets are multiples of kPageBytes. So are the sizes, except that of the last piece that
   // has any bytes.
-  using Piece = BodyPlace;
+  using Piece = BodyLocation;
   // Returns nullptr, and sets `error`, where the pieces are not as described, or are empty
   // together, or the system does not map them.
   [[nodiscard]] static std::unique_ptr<const JoinedView> map(std::span<const Piece> pieces,

@@ -17,11 +17,11 @@ std::error_code try_sharing(std::string& step) {
     return error;
   }
   step = "to reach a socket of this machine (AF_UNIX)";
-  const auto rendezvous = Rendezvous::open(error);
+  const auto peer_listener = PeerListener::open(error);
   if (error) {
     return error;
   }
-  const Descriptor peer = meet(rendezvous->name(), error);
+  const Descriptor peer = connect_to_peer_listener(peer_listener->name(), error);
   if (error) {
     return error;
   }
@@ -30,7 +30,7 @@ std::error_code try_sharing(std::string& step) {
   if (const auto failed = hand_over(peer, token, memory->descriptor())) {
     return failed;
   }
-  std::optional<HandedOver> handed = rendezvous->admit(token);
+  std::optional<HandedOver> handed = peer_listener->admit(token);
   if (!handed) {
     return std::make_error_code(std::errc::no_message);
   }

@@ -79,8 +79,8 @@ std::size_t TlsSocket::most_to_take(std::size_t asked) const noexcept {
 }
 
 void TlsSocket::hand_over(std::span<const std::byte> bytes) noexcept {
-  if (!has_heard_) is_plain_ = !may_be_tls(bytes);
-  has_heard_ = true;
+  if (!has_received_) is_plain_ = !may_be_tls(bytes);
+  has_received_ = true;
   borders_.pass(bytes);
 }
 

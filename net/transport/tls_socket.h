@@ -63,7 +63,7 @@ class TlsSocket {
   void received(std::size_t bytes) noexcept;
 
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
-  [[nodiscard]] bool has_heard() const noexcept { return has_heard_; }  // any bytes
+  [[nodiscard]] bool has_received() const noexcept { return has_received_; }  // any bytes
   // Whether the first byte cannot be TLS.
   [[nodiscard]] bool is_plain() const noexcept { return is_plain_; }
 
@@ -75,7 +75,7 @@ class TlsSocket {
   const int fd_;
   const bool reads_ahead_;
   bool has_ended_ = false;
-  bool has_heard_ = false;
+  bool has_received_ = false;
   bool is_plain_ = false;
   std::size_t expected_ = 0;
   RecordBorders borders_;  // in what OpenSSL has read

@@ -75,7 +75,8 @@ std::error_code TlsStream::failure(int result) {
   has_failed_ = true;
   if (socket_.has_ended()) {
     // An end in the middle of a conversation may come from an attacker who wants to truncate it.
-    return is_shaken_ || socket_.has_heard() ? TlsError::kCut : make_error_code(asio::error::eof);
+    return is_shaken_ || socket_.has_received() ? TlsError::kCut
+                                                : make_error_code(asio::error::eof);
   }
   if (kind == SSL_ERROR_SYSCALL) return {system, std::system_category()};
   const std::error_code why = why_failed();

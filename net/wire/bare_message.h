@@ -24,8 +24,8 @@ struct BareMessage {
   friend bool operator==(const BareMessage&, const BareMessage&) = default;
 };
 
-// With a body; its format is in net/wire/handshake.h, order.h, run_order.h, replication.h and
-// net/transport/shared_memory.h.
+// With a body; its format is in net/wire/handshake.h, compute_request.h, run_task_request.h,
+// replication.h and net/transport/shared_memory.h.
 using HelloFrame = BareMessage<FrameKind::kHello>;
 using WelcomeFrame = BareMessage<FrameKind::kWelcome>;
 using RefusedFrame = BareMessage<FrameKind::kRefused>;
@@ -33,7 +33,7 @@ using ShareFrame = BareMessage<FrameKind::kShare>;
 using SharedFrame = BareMessage<FrameKind::kShared>;
 using ViewFrame = BareMessage<FrameKind::kView>;
 using ReportFrame = BareMessage<FrameKind::kReport>;
-using OrderFrame = BareMessage<FrameKind::kOrder>;
+using ComputeFrame = BareMessage<FrameKind::kCompute>;
 using ResultFrame = BareMessage<FrameKind::kResult>;
 using RunTaskFrame = BareMessage<FrameKind::kRunTask>;
 using TaskEndedFrame = BareMessage<FrameKind::kTaskEnded>;

@@ -22,7 +22,7 @@ constexpr std::size_t kStepAt = 24;
 constexpr std::size_t kSequenceAt = 32;
 constexpr std::size_t kRangeBeginAt = 40;
 constexpr std::size_t kGenerationAt = 48;
-constexpr std::size_t kPlaceAt = 56;
+constexpr std::size_t kBodyOffsetAt = 56;
 constexpr std::size_t kChecksumAt = 60;
 
 class WireCategory final : public std::error_category {
@@ -61,7 +61,7 @@ class WireCategory final : public std::error_category {
 
 [[nodiscard]] bool is_known(std::uint8_t kind) noexcept {
   return kind >= static_cast<std::uint8_t>(FrameKind::kHello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::kMeet);
+         kind <= static_cast<std::uint8_t>(FrameKind::kPeerDiscovery);
 }
 
 }  // namespace
@@ -100,8 +100,9 @@ std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
   // Unknown flags are refused instead of ignored, because a later version may give them a meaning
   // that changes the frame.
   if ((flags & ~kKnownFlags) != 0) return WireError::kBadFlags;
-  const auto place = load_le<std::uint32_t>(bytes.subspan(kPlaceAt)) * std::uint64_t{kPlaceUnit};
-  if (place != 0 && (flags & kFlagInPlace) == 0) return WireError::kBadReserved;
+  const auto body_offset =
+      load_le<std::uint32_t>(bytes.subspan(kBodyOffsetAt)) * std::uint64_t{kBodyOffsetUnit};
+  if (body_offset != 0 && (flags & kFlagInPlace) == 0) return WireError::kBadReserved;
 
   out = FrameHeader{.kind = static_cast<FrameKind>(kind),
                     .flags = flags,
@@ -111,7 +112,7 @@ std::error_code decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                     .sequence = load_le<std::uint64_t>(bytes.subspan(kSequenceAt)),
                     .range_begin = load_le<std::uint64_t>(bytes.subspan(kRangeBeginAt)),
                     .generation = load_le<Generation>(bytes.subspan(kGenerationAt)),
-                    .place = place};
+                    .body_offset = body_offset};
   return {};
 }
 
@@ -126,7 +127,8 @@ void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes>
   store_le(header.sequence, out.subspan(kSequenceAt));
   store_le(header.range_begin, out.subspan(kRangeBeginAt));
   store_le(header.generation, out.subspan(kGenerationAt));
-  store_le(static_cast<std::uint32_t>(header.place / kPlaceUnit), out.subspan(kPlaceAt));
+  store_le(static_cast<std::uint32_t>(header.body_offset / kBodyOffsetUnit),
+           out.subspan(kBodyOffsetAt));
   store_le(checksum(out), out.subspan(kChecksumAt));
 }
 

@@ -13,7 +13,7 @@
 //                              elastic: a micro-batch, or which of them a trainer takes
 //       40     8  range_begin  first float of the tensor range in the body
 //       48     8  generation   of the run's state; messages of an older one are rejected
-//       56     4  place        offset of the body if it does not follow: see kFlagInPlace
+//       56     4  body_offset  offset of the body if it does not follow: see kFlagInPlace
 //       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)
 //
 // Integers are little-endian. One cache line, one read. docs/wire_format.md has the bodies and
@@ -39,50 +39,50 @@ inline constexpr std::uint8_t kWireVersion = 7;
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
 
 enum class FrameKind : std::uint8_t {
-  kHello = 1,          // requester -> listener, first on every connection
-  kWelcome = 2,        // reply to hello
-  kRefused = 3,        // reply to anything: exit code and a sentence; the sender then closes
-  kPublish = 4,        // chief -> ps: the run's configuration (JSON)
-  kGetConfig = 5,      // trainer -> ps 0
-  kConfig = 6,         // reply: JSON
-  kRestore = 7,        // chief -> ps: parameters of its range at a step
-  kPull = 8,           // trainer -> ps
-  kPushPull = 9,       // trainer -> ps: gradient of its range; answered when applied
-  kParameters = 10,    // reply to pull and push_pull: parameters of the range
-  kHeartbeat = 11,     // both directions, no reply: "I am alive"
-  kGoodbye = 12,       // trainer -> ps: leaves for good
-  kShutdown = 13,      // chief -> ps: the run is over
-  kAck = 14,           // reply without a body
-  kStatus = 15,        // anyone -> ps: requests the run's status
-  kStatusReply = 16,   // reply: JSON
-  kFenced = 17,        // reply to pull and push_pull: the run's state has changed; pull again
-  kGetCut = 18,        // chief -> ps: the snapshot shard that a push of its requested
-  kCut = 19,           // reply: parameters of the range, then each optimizer tensor of it
-  kPush = 20,          // elastic trainer -> ps: gradient of one micro-batch; no reply
-  kWork = 21,          // to a waiting elastic trainer: a micro-batch that is missing
-  kFindCut = 22,       // chief -> ps: as kGetCut, but the reply has no tensors
-  kWriteCut = 23,      // chief -> ps: write that snapshot shard into your --train_dir
-  kWritten = 24,       // reply: JSON, describes the file
-  kNotWritten = 25,    // reply: a sentence with the reason
-  kShare = 26,         // trainer -> ps, primary -> backup: the sender's shared memory
-  kShared = 27,        // reply: the ps's shared memory; no body: the ps declines
-  kView = 28,          // chief -> host of a range: which of its two hosts is the primary
-  kReport = 29,        // host -> chief: its role and its needs
-  kFill = 30,          // primary -> backup: its whole state
-  kUpdate = 31,        // primary -> backup: one update of the parameters
-  kComplete = 32,      // primary -> backup: from now on acknowledgements wait for you
-  kOrder = 33,         // anyone -> server: an expression to compute (net/wire/order.h)
-  kResult = 34,        // reply: the result
-  kRunTask = 35,       // driver -> server: run your task of a run (net/wire/run_order.h)
-  kTaskEnded = 36,     // server -> driver: how that task's process has ended
-  kBest = 37,          // chief <-> ps, primary -> backup: the best intermediate evaluation
-  kMetrics = 38,       // trainer -> ps 0: its metrics (JSON); no reply
-  kGetMetrics = 39,    // chief -> ps: requests its metrics, and those that trainers have sent
-  kMetricsReply = 40,  // reply: texts (net/wire/metrics_messages.h)
-  kTrace = 41,         // chief -> ps, ps 0 -> trainer: measure these steps; no reply
-  kWatch = 42,         // evaluator -> ps: requests parameters of a later step, or the result
-  kConclude = 43,      // primary -> backup: the run ends with the step that you hold
-  kMeet = 44,          // trainer <-> ps 0: peer discovery among the trainers of a host
+  kHello = 1,                // requester -> listener, first on every connection
+  kWelcome = 2,              // reply to hello
+  kRefused = 3,              // reply to anything: exit code and a sentence; the sender then closes
+  kPublish = 4,              // chief -> ps: the run's configuration (JSON)
+  kGetConfig = 5,            // trainer -> ps 0
+  kConfig = 6,               // reply: JSON
+  kRestore = 7,              // chief -> ps: parameters of its range at a step
+  kPull = 8,                 // trainer -> ps
+  kPushPull = 9,             // trainer -> ps: gradient of its range; answered when applied
+  kParameters = 10,          // reply to pull and push_pull: parameters of the range
+  kHeartbeat = 11,           // both directions, no reply: "I am alive"
+  kGoodbye = 12,             // trainer -> ps: leaves for good
+  kShutdown = 13,            // chief -> ps: the run is over
+  kAck = 14,                 // reply without a body
+  kStatus = 15,              // anyone -> ps: requests the run's status
+  kStatusReply = 16,         // reply: JSON
+  kFenced = 17,              // reply to pull and push_pull: the run's state has changed; pull again
+  kGetSnapshotShard = 18,    // chief -> ps: the snapshot shard that a push of its requested
+  kSnapshotShard = 19,       // reply: parameters of the range, then each optimizer tensor of it
+  kPush = 20,                // elastic trainer -> ps: gradient of one micro-batch; no reply
+  kWork = 21,                // to a waiting elastic trainer: a micro-batch that is missing
+  kFindSnapshotShard = 22,   // chief -> ps: as kGetSnapshotShard, but the reply has no tensors
+  kWriteSnapshotShard = 23,  // chief -> ps: write that snapshot shard into your --train_dir
+  kWritten = 24,             // reply: JSON, describes the file
+  kNotWritten = 25,          // reply: a sentence with the reason
+  kShare = 26,               // trainer -> ps, primary -> backup: the sender's shared memory
+  kShared = 27,              // reply: the ps's shared memory; no body: the ps declines
+  kView = 28,                // chief -> host of a range: which of its two hosts is the primary
+  kReport = 29,              // host -> chief: its role and its needs
+  kFill = 30,                // primary -> backup: its whole state
+  kUpdate = 31,              // primary -> backup: one update of the parameters
+  kComplete = 32,            // primary -> backup: from now on acknowledgements wait for you
+  kCompute = 33,        // anyone -> server: an expression to compute (net/wire/compute_request.h)
+  kResult = 34,         // reply: the result
+  kRunTask = 35,        // driver -> server: run your task of a run (net/wire/run_task_request.h)
+  kTaskEnded = 36,      // server -> driver: how that task's process has ended
+  kBest = 37,           // chief <-> ps, primary -> backup: the best intermediate evaluation
+  kMetrics = 38,        // trainer -> ps 0: its metrics (JSON); no reply
+  kGetMetrics = 39,     // chief -> ps: requests its metrics, and those that trainers have sent
+  kMetricsReply = 40,   // reply: texts (net/wire/metrics_messages.h)
+  kTrace = 41,          // chief -> ps, ps 0 -> trainer: measure these steps; no reply
+  kWatch = 42,          // evaluator -> ps: requests parameters of a later step, or the result
+  kConclude = 43,       // primary -> backup: the run ends with the step that you hold
+  kPeerDiscovery = 44,  // trainer <-> ps 0: peer discovery among the trainers of a host
 };
 
 enum FrameFlags : std::uint16_t {
@@ -91,7 +91,7 @@ enum FrameFlags : std::uint16_t {
   // that ended before its last step.
   kFlagFinished = 1U << 0U,
   kFlagDropped = 1U << 1U,   // on parameters: the gradient came late and was not used
-  kFlagCut = 1U << 2U,       // on the chief's push_pull or pull-next: keep the resulting state
+  kFlagSnapshot = 1U << 2U,  // on the chief's push_pull or pull-next: keep the resulting state
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
   kFlagNext = 1U << 4U,      // on pull: parameters of a step after `step`; waits for it
   // The body does not follow: it lies in the sender's shared memory at offset `place`.
@@ -107,12 +107,12 @@ enum FrameFlags : std::uint16_t {
   // sends no body. On the parameters that answer a member: the leader has them.
   kFlagGroupSum = 1U << 10U,
 };
-inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagCut |
+inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFlagSnapshot |
                                              kFlagPrevious | kFlagNext | kFlagInPlace | kFlagBf16 |
                                              kFlagSparse | kFlagInt8 | kFlagInt4 | kFlagGroupSum;
 
 // Alignment of bodies in shared memory; the frame stores the offset in this unit.
-inline constexpr std::size_t kPlaceUnit = 64;
+inline constexpr std::size_t kBodyOffsetUnit = 64;
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;
@@ -123,7 +123,7 @@ struct FrameHeader {
   std::uint64_t sequence = 0;
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
-  std::uint64_t place = 0;  // bytes, a multiple of kPlaceUnit; 0 without kFlagInPlace
+  std::uint64_t body_offset = 0;  // bytes, a multiple of kBodyOffsetUnit; 0 without kFlagInPlace
 
   // The number of bytes that follow the header.
   [[nodiscard]] std::uint64_t bytes_behind() const noexcept {

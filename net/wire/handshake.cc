@@ -12,7 +12,7 @@ constexpr std::size_t kRefusalPrefixBytes = 12;
 
 [[nodiscard]] bool is_purpose(std::uint8_t value) noexcept {
   return value >= static_cast<std::uint8_t>(ChannelPurpose::kStep) &&
-         value <= static_cast<std::uint8_t>(ChannelPurpose::kOrder);
+         value <= static_cast<std::uint8_t>(ChannelPurpose::kRequest);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::vector<std::byte> encode(const Welcome& welcome) {
   body.put(welcome.generation);
   body.put(welcome.heartbeat_ms);
   body.put(static_cast<std::uint8_t>(welcome.state));
-  body.put(static_cast<std::uint8_t>(welcome.standing));
+  body.put(static_cast<std::uint8_t>(welcome.replica_role));
   // Two reserved bytes, which must be zero until a version defines them.
   body.put(std::uint16_t{0});
   return std::move(body).take();
@@ -80,15 +80,15 @@ std::error_code decode(std::span<const std::byte> body, Welcome& out) {
   welcome.generation = reader.get<Generation>();
   welcome.heartbeat_ms = reader.get<std::uint32_t>();
   const auto state = reader.get<std::uint8_t>();
-  const auto standing = reader.get<std::uint8_t>();
+  const auto replica_role = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
   if (!reader.complete() || reserved != 0 ||
       state > static_cast<std::uint8_t>(ShardState::kFinished) ||
-      standing > static_cast<std::uint8_t>(Standing::kBackup)) {
+      replica_role > static_cast<std::uint8_t>(ReplicaRole::kBackup)) {
     return WireError::kBadBody;
   }
   welcome.state = static_cast<ShardState>(state);
-  welcome.standing = static_cast<Standing>(standing);
+  welcome.replica_role = static_cast<ReplicaRole>(replica_role);
   out = welcome;
   return {};
 }

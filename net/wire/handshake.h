@@ -37,9 +37,9 @@ inline constexpr std::size_t kWelcomeBytes = 32;
 // A probe only checks whether the task runs, and is closed after WELCOME. A state channel brings
 // the chief the training state beside the steps. With --ps_replicas, a replica channel carries the
 // primary's updates to a range's backup, and a view channel tells a host its replica role. An order
-// channel goes to a server, which evaluates an expression (net/wire/order.h), or runs its task of a
-// run as long as the channel lasts (net/wire/run_order.h); a peer that is no task of the cluster
-// uses it under the name of an evaluator.
+// channel goes to a server, which evaluates an expression (net/wire/compute_request.h), or runs its
+// task of a run as long as the channel lasts (net/wire/run_task_request.h); a peer that is no task
+// of the cluster uses it under the name of an evaluator.
 enum class ChannelPurpose : std::uint8_t {
   kStep = 1,
   kControl = 2,
@@ -47,7 +47,7 @@ enum class ChannelPurpose : std::uint8_t {
   kState = 4,
   kReplica = 5,
   kView = 6,
-  kOrder = 7,
+  kRequest = 7,
 };
 
 // The newest answer that a trainer's process has received from a range, from either host. A host
@@ -80,7 +80,7 @@ enum class ShardState : std::uint8_t {
 };
 
 // The replica role of a ps for a range that two ps host.
-enum class Standing : std::uint8_t {
+enum class ReplicaRole : std::uint8_t {
   kOnly = 0,     // has no view with another host
   kPrimary = 1,  // serves trainers
   kBackup = 2,   // keeps a copy of the primary's state
@@ -89,7 +89,7 @@ enum class Standing : std::uint8_t {
 struct Welcome {
   std::uint64_t incarnation = 0;  // the listener's, or that of the process in which its state began
   ShardState state = ShardState::kEmpty;
-  Standing standing = Standing::kOnly;
+  ReplicaRole replica_role = ReplicaRole::kOnly;
   Generation generation = 0;
   std::uint64_t step = 0;
   std::uint32_t heartbeat_ms = 0;  // interval of the listener's heartbeats while a request waits

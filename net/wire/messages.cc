@@ -12,12 +12,12 @@ constexpr MessageFields kGoodbyeFields{.kind = FrameKind::kGoodbye, .generation 
 constexpr MessageFields kPullFields{
     .kind = FrameKind::kPull, .flags = kFlagPrevious | kFlagFinished, .sequence = true};
 constexpr MessageFields kAwaitStepFields{.kind = FrameKind::kPull,
-                                         .flags = kFlagNext | kFlagCut | kTensorForms,
+                                         .flags = kFlagNext | kFlagSnapshot | kTensorForms,
                                          .step = true,
                                          .sequence = true,
                                          .generation = true};
 constexpr MessageFields kPushPullFields{.kind = FrameKind::kPushPull,
-                                        .flags = kFlagCut | kFlagGroupSum | kTensorForms,
+                                        .flags = kFlagSnapshot | kFlagGroupSum | kTensorForms,
                                         .step = true,
                                         .sequence = true,
                                         .range_begin = true,
@@ -45,7 +45,8 @@ constexpr MessageFields kRestoreFields{.kind = FrameKind::kRestore,
 constexpr MessageFields kShutdownFields{
     .kind = FrameKind::kShutdown, .step = true, .generation = true};
 constexpr MessageFields kHeartbeatFields{.kind = FrameKind::kHeartbeat, .generation = true};
-constexpr MessageFields kMeetFields{.kind = FrameKind::kMeet, .step = true, .sequence = true};
+constexpr MessageFields kPeerDiscoveryFields{
+    .kind = FrameKind::kPeerDiscovery, .step = true, .sequence = true};
 constexpr MessageFields kBestFields{.kind = FrameKind::kBest, .step = true, .sequence = true};
 
 constexpr std::uint16_t form_in(const FrameHeader& header) noexcept {
@@ -91,7 +92,7 @@ FrameHeader AwaitStep::to_header() const noexcept {
                      .sequence = push,
                      .generation = generation};
   header.flags |= kFlagNext;
-  header.flags |= flag_if(cut, kFlagCut);
+  header.flags |= flag_if(keep_snapshot, kFlagSnapshot);
   return header;
 }
 
@@ -101,7 +102,7 @@ std::error_code AwaitStep::from_header(const FrameHeader& header) noexcept {
   *this = {.request_id = header.request_id,
            .step = header.step,
            .push = header.sequence,
-           .cut = has(header, kFlagCut),
+           .keep_snapshot = has(header, kFlagSnapshot),
            .generation = header.generation,
            .form = form_in(header)};
   return {};
@@ -115,7 +116,7 @@ FrameHeader PushPull::to_header() const noexcept {
                      .sequence = push,
                      .range_begin = range_begin,
                      .generation = generation};
-  header.flags |= flag_if(cut, kFlagCut);
+  header.flags |= flag_if(keep_snapshot, kFlagSnapshot);
   header.flags |= flag_if(group_sum, kFlagGroupSum);
   return header;
 }
@@ -125,7 +126,7 @@ std::error_code PushPull::from_header(const FrameHeader& header) noexcept {
   *this = {.request_id = header.request_id,
            .step = header.step,
            .push = header.sequence,
-           .cut = has(header, kFlagCut),
+           .keep_snapshot = has(header, kFlagSnapshot),
            .group_sum = has(header, kFlagGroupSum),
            .range_begin = header.range_begin,
            .generation = header.generation,
@@ -184,15 +185,17 @@ std::error_code Parameters::from_header(const FrameHeader& header) noexcept {
   return {};
 }
 
-// MEET has its two numbers in the fields step and sequence.
-FrameHeader Meet::to_header() const noexcept {
-  return {
-      .kind = kMeetFields.kind, .request_id = request_id, .step = rendezvous, .sequence = token};
+// PEER_DISCOVERY has its two numbers in the fields step and sequence.
+FrameHeader PeerDiscovery::to_header() const noexcept {
+  return {.kind = kPeerDiscoveryFields.kind,
+          .request_id = request_id,
+          .step = listener_name,
+          .sequence = token};
 }
 
-std::error_code Meet::from_header(const FrameHeader& header) noexcept {
-  if (const auto error = check(header, kMeetFields)) return error;
-  *this = {.request_id = header.request_id, .rendezvous = header.step, .token = header.sequence};
+std::error_code PeerDiscovery::from_header(const FrameHeader& header) noexcept {
+  if (const auto error = check(header, kPeerDiscoveryFields)) return error;
+  *this = {.request_id = header.request_id, .listener_name = header.step, .token = header.sequence};
   return {};
 }
 

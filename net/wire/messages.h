@@ -54,11 +54,11 @@ struct Pull {
 // kFlagNext.)
 struct AwaitStep {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;     // later than this one
-  std::uint64_t push = 0;     // number of the newest push of its process
-  bool cut = false;           // chief: keep the resulting state under the name `push`
-  Generation generation = 0;  // of `step`
-  std::uint16_t form = 0;     // the form that the parameters may have
+  std::uint64_t step = 0;      // later than this one
+  std::uint64_t push = 0;      // number of the newest push of its process
+  bool keep_snapshot = false;  // chief: keep the resulting state under the name `push`
+  Generation generation = 0;   // of `step`
+  std::uint16_t form = 0;      // the form that the parameters may have
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
@@ -68,9 +68,9 @@ struct AwaitStep {
 // A trainer's gradient of the ps's whole range. The answer has the resulting parameters.
 struct PushPull {
   std::uint64_t request_id = 0;
-  std::uint64_t step = 0;  // of the parameters that it was computed from
-  std::uint64_t push = 0;  // its number among those of its process
-  bool cut = false;        // chief: keep the resulting state under the name `push`
+  std::uint64_t step = 0;      // of the parameters that it was computed from
+  std::uint64_t push = 0;      // its number among those of its process
+  bool keep_snapshot = false;  // chief: keep the resulting state under the name `push`
   // The leader of a host group (net/wire/cluster.h) pushes the sum of all its gradients. A member's
   // gradient is in that sum; its own push and the answer have no body.
   bool group_sum = false;
@@ -125,14 +125,14 @@ struct Parameters {
 // Peer discovery in a host group (net/transport/host_group.h): the leader registers with ps 0,
 // which answers each member's question. Both numbers are 0 in a question, and where there is no
 // leader.
-struct Meet {
+struct PeerDiscovery {
   std::uint64_t request_id = 0;
-  std::uint64_t rendezvous = 0;
+  std::uint64_t listener_name = 0;
   std::uint64_t token = 0;  // that a member has to send there
 
   [[nodiscard]] FrameHeader to_header() const noexcept;
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
-  friend bool operator==(const Meet&, const Meet&) = default;
+  friend bool operator==(const PeerDiscovery&, const PeerDiscovery&) = default;
 };
 
 // Elastic, to a waiting trainer: a micro-batch is missing.

@@ -63,7 +63,7 @@ std::vector<std::byte> encode(const Report& report) {
   bits |= report.paired ? kPaired : 0U;
   ByteWriter body(kReportBytes);
   put(body, report.view);
-  body.put(static_cast<std::uint8_t>(report.standing));
+  body.put(static_cast<std::uint8_t>(report.replica_role));
   body.put(static_cast<std::uint8_t>(bits));
   body.put(std::uint16_t{0});
   body.put(report.trainers);
@@ -74,15 +74,15 @@ std::error_code decode(std::span<const std::byte> body, Report& out) {
   ByteReader reader(body);
   Report report;
   report.view = get_view_number(reader);
-  const auto standing = reader.get<std::uint8_t>();
+  const auto replica_role = reader.get<std::uint8_t>();
   const auto bits = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
   report.trainers = reader.get<std::uint64_t>();
-  if (!reader.complete() || standing > static_cast<std::uint8_t>(Standing::kBackup) ||
+  if (!reader.complete() || replica_role > static_cast<std::uint8_t>(ReplicaRole::kBackup) ||
       (bits & ~kKnownBits) != 0 || reserved != 0) {
     return WireError::kBadBody;
   }
-  report.standing = static_cast<Standing>(standing);
+  report.replica_role = static_cast<ReplicaRole>(replica_role);
   report.holds = (bits & kHolds) != 0;
   report.wants_alone = (bits & kWantsAlone) != 0;
   report.wants_pair = (bits & kWantsPair) != 0;

@@ -52,7 +52,7 @@ inline constexpr std::size_t kViewBytes = 16;
 // A host's status: sent on request, on each change, and every second.
 struct Report {
   ViewNumber view = {};  // the newest that it has received
-  Standing standing = Standing::kOnly;
+  ReplicaRole replica_role = ReplicaRole::kOnly;
   bool holds = false;        // bit 0: it has the whole state with all that was acknowledged
   bool wants_alone = false;  // bit 1: a primary that has lost its backup and waits
   bool wants_pair = false;   // bit 2: a primary whose backup has become complete
@@ -83,12 +83,12 @@ struct UpdateHead {
   friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
 };
 // Size of the head in a run with `trainers` trainers; and the same padded with zeros, so that what
-// follows is aligned to kPlaceUnit.
+// follows is aligned to kBodyOffsetUnit.
 [[nodiscard]] constexpr std::size_t update_head_bytes(std::size_t trainers) noexcept {
   return sizeof(std::uint64_t) * (1 + rank_set_size(trainers));
 }
 [[nodiscard]] constexpr std::size_t padded_update_head_bytes(std::size_t trainers) noexcept {
-  return (update_head_bytes(trainers) + kPlaceUnit - 1) / kPlaceUnit * kPlaceUnit;
+  return (update_head_bytes(trainers) + kBodyOffsetUnit - 1) / kBodyOffsetUnit * kBodyOffsetUnit;
 }
 
 struct FillHead {

@@ -5,7 +5,7 @@
 //  - a filter of system calls (seccomp(2)), with a list for each kind of process (call_filter.h).
 //    A call that is not on the list fails with EPERM
 //
-// For files and addresses see reach.h.
+// For files and addresses see sandbox.h.
 #pragma once
 
 #include "roles/process/system_calls.h"

@@ -32,7 +32,7 @@ namespace {
 // of it would be filled by a second of a fast run that logs every step.
 constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10U;
 // The time at the end for a reader of the log that pauses.
-constexpr std::chrono::seconds kLogFarewell{2};
+constexpr std::chrono::seconds kLogShutdownTime{2};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -122,18 +122,18 @@ std::string formatted(spdlog::formatter& formatter, LogLevel level, std::string_
   return {text.data(), text.size()};
 }
 
-std::shared_ptr<PatientOutput> open_standard_error(const LogOptions& options) {
+std::shared_ptr<BufferedSink> open_standard_error(const LogOptions& options) {
   const std::shared_ptr<spdlog::formatter> formatter = make_formatter(options);
-  return std::make_shared<PatientOutput>(
+  return std::make_shared<BufferedSink>(
       STDERR_FILENO, kMostKeptBytes, [formatter, task = options.task](std::uint64_t lines) {
         return formatted(*formatter, LogLevel::kWarning, task,
                          std::to_string(lines) + " log lines dropped: the reader was too slow");
       });
 }
 
-std::shared_ptr<PatientOutput> open_standard_output() {
-  return std::make_shared<PatientOutput>(STDOUT_FILENO, PatientOutput::kKeepAll,
-                                         [](std::uint64_t) { return std::string(); });
+std::shared_ptr<BufferedSink> open_standard_output() {
+  return std::make_shared<BufferedSink>(STDOUT_FILENO, BufferedSink::kKeepAll,
+                                        [](std::uint64_t) { return std::string(); });
 }
 
 // A process has one of each, and spdlog one default logger. They are never destroyed: a thread may
@@ -141,8 +141,8 @@ std::shared_ptr<PatientOutput> open_standard_output() {
 struct Streams {
   LogFormat format = LogFormat::kText;
   bool can_redraw = false;
-  std::shared_ptr<PatientOutput> output = open_standard_output();
-  std::shared_ptr<PatientOutput> error = open_standard_error({});
+  std::shared_ptr<BufferedSink> output = open_standard_output();
+  std::shared_ptr<BufferedSink> error = open_standard_error({});
 };
 
 Streams& streams() {
@@ -152,7 +152,7 @@ Streams& streams() {
 
 class Sink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit Sink(std::shared_ptr<PatientOutput> output) : output_(std::move(output)) {}
+  explicit Sink(std::shared_ptr<BufferedSink> output) : output_(std::move(output)) {}
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -163,7 +163,7 @@ class Sink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
-  const std::shared_ptr<PatientOutput> output_;
+  const std::shared_ptr<BufferedSink> output_;
 };
 
 }  // namespace
@@ -237,8 +237,8 @@ void print_written(std::string_view line, const std::filesystem::path& output) {
   is_output ? log_info(line) : print_result(line);
 }
 
-PatientOutput& standard_output() { return *streams().output; }
-PatientOutput& standard_error() { return *streams().error; }
+BufferedSink& standard_output() { return *streams().output; }
+BufferedSink& standard_error() { return *streams().error; }
 
 namespace {
 
@@ -284,7 +284,7 @@ int finish_output(int exit_code) {
     log_warning("cannot write to standard output: " + error.message() +
                 "; results were lost or cut off");
   }
-  standard_error().drain(net::Clock::now() + kLogFarewell);
+  standard_error().drain(net::Clock::now() + kLogShutdownTime);
   return exit_code;
 }
 

@@ -1,5 +1,5 @@
 // The log: one line per event on standard error, as text or as JSON. Standard output is for
-// results. Logging never waits for a reader of either (roles/process/patient_output.h).
+// results. Logging never waits for a reader of either (roles/process/buffered_sink.h).
 //
 // spdlog is hidden behind this header because it is slow to compile. Call set_up_log() once in main
 // before any thread is started; the other functions may then be called from any thread.
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "roles/process/patient_output.h"
+#include "roles/process/buffered_sink.h"
 #include "roles/run/note.h"
 
 namespace disttf::roles {
@@ -55,8 +55,8 @@ void print_result(std::string_view line);
 void print_written(std::string_view line, const std::filesystem::path& output);
 
 // The sinks of both, for a console that shares them. Valid after set_up_log().
-[[nodiscard]] PatientOutput& standard_output();
-[[nodiscard]] PatientOutput& standard_error();
+[[nodiscard]] BufferedSink& standard_output();
+[[nodiscard]] BufferedSink& standard_error();
 // At the end of the process: waits until all results are read, and for a limited time for the log.
 // A signal ends the process meanwhile. Returns the exit code of the process: `exit_code`, or kError
 // instead of kDone if standard output did not accept everything that print_result() or stdio has

@@ -12,7 +12,7 @@ constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 }  // namespace
 
 net::Deadline transfer_deadline(const Task& task, std::size_t bytes) {
-  return net::Clock::now() + task.timeouts.silence +
+  return net::Clock::now() + task.timeouts.heartbeat_timeout +
          std::chrono::seconds(bytes / kSlowestBytesPerSecond);
 }
 

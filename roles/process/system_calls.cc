@@ -110,7 +110,7 @@ constexpr std::array kCalls = {
     CALL(landlock_create_ruleset, kServers | kCommand, "what a task reaches"),
     CALL(landlock_add_rule, kServers | kCommand, "what a task reaches"),
     CALL(landlock_restrict_self, kServers | kCommand, "what a task reaches"),
-    // Files. Landlock decides which ones (reach.h).
+    // Files. Landlock decides which ones (sandbox.h).
     CALL(openat, kAll),
     CALL(close, kAll),
     CALL(newfstatat, kAll),

@@ -6,7 +6,7 @@
 
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/listening.h"
-#include "net/wire/run_order.h"
+#include "net/wire/run_task_request.h"
 #include "roles/process/log.h"
 #include "roles/process/predecessor.h"
 
@@ -19,10 +19,10 @@ asio::ip::tcp::acceptor listen_where_listed(asio::io_context& context, const net
 }
 
 std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, const Task& task,
-                                                  net::ServerHooks hooks, const StopSignal& stop,
+                                                  net::ListenerHooks hooks, const StopSignal& stop,
                                                   bool is_server) {
   const net::Address& own = task.cluster.address_of(task.self);
-  net::ServerOptions options;
+  net::ListenerOptions options;
   options.self = task.self;
   options.cluster = task.cluster;
   options.self_text = describe(task.cluster, task.self);

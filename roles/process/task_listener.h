@@ -7,7 +7,7 @@
 #include <memory>
 #include <system_error>
 
-#include "net/transport/server.h"
+#include "net/transport/listener.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -19,7 +19,7 @@ namespace disttf::roles {
 // what `stop` throws if a signal has come meanwhile.
 [[nodiscard]] std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context,
                                                                 const Task& task,
-                                                                net::ServerHooks hooks,
+                                                                net::ListenerHooks hooks,
                                                                 const StopSignal& stop,
                                                                 bool is_server = false);
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 // The smallest memory that can be offered.
 constexpr net::GradientMemory::Shape kNoGradients{.bytes = net::kLineBytes};
 
-bool may_leave_cuts(const Task& task, std::size_t bytes) {
+bool may_leave_snapshots(const Task& task, std::size_t bytes) {
   return task.transport != Transport::kTcp && bytes != 0 && bytes <= kSmallStateBytes;
 }
 
@@ -34,7 +34,7 @@ std::size_t update_bytes(const UpdateShape& shape, std::size_t floats) {
 // these updates. A failover has to apply them.
 constexpr std::size_t kUpdatesPerState = 8;
 
-net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
+net::BodyRing::Shape updates_in_memory(const UpdateShape& shape) {
   const std::size_t bytes = update_bytes(shape, shape.plain);
   if (bytes > kMostBytes) {
     return {.bytes = 0, .count = 0};
@@ -42,11 +42,11 @@ net::BodySlots::Shape updates_in_memory(const UpdateShape& shape) {
   const std::size_t on_their_way = shape.is_sync ? 2 : std::min<std::size_t>(shape.trainers, 4);
   // With as many slots as there are headers, the primary need not wait for a backup that has not
   // polled yet.
-  for (const std::size_t more : {net::kHeadersInSlot, on_their_way}) {
-    const net::BodySlots::Shape with_states{.bytes = bytes,
-                                            .count = more + kUpdatesPerState - 1,
-                                            .whole_bytes = update_bytes(shape, shape.with_state)};
-    if (net::BodySlots::largest(with_states) <= kSmallBytes) {
+  for (const std::size_t more : {net::kHeadersInMailbox, on_their_way}) {
+    const net::BodyRing::Shape with_states{.bytes = bytes,
+                                           .count = more + kUpdatesPerState - 1,
+                                           .whole_bytes = update_bytes(shape, shape.with_state)};
+    if (net::BodyRing::largest(with_states) <= kSmallBytes) {
       return with_states;
     }
   }
@@ -90,33 +90,35 @@ std::size_t updates_per_state(const UpdateShape& shape) {
   return updates_in_memory(shape).whole_bytes != 0 ? kUpdatesPerState : 1;
 }
 
-std::unique_ptr<net::BodySlots> make_update_slots(const Task& task, const UpdateShape& shape) {
-  const net::BodySlots::Shape updates = updates_in_memory(shape);
+std::unique_ptr<net::BodyRing> make_update_slots(const Task& task, const UpdateShape& shape) {
+  const net::BodyRing::Shape updates = updates_in_memory(shape);
   return task.transport == Transport::kTcp || updates.count == 0 ? nullptr
-                                                                 : net::BodySlots::create(updates);
+                                                                 : net::BodyRing::create(updates);
 }
 
 std::size_t most_of_primary(const UpdateShape& shape) {
-  return net::BodySlots::largest(updates_in_memory(shape));
+  return net::BodyRing::largest(updates_in_memory(shape));
 }
 
 std::size_t least_of_primary(const UpdateShape& shape) { return update_bytes(shape, shape.plain); }
 
-std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task, std::size_t bytes) {
-  return may_leave_cuts(task, bytes)
+std::shared_ptr<net::ParameterMemory> make_snapshot_memory(const Task& task, std::size_t bytes) {
+  return may_leave_snapshots(task, bytes)
              ? net::ParameterMemory::create(net::whole_pages(bytes), /*slots=*/0)
              : nullptr;
 }
 
-std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task, std::size_t bytes) {
-  return may_leave_cuts(task, bytes) ? net::GradientMemory::create(kNoGradients) : nullptr;
+std::unique_ptr<net::GradientMemory> make_snapshot_reader(const Task& task, std::size_t bytes) {
+  return may_leave_snapshots(task, bytes) ? net::GradientMemory::create(kNoGradients) : nullptr;
 }
 
-std::size_t most_of_cut(std::size_t bytes) noexcept {
+std::size_t most_of_snapshot(std::size_t bytes) noexcept {
   return net::whole_pages(net::ParameterMemory::largest(net::whole_pages(bytes), /*slots=*/0));
 }
 
-std::size_t most_of_cut_reader() noexcept { return net::GradientMemory::largest(kNoGradients); }
+std::size_t most_of_snapshot_reader() noexcept {
+  return net::GradientMemory::largest(kNoGradients);
+}
 
 std::size_t most_of_trainer(const RunConfig& config, std::size_t ps) {
   return net::GradientMemory::largest(
@@ -142,7 +144,7 @@ std::string describe_ways(std::size_t in_place, std::size_t ps) {
   return "shares memory with " + std::to_string(in_place) + " of " + std::to_string(ps) + " ps";
 }
 
-std::string describe_way_of_cuts(const std::string& ps) {
+std::string describe_way_of_snapshots(const std::string& ps) {
   return "shares memory for snapshots with " + ps;
 }
 

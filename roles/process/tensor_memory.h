@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "net/transport/body_slots.h"
+#include "net/transport/body_ring.h"
 #include "net/transport/gradient_memory.h"
 #include "net/transport/parameter_memory.h"
 #include "roles/run/run_config.h"
@@ -48,8 +48,8 @@ struct UpdateShape {
 // for a state, the previous state, and the updates since. Otherwise for fewer updates: two, or in
 // async mode one for each trainer, up to four. Otherwise only for these, without states. Otherwise
 // for one update, of at most 256 MiB. nullptr: updates are sent.
-[[nodiscard]] std::unique_ptr<net::BodySlots> make_update_slots(const Task& task,
-                                                                const UpdateShape& shape);
+[[nodiscard]] std::unique_ptr<net::BodyRing> make_update_slots(const Task& task,
+                                                               const UpdateShape& shape);
 // The most bytes of it that a backup can use; and the least.
 [[nodiscard]] std::size_t most_of_primary(const UpdateShape& shape);
 [[nodiscard]] std::size_t least_of_primary(const UpdateShape& shape);
@@ -58,13 +58,13 @@ inline constexpr std::size_t kSmallStateBytes = std::size_t{64} << 20U;
 // A ps's memory, for snapshot shards of `bytes` bytes that are requested over one connection; and
 // the requester's memory, which it offers only in order to be offered the ps's. nullptr, also for a
 // larger state: they are sent.
-[[nodiscard]] std::shared_ptr<net::ParameterMemory> make_cut_memory(const Task& task,
-                                                                    std::size_t bytes);
-[[nodiscard]] std::unique_ptr<net::GradientMemory> make_cut_reader(const Task& task,
-                                                                   std::size_t bytes);
+[[nodiscard]] std::shared_ptr<net::ParameterMemory> make_snapshot_memory(const Task& task,
+                                                                         std::size_t bytes);
+[[nodiscard]] std::unique_ptr<net::GradientMemory> make_snapshot_reader(const Task& task,
+                                                                        std::size_t bytes);
 // The most bytes of the other side's memory that either can use.
-[[nodiscard]] std::size_t most_of_cut(std::size_t bytes) noexcept;
-[[nodiscard]] std::size_t most_of_cut_reader() noexcept;
+[[nodiscard]] std::size_t most_of_snapshot(std::size_t bytes) noexcept;
+[[nodiscard]] std::size_t most_of_snapshot_reader() noexcept;
 // The most bytes of a trainer's memory that one of `ps` ps can use; and of a ps's, whose range has
 // `floats` floats, that a trainer can use.
 [[nodiscard]] std::size_t most_of_trainer(const RunConfig& config, std::size_t ps);
@@ -78,6 +78,6 @@ void check_way_to(const Task& task, const std::string& ps, bool is_in_place);
 // The way to a range's backup, once an update has stayed in memory.
 [[nodiscard]] std::string describe_way_to_backup(std::size_t range);
 // The way of snapshot shards from a ps.
-[[nodiscard]] std::string describe_way_of_cuts(const std::string& ps);
+[[nodiscard]] std::string describe_way_of_snapshots(const std::string& ps);
 
 }  // namespace disttf::roles

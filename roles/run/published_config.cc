@@ -64,16 +64,16 @@ double short_number(float value) {
 struct ToJson {
   const RunConfig& run;
 
-  Json operator()(const WholeNumber& value) const { return value.place.in(run); }
+  Json operator()(const WholeNumber& value) const { return value.field.in(run); }
   Json operator()(const OptionalNumber& value) const {
-    const auto& number = value.place.in(run);
+    const auto& number = value.field.in(run);
     return number ? Json(*number) : Json();
   }
-  Json operator()(const Fraction& value) const { return short_number(value.place.in(run)); }
-  Json operator()(const Switch& value) const { return value.place.in(run); }
+  Json operator()(const Fraction& value) const { return short_number(value.field.in(run)); }
+  Json operator()(const Switch& value) const { return value.field.in(run); }
   Json operator()(const Choice& value) const { return value.name(run); }
   Json operator()(const Model& value) const {
-    const math::ModelSpec& model = value.place.in(run);
+    const math::ModelSpec& model = value.field.in(run);
     if (model.layers.empty()) {
       return math::model_name(model.kind);
     }
@@ -83,9 +83,9 @@ struct ToJson {
     }
     return layers;
   }
-  Json operator()(const NumberList& value) const { return value.place.in(run); }
-  Json operator()(const Compression& value) const { return compress_name(value.place.in(run)); }
-  Json operator()(const Word& value) const { return value.place.in(run); }
+  Json operator()(const NumberList& value) const { return value.field.in(run); }
+  Json operator()(const Compression& value) const { return compress_name(value.field.in(run)); }
+  Json operator()(const Word& value) const { return value.field.in(run); }
 };
 
 // Reads each kind of value from JSON that a peer sent. Checks only the type; validate() checks the
@@ -95,11 +95,11 @@ class FromJson {
   FromJson(RunConfig& run, std::string_view name, const Json& from)
       : run_(run), name_(name), from_(from) {}
 
-  void operator()(const WholeNumber& value) const { value.place.in(run_) = number(from_); }
+  void operator()(const WholeNumber& value) const { value.field.in(run_) = number(from_); }
   void operator()(const OptionalNumber& value) const {
-    value.place.in(run_).reset();
+    value.field.in(run_).reset();
     if (!from_.is_null()) {
-      value.place.in(run_) = number(from_);
+      value.field.in(run_) = number(from_);
     }
   }
   void operator()(const Fraction& value) const {
@@ -110,13 +110,13 @@ class FromJson {
     if (!from_.is_number() || std::abs(from_.get<double>()) > kLargest * kTolerance) {
       refuse("a number of 32 bits");
     }
-    value.place.in(run_) = static_cast<float>(std::clamp(from_.get<double>(), -kLargest, kLargest));
+    value.field.in(run_) = static_cast<float>(std::clamp(from_.get<double>(), -kLargest, kLargest));
   }
   void operator()(const Switch& value) const {
     if (!from_.is_boolean()) {
       refuse("true or false");
     }
-    value.place.in(run_) = from_.get<bool>();
+    value.field.in(run_) = from_.get<bool>();
   }
   void operator()(const Choice& value) const {
     if (!value.set(run_, string())) {
@@ -124,7 +124,7 @@ class FromJson {
     }
   }
   void operator()(const Model& value) const {
-    math::ModelSpec& model = value.place.in(run_);
+    math::ModelSpec& model = value.field.in(run_);
     model.layers.clear();
     if (from_.is_string()) {
       const auto kind = math::model_from_name(from_.get<std::string>());
@@ -149,21 +149,21 @@ class FromJson {
     for (const Json& each : from_) {
       numbers.push_back(number(each));
     }
-    value.place.in(run_) = std::move(numbers);
+    value.field.in(run_) = std::move(numbers);
   }
   void operator()(const Compression& value) const {
     const std::optional<float> share = compress_from_name(string());
     if (!share) {
       refuse("a name that this version knows");
     }
-    value.place.in(run_) = *share;
+    value.field.in(run_) = *share;
   }
   void operator()(const Word& value) const {
     std::string word = string();
     if (!is_word(word)) {
       refuse("a word of at most 64 letters, digits and signs");
     }
-    value.place.in(run_) = std::move(word);
+    value.field.in(run_) = std::move(word);
   }
 
  private:

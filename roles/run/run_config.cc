@@ -66,7 +66,7 @@ void check_running_statistics(const RunConfig& config) {
 }
 
 // Early stopping needs intermediate evaluations, and no step may be made during one.
-void check_early_end(const RunConfig& config) {
+void check_early_stopping(const RunConfig& config) {
   if (!config.stops_early()) {
     return;
   }
@@ -159,7 +159,7 @@ void validate(const RunConfig& config) {
                    "below --train_steps, " + std::to_string(config.train_steps));
   }
   check_memory(config);
-  check_early_end(config);
+  check_early_stopping(config);
   if (config.elastic() && (!config.sync_replicas || config.replicas_to_aggregate != 0)) {
     refuse_setting("micro_batches", std::to_string(config.micro_batches),
                    "allowed with --sync_replicas=false or --replicas_to_aggregate");

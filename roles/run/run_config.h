@@ -28,8 +28,8 @@ inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16
 [[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
 // What a ps does with a non-finite or oversized gradient (roles/ps/core/gradient_check.h).
-enum class BadGradients : std::uint8_t { kRefuse, kCount };
-inline constexpr std::array<std::string_view, 2> kBadGradientsNames = {"refuse", "count"};
+enum class RejectedGradients : std::uint8_t { kRefuse, kCount };
+inline constexpr std::array<std::string_view, 2> kRejectedGradientsNames = {"refuse", "count"};
 
 // What a user of the trained model needs besides its weights and layers. The chief finds it out
 // from the data set, and every checkpoint contains it. It is not a setting, since it is not chosen.
@@ -75,7 +75,7 @@ struct RunConfig {
   WireDtype wire_dtype = WireDtype::kF32;
   float clip_norm = 0;          // largest norm of a batch's gradient; 0: no limit
   float max_gradient_norm = 0;  // largest norm that a ps accepts, over its range; 0: no limit
-  BadGradients bad_gradients = BadGradients::kRefuse;
+  RejectedGradients rejected_gradients = RejectedGradients::kRefuse;
   float top_k = 0;                // share of a gradient's components that is pushed; 0: all
   std::uint64_t eval_every = 0;   // global steps between evaluations by the chief; 0 = at the end
   std::uint64_t test_shifts = 0;  // largest shift, in pixels, of evaluated images

@@ -72,29 +72,29 @@ struct ToText {
   const RunConfig& run;
 
   std::string operator()(const WholeNumber& value) const {
-    return std::to_string(value.place.in(run));
+    return std::to_string(value.field.in(run));
   }
   std::string operator()(const OptionalNumber& value) const {
-    const auto& number = value.place.in(run);
+    const auto& number = value.field.in(run);
     return number ? std::to_string(*number) : std::string();
   }
-  std::string operator()(const Fraction& value) const { return shortest_text(value.place.in(run)); }
+  std::string operator()(const Fraction& value) const { return shortest_text(value.field.in(run)); }
   std::string operator()(const Switch& value) const {
-    return value.place.in(run) ? "true" : "false";
+    return value.field.in(run) ? "true" : "false";
   }
   std::string operator()(const Choice& value) const { return std::string(value.name(run)); }
-  std::string operator()(const Model& value) const { return math::describe(value.place.in(run)); }
+  std::string operator()(const Model& value) const { return math::describe(value.field.in(run)); }
   std::string operator()(const NumberList& value) const {
     std::string text;
-    for (const std::size_t number : value.place.in(run)) {
+    for (const std::size_t number : value.field.in(run)) {
       text += (text.empty() ? "" : ",") + std::to_string(number);
     }
     return text;
   }
   std::string operator()(const Compression& value) const {
-    return compress_name(value.place.in(run));
+    return compress_name(value.field.in(run));
   }
-  std::string operator()(const Word& value) const { return value.place.in(run); }
+  std::string operator()(const Word& value) const { return value.field.in(run); }
 };
 
 struct FromText {
@@ -106,7 +106,7 @@ struct FromText {
     if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
       return false;
     }
-    value.place.in(run) = number;
+    value.field.in(run) = number;
     return true;
   }
   bool operator()(const OptionalNumber& value) const {
@@ -114,7 +114,7 @@ struct FromText {
     if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
       return false;
     }
-    value.place.in(run) = number;
+    value.field.in(run) = number;
     return true;
   }
   bool operator()(const Fraction& value) const {
@@ -122,22 +122,22 @@ struct FromText {
     if (!read_number(text, number) || !is_in(value.range, number)) {
       return false;
     }
-    value.place.in(run) = number;
+    value.field.in(run) = number;
     return true;
   }
   bool operator()(const Switch& value) const {
     if (text != "true" && text != "false") {
       return false;
     }
-    value.place.in(run) = text == "true";
+    value.field.in(run) = text == "true";
     return true;
   }
   bool operator()(const Choice& value) const { return value.set(run, text); }
   bool operator()(const Model& value) const {
     const auto kind = math::model_from_name(text);
     if (kind) {
-      value.place.in(run).kind = *kind;
-      value.place.in(run).layers.clear();
+      value.field.in(run).kind = *kind;
+      value.field.in(run).layers.clear();
     }
     return kind.has_value();
   }
@@ -152,16 +152,16 @@ struct FromText {
       }
       numbers.push_back(number);
     }
-    value.place.in(run) = std::move(numbers);
+    value.field.in(run) = std::move(numbers);
     return true;
   }
   bool operator()(const Compression& value) const {
     const std::optional<float> share = compress_from_name(text);
-    value.place.in(run) = share.value_or(value.place.in(run));
+    value.field.in(run) = share.value_or(value.field.in(run));
     return share.has_value();
   }
   bool operator()(const Word& value) const {
-    value.place.in(run) = text;
+    value.field.in(run) = text;
     return true;
   }
 };
@@ -173,16 +173,16 @@ struct CheckBounds {
   std::string_view name;
 
   void operator()(const WholeNumber& value) const {
-    const std::uint64_t number = value.place.in(run);
+    const std::uint64_t number = value.field.in(run);
     check_number(name, number, value.zero_is_unset ? 0 : value.least, value.most);
   }
   void operator()(const OptionalNumber& value) const {
-    if (const auto& number = value.place.in(run)) {
+    if (const auto& number = value.field.in(run)) {
       check_number(name, *number, value.least, value.most);
     }
   }
   void operator()(const Fraction& value) const {
-    const float number = value.place.in(run);
+    const float number = value.field.in(run);
     if (!is_in(value.range, number)) {
       refuse_setting(name, shortest_text(number), range_text(value.range));
     }

@@ -31,13 +31,13 @@ namespace disttf::roles {
 // Accesses a member of a RunConfig, by one lambda for reading and writing:
 //   Place<float>([](auto& run) -> auto& { return run.optimizer.momentum; })
 template <typename T>
-class Place {
+class FieldRef {
  public:
   // The lambda captures nothing. (It is called and not converted: clang 14 cannot convert one with
   // a deduced result.)
   template <typename Lambda>
   requires std::is_invocable_r_v<T&, Lambda, RunConfig&>
-  constexpr explicit(false) Place(Lambda /*place*/) noexcept
+  constexpr explicit(false) FieldRef(Lambda /*field*/) noexcept
       : writable_([](RunConfig& run) -> T& { return Lambda()(run); }),
         readable_([](const RunConfig& run) -> const T& { return Lambda()(run); }) {}
 
@@ -53,7 +53,7 @@ class Place {
 
 // A whole number. In JSON the same.
 struct WholeNumber {
-  Place<std::uint64_t> place;
+  FieldRef<std::uint64_t> field;
   std::uint64_t least = 0;
   std::uint64_t most = kMaxCount;
   // The configuration may hold 0 below `least`: not set. Users cannot write that.
@@ -62,7 +62,7 @@ struct WholeNumber {
 
 // A whole number, or none. In JSON the number, or null.
 struct OptionalNumber {
-  Place<std::optional<std::uint64_t>> place;
+  FieldRef<std::optional<std::uint64_t>> field;
   std::uint64_t least = 0;
   std::uint64_t most = kMaxCount;
 };
@@ -74,13 +74,13 @@ struct Fraction {
     kZeroOrMore,  // finite
     kZeroToBelowOne
   };
-  Place<float> place;
+  FieldRef<float> field;
   Range range = Range::kAboveZero;
 };
 
 // True or false. In JSON the same.
 struct Switch {
-  Place<bool> place;
+  FieldRef<bool> field;
 };
 
 // One of some names: an enumeration whose values count from 0. In JSON the name.
@@ -89,12 +89,12 @@ class Choice {
   // names[i] is the name of enumerator i. `automatic`, if set, is the word for "each task finds it
   // out"; it is not a value.
   template <typename Lambda>
-  constexpr Choice(Lambda /*place*/, std::span<const std::string_view> names,
+  constexpr Choice(Lambda /*field*/, std::span<const std::string_view> names,
                    std::string_view automatic = {}) noexcept
       : get_([](const RunConfig& run) { return static_cast<std::size_t>(Lambda{}(run)); }),
         set_([](RunConfig& run, std::size_t value) {
-          auto& place = Lambda{}(run);
-          place = static_cast<std::remove_cvref_t<decltype(place)>>(value);
+          auto& field = Lambda{}(run);
+          field = static_cast<std::remove_cvref_t<decltype(field)>>(value);
         }),
         names_(names),
         automatic_(automatic) {}
@@ -115,12 +115,12 @@ class Choice {
 // A model: a name, or a list of layers, which users write into a model file (main/model_file.h). In
 // JSON the name, or a list of objects.
 struct Model {
-  Place<math::ModelSpec> place;
+  FieldRef<math::ModelSpec> field;
 };
 
 // Whole numbers between commas. In JSON a list.
 struct NumberList {
-  Place<std::vector<std::size_t>> place;
+  FieldRef<std::vector<std::size_t>> field;
   std::uint64_t least = 0;  // of each
   std::uint64_t most = kMaxCount;
   std::size_t most_entries = 0;
@@ -128,12 +128,12 @@ struct NumberList {
 
 // "none" or "topk:SHARE" (compress_from_name). In JSON the same.
 struct Compression {
-  Place<float> place;
+  FieldRef<float> field;
 };
 
 // A name or a checksum, which is shown in sentences and logs. In JSON a string.
 struct Word {
-  Place<std::string> place;
+  FieldRef<std::string> field;
 };
 
 using SettingValue = std::variant<WholeNumber, OptionalNumber, Fraction, Switch, Choice, Model,

@@ -19,10 +19,10 @@ class Meters;  // roles/monitor/shell/meters.h
 
 // How long a task waits before it ends with a sentence. All are bounded, so nothing hangs.
 struct Timeouts {
-  std::chrono::seconds start{300};   // for tasks that have never connected
-  std::chrono::seconds peer{60};     // for a lost chief or ps
-  std::chrono::seconds worker{60};   // for a lost worker (sync)
-  std::chrono::seconds silence{10};  // the heartbeat timeout
+  std::chrono::seconds start{300};             // for tasks that have never connected
+  std::chrono::seconds peer{60};               // for a lost chief or ps
+  std::chrono::seconds worker{60};             // for a lost worker (sync)
+  std::chrono::seconds heartbeat_timeout{10};  // the heartbeat timeout
 };
 
 // The interval of a trainer's heartbeats on its control channels, and of a ps's on a step channel

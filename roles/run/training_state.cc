@@ -14,8 +14,9 @@ math::AlignedVector copy_of(const math::AlignedVector& values) {
 }  // namespace
 
 TrainingState copy_of(const TrainingState& state) {
-  TrainingState copy{
-      .step = state.step, .parameters = copy_of(state.parameters), .early_end = state.early_end};
+  TrainingState copy{.step = state.step,
+                     .parameters = copy_of(state.parameters),
+                     .early_stop_state = state.early_stop_state};
   for (const TrainingState::Tensor& tensor : state.optimizer) {
     copy.optimizer.push_back({.name = tensor.name, .values = copy_of(tensor.values)});
   }

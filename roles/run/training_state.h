@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "math/aligned.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 
 namespace disttf::roles {
 
@@ -25,10 +25,10 @@ struct TrainingState {
   math::AlignedVector parameters = {};  // the whole vector, padding included
   // In the order of math::Optimizer::state(); empty: the optimizer starts from zero.
   std::vector<Tensor> optimizer = {};
-  EarlyEnd early_end = {};
+  EarlyStopState early_stop_state = {};
   // Returns whether it is the result of a run that stopped early.
   [[nodiscard]] bool has_ended_early() const noexcept {
-    return early_end.step != 0 && early_end.step == step;
+    return early_stop_state.step != 0 && early_stop_state.step == step;
   }
 };
 

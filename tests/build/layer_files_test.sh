@@ -7,7 +7,7 @@ set -euo pipefail
 readonly registry=math/layers/registry.cc
 readonly networks=math/model_spec.cc
 
-source "$(dirname "$0")/who_knows.sh"
+source "$(dirname "$0")/source_queries.sh"
 
 # types_of FILE.cc: prints the names of its layer types, from `.name = "relu"` of a LayerType. (The
 # names of a type's fields follow a brace.)

@@ -4,7 +4,7 @@
 # that file or uses the name. The exceptions are listed below, each with its reason.
 set -euo pipefail
 
-source "$(dirname "$0")/who_knows.sh"
+source "$(dirname "$0")/source_queries.sh"
 
 # Findings that are allowed, and the reason; each of them must occur.
 readonly exceptions="\

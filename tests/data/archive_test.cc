@@ -31,7 +31,7 @@ class ArchiveTest : public ::testing::TestWithParam<ArchiveKind> {
     archive_ = {
         .name = "pack", .kind = GetParam(), .size_bytes = packed_.size(), .sha256 = sha256_};
     test::write(path(), packed_);
-    std::filesystem::remove(stamp_path(path()));
+    std::filesystem::remove(checksum_marker_path(path()));
   }
 
   [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "pack"; }
@@ -56,9 +56,9 @@ TEST_P(ArchiveTest, GivesTheMembersInTheOrderAskedFor) {
   EXPECT_EQ(extract({{"f/a", a_.size()}}), std::vector<Bytes>{a_});
 }
 
-TEST_P(ArchiveTest, IsCheckedOnceAndThenByItsStamp) {
+TEST_P(ArchiveTest, IsCheckedOnceAndThenByItsChecksumMarker) {
   EXPECT_EQ(check().state, FileState::kReady);
-  EXPECT_TRUE(std::filesystem::exists(stamp_path(path())));
+  EXPECT_TRUE(std::filesystem::exists(checksum_marker_path(path())));
   EXPECT_EQ(check().state, FileState::kReady);
   Bytes flipped = packed_;
   flipped[100] ^= 1;

@@ -167,7 +167,7 @@ TEST_F(EmnistLikeTest, IsRefusedWithAWrongArchive) {
 }
 
 // The SHA-256 of the extracted files is unknown, so files from another extraction are not used.
-TEST_F(EmnistLikeTest, DoesNotBelieveFilesThatSomebodyElseExtracted) {
+TEST_F(EmnistLikeTest, DoesNotBelieveFilesThatAnotherUserExtracted) {
   Bytes other = contents_[1];
   other.back() = 3;
   test::write(at() / files_[1].name, other);
@@ -289,7 +289,7 @@ TEST_F(CifarLikeTest, ExtractsTheFilesToTheirFolderAndOpensThemAgain) {
 
 // The state after `tar -x`, for files whose SHA-256 is unknown: the archive is needed to replace
 // them.
-TEST_F(CifarLikeTest, AFolderThatSomebodyElseExtractedNeedsTheArchive) {
+TEST_F(CifarLikeTest, AFolderThatAnotherUserExtractedNeedsTheArchive) {
   std::filesystem::create_directory(at() / "batches");
   for (std::size_t i = 0; i < 3; ++i) test::write(at() / names_[i], contents_[i]);
   EXPECT_TRUE(is_right(open(true)));

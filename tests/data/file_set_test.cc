@@ -58,7 +58,7 @@ TEST_F(FileSetTest, NeedsNoGzOnceExtracted) {
   EXPECT_TRUE(is_right(open()));
 }
 
-TEST_F(FileSetTest, TakesFilesThatSomebodyElseExtracted) {
+TEST_F(FileSetTest, TakesFilesThatAnotherUserExtracted) {
   for (std::size_t i = 0; i < 4; ++i) test::write(extracted(i), contents_[i]);
   EXPECT_TRUE(is_right(open()));
   EXPECT_TRUE(extractions_.empty());
@@ -264,33 +264,33 @@ TEST_F(FileSetTest, NoticesAFlippedBitThoughTheModificationTimeWasSetBack) {
   EXPECT_EQ(warnings_.size(), 1U);
 }
 
-TEST_F(FileSetTest, ARightFileWhoseStampIsGoneGetsANewOne) {
+TEST_F(FileSetTest, ARightFileWhoseChecksumMarkerIsGoneGetsANewOne) {
   put_all_gz();
   static_cast<void>(open());
-  const auto stamp = extracted(0).string() + ".verified";
-  const Bytes before = test::read(stamp);
-  std::filesystem::remove(stamp);
+  const auto checksum_marker = extracted(0).string() + ".verified";
+  const Bytes before = test::read(checksum_marker);
+  std::filesystem::remove(checksum_marker);
   EXPECT_TRUE(is_right(open()));
-  EXPECT_EQ(test::read(stamp), before);
+  EXPECT_EQ(test::read(checksum_marker), before);
 }
 
 // Checks the implementation, because the marker exists for speed: with a valid marker no file is
 // hashed. A set that pins another checksum would be detected only by hashing.
-TEST_F(FileSetTest, AStampThatFitsSavesTheHash) {
+TEST_F(FileSetTest, AChecksumMarkerThatFitsSavesTheHash) {
   put_all_gz();
   static_cast<void>(open());
-  const auto stamp = extracted(0).string() + ".verified";
+  const auto checksum_marker = extracted(0).string() + ".verified";
   std::string text;
-  for (const std::uint8_t byte : test::read(stamp)) text += static_cast<char>(byte);
+  for (const std::uint8_t byte : test::read(checksum_marker)) text += static_cast<char>(byte);
   const std::string other(64, 'a');
   text.replace(text.find(hashes_[0][0]), 64, other);
-  test::write(stamp, test::bytes_of(text));
+  test::write(checksum_marker, test::bytes_of(text));
   files_[0].sha256 = other;
   Bytes contents;
   EXPECT_EQ(open_verified(at(), files_[0], contents).state, FileState::kReady);
 }
 
-TEST_F(FileSetTest, ARubbishStampIsNotBelieved) {
+TEST_F(FileSetTest, AnInvalidChecksumMarkerIsNotBelieved) {
   for (const std::string& text :
        {std::string(), std::string("disttf"), std::string(100'000, 'x')}) {
     test::write(extracted(1), Bytes(files_[1].size_bytes()));

@@ -53,7 +53,7 @@ TEST_F(FileTest, LeavesNothingButTheFile) {
   EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
 }
 
-TEST_F(FileTest, WritesAFileThatEverybodyMayRead) {
+TEST_F(FileTest, WritesAWorldReadableFile) {
   const struct stat status = write_file_atomically(path(), test::bytes_of("x"));
   EXPECT_EQ(status.st_mode & 0777U, 0644U);
 }

@@ -85,7 +85,7 @@ TEST_F(OutputFile, AFifoIsWrittenToAndStays) {
   }
 }
 
-TEST_F(OutputFile, AFifoThatNobodyReadsIsRefusedAtOnce) {
+TEST_F(OutputFile, AFifoWithoutAReaderIsRefusedAtOnce) {
   const fs::path fifo = folder_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   try {

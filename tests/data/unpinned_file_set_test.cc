@@ -16,7 +16,7 @@ class UnpinnedFileSetTest : public FileSetTest {
   }
 };
 
-TEST_F(UnpinnedFileSetTest, OpensWhatItExtractsAndItAgainByItsStamp) {
+TEST_F(UnpinnedFileSetTest, OpensWhatItExtractsAndItAgainByItsChecksumMarker) {
   put_all_gz();
   EXPECT_TRUE(is_right(open()));
   for (std::size_t i = 0; i < 4; ++i) std::filesystem::remove(gz(i));
@@ -39,7 +39,7 @@ TEST_F(UnpinnedFileSetTest, RefusesAWrongGz) {
   EXPECT_EQ(error_of_open().code(), DataError::kWrongChecksum);
 }
 
-TEST_F(UnpinnedFileSetTest, DoesNotBelieveAFileThatSomebodyElseExtracted) {
+TEST_F(UnpinnedFileSetTest, DoesNotBelieveAFileThatAnotherUserExtracted) {
   put_all_gz();
   Bytes other = contents_[0];
   other.back() ^= 1;

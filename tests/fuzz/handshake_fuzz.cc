@@ -1,7 +1,7 @@
-// The bodies of HELLO, WELCOME, REFUSED and WRITE_CUT, and those of net/wire/order.h,
-// net/wire/run_order.h and net/wire/replication.h: an accepted body encodes to the same bytes
-// again. (A body that ends in a text, which is made safe to log, encodes to one that decodes to the
-// same.) The first byte of the input selects the decoder.
+// The bodies of HELLO, WELCOME, REFUSED and WRITE_SNAPSHOT_SHARD, and those of
+// net/wire/compute_request.h, net/wire/run_task_request.h and net/wire/replication.h: an accepted
+// body encodes to the same bytes again. (A body that ends in a text, which is made safe to log,
+// encodes to one that decodes to the same.) The first byte of the input selects the decoder.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "net/transport/shared_memory.h"
+#include "net/wire/compute_request.h"
 #include "net/wire/handshake.h"
 #include "net/wire/metrics_messages.h"
-#include "net/wire/order.h"
 #include "net/wire/replication.h"
-#include "net/wire/run_order.h"
-#include "net/wire/write_cut.h"
+#include "net/wire/run_task_request.h"
+#include "net/wire/write_snapshot_shard.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_exact<disttf::net::Welcome>(body);
       break;
     case 3:
-      check_exact<disttf::net::WriteCut>(body);
+      check_exact<disttf::net::WriteSnapshotShard>(body);
       break;
     case 4:
       check_exact<disttf::net::View>(body);
@@ -74,16 +74,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_exact<disttf::net::UpdateHead>(body);
       break;
     case 8:
-      check_exact<disttf::net::Order>(body);
+      check_exact<disttf::net::ComputeRequest>(body);
       break;
     case 9:
-      check_text<disttf::net::OrderResult>(body);
+      check_text<disttf::net::ComputeResult>(body);
       break;
     case 7:
       check_exact<disttf::net::FillHead>(body);
       break;
     case 10:
-      check_exact<disttf::net::RunOrder>(body);
+      check_exact<disttf::net::RunTaskRequest>(body);
       break;
     case 11:
       check_text<disttf::net::TaskEnd>(body);

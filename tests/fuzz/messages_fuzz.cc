@@ -10,10 +10,10 @@
 #include <span>
 
 #include "net/wire/codec.h"
-#include "net/wire/cut_messages.h"
 #include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
+#include "net/wire/snapshot_messages.h"
 
 namespace {
 
@@ -50,11 +50,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   store_le(static_cast<std::uint32_t>(crc), std::span(bytes).subspan(kChecksumAt));
   FrameHeader header;
   if (decode_header(bytes, header)) return 0;
-  check_all<Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, Meet, Work, Restore, Shutdown,
-            Heartbeat, GetConfig, Config, GetStatus, StatusReply, Ack, Fenced, Written, NotWritten,
-            HelloFrame, WelcomeFrame, RefusedFrame, ShareFrame, SharedFrame, ViewFrame, ReportFrame,
-            OrderFrame, ResultFrame, RunTaskFrame, TaskEndedFrame, CutRequest, CutReply,
-            WriteCutRequest, Watch, PublishToBackup, Fill, Update, Complete, Conclude, Best,
-            TraceSteps, MetricsFrame, GetMetrics, MetricsReplyFrame>(header);
+  check_all<Goodbye, Pull, AwaitStep, PushPull, Push, Parameters, PeerDiscovery, Work, Restore,
+            Shutdown, Heartbeat, GetConfig, Config, GetStatus, StatusReply, Ack, Fenced, Written,
+            NotWritten, HelloFrame, WelcomeFrame, RefusedFrame, ShareFrame, SharedFrame, ViewFrame,
+            ReportFrame, ComputeFrame, ResultFrame, RunTaskFrame, TaskEndedFrame,
+            SnapshotShardRequest, SnapshotShardReply, WriteSnapshotShardRequest, Watch,
+            PublishToBackup, Fill, Update, Complete, Conclude, Best, TraceSteps, MetricsFrame,
+            GetMetrics, MetricsReplyFrame>(header);
   return 0;
 }

@@ -36,9 +36,9 @@ namespace {
 using disttf::fuzz::Input;
 using disttf::fuzz::require;
 using disttf::net::ChannelPurpose;
-using disttf::net::CutRequest;
 using disttf::net::FrameHeader;
 using disttf::net::FrameKind;
+using disttf::net::SnapshotShardRequest;
 using disttf::roles::BodyPlan;
 using disttf::roles::Clock;
 using disttf::roles::ConnectionId;
@@ -125,7 +125,7 @@ class Host {
       default:
         if (core_.awaits_clock()) core_.clock(now_);
         require(core_.take_metrics().task == task_.self);
-        static_cast<void>(core_.take_told());
+        static_cast<void>(core_.take_metrics_of_trainers());
         break;
     }
   }
@@ -180,7 +180,8 @@ class Host {
   void reach() {
     const std::size_t replica = input_.byte() % core_.range_count();
     auto& range = core_.range(replica);
-    if (!range.reaches_out() || !range.may_fill() || range.backup().connection() != 0) return;
+    if (!range.connects_to_backup() || !range.may_fill() || range.backup().connection() != 0)
+      return;
     const ConnectionId id = ++last_;
     known_.insert(id);
     peers_[id] = {.hello = {}, .is_frames = true, .plan = {}, .header = {}};
@@ -199,7 +200,7 @@ class Host {
   void frame(ConnectionId id) {
     Peer& peer = peers_.at(id);
     if (!peer.is_frames) {
-      cut(peer);
+      find_snapshot(peer);
       return;
     }
     replies_.erase(id);  // its replies have been sent
@@ -216,15 +217,16 @@ class Host {
   }
 
   // A state channel's requests are answered beside the frames, with the state of one moment.
-  void cut(const Peer& peer) {
+  void find_snapshot(const Peer& peer) {
     auto& range = core_.range(peer.hello.replica);
     const std::uint8_t how = input_.byte();
-    const CutRequest request{.name = how % 8U,
-                             .now = (how & 8U) != 0,
-                             .generation = range.state().generation() + (how >= 0xF0 ? 1U : 0U)};
-    const auto found = range.state().find_cut(request);
-    range.state().copy_cut(how % 4U);
-    const auto made = range.state().kept_cut(request.name, request.generation);
+    const SnapshotShardRequest request{
+        .name = how % 8U,
+        .now = (how & 8U) != 0,
+        .generation = range.state().generation() + (how >= 0xF0 ? 1U : 0U)};
+    const auto found = range.state().find_snapshot(request);
+    range.state().copy_snapshot(how % 4U);
+    const auto made = range.state().kept_snapshot(request.name, request.generation);
     require(found.has_value() == (made != nullptr));
     if (made) require(made->sequence == how % 8U && made->step == found->step && how < 0xF0);
   }

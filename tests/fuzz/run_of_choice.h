@@ -32,7 +32,7 @@ inline roles::RunConfig run_of_choice(std::uint8_t choice, std::size_t trainers)
     config.wire_dtype = roles::WireDtype::kBf16;
   }
   if (!config.sync_replicas && (choice & 32U) != 0) config.max_staleness = 1;
-  if ((choice & 64U) != 0) config.bad_gradients = roles::BadGradients::kCount;
+  if ((choice & 64U) != 0) config.rejected_gradients = roles::RejectedGradients::kCount;
   if ((choice & 128U) != 0) config.max_gradient_norm = 1;
   return config;
 }

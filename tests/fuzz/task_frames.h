@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "net/wire/cut_messages.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
+#include "net/wire/snapshot_messages.h"
 #include "tests/fuzz/input.h"
 
 namespace disttf::fuzz {
@@ -56,7 +56,7 @@ inline net::FrameHeader frame_of_a_task(Input& input, const HeldState& held) {
       header = net::Shutdown{request_id, is_odd ? 0 : step, generation}.to_header();
       break;
     case 7:
-      header = (how & 8U) != 0 ? net::Meet{request_id, begin, push}.to_header()
+      header = (how & 8U) != 0 ? net::PeerDiscovery{request_id, begin, push}.to_header()
                                : net::Heartbeat{0, is_odd ? 0 : generation}.to_header();
       break;
     case 8:

@@ -22,7 +22,7 @@ inline roles::Task task_of_run(net::TaskId self, std::size_t workers) {
   task.timeouts = {.start = std::chrono::seconds(300),
                    .peer = std::chrono::seconds(60),
                    .worker = std::chrono::seconds(20),
-                   .silence = std::chrono::seconds(10)};
+                   .heartbeat_timeout = std::chrono::seconds(10)};
   return task;
 }
 

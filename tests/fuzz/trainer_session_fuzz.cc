@@ -58,7 +58,7 @@ class Trainer {
         choice_(input_.byte()),
         is_chief_((choice_ & 1U) != 0),
         is_elastic_((choice_ & 2U) != 0),
-        is_strict_((choice_ & 4U) == 0),
+        is_fully_synchronous_((choice_ & 4U) == 0),
         task_(make_task(is_chief_)) {}
 
   void run() {
@@ -69,7 +69,8 @@ class Trainer {
       session_.begin_get_config(now_);
       if (!drive()) return;
     }
-    session_.prepare({.size = kFloats, .strict = is_strict_, .elastic = is_elastic_});
+    session_.prepare(
+        {.size = kFloats, .fully_synchronous = is_fully_synchronous_, .elastic = is_elastic_});
     if (is_chief_) lead();
     if (!pull()) return;
     // Some inputs test only the end of the run.
@@ -85,7 +86,7 @@ class Trainer {
  private:
   void lead() {
     session_.lead();
-    if ((choice_ & 16U) != 0) session_.know_best({.step = 3, .loss = 0.5});
+    if ((choice_ & 16U) != 0) session_.record_best({.step = 3, .loss = 0.5});
     if ((choice_ & 32U) != 0) session_.provides_result();
   }
   bool pull() {
@@ -109,12 +110,13 @@ class Trainer {
     }
   }
   bool push_pull() {
-    const bool cut = is_chief_ && input_.byte() % 4 == 0;
+    const bool keep_snapshot = is_chief_ && input_.byte() % 4 == 0;
     if (input_.byte() % 4 == 0) {
-      require(session_.push_header_ahead(0, sequence_ + 1, cut).kind == FrameKind::kPushPull);
+      require(session_.push_header_ahead(0, sequence_ + 1, keep_snapshot).kind ==
+              FrameKind::kPushPull);
     }
     came_whole_ = {};
-    session_.begin_push_pull(++sequence_, cut, now_);
+    session_.begin_push_pull(++sequence_, keep_snapshot, now_);
     return drive() && has_state();
   }
   bool await_step() {
@@ -147,7 +149,7 @@ class Trainer {
       return;
     }
     if ((choice_ & 16U) != 0) {
-      session_.begin_tell_best(now_);
+      session_.begin_send_best(now_);
       if (!drive()) return;
     }
     session_.begin_await_others(now_);
@@ -155,7 +157,7 @@ class Trainer {
     session_.begin_shutdown(now_);
     static_cast<void>(drive());
     require(session_.outcome() == Outcome::kDone);
-    session_.tell_the_end();
+    session_.announce_end();
     settle();
   }
 
@@ -193,7 +195,7 @@ class Trainer {
     for (const bool whole : came_whole_) require(whole);
     require(session_.range(0).generation() == session_.range(1).generation());
     require(session_.generation() == session_.reply().generation);
-    require(session_.reply().same_step || !is_strict_);
+    require(session_.reply().same_step || !is_fully_synchronous_);
     return true;
   }
 
@@ -382,7 +384,7 @@ class Trainer {
     if (how >= 0xE0) return make_refusal();
     disttf::net::Welcome welcome{.incarnation = 1U + effect.range,
                                  .state = disttf::net::ShardState::kReady,
-                                 .standing = disttf::net::Standing::kOnly,
+                                 .replica_role = disttf::net::ReplicaRole::kOnly,
                                  .generation = 1,
                                  .step = 5,
                                  .heartbeat_ms = 1000};
@@ -393,7 +395,7 @@ class Trainer {
       welcome.state = static_cast<disttf::net::ShardState>(input_.byte() % 3);
     }
     if ((how & 16U) != 0) {
-      welcome.standing = static_cast<disttf::net::Standing>(input_.byte() % 3);
+      welcome.replica_role = static_cast<disttf::net::ReplicaRole>(input_.byte() % 3);
     }
     return welcome;
   }
@@ -410,7 +412,7 @@ class Trainer {
   const std::uint8_t choice_;
   const bool is_chief_;
   const bool is_elastic_;
-  const bool is_strict_;
+  const bool is_fully_synchronous_;
   const Task task_;
   RunSession session_{task_, std::mt19937_64(1)};
   Clock::time_point now_{std::chrono::hours(1)};

@@ -209,7 +209,7 @@ TEST(CommandLine, GivesATaskItsOtherOptions) {
   EXPECT_EQ(options.task.timeouts.start, seconds(1));
   EXPECT_EQ(options.task.timeouts.peer, seconds(2));
   EXPECT_EQ(options.task.timeouts.worker, seconds(3));
-  EXPECT_EQ(options.task.timeouts.silence, seconds(4));
+  EXPECT_EQ(options.task.timeouts.heartbeat_timeout, seconds(4));
   EXPECT_EQ(options.task.faults.seed, 9U);
   EXPECT_EQ(options.task.faults.per_1000, 10U);
   EXPECT_EQ(options.task.transport, roles::Transport::kTcp);

@@ -105,7 +105,7 @@ TEST(CommandLine, WhoReadsASecretKeepsItsMemoryPrivate) {
 }
 
 // A launch makes its secret itself, and every command may find one in its environment.
-TEST(CommandLine, ALaunchAndWhoeverFindsASecretKeepTheirMemoryPrivate) {
+TEST(CommandLine, ALaunchAndEachTaskWithASecretKeepTheirMemoryPrivate) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the leak detector looks into the process";
 #endif

@@ -39,12 +39,12 @@ TEST(WholeNumber, RefusesWhatIsNoWholeNumber) {
   }
 }
 
-TEST(WholeNumber, ShowsBytesThatNobodyCanRead) {
+TEST(WholeNumber, ShowsUnprintableBytes) {
   EXPECT_EQ(fault(whole_number(1, 10), "\xff\n"),
             "\"\\xff\\n\" is not a whole number from 1 to 10");
 }
 
-TEST(WholeNumber, DoesNotBoreWithABoundThatNobodyMeets) {
+TEST(WholeNumber, OmitsABoundThatIsNeverReached) {
   const CLI::Validator check = whole_number(1, roles::kMaxCount);
   EXPECT_EQ(fault(check, "x"), "\"x\" is not a whole number of at least 1");
   EXPECT_EQ(fault(check, "0"), "0 is not at least 1");

@@ -14,13 +14,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-roles::ReplicaOptions parse_replicas(const std::string& line) {
-  return std::get<RunReplicas>(parse(line).action).options;
+roles::ProgramOptions parse_programs(const std::string& line) {
+  return std::get<RunPrograms>(parse(line).action).options;
 }
 
 TEST(LaunchCommand, IsAllThatFollowsTheTwoDashes) {
-  const roles::ReplicaOptions options =
-      parse_replicas("launch -w 3 -s 0 -- /bin/sh -c {job_name} --help -- --train-steps");
+  const roles::ProgramOptions options =
+      parse_programs("launch -w 3 -s 0 -- /bin/sh -c {job_name} --help -- --train-steps");
   EXPECT_EQ(options.workers, 3U);
   EXPECT_EQ(options.ps, 0U);
   EXPECT_THAT(options.command,
@@ -30,9 +30,9 @@ TEST(LaunchCommand, IsAllThatFollowsTheTwoDashes) {
 }
 
 TEST(LaunchCommand, ShowsTheWorkersThatAreAskedFor) {
-  EXPECT_THAT(parse_replicas("launch -w 3 --worker-logs 0,2 -- /bin/sh").worker_logs,
+  EXPECT_THAT(parse_programs("launch -w 3 --worker-logs 0,2 -- /bin/sh").worker_logs,
               testing::Optional(ElementsAre(0U, 2U)));
-  EXPECT_FALSE(parse_replicas("launch --worker_logs * -- /bin/sh").worker_logs.has_value());
+  EXPECT_FALSE(parse_programs("launch --worker_logs * -- /bin/sh").worker_logs.has_value());
   for (const std::string wrong : {"2", "all", "0,", "-1", "0,2"}) {
     EXPECT_EQ(
         refusal("launch --worker_logs=" + wrong + " -- /bin/sh"),
@@ -41,8 +41,8 @@ TEST(LaunchCommand, ShowsTheWorkersThatAreAskedFor) {
 }
 
 TEST(LaunchCommand, HasASecretUnlessItIsToHaveNone) {
-  EXPECT_EQ(parse_replicas("launch -- /bin/sh").secret, roles::SecretOfRun::kMade);
-  EXPECT_EQ(parse_replicas("launch --insecure -- /bin/sh").secret, roles::SecretOfRun::kNone);
+  EXPECT_EQ(parse_programs("launch -- /bin/sh").secret, roles::SecretOfRun::kMade);
+  EXPECT_EQ(parse_programs("launch --insecure -- /bin/sh").secret, roles::SecretOfRun::kNone);
 }
 
 TEST(LaunchCommand, MustBeThere) {

@@ -34,14 +34,14 @@ struct AnotherValue {
   const RunConfig run{};
 
   std::string operator()(const roles::WholeNumber& value) const {
-    return std::to_string(value.place.in(run) == value.most ? value.least : value.most);
+    return std::to_string(value.field.in(run) == value.most ? value.least : value.most);
   }
   std::string operator()(const roles::OptionalNumber& value) const {
     return std::to_string(value.least);
   }
   std::string operator()(const roles::Fraction& /*value*/) const { return "0.25"; }
   std::string operator()(const roles::Switch& value) const {
-    return value.place.in(run) ? "false" : "true";
+    return value.field.in(run) ? "false" : "true";
   }
   std::string operator()(const roles::Choice& value) const {
     return std::string(value.name(run) == value.names()[0] ? value.names()[1] : value.names()[0]);
@@ -95,15 +95,15 @@ struct BreakBounds {
   RunConfig& run;
 
   std::string operator()(const roles::WholeNumber& value) const {
-    value.place.in(run) = value.most + 1;
+    value.field.in(run) = value.most + 1;
     return std::to_string(value.most + 1);
   }
   std::string operator()(const roles::OptionalNumber& value) const {
-    value.place.in(run) = value.most + 1;
+    value.field.in(run) = value.most + 1;
     return std::to_string(value.most + 1);
   }
   std::string operator()(const roles::Fraction& value) const {
-    value.place.in(run) = -1;
+    value.field.in(run) = -1;
     return "-1";
   }
   template <typename Other>

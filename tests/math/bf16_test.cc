@@ -102,13 +102,13 @@ TEST_P(Bf16, IsWidenedExactly) {
 TEST_P(Bf16, RoundingInPlaceIsThereAndBackAndDoneOnce) {
   std::vector<float> values = telling_values();
   std::vector<std::uint16_t> narrow(values.size());
-  std::vector<float> there_and_back(values.size());
+  std::vector<float> round_trip(values.size());
   to_bf16(values, narrow, isa());
-  from_bf16(narrow, there_and_back, isa());
+  from_bf16(narrow, round_trip, isa());
   round_to_bf16(values, values, isa());
-  EXPECT_EQ(bits_of(values), bits_of(there_and_back));
+  EXPECT_EQ(bits_of(values), bits_of(round_trip));
   round_to_bf16(values, values, isa());
-  EXPECT_EQ(bits_of(values), bits_of(there_and_back));
+  EXPECT_EQ(bits_of(values), bits_of(round_trip));
 }
 
 // The ranges of several ps may begin at any element.

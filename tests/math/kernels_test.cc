@@ -152,7 +152,7 @@ TEST_P(Products, DoNotReadWhatTheScratchHeld) {
 }
 
 // One chain of fused multiply-adds for each element, for any vector width.
-TEST(Product, HasTheSameBitsOnAvx2AndAvx512) {
+TEST(Product, IsBitIdenticalOnAvx2AndAvx512) {
   const std::span<const Isa> isas = supported_isas();
   if (std::ranges::find(isas, Isa::kAvx512) == isas.end()) {
     GTEST_SKIP() << "this CPU lacks AVX-512";

@@ -247,7 +247,7 @@ TEST_P(Gradient, IsZeroInThePadding) {
   EXPECT_THAT(bits_of(result.values.span()), testing::Each(0U));
 }
 
-TEST_P(Gradient, HasTheSameBitsWhenRepeated) {
+TEST_P(Gradient, IsBitIdenticalWhenRepeated) {
   const ModelSpec spec = mlp(784, {100}, 10);
   const MadeUpImages images(100, 784, 10);
   const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.1F);
@@ -274,7 +274,7 @@ TEST_P(Gradient, DoesNotDependOnMaxBatch) {
 
 // Row counts that fill whole panels of the products and others that do not; weights that are large
 // enough to share among threads and others that are not.
-TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
+TEST_P(Gradient, IsBitIdenticalForAnyNumberOfThreads) {
   const ModelSpec spec = mlp(784, {98, 17}, 10);
   const MadeUpImages images(101, 784, 10);
   const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);
@@ -298,7 +298,7 @@ TEST_P(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(Gradient, IsFinalAsFarAsItSaysAndHasTheSameBitsInPieces) {
+TEST_P(Gradient, IsFinalAsFarAsItSaysAndIsBitIdenticalInPieces) {
   const ModelSpec spec = mlp(784, {98, 17}, 10);
   const MadeUpImages images(33, 784, 10);
   const AlignedVector parameters = made_up_parameters(layout_of(spec), 0.3F);

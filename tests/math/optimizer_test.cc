@@ -202,7 +202,7 @@ TEST_P(OptimizerOf, EveryKindMultipliesTheLearningRateByTheFactor) {
 
 // This allows any number of parameter servers to share a vector: the pieces end in the middle of
 // vector registers, and the last ones are shorter than a register.
-TEST_P(OptimizerOf, EveryKindHasTheSameBitsHoweverTheVectorIsCut) {
+TEST_P(OptimizerOf, EveryKindIsBitIdenticalHoweverTheVectorIsCut) {
   for (const OptimizerKind kind : kEveryKind) {
     const auto whole = after_steps(spec_of(kind), isa(), 1000, {});
     EXPECT_EQ(after_steps(spec_of(kind), isa(), 1000, {512}), whole) << optimizer_name(kind);
@@ -220,7 +220,7 @@ TEST_P(OptimizerOf, EveryKindHasTheBitsOfTheGenericSet) {
 }
 
 // Long enough that several threads are used, and not a multiple of their parts.
-TEST_P(OptimizerOf, EveryKindHasTheSameBitsForAnyNumberOfThreads) {
+TEST_P(OptimizerOf, EveryKindIsBitIdenticalForAnyNumberOfThreads) {
   constexpr std::size_t kSize = 200'003;
   const AlignedVector gradient = made_up_numbers(kSize, 2);
   const AlignedVector last = made_up_numbers(kSize, 3);
@@ -333,7 +333,7 @@ TEST_P(OptimizerOf, WeightDecayIsOfWhatDecaysAlone) {
   }
 }
 
-TEST_P(OptimizerOf, EveryKindDecaysWithTheSameBitsHoweverTheVectorIsCut) {
+TEST_P(OptimizerOf, EveryKindDecaysBitIdenticallyHoweverTheVectorIsCut) {
   const ParameterLayout layout = made_up_layout();
   const std::size_t size = layout.size();
   for (const OptimizerKind kind : kEveryKind) {
@@ -368,7 +368,7 @@ TEST_P(OptimizerOf, AveragesFollowTheirFormula) {
   }
 }
 
-TEST_P(OptimizerOf, AveragesHaveTheSameBitsHoweverTheVectorIsCut) {
+TEST_P(OptimizerOf, AveragesAreBitIdenticalHoweverTheVectorIsCut) {
   constexpr std::size_t kSize = 200'003;
   const AlignedVector gradient = made_up_numbers(kSize, 2);
   const auto averaged = [&](const std::vector<std::size_t>& ends, Isa isa, std::size_t threads) {
@@ -443,7 +443,7 @@ TEST(OptimizerState, OfAdagradStartsAtATenth) {
 }
 
 // Save, load, step both: the copy stays bit-identical to the original.
-TEST(OptimizerState, CopiedIntoAnotherContinuesWithTheSameBits) {
+TEST(OptimizerState, CopiedIntoAnotherContinuesBitIdentically) {
   for (const OptimizerKind kind : kEveryKind) {
     const OptimizerSpec spec{.kind = kind};
     Optimizer original(spec, 40, Isa::kGeneric);

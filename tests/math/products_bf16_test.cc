@@ -229,7 +229,7 @@ TEST_P(Bf16Products, OfDepthZeroAreWhatTheyStartFrom) {
 }
 
 // This lets several threads share the rows.
-TEST_P(Bf16Products, GiveARowTheSameBitsWhateverOtherRowsThereAre) {
+TEST_P(Bf16Products, GiveARowBitIdenticalResultsWhateverOtherRowsThereAre) {
   const ProductShape shape{.rows = 300, .columns = 40, .depth = 200};
   const AlignedVector a = made_up_numbers(shape.rows * shape.depth, 1);
   const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
@@ -248,15 +248,15 @@ TEST(ProductsTrial, FindsABitThatIsAnother) {
     GTEST_SKIP() << "this machine, or this build, has no avx2";
   }
   const Products& right = kernels(Isa::kAvx2).bf16;
-  EXPECT_TRUE(give_same_bits(right, right));
+  EXPECT_TRUE(are_bit_identical(right, right));
   Products wrong = right;
   wrong.product_bt = [](const float* a, const float* b, float* c, ProductShape shape,
                         float* scratch) noexcept {
     kernels(Isa::kAvx2).bf16.product_bt(a, b, c, shape, scratch);
     c[shape.rows * shape.columns - 1] = std::nextafter(c[shape.rows * shape.columns - 1], 0.0F);
   };
-  EXPECT_FALSE(give_same_bits(right, wrong));
-  EXPECT_FALSE(give_same_bits(right, kernels(Isa::kAvx2).f32));
+  EXPECT_FALSE(are_bit_identical(right, wrong));
+  EXPECT_FALSE(are_bit_identical(right, kernels(Isa::kAvx2).f32));
 }
 
 // Runs every available implementation, to show that the trial rejects none that is right.
@@ -264,7 +264,7 @@ TEST(ProductsTrial, TakesEveryWayToMultiply) {
   const Products* const first = products_of(Way::kAvx2);
   for (const Way way : {Way::kAvx512, Way::kPairs, Way::kTileUnit}) {
     if (const Products* const other = products_of(way); first != nullptr && other != nullptr) {
-      EXPECT_TRUE(give_same_bits(*first, *other)) << static_cast<int>(way);
+      EXPECT_TRUE(are_bit_identical(*first, *other)) << static_cast<int>(way);
     }
   }
 }

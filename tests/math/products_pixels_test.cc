@@ -61,16 +61,16 @@ class PixelProducts : public IsaTest {
     std::ranges::fill(values.span(), std::numeric_limits<float>::quiet_NaN());
   }
 
-  static void expect_same_bits(ProductShape shape, bool has_start = true) {
+  static void expect_bit_identical(ProductShape shape, bool has_start = true) {
     const AlignedVector b = made_up_numbers(shape.depth * shape.columns, 2);
-    expect_same_bits(shape, made_up_pixels(shape.rows * shape.depth), b, has_start);
+    expect_bit_identical(shape, made_up_pixels(shape.rows * shape.depth), b, has_start);
     // The same matrix as A^T of a product whose depth is the number of rows.
     const ProductShape other{.rows = shape.depth, .columns = shape.columns, .depth = shape.rows};
-    expect_same_bits_transposed(other, made_up_pixels(shape.rows * shape.depth));
+    expect_bit_identical_transposed(other, made_up_pixels(shape.rows * shape.depth));
   }
 
-  static void expect_same_bits(ProductShape shape, const std::vector<std::uint8_t>& pixels,
-                               const AlignedVector& b, bool has_start = true) {
+  static void expect_bit_identical(ProductShape shape, const std::vector<std::uint8_t>& pixels,
+                                   const AlignedVector& b, bool has_start = true) {
     const AlignedVector floats = floats_of(pixels);
     const AlignedVector start = made_up_numbers(shape.columns, 4);
     const float* from = has_start ? start.data() : nullptr;
@@ -86,15 +86,15 @@ class PixelProducts : public IsaTest {
   }
 
   // A is stored as [depth, a_stride or rows].
-  static void expect_same_bits_transposed(ProductShape shape,
-                                          const std::vector<std::uint8_t>& pixels,
-                                          std::size_t first = 0) {
-    expect_same_bits_transposed(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2),
-                                first);
+  static void expect_bit_identical_transposed(ProductShape shape,
+                                              const std::vector<std::uint8_t>& pixels,
+                                              std::size_t first = 0) {
+    expect_bit_identical_transposed(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2),
+                                    first);
   }
-  static void expect_same_bits_transposed(ProductShape shape,
-                                          const std::vector<std::uint8_t>& pixels,
-                                          const AlignedVector& b, std::size_t first = 0) {
+  static void expect_bit_identical_transposed(ProductShape shape,
+                                              const std::vector<std::uint8_t>& pixels,
+                                              const AlignedVector& b, std::size_t first = 0) {
     const AlignedVector floats = floats_of(pixels);
     AlignedVector expected(shape.rows * shape.columns);
     AlignedVector c(shape.rows * shape.columns);
@@ -115,21 +115,21 @@ TEST_P(PixelProducts, HaveTheBitsOfFloatsForSmallAndRaggedShapes) {
     for (const std::size_t columns : {1U, 10U, 16U, 33U, 100U}) {
       for (const std::size_t depth : {1U, 15U, 48U, 49U, 127U, 128U, 129U, 300U}) {
         ASSERT_NO_FATAL_FAILURE(
-            expect_same_bits({.rows = rows, .columns = columns, .depth = depth}));
+            expect_bit_identical({.rows = rows, .columns = columns, .depth = depth}));
       }
     }
   }
 }
 
 TEST_P(PixelProducts, HaveThemWhereEveryBlockBorderIsCrossed) {
-  expect_same_bits({.rows = 1030, .columns = 20, .depth = 130});   // blocks of rows
-  expect_same_bits({.rows = 131, .columns = 255, .depth = 784});   // not packed
-  expect_same_bits({.rows = 131, .columns = 256, .depth = 50});    // packed
-  expect_same_bits({.rows = 130, .columns = 1100, .depth = 100});  // several groups of strips
+  expect_bit_identical({.rows = 1030, .columns = 20, .depth = 130});   // blocks of rows
+  expect_bit_identical({.rows = 131, .columns = 255, .depth = 784});   // not packed
+  expect_bit_identical({.rows = 131, .columns = 256, .depth = 50});    // packed
+  expect_bit_identical({.rows = 130, .columns = 1100, .depth = 100});  // several groups of strips
 }
 
 TEST_P(PixelProducts, MayStartFromNothing) {
-  expect_same_bits({.rows = 9, .columns = 20, .depth = 200}, /*has_start=*/false);
+  expect_bit_identical({.rows = 9, .columns = 20, .depth = 200}, /*has_start=*/false);
 }
 
 TEST_P(PixelProducts, MayComputeSomeRowsOfATransposedMatrix) {
@@ -138,7 +138,7 @@ TEST_P(PixelProducts, MayComputeSomeRowsOfATransposedMatrix) {
   for (const auto& pixels : {made_up_pixels(inputs * batch), digits(batch, inputs)}) {
     for (const std::size_t first : {0U, 52U, 392U}) {
       for (const std::size_t columns : {10U, 100U}) {
-        expect_same_bits_transposed(
+        expect_bit_identical_transposed(
             {.rows = 100, .columns = columns, .depth = batch, .a_stride = inputs}, pixels, first);
       }
     }
@@ -154,8 +154,8 @@ TEST_P(PixelProducts, HaveTheBitsOfFloatsWhereMostPixelsAreZero) {
         const auto pixels = digits(rows, depth);
         const AlignedVector b = made_up_numbers(depth * columns, 2);
         ASSERT_NO_FATAL_FAILURE(
-            expect_same_bits({.rows = rows, .columns = columns, .depth = depth}, pixels, b));
-        ASSERT_NO_FATAL_FAILURE(expect_same_bits_transposed(
+            expect_bit_identical({.rows = rows, .columns = columns, .depth = depth}, pixels, b));
+        ASSERT_NO_FATAL_FAILURE(expect_bit_identical_transposed(
             {.rows = depth, .columns = columns, .depth = rows}, pixels));
       }
     }
@@ -167,8 +167,8 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
                                    ProductShape{.rows = 131, .columns = 256, .depth = 784},
                                    ProductShape{.rows = 130, .columns = 1100, .depth = 150}}) {
     const auto pixels = digits(shape.rows, shape.depth);
-    expect_same_bits(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2));
-    expect_same_bits_transposed(
+    expect_bit_identical(shape, pixels, made_up_numbers(shape.depth * shape.columns, 2));
+    expect_bit_identical_transposed(
         {.rows = shape.depth, .columns = shape.columns, .depth = shape.rows}, pixels);
   }
 }
@@ -178,15 +178,15 @@ TEST_P(PixelProducts, HaveThemWhereMostAreZeroAndEveryBlockBorderIsCrossed) {
 TEST_P(PixelProducts, HaveTheBitsOfFloatsHoweverFewColumnsThereAre) {
   for (std::size_t columns = 1; columns <= 18; ++columns) {
     const auto pixels = digits(50, 160);
-    expect_same_bits({.rows = 50, .columns = columns, .depth = 160}, pixels,
-                     made_up_numbers(160 * columns, 2), /*has_start=*/columns % 2 == 0);
-    expect_same_bits_transposed({.rows = 160, .columns = columns, .depth = 50}, pixels);
+    expect_bit_identical({.rows = 50, .columns = columns, .depth = 160}, pixels,
+                         made_up_numbers(160 * columns, 2), /*has_start=*/columns % 2 == 0);
+    expect_bit_identical_transposed({.rows = 160, .columns = columns, .depth = 50}, pixels);
   }
   for (const std::size_t depth : {4096U, 4112U}) {
     const auto pixels = digits(17, depth);
-    expect_same_bits({.rows = 17, .columns = 10, .depth = depth}, pixels,
-                     made_up_numbers(depth * 10, 2));
-    expect_same_bits_transposed({.rows = 17, .columns = 10, .depth = depth}, digits(depth, 17));
+    expect_bit_identical({.rows = 17, .columns = 10, .depth = depth}, pixels,
+                         made_up_numbers(depth * 10, 2));
+    expect_bit_identical_transposed({.rows = 17, .columns = 10, .depth = depth}, digits(depth, 17));
   }
 }
 
@@ -208,11 +208,11 @@ TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFinite) {
       SCOPED_TRACE(at);
       AlignedVector b = made_up_numbers(kDepth * columns, 2);
       b.data()[at] = odd;
-      expect_same_bits({.rows = kRows, .columns = columns, .depth = kDepth}, pixels, b);
+      expect_bit_identical({.rows = kRows, .columns = columns, .depth = kDepth}, pixels, b);
       AlignedVector delta = made_up_numbers(kRows * columns, 2);
       delta.data()[at] = odd;
-      expect_same_bits_transposed({.rows = kDepth, .columns = columns, .depth = kRows}, pixels,
-                                  delta);
+      expect_bit_identical_transposed({.rows = kDepth, .columns = columns, .depth = kRows}, pixels,
+                                      delta);
     }
   }
 }
@@ -221,15 +221,15 @@ TEST_P(PixelProducts, PassOverNothingBesideWhatIsNotFiniteInALaterGroupOfStrips)
   constexpr ProductShape kShape{.rows = 300, .columns = 1100, .depth = 100};
   AlignedVector delta = made_up_numbers(kShape.depth * kShape.columns, 2);
   delta.data()[50 * kShape.columns + 1050] = std::numeric_limits<float>::infinity();
-  expect_same_bits_transposed(kShape, digits(kShape.depth, kShape.rows), delta);
+  expect_bit_identical_transposed(kShape, digits(kShape.depth, kShape.rows), delta);
 }
 
 TEST_P(PixelProducts, MayHaveNoColumns) {
   const auto pixels = digits(100, 100);
   const AlignedVector nothing(0);
   const ProductShape shape{.rows = 100, .columns = 0, .depth = 100};
-  expect_same_bits(shape, pixels, nothing);
-  expect_same_bits_transposed(shape, pixels, nothing);
+  expect_bit_identical(shape, pixels, nothing);
+  expect_bit_identical_transposed(shape, pixels, nothing);
 }
 
 // -0 and 0 have different bits. A sum of -0 becomes 0 at a step that adds 0, but stays -0 if that

@@ -117,7 +117,7 @@ TEST_P(RunningStatistics, LeaveTheOthersAsTheyAre) {
   }
 }
 
-TEST_P(RunningStatistics, HaveTheSameBitsHoweverTheVectorIsCutAndTheSumIsMade) {
+TEST_P(RunningStatistics, AreBitIdenticalHoweverTheVectorIsCutAndTheSumIsMade) {
   for (const OptimizerKind kind : all_kinds()) {
     const OptimizerSpec spec = spec_with_all(kind);
     const auto whole = bits_of(trained(spec).span());

@@ -136,7 +136,7 @@ TEST_P(EvaluateShifts, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(shared.confusion, one.confusion);
 }
 
-TEST(EvaluateShiftsOnAnyVectors, HasTheSameBits) {
+TEST(EvaluateShiftsOnAnyVectors, IsBitIdentical) {
   const ModelSpec cnn{.kind = ModelKind::kCnn};
   const MadeUpImages images(5, cnn.input.size(), cnn.classes);
   const AlignedVector parameters = made_up_parameters(layout_of(cnn), 0.1F);

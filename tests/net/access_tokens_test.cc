@@ -249,7 +249,7 @@ TEST_F(ServerWithTokens, TellsWhoHasAskedForMoreThanReading) {
       << "one line per interval for refused requests";
 }
 
-TEST_F(ServerWithTokens, TellsHowManyRefusedOnesNobodyWasToldOf) {
+TEST_F(ServerWithTokens, ReportsTheNumberOfUnreportedRefusals) {
   audit_interval_ = std::chrono::milliseconds(200);
   serve([this](HttpServer& server, asio::ip::tcp::acceptor acceptor) {
     server.listen(std::move(acceptor), HttpAccess{.tokens = tokens()});

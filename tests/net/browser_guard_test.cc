@@ -103,7 +103,7 @@ TEST_F(BrowserGuardTest, OfAllAddressesTakesEveryAddressAndNoName) {
   EXPECT_EQ(status_at("10.0.0.2:80"), 421);
 }
 
-TEST_F(BrowserGuardTest, LetsAnybodyReadWhatIsOpen) {
+TEST_F(BrowserGuardTest, LetsAnyClientReadWhatIsOpen) {
   EXPECT_EQ(status_of(request("GET", "/")), 0);
   EXPECT_FALSE(may_change_);
   EXPECT_EQ(status_of(request("HEAD", "/v1/run")), 0);

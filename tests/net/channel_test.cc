@@ -97,7 +97,7 @@ TEST_F(ChannelTest, DeadlineEndsAReceive) {
   EXPECT_FALSE(channel_->is_open());
 }
 
-TEST_F(ChannelTest, DeadlineEndsASendThatNobodyReads) {
+TEST_F(ChannelTest, DeadlineEndsASendWithoutAReader) {
   const std::vector<std::byte> body(std::size_t{64} << 20U);
   EXPECT_EQ(channel_->send({.kind = FrameKind::kPushPull}, body, after(20ms)),
             std::errc::timed_out);

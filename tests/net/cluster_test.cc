@@ -131,7 +131,7 @@ TEST(HostGroup, MayBeCutOffWhereTheTrainersEnd) {
 }
 
 // The tree of a step's sum orders the trainers by rank, independent of the hosts' names.
-TEST(HostGroup, HasNobodyWhoseRankIsElsewhere) {
+TEST(HostGroup, HasNoTrainerWhoseRankIsElsewhere) {
   EXPECT_EQ(groups_of("abababab"),
             each({alone(0), alone(1), alone(2), alone(3), alone(4), alone(5), alone(6), alone(7)}));
   EXPECT_EQ(groups_of("aabbaabb"), each({{0, 2}, {2, 2}, {4, 2}, {6, 2}}));

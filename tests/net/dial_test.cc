@@ -61,7 +61,7 @@ TEST_F(DialTest, BringsTheSentenceOfARefusal) {
   EXPECT_EQ(dialed.refusal.sentence, "the run has failed");
 }
 
-TEST_F(DialTest, FailsWhereNobodyListens) {
+TEST_F(DialTest, FailsWithoutAListener) {
   std::optional<TestServer> server(std::in_place, answer_every_header);
   const Address address = server->address();
   server.reset();

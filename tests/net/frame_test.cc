@@ -103,7 +103,7 @@ TEST(Frame, NamesWhatIsWrong) {
 TEST(Frame, PlaceIsThatOfABodyThatDoesNotFollow) {
   FrameHeader header = kExampleHeader;
   header.flags = kFlagInPlace;
-  header.place = 0x31323334 * std::uint64_t{kPlaceUnit};
+  header.body_offset = 0x31323334 * std::uint64_t{kBodyOffsetUnit};
   const Bytes bytes = encoded(header);
   EXPECT_EQ(bytes[56], std::byte{0x34});
   EXPECT_EQ(bytes[59], std::byte{0x31});

@@ -54,14 +54,14 @@ class HandoverTest : public testing::Test {
  protected:
   void SetUp() override {
     std::error_code error;
-    rendezvous_ = Rendezvous::open(error);
-    ASSERT_TRUE(rendezvous_) << error.message();
+    peer_listener_ = PeerListener::open(error);
+    ASSERT_TRUE(peer_listener_) << error.message();
     what_ = Descriptor(memfd_create("what", MFD_CLOEXEC));
     ASSERT_TRUE(what_.is_open());
   }
   [[nodiscard]] Descriptor connect() const {
     std::error_code error;
-    Descriptor peer = meet(rendezvous_->name(), error);
+    Descriptor peer = connect_to_peer_listener(peer_listener_->name(), error);
     EXPECT_FALSE(error) << error.message();
     return peer;
   }
@@ -88,14 +88,14 @@ class HandoverTest : public testing::Test {
     return {reinterpret_cast<const char*>(&token), sizeof token};
   }
 
-  std::unique_ptr<Rendezvous> rendezvous_;
+  std::unique_ptr<PeerListener> peer_listener_;
   Descriptor what_;
 };
 
 TEST_F(HandoverTest, GoesBothWays) {
   const Descriptor ps = connect();
   ASSERT_FALSE(hand_over(ps, kToken, what_.number()));
-  const auto handed = rendezvous_->admit(kToken);
+  const auto handed = peer_listener_->admit(kToken);
   ASSERT_TRUE(handed);
   EXPECT_TRUE(is_same_file(handed->what.number(), what_.number()));
   EXPECT_NE(fcntl(handed->what.number(), F_GETFD) & FD_CLOEXEC, 0);
@@ -107,61 +107,61 @@ TEST_F(HandoverTest, GoesBothWays) {
 TEST_F(HandoverTest, IsFromOneProcessToAnother) {
   const int done = in_a_child([this] {
     std::error_code error;
-    const Descriptor ps = meet(rendezvous_->name(), error);
+    const Descriptor ps = connect_to_peer_listener(peer_listener_->name(), error);
     return !error && !hand_over(ps, kToken, what_.number()) ? 0 : 1;
   });
   ASSERT_EQ(done, 0);
-  const auto handed = rendezvous_->admit(kToken);
+  const auto handed = peer_listener_->admit(kToken);
   ASSERT_TRUE(handed) << "although its sender has ended";
   EXPECT_TRUE(is_same_file(handed->what.number(), what_.number()));
 }
 
-TEST_F(HandoverTest, NobodyIsWaitedFor) { EXPECT_FALSE(rendezvous_->admit(kToken)); }
+TEST_F(HandoverTest, AdmitDoesNotBlock) { EXPECT_FALSE(peer_listener_->admit(kToken)); }
 
-TEST_F(HandoverTest, AStrangerGetsNothingAndIsClosed) {
-  const Descriptor stranger = connect();
-  EXPECT_FALSE(rendezvous_->admit(kToken));
+TEST_F(HandoverTest, AnUnauthenticatedPeerGetsNothingAndIsClosed) {
+  const Descriptor outsider = connect();
+  EXPECT_FALSE(peer_listener_->admit(kToken));
   char byte = 0;
-  EXPECT_EQ(recv(stranger.number(), &byte, 1, 0), 0) << "closed";
+  EXPECT_EQ(recv(outsider.number(), &byte, 1, 0), 0) << "closed";
 }
 
 TEST_F(HandoverTest, AWrongTokenIsRefused) {
-  const Descriptor stranger = connect();
-  ASSERT_FALSE(hand_over(stranger, kToken + 1, what_.number()));
-  EXPECT_FALSE(rendezvous_->admit(kToken));
+  const Descriptor outsider = connect();
+  ASSERT_FALSE(hand_over(outsider, kToken + 1, what_.number()));
+  EXPECT_FALSE(peer_listener_->admit(kToken));
   char byte = 0;
-  EXPECT_EQ(recv(stranger.number(), &byte, 1, 0), 0) << "closed";
+  EXPECT_EQ(recv(outsider.number(), &byte, 1, 0), 0) << "closed";
 }
 
 TEST_F(HandoverTest, AWrongTokenIsRefusedTheOtherWayToo) {
   const Descriptor ps = connect();
   ASSERT_FALSE(hand_over(ps, kToken, what_.number()));
-  const auto handed = rendezvous_->admit(kToken);
+  const auto handed = peer_listener_->admit(kToken);
   ASSERT_TRUE(handed);
   EXPECT_FALSE(take_over(ps, 5).is_open()) << "nothing has arrived";
   ASSERT_FALSE(hand_over(handed->peer, 6, what_.number()));
   EXPECT_FALSE(take_over(ps, 5).is_open());
 }
 
-TEST_F(HandoverTest, StrangersBeforeItDoNotKeepThePsAway) {
-  std::vector<Descriptor> strangers;
+TEST_F(HandoverTest, UnauthenticatedPeersBeforeItDoNotKeepThePsAway) {
+  std::vector<Descriptor> outsiders;
   for (int i = 0; i < 10; ++i) {
-    strangers.push_back(connect());
-    say(strangers.back(), "hello", {});
+    outsiders.push_back(connect());
+    say(outsiders.back(), "hello", {});
   }
   const Descriptor ps = connect();
   ASSERT_FALSE(hand_over(ps, kToken, what_.number()));
-  EXPECT_TRUE(rendezvous_->admit(kToken));
+  EXPECT_TRUE(peer_listener_->admit(kToken));
 }
 
-TEST_F(HandoverTest, MoreStrangersThanThereIsRoomForOnlyKeepThePsAway) {
-  std::vector<Descriptor> strangers;
+TEST_F(HandoverTest, MoreUnauthenticatedPeersThanThereIsRoomForOnlyKeepThePsAway) {
+  std::vector<Descriptor> outsiders;
   std::error_code error;
-  while (!error && strangers.size() < 1000) {
-    strangers.push_back(meet(rendezvous_->name(), error));
+  while (!error && outsiders.size() < 1000) {
+    outsiders.push_back(connect_to_peer_listener(peer_listener_->name(), error));
   }
   EXPECT_EQ(error, std::errc::resource_unavailable_try_again);
-  EXPECT_FALSE(rendezvous_->admit(kToken));
+  EXPECT_FALSE(peer_listener_->admit(kToken));
 }
 
 TEST_F(HandoverTest, WhatIsNoTokenWithOneDescriptorIsRefusedAndNoneIsLeftOpen) {
@@ -177,24 +177,24 @@ TEST_F(HandoverTest, WhatIsNoTokenWithOneDescriptorIsRefusedAndNoneIsLeftOpen) {
     const Descriptor peer = connect();
     say(peer, said[i].first, said[i].second);
     const std::size_t before = open_descriptors();
-    EXPECT_FALSE(rendezvous_->admit(kToken)) << i;
+    EXPECT_FALSE(peer_listener_->admit(kToken)) << i;
     EXPECT_EQ(open_descriptors(), before) << i;
   }
 }
 
-TEST_F(HandoverTest, ANameThatNobodyListensAtLeadsNowhere) {
-  const std::uint64_t name = rendezvous_->name();
-  rendezvous_.reset();
+TEST_F(HandoverTest, ANameWithoutAListenerLeadsNowhere) {
+  const std::uint64_t name = peer_listener_->name();
+  peer_listener_.reset();
   std::error_code error;
-  EXPECT_FALSE(meet(name, error).is_open());
+  EXPECT_FALSE(connect_to_peer_listener(name, error).is_open());
   EXPECT_EQ(error, std::errc::connection_refused);
 }
 
 TEST_F(HandoverTest, NamesAndTokensDiffer) {
   std::error_code error;
-  const auto other = Rendezvous::open(error);
+  const auto other = PeerListener::open(error);
   ASSERT_TRUE(other) << error.message();
-  EXPECT_NE(other->name(), rendezvous_->name());
+  EXPECT_NE(other->name(), peer_listener_->name());
   EXPECT_NE(draw_token(), draw_token());
 }
 
@@ -220,7 +220,7 @@ TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoListens) {
     socklen_t size = sizeof address;
     std::array<char, 17> digits{};
     std::snprintf(digits.data(), digits.size(), "%016llx",
-                  static_cast<unsigned long long>(rendezvous_->name()));
+                  static_cast<unsigned long long>(peer_listener_->name()));
     const std::string path = std::string("\0disttf-", 8) + digits.data();
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
@@ -231,7 +231,7 @@ TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoListens) {
     return hand_over(peer, kToken, what_.number()) ? 1 : 0;
   });
   ASSERT_EQ(done, 0);
-  EXPECT_FALSE(rendezvous_->admit(kToken)) << "with the right token";
+  EXPECT_FALSE(peer_listener_->admit(kToken)) << "with the right token";
 }
 
 TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoConnects) {
@@ -240,7 +240,7 @@ TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoConnects) {
       return 2;
     }
     std::error_code error;
-    const Descriptor peer = meet(rendezvous_->name(), error);
+    const Descriptor peer = connect_to_peer_listener(peer_listener_->name(), error);
     return !peer.is_open() && error == std::errc::permission_denied ? 0 : 1;
   });
   EXPECT_EQ(refused, 0);

@@ -82,7 +82,7 @@ TEST(Hello, NamesTheRangeThatIsMeant) {
 
 TEST(Welcome, SaysWhatTheHostIs) {
   Welcome welcome = kWelcome;
-  welcome.standing = Standing::kBackup;
+  welcome.replica_role = ReplicaRole::kBackup;
   EXPECT_EQ(hex(encode(welcome)).substr(2 * 28), "02020000");
   Welcome out;
   ASSERT_FALSE(decode(encode(welcome), out));

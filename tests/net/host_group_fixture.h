@@ -100,16 +100,16 @@ class HostGroupTest : public testing::Test {
     leader_ = GroupLeader::open(kVector, members, error);
     ASSERT_TRUE(leader_) << error.message();
   }
-  [[nodiscard]] std::unique_ptr<GroupMember> meet(std::size_t number = 0) const {
+  [[nodiscard]] std::unique_ptr<GroupMember> join_leader(std::size_t number = 0) const {
     std::error_code error;
-    auto member = GroupMember::meet(leader_->introduction(), kVector, number, error);
+    auto member = GroupMember::connect(leader_->leader_address(), kVector, number, error);
     EXPECT_TRUE(member) << error.message();
     return member;
   }
   // Opens a group with one accepted member.
   std::unique_ptr<GroupMember> open_with_a_member() {
     open(1);
-    auto member = meet();
+    auto member = join_leader();
     EXPECT_FALSE(gathers(kFirst));
     EXPECT_TRUE(member->is_taken_in());
     return member;
@@ -117,9 +117,10 @@ class HostGroupTest : public testing::Test {
   // Hands memory over without a HELLO.
   [[nodiscard]] RawMember raw() const {
     std::error_code error;
-    RawMember made{.peer = net::meet(leader_->introduction().rendezvous, error),
-                   .memory = SharedMemory::create(kWords + 64, error)};
-    EXPECT_FALSE(hand_over(made.peer, leader_->introduction().token, made.memory->descriptor()));
+    RawMember made{
+        .peer = net::connect_to_peer_listener(leader_->leader_address().listener_name, error),
+        .memory = SharedMemory::create(kWords + 64, error)};
+    EXPECT_FALSE(hand_over(made.peer, leader_->leader_address().token, made.memory->descriptor()));
     return made;
   }
   [[nodiscard]] RawMember raw_member(std::size_t number = 0) {

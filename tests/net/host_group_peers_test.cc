@@ -21,19 +21,19 @@ class HostGroupPeersTest : public HostGroupTest {};
 
 // -------------------------------------------------------------------------------------- admission
 
-TEST_F(HostGroupPeersTest, NobodyIsMetWhereThereIsNoLeader) {
+TEST_F(HostGroupPeersTest, NoConnectionIsMadeWithoutALeader) {
   open(1);
-  const Introduction gone = leader_->introduction();
+  const LeaderAddress gone = leader_->leader_address();
   leader_.reset();
   std::error_code error;
-  EXPECT_FALSE(GroupMember::meet(gone, kVector, 0, error));
+  EXPECT_FALSE(GroupMember::connect(gone, kVector, 0, error));
   EXPECT_EQ(error, std::errc::connection_refused);
 }
 
 TEST_F(HostGroupPeersTest, TheNewestMemberOfANumberTakesItsPlace) {
   const auto older = open_with_a_member();
-  const auto old = meet();
-  const auto newest = meet();
+  const auto old = join_leader();
+  const auto newest = join_leader();
   EXPECT_FALSE(gathers(kFirst, later()));
   EXPECT_EQ(leader_->present(), 1U);
   EXPECT_FALSE(older->look());
@@ -76,26 +76,27 @@ TEST_F(HostGroupPeersTest, WhoDoesNotSayItsNumberGivesWay) {
   EXPECT_TRUE(is_closed(silent[0].peer));
   EXPECT_TRUE(is_closed(silent[1].peer));
   EXPECT_FALSE(is_closed(silent[2].peer));
-  const auto member = meet();
+  const auto member = join_leader();
   EXPECT_FALSE(gathers(kFirst));
   EXPECT_TRUE(member->is_taken_in());
 }
 
 TEST_F(HostGroupPeersTest, WhoIsNoMemberIsRefused) {
   open(1);
-  const Introduction right = leader_->introduction();
-  const auto is_refused = [this](const Introduction& leader, std::size_t bytes,
+  const LeaderAddress right = leader_->leader_address();
+  const auto is_refused = [this](const LeaderAddress& leader, std::size_t bytes,
                                  std::size_t number) {
     const std::size_t before = descriptors_of_process();
     std::error_code error;
-    const auto member = GroupMember::meet(leader, bytes, number, error);
+    const auto member = GroupMember::connect(leader, bytes, number, error);
     EXPECT_TRUE(member) << error.message();
     EXPECT_FALSE(gathers(kFirst));
     EXPECT_EQ(leader_->present(), 0U);
     EXPECT_EQ(descriptors_of_process(), before + 2) << "the member's socket and memory";
     return !member->is_taken_in() && !member->is_open();
   };
-  EXPECT_TRUE(is_refused({.rendezvous = right.rendezvous, .token = right.token + 1}, kVector, 0));
+  EXPECT_TRUE(
+      is_refused({.listener_name = right.listener_name, .token = right.token + 1}, kVector, 0));
   EXPECT_TRUE(is_refused(right, kVector + 64, 0));
   EXPECT_TRUE(is_refused(right, kVector - 64, 0));
   EXPECT_TRUE(is_refused(right, kVector, 1));
@@ -106,8 +107,9 @@ TEST_F(HostGroupPeersTest, MemoryThatCanShrinkIsRefused) {
   std::error_code error;
   const Descriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(unsealed.number(), kWords + 64), 0);
-  const Descriptor peer = net::meet(leader_->introduction().rendezvous, error);
-  ASSERT_FALSE(hand_over(peer, leader_->introduction().token, unsealed.number()));
+  const Descriptor peer =
+      net::connect_to_peer_listener(leader_->leader_address().listener_name, error);
+  ASSERT_FALSE(hand_over(peer, leader_->leader_address().token, unsealed.number()));
   ASSERT_TRUE(sends(peer, {.says = kSaysHello}));
   EXPECT_FALSE(gathers(kFirst));
   EXPECT_EQ(leader_->present(), 0U);
@@ -116,11 +118,11 @@ TEST_F(HostGroupPeersTest, MemoryThatCanShrinkIsRefused) {
 
 TEST_F(HostGroupPeersTest, ALeaderWithOtherMemoryIsLeft) {
   std::error_code error;
-  const auto rendezvous = Rendezvous::open(error);
-  ASSERT_TRUE(rendezvous) << error.message();
+  const auto peer_listener = PeerListener::open(error);
+  ASSERT_TRUE(peer_listener) << error.message();
   const auto is_left = [&](std::uint64_t token, std::size_t bytes) {
-    const auto member = GroupMember::meet({rendezvous->name(), 5}, kVector, 0, error);
-    const auto handed = rendezvous->admit(5);
+    const auto member = GroupMember::connect({peer_listener->name(), 5}, kVector, 0, error);
+    const auto handed = peer_listener->admit(5);
     EXPECT_TRUE(handed);
     const auto memory = SharedMemory::create(bytes, error);
     EXPECT_FALSE(hand_over(handed->peer, token, memory->descriptor()));
@@ -137,7 +139,7 @@ TEST_F(HostGroupPeersTest, NoDescriptorIsLeftOpen) {
   const std::size_t before = descriptors_of_process();
   {
     const auto member = open_with_a_member();
-    const auto next = meet();
+    const auto next = join_leader();
     const RawMember silent = raw();
     EXPECT_FALSE(gathers(kFirst));
     EXPECT_TRUE(next->is_taken_in());
@@ -190,11 +192,11 @@ class HostGroupMemberTest : public HostGroupTest {
  protected:
   void SetUp() override {
     std::error_code error;
-    const auto rendezvous = Rendezvous::open(error);
-    ASSERT_TRUE(rendezvous) << error.message();
-    member_ = GroupMember::meet({rendezvous->name(), 5}, kVector, 0, error);
+    const auto peer_listener = PeerListener::open(error);
+    ASSERT_TRUE(peer_listener) << error.message();
+    member_ = GroupMember::connect({peer_listener->name(), 5}, kVector, 0, error);
     ASSERT_TRUE(member_) << error.message();
-    auto handed = rendezvous->admit(5);
+    auto handed = peer_listener->admit(5);
     ASSERT_TRUE(handed);
     peer_ = std::move(handed->peer);
     memory_ = SharedMemory::create(kWords + kMostSummedRanges * 64, error);

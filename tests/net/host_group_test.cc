@@ -59,7 +59,7 @@ TEST_P(HostGroupExchange, EachGetsWhatTheOtherHasLeft) {
   open(GetParam());
   std::vector<std::unique_ptr<GroupMember>> members;
   for (std::size_t i = 0; i < GetParam(); ++i) {
-    members.push_back(meet(i));
+    members.push_back(join_leader(i));
   }
   ASSERT_FALSE(gathers(kFirst));
   ASSERT_EQ(leader_->present(), GetParam());
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Members, HostGroupExchange, testing::Values(1U, 7U),
 
 TEST_F(HostGroupTest, WhoComesDuringAGatherCountsFromTheNextOneOn) {
   open(2);
-  const auto first = meet(0);
+  const auto first = join_leader(0);
   EXPECT_FALSE(first->is_taken_in()) << "the leader has not looked yet";
   EXPECT_TRUE(first->is_open());
   EXPECT_FALSE(gathers(kFirst, later())) << "the other one is missing";
@@ -207,7 +207,7 @@ TEST_F(HostGroupTest, WhatALeaderHasSaidBeforeItWentCounts) {
   EXPECT_FALSE(takes(*member, 0, kFirst)) << "it has left";
 }
 
-TEST_F(HostGroupTest, NobodyWaitsPastTheDeadline) {
+TEST_F(HostGroupTest, NoWaitPassesTheDeadline) {
   const auto member = open_with_a_member();
   EXPECT_FALSE(gathers(kFirst, Clock::now() + 1ms));
   EXPECT_EQ(leader_->present(), 1U);
@@ -310,13 +310,13 @@ TEST_F(HostGroupTest, ParametersOfAnotherRangeTakeNoPlace) {
 // A member that waits for a ps learns from this that its leader runs.
 TEST_F(HostGroupTest, AMemberHearsThatItsLeaderRuns) {
   const auto member = open_with_a_member();
-  static_cast<void>(member->has_heard());
+  static_cast<void>(member->has_received());
   EXPECT_TRUE(member->look());
-  EXPECT_FALSE(member->has_heard());
+  EXPECT_FALSE(member->has_received());
   leader_->beat();
   EXPECT_TRUE(member->look());
-  EXPECT_TRUE(member->has_heard());
-  EXPECT_FALSE(member->has_heard()) << "it is reported once";
+  EXPECT_TRUE(member->has_received());
+  EXPECT_FALSE(member->has_received()) << "it is reported once";
 }
 
 // With averages the result differs from the parameters of that step.
@@ -327,7 +327,7 @@ TEST_F(HostGroupTest, TheResultIsNotTakenForTheParametersOfItsStepNorTheseForIt)
   EXPECT_FALSE(
       member->take({.range = 0, .of = kFirst, .is_result = true}, 0, into, interrupt_, later()));
   EXPECT_FALSE(member->is_open());
-  const auto other = meet();
+  const auto other = join_leader();
   EXPECT_FALSE(gathers(kFirst));
   ASSERT_TRUE(other->is_taken_in());
   leader_->publish({.range = 0, .of = kFirst, .is_result = true}, 0, vector_of(9));

@@ -270,7 +270,7 @@ TEST_F(HttpClientTest, ARangeThatContradictsItsLengthIsRefused) {
             HttpError::kBadRange);
 }
 
-TEST_F(HttpClientTest, ARangeNobodyAskedForIsRefused) {
+TEST_F(HttpClientTest, AnUnrequestedRangeIsRefused) {
   EXPECT_EQ(get_raw("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\n\r\n").error,
             HttpError::kBadRange);
 }

@@ -262,7 +262,7 @@ TEST_F(HttpStream, LeavesOutWhatASlowReaderDoesNotTake) {
   EXPECT_NE(text.find("(26214 lines dropped: the reader was too slow)"), std::string::npos);
 }
 
-TEST_F(HttpStream, EndsWithTheServerEvenWhereNobodyReads) {
+TEST_F(HttpStream, EndsWithTheServerEvenWithoutAReader) {
   serve_stream({.stop_grace = milliseconds(50)});
   RawClient reader(path_);
   reader.write(kRequest);

@@ -73,7 +73,7 @@ class HttpsServerTest : public test::WithIdentities {
   int answers_ = 0;  // belongs to the context's thread
 };
 
-TEST_F(HttpsServerTest, AnswersAndSaysFarewell) {
+TEST_F(HttpsServerTest, AnswersAndSendsCloseNotify) {
   serve();
   TlsClient client = connect(port_);
   ASSERT_TRUE(client.is_connected());

@@ -81,7 +81,7 @@ class InPlaceTest : public ::testing::Test {
   // Marks the ps awake from now on; it checks memory only when the test calls look().
   void awake() {
     server_->ask([this](Listener&) {
-      terms_.memory->set_asleep(false);
+      terms_.memory->set_parked(false);
       return 0;
     });
   }
@@ -91,8 +91,8 @@ class InPlaceTest : public ::testing::Test {
     awake();
   }
   // Returns whether the ps finds a request in memory.
-  bool look() {
-    return server_->ask([this](Listener&) { return terms_.memory->look(); });
+  bool poll() {
+    return server_->ask([this](Listener&) { return terms_.memory->poll(); });
   }
   // Checks for answers in memory until one is present.
   void await_answer() {
@@ -105,7 +105,7 @@ class InPlaceTest : public ::testing::Test {
         header,
         (FrameHeader{.kind = FrameKind::kParameters, .request_id = 4, .body_size = kPageBytes}))
         << "the same as in a frame";
-    const BodyPlace place = channel_->place_of_body();
+    const BodyLocation place = channel_->body_location();
     ASSERT_EQ(place.view != nullptr, in_place);
     if (in_place) {
       EXPECT_THAT(place.bytes(), ::testing::Each(std::byte{9}));

@@ -36,10 +36,10 @@ TEST_F(InPlaceTest, GradientIsReadWhereItLiesAndSoAreParameters) {
   EXPECT_FALSE(channel_->has_frame()) << "an answer is received only once";
 }
 
-TEST_F(InPlaceTest, WhoSleepsIsRung) {
+TEST_F(InPlaceTest, AParkedPeerIsWoken) {
   connect();
   agree();
-  gradient_->set_asleep(true);
+  gradient_->set_parked(true);
   push(gradient_->gradient());
   ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience()));
   ASSERT_TRUE(channel_->has_frame());
@@ -89,7 +89,7 @@ TEST_F(InPlaceTest, WhoWasHandedMemoryKeepsItAsItIsWhenAnotherTakesItsPlace) {
                          .flags = kFlagInPlace,
                          .request_id = 4,
                          .body_size = kPageBytes,
-                         .place = kPageBytes};
+                         .body_offset = kPageBytes};
   ASSERT_FALSE(channel_->send(late, {}, patience()));
   EXPECT_TRUE(happened_.wait_for("first byte 5")) << "in the old memory";
   ASSERT_FALSE(wait_for(channel_->fd(), POLLIN, interrupt_, patience())) << "the trainer is woken";
@@ -133,7 +133,7 @@ TEST_F(InPlaceTest, APsWithoutMemoryDeclines) {
   expect_parameters(/*in_place=*/false);
 }
 
-TEST_F(InPlaceTest, MemoryOfASizeThatNobodyNeedsIsNotMapped) {
+TEST_F(InPlaceTest, MemoryOfAnUnneededSizeIsNotMapped) {
   terms_.least = kGradient + kPageBytes;
   connect();
   agree();
@@ -195,7 +195,7 @@ TEST_F(InPlaceTest, APlaceThatIsNotInTheMemoryIsRefused) {
                            .flags = kFlagInPlace,
                            .request_id = 4,
                            .body_size = kPageBytes,
-                           .place = std::uint64_t{0} - kPageBytes};
+                           .body_offset = std::uint64_t{0} - kPageBytes};
   ASSERT_FALSE(channel_->send(behind, {}, patience()));
   EXPECT_TRUE(happened_.wait_for("refused: a gradient in memory that is not shared"));
 }
@@ -219,7 +219,7 @@ TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
         continue;
       }
       std::error_code error;
-      const Descriptor peer = meet(offer.rendezvous, error);
+      const Descriptor peer = connect_to_peer_listener(offer.listener_name, error);
       if (handed >= 0 && !error) error = hand_over(peer, offer.token, handed);
       connection->send(SharedFrame{header.request_id}.to_header(),
                        encode(SharedOffer{.token = 1, .size = 2 * kPageBytes}));
@@ -275,11 +275,12 @@ class AskTest : public InPlaceTest {
     open();
   }
   std::error_code ask() {
-    return channel_->ask(Meet{.rendezvous = 5}.to_header(), answer_, patience());
+    return channel_->ask(PeerDiscovery{.listener_name = 5}.to_header(), answer_, patience());
   }
   // Returns the answer that a ps would give: the numbers one higher.
   static FrameHeader answer_to(const FrameHeader& question) {
-    return Meet{.request_id = question.request_id, .rendezvous = question.step + 1, .token = 7}
+    return PeerDiscovery{
+        .request_id = question.request_id, .listener_name = question.step + 1, .token = 7}
         .to_header();
   }
 
@@ -292,12 +293,12 @@ TEST_F(AskTest, IsAnsweredByTheNumberThatTheChannelGave) {
   for (int time = 0; time < 2; ++time) {
     ASSERT_FALSE(ask());
     ASSERT_TRUE(answer_);
-    Meet meet;
-    ASSERT_FALSE(meet.from_header(*answer_));
-    EXPECT_EQ(meet.rendezvous, 6U);
-    EXPECT_EQ(meet.token, 7U);
-    EXPECT_NE(meet.request_id, last) << "each question has its own number";
-    last = meet.request_id;
+    PeerDiscovery discovery;
+    ASSERT_FALSE(discovery.from_header(*answer_));
+    EXPECT_EQ(discovery.listener_name, 6U);
+    EXPECT_EQ(discovery.token, 7U);
+    EXPECT_NE(discovery.request_id, last) << "each question has its own number";
+    last = discovery.request_id;
   }
   EXPECT_FALSE(channel_->has_frame());
 }
@@ -364,7 +365,7 @@ TEST_F(AskTest, AChannelWithoutMemoryAsksNothing) {
   OpenedChannel plain =
       open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
   ASSERT_TRUE(plain.channel);
-  EXPECT_EQ(plain.channel->ask(Meet{}.to_header(), answer_, patience()),
+  EXPECT_EQ(plain.channel->ask(PeerDiscovery{}.to_header(), answer_, patience()),
             std::make_error_code(std::errc::not_supported));
   EXPECT_FALSE(answer_);
 }

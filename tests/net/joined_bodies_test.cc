@@ -13,7 +13,7 @@
 namespace disttf::net {
 namespace {
 
-using Piece = BodyPlace;
+using Piece = BodyLocation;
 constexpr std::size_t kPage = kPageBytes;
 
 // The memory of one ps: two buffers of a page each, which begin with the two letters of `text`.

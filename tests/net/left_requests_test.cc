@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/header_slot.h"
+#include "net/transport/header_mailbox.h"
 #include "net/wire/messages.h"
 #include "tests/net/in_place_fixture.h"
 #include "tests/net/write_trap.h"
@@ -25,26 +25,26 @@ TEST_F(LeftRequestsTest, APsThatIsAwakeFindsAPushInMemory) {
   for (int number = 1; number <= 3; ++number) {
     gradient_->gradient().front() = static_cast<std::byte>(number);
     push(gradient_->gradient());
-    EXPECT_TRUE(look());
+    EXPECT_TRUE(poll());
     EXPECT_TRUE(happened_.wait_for("first byte " + std::to_string(number)));
     await_answer();
     expect_parameters(/*in_place=*/true);
-    EXPECT_FALSE(look()) << "a request is taken only once";
+    EXPECT_FALSE(poll()) << "a request is taken only once";
   }
   EXPECT_EQ(happened_.count("in place 10000 bytes, flags 0"), 3);
 }
 
-TEST_F(LeftRequestsTest, APsThatSleepsIsSentAPush) {
+TEST_F(LeftRequestsTest, AParkedPsIsSentAPush) {
   connect();
   agree();
   push(gradient_->gradient());
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
-  EXPECT_FALSE(look());
+  EXPECT_FALSE(poll());
 }
 
 // The ps parked after the trainer had seen it awake, and had checked memory before the trainer left
 // the push.
-TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
+TEST_F(LeftRequestsTest, AWakeUpLeadsToThePush) {
   connect_to_one_awake();
   push(gradient_->gradient());
   ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
@@ -55,11 +55,11 @@ TEST_F(LeftRequestsTest, ARingLeadsToThePush) {
 
 // The ps parks after the trainer has seen it awake, just before the push's header is written: after
 // the end of the gradient, on its last page.
-TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
+TEST_F(LeftRequestsTest, APsThatHasParkedMeanwhileIsWoken) {
   connect_to_one_awake();
   const std::span<std::byte> gradient = gradient_->gradient();
   {
-    const WriteTrap trap(&gradient.back(), [this] { terms_.memory->set_asleep(true); });
+    const WriteTrap trap(&gradient.back(), [this] { terms_.memory->set_parked(true); });
     push(gradient);
   }
   ASSERT_TRUE(happened_.wait_for("sent 0 bytes")) << "no wake";
@@ -69,7 +69,7 @@ TEST_F(LeftRequestsTest, APsThatHasFallenAsleepMeanwhileIsRung) {
 }
 
 // A trainer that waits for another ps sends a heartbeat and expects it to come back.
-TEST_F(LeftRequestsTest, AHeartbeatReachesWhoeverReads) {
+TEST_F(LeftRequestsTest, AHeartbeatReachesTheReader) {
   connect();
   agree();
   ASSERT_FALSE(channel_->send(Heartbeat{}.to_header(), {}, patience()));
@@ -85,7 +85,7 @@ TEST_F(LeftRequestsTest, RequestsThatAreLeftBehindEachOtherAreReadInTheirOrder) 
                                   gradient_->gradient(), patience()));
     }
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
-    EXPECT_TRUE(look());
+    EXPECT_TRUE(poll());
     await_answer();
     EXPECT_EQ(happened_.count("in place 10000 bytes"), 2 * (round + 1))
         << "before the answer arrives";
@@ -102,7 +102,7 @@ TEST_F(LeftRequestsTest, ThereIsRoomAgainWhenAPullIsAnsweredThoughAPushFollowedI
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPull, .request_id = 4}, {}, patience()));
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 5}, gradient_->gradient(),
                                 patience()));
-    EXPECT_TRUE(look()) << "in memory, in round " << round;
+    EXPECT_TRUE(poll()) << "in memory, in round " << round;
     await_answer();
     expect_parameters(/*in_place=*/true);
   }
@@ -114,15 +114,15 @@ TEST_F(LeftRequestsTest, WhatASlotHasNoRoomForIsSent) {
     ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = id}, gradient_->gradient(),
                                 patience()));
   };
-  for (std::uint64_t id = 10; id < 10 + kHeadersInSlot + 1; ++id) {
+  for (std::uint64_t id = 10; id < 10 + kHeadersInMailbox + 1; ++id) {
     push_alone(id);
   }
   push(gradient_->gradient());  // after a frame: another one
   await_answer();               // no look was needed: the frames led to all requests
-  EXPECT_EQ(happened_.count("in place 10000 bytes"), std::ptrdiff_t{kHeadersInSlot} + 2);
+  EXPECT_EQ(happened_.count("in place 10000 bytes"), std::ptrdiff_t{kHeadersInMailbox} + 2);
   expect_parameters(/*in_place=*/true);
   push(gradient_->gradient());
-  EXPECT_TRUE(look()) << "all requests are answered";
+  EXPECT_TRUE(poll()) << "all requests are answered";
 }
 
 TEST_F(LeftRequestsTest, APushInMemoryComesBeforeAFrameThatIsSentBehindIt) {
@@ -140,12 +140,12 @@ TEST_F(LeftRequestsTest, APushDoesNotOvertakeAFrameThatMayNotHaveBeenRead) {
   const std::vector<std::byte> body(100, std::byte{6});
   ASSERT_FALSE(channel_->send({.kind = FrameKind::kPush, .request_id = 3}, body, patience()));
   push(gradient_->gradient());
-  EXPECT_FALSE(look()) << "it is sent after that";
+  EXPECT_FALSE(poll()) << "it is sent after that";
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
   await_answer();
   expect_parameters(/*in_place=*/true);
   push(gradient_->gradient());
-  EXPECT_TRUE(look()) << "all requests are answered";
+  EXPECT_TRUE(poll()) << "all requests are answered";
 }
 
 TEST_F(LeftRequestsTest, APushIsFoundThatWasLeftForMemoryThatThePsHasNoMore) {
@@ -172,8 +172,8 @@ TEST_F(LeftRequestsTest, APushIsFoundOverTheNewestChannelAlone) {
   agree();
   awake();
   push(gradient_->gradient());
-  EXPECT_TRUE(look());
-  EXPECT_FALSE(look());
+  EXPECT_TRUE(poll());
+  EXPECT_FALSE(poll());
   await_answer();
   expect_parameters(/*in_place=*/true);
   ASSERT_FALSE(before->send({.kind = FrameKind::kStatus, .request_id = 4}, {}, patience()));
@@ -190,7 +190,7 @@ TEST_F(LeftRequestsTest, AChannelWithoutANumberSendsItsRequests) {
   agree();
   awake();
   push(gradient_->gradient());
-  EXPECT_FALSE(look());
+  EXPECT_FALSE(poll());
   EXPECT_TRUE(happened_.wait_for("in place 10000 bytes"));
 }
 

@@ -62,20 +62,26 @@ TEST(Messages, Pull) {
 }
 
 TEST(Messages, AwaitStep) {
-  expect_message(
-      AwaitStep{
-          .request_id = 4, .step = 7, .push = 9, .cut = true, .generation = 3, .form = kFlagBf16},
-      "44544631070854000400000000000000"
-      "00000000000000000700000000000000"
-      "09000000000000000000000000000000"
-      "030000000000000000000000ce29801c",
-      {.flags = kFlagNext | kFlagCut | kTensorForms, .step = 1, .sequence = 1, .generation = 1});
+  expect_message(AwaitStep{.request_id = 4,
+                           .step = 7,
+                           .push = 9,
+                           .keep_snapshot = true,
+                           .generation = 3,
+                           .form = kFlagBf16},
+                 "44544631070854000400000000000000"
+                 "00000000000000000700000000000000"
+                 "09000000000000000000000000000000"
+                 "030000000000000000000000ce29801c",
+                 {.flags = kFlagNext | kFlagSnapshot | kTensorForms,
+                  .step = 1,
+                  .sequence = 1,
+                  .generation = 1});
   AwaitStep out;
   EXPECT_EQ(out.from_header({.kind = FrameKind::kPull}), WireError::kBadFlags) << "a plain PULL";
 }
 
 TEST(Messages, PushPull) {
-  const FrameHeader may_have{.flags = kFlagCut | kFlagGroupSum | kTensorForms,
+  const FrameHeader may_have{.flags = kFlagSnapshot | kFlagGroupSum | kTensorForms,
                              .step = 1,
                              .sequence = 1,
                              .range_begin = 1,
@@ -83,7 +89,7 @@ TEST(Messages, PushPull) {
   expect_message(PushPull{.request_id = 4,
                           .step = 7,
                           .push = 9,
-                          .cut = true,
+                          .keep_snapshot = true,
                           .range_begin = 1024,
                           .generation = 3,
                           .form = kFlagSparse},
@@ -154,9 +160,10 @@ TEST(Messages, Parameters) {
                  may_have);
 }
 
-TEST(Messages, Meet) {
+TEST(Messages, PeerDiscovery) {
   expect_message(
-      Meet{.request_id = 4, .rendezvous = 0x0102030405060708, .token = 0x1112131415161718},
+      PeerDiscovery{
+          .request_id = 4, .listener_name = 0x0102030405060708, .token = 0x1112131415161718},
       "44544631072c00000400000000000000"
       "00000000000000000807060504030201"
       "18171615141312110000000000000000"
@@ -254,7 +261,7 @@ TEST(Messages, OfTheOtherKindsTheHeaderSaysNothing) {
   expect_kind<SharedFrame>(FrameKind::kShared);
   expect_kind<ViewFrame>(FrameKind::kView);
   expect_kind<ReportFrame>(FrameKind::kReport);
-  expect_kind<OrderFrame>(FrameKind::kOrder);
+  expect_kind<ComputeFrame>(FrameKind::kCompute);
   expect_kind<ResultFrame>(FrameKind::kResult);
   expect_kind<RunTaskFrame>(FrameKind::kRunTask);
   expect_kind<TaskEndedFrame>(FrameKind::kTaskEnded);

@@ -226,8 +226,8 @@ TEST_F(ProductTls, RefusesAnotherNameALateCertificateAndAnUnknownAuthority) {
   EXPECT_EQ(SSL_get_verify_result(&late.client()), X509_V_ERR_CERT_HAS_EXPIRED);
 
   make("p256");  // another authority with the same name
-  const OpenSsl<SSL_CTX> stranger = context(TLS_server_method());
-  Pair unknown(*stranger, *client);
+  const OpenSsl<SSL_CTX> outsider = context(TLS_server_method());
+  Pair unknown(*outsider, *client);
   EXPECT_FALSE(unknown.shake_hands());
   EXPECT_NE(SSL_get_verify_result(&unknown.client()), X509_V_OK);
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr View kView{
     .number = {.chief = 0x1122334455667788, .count = 0x01020304}, .primary = 1, .paired = true};
 constexpr Report kReport{.view = {.chief = 9, .count = 3},
-                         .standing = Standing::kBackup,
+                         .replica_role = ReplicaRole::kBackup,
                          .holds = true,
                          .wants_alone = false,
                          .wants_pair = true,

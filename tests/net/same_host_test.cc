@@ -51,7 +51,7 @@ TEST(SameHost, BothEndsOfAConnectionOverLoopbackSendUnpaced) {
   EXPECT_EQ(congestion_controls_of_connections(), (std::vector<std::string>{"reno", "reno"}));
 }
 
-TEST(SameHost, WhoeverIsAcceptedOverLoopbackNeverWasPaced) {
+TEST(SameHost, AConnectionAcceptedOverLoopbackIsNotPaced) {
   asio::io_context context;
   auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
   EXPECT_EQ(congestion_control(acceptor.native_handle()), "reno");
@@ -77,7 +77,7 @@ TEST(SameHost, LoopbackIsToldFromOtherAddresses) {
   }
 }
 
-TEST(SameHost, HostsOfListsAreThisMachineOnlyWhereEverybodyTakesThemForIt) {
+TEST(SameHost, HostsOfListsAreThisMachineOnlyWhereAllTasksTakeThemForIt) {
   for (const char* text : {"localhost", "127.0.0.1", "127.1.2.3", "::1"}) {
     EXPECT_TRUE(is_loopback_host(text)) << text;
   }
@@ -86,7 +86,7 @@ TEST(SameHost, HostsOfListsAreThisMachineOnlyWhereEverybodyTakesThemForIt) {
   }
 }
 
-TEST(ListenAs, ALoopbackAddressIsReachedByNobodyElse) {
+TEST(ListenAs, ALoopbackAddressIsReachedFromThisHostAlone) {
   asio::io_context context;
   const auto at = [&context](const std::string& host) {
     return listen_as(context, {host, 0}).local_endpoint().address().to_string();

@@ -18,7 +18,7 @@ constexpr std::size_t kBig = std::size_t{8} << 20U;  // more than a socket accep
 class ServerConnectionTest : public ::testing::Test {
  protected:
   // Starts a server that runs `serve`, and connects worker 1 to it.
-  void connect(TestServer::Serve serve, const ServerOptions& options = ps0_options()) {
+  void connect(TestServer::Serve serve, const ListenerOptions& options = ps0_options()) {
     server_ = std::make_unique<TestServer>(std::move(serve), options);
     server_->start();
     OpenedChannel opened =
@@ -136,7 +136,7 @@ TEST_F(ServerConnectionTest, ClosesOnABadHeader) {
 
 TEST_F(ServerConnectionTest, SendsFramesInTheOrderTheyWereQueued) {
   constexpr std::uint64_t kFrames = 40;
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.limits.max_queued_bytes = kBig * kFrames;
   connect(
       [](Connection connection) -> asio::awaitable<void> {
@@ -188,7 +188,7 @@ TEST_F(ServerConnectionTest, TouchesNoBorrowedBodyAfterClose) {
 TEST_F(ServerConnectionTest, KeepsWhatIsStillBeingSentToARefusedPeer) {
   auto parameters = std::make_shared<std::vector<std::byte>>(kBig, std::byte{3});
   const std::weak_ptr<const std::vector<std::byte>> watched = parameters;
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.limits.linger = 1h;
   connect(
       [&](Connection connection) -> asio::awaitable<void> {
@@ -221,7 +221,7 @@ TEST_F(ServerConnectionTest, ClosesWhenThePeerLetsTheQueueOverflow) {
 }
 
 TEST_F(ServerConnectionTest, CutsOffAPeerThatDoesNotRead) {
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.limits.write_timeout = 20ms;
   connect(
       [this](Connection connection) -> asio::awaitable<void> {
@@ -257,7 +257,7 @@ TEST_F(ServerConnectionTest, RefusalReachesAPeerThatIsStillSending) {
 }
 
 TEST_F(ServerConnectionTest, RefusalEndsAReadThatIsWaiting) {
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.limits.linger = 1h;  // the peer stays connected: nothing else can end the read
   connect(
       [this](Connection connection) -> asio::awaitable<void> {
@@ -271,7 +271,7 @@ TEST_F(ServerConnectionTest, RefusalEndsAReadThatIsWaiting) {
 }
 
 TEST_F(ServerConnectionTest, ClosesARefusedPeerThatDoesNotHangUp) {
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.limits.linger = 20ms;
   connect(
       [](Connection connection) -> asio::awaitable<void> {

@@ -226,11 +226,11 @@ TEST_F(JoinedViewTest, PiecesThatDoNotLieInTheirViewsOnWholePagesAreRefused) {
 }
 
 TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
-  const SharedOffer offer{.rendezvous = 0x0102030405060708,
+  const SharedOffer offer{.listener_name = 0x0102030405060708,
                           .token = 0x1112131415161718,
                           .size = 318144,
                           .slot = 318080,
-                          .sleep_word = 318140};
+                          .parked_flag = 318140};
   const std::vector<std::byte> bytes = encode(offer);
   std::vector<std::uint8_t> values;
   for (const std::byte byte : bytes) {
@@ -241,7 +241,7 @@ TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // token
       0xC0, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // size
       0x80, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // slot
-      0xBC, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // sleep_word
+      0xBC, 0xDA, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,  // parked_flag
   };
   EXPECT_EQ(values, golden);
   SharedOffer read;

@@ -81,7 +81,7 @@ TEST(SlurmStep, OfSeveralComponentsIsRefusedInEachOfThem) {
   EXPECT_THAT(told({.components = "1"}), StartsWith("ps 0"));
 }
 
-TEST(SlurmStep, DealsRanksToPsThenTheChiefThenWorkers) {
+TEST(SlurmStep, AssignsRanksToPsThenTheChiefThenWorkers) {
   const ClusterFlags flags = {.ps = 1, .workers = 2, .chief = true, .port_base = 8888};
   const std::string cluster = " of n1:8888 | n1:8889 | n2:8888,n2:8889";
   EXPECT_EQ(told({.rank = "1", .local = "1"}, flags), "chief 0" + cluster);

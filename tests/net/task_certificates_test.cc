@@ -61,7 +61,7 @@ class TaskCertificate : public ::testing::Test {
     return "";
   }
   void serve(Credentials* credentials) {
-    ServerOptions options = ps0_options();
+    ListenerOptions options = ps0_options();
     options.credentials = credentials;
     server_.emplace(&echo_bodies, std::move(options));
     server_->start();
@@ -115,7 +115,7 @@ TEST_F(TaskCertificate, OfTheTaskThatItSaysItIsIsServed) {
 }
 
 // A secret cannot distinguish this: with it each member could pretend to be any other.
-TEST_F(TaskCertificate, OfAnotherTaskIsNobodyElses) {
+TEST_F(TaskCertificate, OfAnotherTaskIdentifiesThatTaskAlone) {
   const auto ps = certificates("ps-0", kPs0);
   const auto worker_0 = certificates("worker-0", {.job = Job::kWorker, .index = 0});
   serve(ps.get());
@@ -263,7 +263,7 @@ TEST_F(TaskCertificate, ThatHasExpiredIsNotTakenNowAndMayBeLater) {
   }
 }
 
-TEST_F(TaskCertificate, IsRefusedAtTheStartWhereNobodyWouldTakeIt) {
+TEST_F(TaskCertificate, IsRefusedAtTheStartWhereNoPeerWouldAcceptIt) {
   EXPECT_EQ(refused("worker-1"), "");
   EXPECT_EQ(refused("worker"), "");
   const std::string of_test = "--task_cert: \"" + at("");
@@ -344,7 +344,7 @@ TEST_F(TaskCertificate, IsNotRenewedByOneThatCannotBeUsed) {
 TEST_F(TaskCertificate, OfTheChiefAloneMayDrive) {
   const auto ps = certificates("ps-0", kPs0);
   std::atomic<bool> may_drive = false;
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.credentials = ps.get();
   server_.emplace(
       [&may_drive](Connection connection) {

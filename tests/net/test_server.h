@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/listener.h"
 #include "net/transport/listening.h"
 #include "net/transport/peer.h"
-#include "net/transport/server.h"
 
 namespace disttf::net {
 
@@ -38,8 +38,8 @@ namespace disttf::net {
   return cluster;
 }
 
-[[nodiscard]] inline ServerOptions ps0_options() {
-  ServerOptions options;
+[[nodiscard]] inline ListenerOptions ps0_options() {
+  ListenerOptions options;
   options.self = {Job::kPs, 0};
   options.cluster = two_ps_two_workers();
   options.self_text = "ps 0 (ps0:2222)";
@@ -120,7 +120,7 @@ class TestServer {
   using Serve = std::function<asio::awaitable<void>(Connection)>;
 
   // `serve` runs for each valid connection; its exceptions appear in events().
-  explicit TestServer(Serve serve, ServerOptions options = ps0_options())
+  explicit TestServer(Serve serve, ListenerOptions options = ps0_options())
       : listener_(context_, listen_on(context_, 0, ListenScope::kLoopback), std::move(options),
                   hooks(std::move(serve))),
         port_(listener_.port()) {}
@@ -153,7 +153,7 @@ class TestServer {
   }
 
  private:
-  ServerHooks hooks(Serve serve) {
+  ListenerHooks hooks(Serve serve) {
     return {.make_welcome = [this](const Hello&) -> std::variant<Welcome, Refusal> {
               if (refusal_) return *refusal_;
               return Welcome{.incarnation = 5, .state = ShardState::kReady, .step = 9};

@@ -38,7 +38,7 @@ std::vector<std::byte> numbered(std::size_t size) {
 
 class Tls : public ::testing::Test {
  protected:
-  void serve(Secrets* secrets, ServerOptions options = ps0_options()) {
+  void serve(Secrets* secrets, ListenerOptions options = ps0_options()) {
     options.credentials = secrets;
     server_.emplace(&echo_bodies, std::move(options));
     server_->start();
@@ -46,8 +46,8 @@ class Tls : public ::testing::Test {
   OpenedChannel open(Secrets* secrets, const Hello& hello = hello_of_worker_1()) {
     return open_channel(server_->address(), hello, interrupt_, patience(), secrets);
   }
-  std::uint64_t strangers() {
-    return server_->ask([](Listener& listener) { return listener.strangers(); });
+  std::uint64_t unauthenticated_peers() {
+    return server_->ask([](Listener& listener) { return listener.unauthenticated_peers(); });
   }
 
   Interrupt interrupt_;
@@ -179,7 +179,7 @@ TEST_F(Tls, AnotherSecretIsRefusedWithBothFingerprints) {
   EXPECT_THAT(opened.refusal.sentence, HasSubstr("fingerprint " + two_.fingerprints()));
   EXPECT_TRUE(server_->events().wait_for("fingerprint " + two_.fingerprints() +
                                          ", and that of ps 0 (ps0:2222) " + one_.fingerprints()));
-  EXPECT_EQ(strangers(), 1U);
+  EXPECT_EQ(unauthenticated_peers(), 1U);
 }
 
 TEST_F(Tls, WhoSpeaksWithoutIsRefusedWithASentence) {
@@ -268,7 +268,7 @@ TEST_F(Tls, AHelloThatIsNotItsKeysIsRefused) {
 }
 
 TEST_F(Tls, SilenceAfterHalfAHandshakeIsCutOff) {
-  ServerOptions options = ps0_options();
+  ListenerOptions options = ps0_options();
   options.handshake_timeout = 50ms;
   serve(&one_, options);
   RawClient client(server_->address());
@@ -277,8 +277,8 @@ TEST_F(Tls, SilenceAfterHalfAHandshakeIsCutOff) {
   EXPECT_TRUE(server_->events().wait_for("silence"));
 }
 
-TEST_F(Tls, AReplayedClientHelloGetsNobodyIn) {
-  ServerOptions options = ps0_options();
+TEST_F(Tls, AReplayedClientHelloAdmitsNoPeer) {
+  ListenerOptions options = ps0_options();
   options.handshake_timeout = 500ms;
   serve(&one_, options);
   Middle middle(server_->address());
@@ -297,7 +297,7 @@ TEST_F(Tls, AReplayedClientHelloGetsNobodyIn) {
   replay.write(frame_bytes({.kind = FrameKind::kHello}, encode(hello_of_worker_1())));
   EXPECT_FALSE(refusal_in(replay.read_to_end()));
   EXPECT_EQ(server_->ask([](Listener& listener) { return listener.refusals(); }), 0U);
-  EXPECT_GE(strangers(), 1U);
+  EXPECT_GE(unauthenticated_peers(), 1U);
 }
 
 // Relays a handshake through the middle and leaves the rest to the caller.
@@ -313,7 +313,7 @@ void relay_welcome(Middle& middle, std::future<OpenedChannel>& opening) {
   }
 }
 
-TEST_F(Tls, AnEndWithoutAFarewellAndAChangedRecordAreErrors) {
+TEST_F(Tls, AnEndWithoutCloseNotifyAndAChangedRecordAreErrors) {
   serve(&one_);
   for (const bool cuts : {true, false}) {
     Middle middle(server_->address());

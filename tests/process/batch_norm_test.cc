@@ -40,7 +40,7 @@ class BatchNorm : public ProcessTest {
   std::string hash_of_launch(const Words& flags) { return weights_hash_in(launch(kRun + flags)); }
 };
 
-TEST_F(BatchNorm, HasTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
+TEST_F(BatchNorm, IsBitIdenticalOnAnyNumberOfPsAndThreadsOverAnyTransport) {
   const std::string one = hash_of_launch({"--workers=3"});
   ASSERT_EQ(one.size(), 64U);
   for (const Words& other :
@@ -51,7 +51,7 @@ TEST_F(BatchNorm, HasTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
   }
 }
 
-TEST_F(BatchNorm, HasTheSameBitsWithVectorsOfAnotherLength) {
+TEST_F(BatchNorm, IsBitIdenticalWithVectorsOfAnotherLength) {
   if (__builtin_cpu_supports("avx512f") == 0) {
     GTEST_SKIP() << "this CPU lacks AVX-512";
   }
@@ -59,7 +59,7 @@ TEST_F(BatchNorm, HasTheSameBitsWithVectorsOfAnotherLength) {
             hash_of_launch({"--workers=2", "--isa=avx512"}));
 }
 
-TEST_F(BatchNorm, HasTheSameBitsWhereWorkersAndPsAreLost) {
+TEST_F(BatchNorm, IsBitIdenticalWhereWorkersAndPsAreLost) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags = model_flags() + kRun + kSlowly;
   Tasks tasks = run_cluster(cluster, flags);
@@ -77,7 +77,7 @@ TEST_F(BatchNorm, HasTheSameBitsWhereWorkersAndPsAreLost) {
   EXPECT_EQ(weights_hash_in(tasks.chief()), hash_of_launch({"--workers=2"}));
 }
 
-TEST_F(BatchNorm, HasTheSameBitsWhereACopyTakesOver) {
+TEST_F(BatchNorm, IsBitIdenticalWhereACopyTakesOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags = model_flags() + kRun + kSlowly + Words{"--ps_replicas=2"};
   Tasks tasks = run_cluster(cluster, flags);

@@ -75,9 +75,9 @@ TEST_F(TaskCertificates, LetNoWorkerBeTheChief) {
   for (const auto& [flags, why] : {std::pair{certificate("other-run"), "is not the expected task"},
                                    {certificate("foreign", "both.pem"), "rejects the certificate"},
                                    {Words{}, "accepts only peers that have a certificate"}}) {
-    Process& stranger = run_task(cluster_, Job::kWorker, 1, kRun + flags);
-    EXPECT_TRUE(exits(stranger, kExitUsage));
-    EXPECT_THAT(stranger.standard_error(), HasSubstr(why));
+    Process& outsider = run_task(cluster_, Job::kWorker, 1, kRun + flags);
+    EXPECT_TRUE(exits(outsider, kExitUsage));
+    EXPECT_THAT(outsider.standard_error(), HasSubstr(why));
   }
   Process& worker = run_task(cluster_, Job::kWorker, 1, kRun + certificate("worker"));
   EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitDone));
@@ -116,9 +116,9 @@ TEST_F(TaskCertificates, ServersTheirDriverAndWhoLooksOnHaveThem) {
   Process& plus = run("plus", Words{"plus"} + cluster.host_flags() + certificate("evaluator-0"));
   EXPECT_TRUE(exits(plus, kExitDone));
   EXPECT_EQ(plus.standard_output(), "42\n");
-  Process& stranger = run("stranger", Words{"plus"} + cluster.host_flags() + certificate("worker"));
-  EXPECT_TRUE(exits(stranger, kExitUsage));
-  EXPECT_THAT(stranger.standard_error(), HasSubstr("and this task is evaluator 0"));
+  Process& outsider = run("stranger", Words{"plus"} + cluster.host_flags() + certificate("worker"));
+  EXPECT_TRUE(exits(outsider, kExitUsage));
+  EXPECT_THAT(outsider.standard_error(), HasSubstr("and this task is evaluator 0"));
   Process& driver = run("driver", Words{"train", "--existing_servers"} + cluster.host_flags() +
                                       data_flags() + kRun + certificate("chief-0"));
   EXPECT_TRUE(exits(driver, kExitDone));

@@ -86,7 +86,7 @@ class Chaos : public ProcessTest {
   }
 
   // `flags` select the model; `variable` sets the number of runs, by default `otherwise`.
-  void runs_to_the_same_bits(const Words& flags, const char* variable, unsigned otherwise) {
+  void runs_bit_identically(const Words& flags, const char* variable, unsigned otherwise) {
     const Words all = kRun + flags + data_flags();
     Process& undisturbed = run("undisturbed", Words{"launch"} + all);
     ASSERT_TRUE(exits(undisturbed, kExitDone));
@@ -117,17 +117,17 @@ class Chaos : public ProcessTest {
 };
 
 TEST_F(Chaos, LeavesTheBitsAlone) {
-  runs_to_the_same_bits({"--train_steps=200"}, "DISTTF_CHAOS_RUNS", 3);
+  runs_bit_identically({"--train_steps=200"}, "DISTTF_CHAOS_RUNS", 3);
 }
 
 TEST_F(Chaos, LeavesTheBitsAloneOverTls) {
-  runs_to_the_same_bits({"--train_steps=200", "--transport=tcp"}, "DISTTF_CHAOS_TLS_RUNS", 1);
+  runs_bit_identically({"--train_steps=200", "--transport=tcp"}, "DISTTF_CHAOS_TLS_RUNS", 1);
 }
 
 TEST_F(Chaos, LeavesTheBitsOfANetworkAlone) {
   const std::string file = (source_directory() / "tests/process/network.toml").string();
-  runs_to_the_same_bits({"--config=" + file, "--batch_size=10", "--train_steps=200"},
-                        "DISTTF_CHAOS_NETWORK_RUNS", 1);
+  runs_bit_identically({"--config=" + file, "--batch_size=10", "--train_steps=200"},
+                       "DISTTF_CHAOS_NETWORK_RUNS", 1);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_F(ComputeDtype, Bf16ReachesTheAccuracyOfTheTutorials) {
   EXPECT_GE(accuracy_in(job), has_mnist() ? 0.975 : 0.97);
 }
 
-TEST_F(ComputeDtype, SameBitsWhateverTransportAndNumberOfPsAndThreads) {
+TEST_F(ComputeDtype, BitIdenticalWhateverTransportAndNumberOfPsAndThreads) {
   const Words flags = kBfloat + Words{"--workers=3"};
   const std::string one = hash_of(flags + Words{"--transport=shm"});
   ASSERT_EQ(one.size(), 64U);
@@ -61,7 +61,7 @@ TEST_F(ComputeDtype, SameBitsWhateverTransportAndNumberOfPsAndThreads) {
   EXPECT_NE(hash_of({"--workers=3"}), one) << "the flag has no effect";
 }
 
-TEST_F(ComputeDtype, SameBitsOfConvolutions) {
+TEST_F(ComputeDtype, BitIdenticalOfConvolutions) {
   const Words flags =
       Words{"--config=" + (source_directory() / "tests/process/network.toml").string(),
             "--batch_size=10", "--workers=3"};
@@ -77,7 +77,7 @@ TEST_F(ComputeDtype, SameBitsOfConvolutions) {
 }
 
 // With AVX-512 the tile unit (AMX) computes the products, if there is one.
-TEST_F(ComputeDtype, SameBitsWithAvx2AndAvx512) {
+TEST_F(ComputeDtype, BitIdenticalWithAvx2AndAvx512) {
   if (!has_avx512()) {
     GTEST_SKIP() << "this CPU has no AVX-512";
   }

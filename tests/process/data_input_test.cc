@@ -187,7 +187,7 @@ TEST_F(Mirror, GoodOnePrintsTheLinesOfTheTutorials) {
 }
 
 // Uses the reduced OpenSSL of the executable (cmake/openssl_provider.cc).
-TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAStrangerIsNot) {
+TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAnUnauthenticatedPeerIsNot) {
   const std::string known = (scratch() / "ca.pem").string();
   const std::string url = mirror_url("good", {"--ca-file", known});
   Process& task =
@@ -195,11 +195,11 @@ TEST_F(Mirror, GoodOneIsBelievedOverTlsAndAStrangerIsNot) {
   EXPECT_TRUE(exits(task, kExitDone));
   expect_whole_files();
 
-  const std::string stranger =
+  const std::string outsider =
       mirror_url("good", {"--ca-file", (scratch() / "other.pem").string()});
   fs::remove_all(directory());
   Process& refused =
-      run("refused", Words{"download", "--data_url=" + stranger, "--ca_file=" + known} + flags());
+      run("refused", Words{"download", "--data_url=" + outsider, "--ca_file=" + known} + flags());
   EXPECT_TRUE(exits(refused, kExitBadData));
   EXPECT_TRUE(says(refused, "certificate"));
   expect_nothing_final();

@@ -1,8 +1,8 @@
 // `disttf train --existing_servers`: one process trains on a cluster of servers.
 #include <csignal>
 
-#include "net/wire/order.h"
-#include "net/wire/run_order.h"
+#include "net/wire/compute_request.h"
+#include "net/wire/run_task_request.h"
 #include "tests/process/process_test.h"
 #include "tests/process/raw_peer.h"
 
@@ -260,20 +260,20 @@ TEST_F(Driver, SavesTheStepAtWhichItIsStopped) {
 }
 
 // Requests that a server must reject: all but its own task of a run on its own lists.
-TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
+TEST_F(Driver, ServersRefuseInvalidRequests) {
   start_servers();
   const net::Hello hello{.cluster = net::hash_of(cluster_.tasks()),
                          .from = {.job = net::Job::kEvaluator, .index = 0},
                          .to = {.job = net::Job::kPs, .index = 0},
-                         .purpose = net::ChannelPurpose::kOrder};
+                         .purpose = net::ChannelPurpose::kRequest};
   const std::uint16_t port = cluster_.tasks().ps[0].port;
-  const Bytes good = net::encode(net::RunOrder{});
+  const Bytes good = net::encode(net::RunTaskRequest{});
   Bytes with_words = good;
   for (const std::byte byte : bytes_of(" --train_dir=/tmp/mine")) {
     with_words.push_back(byte);
   }
   const Bytes endless(net::kMaxControlBodyBytes, std::byte{1});
-  const Bytes of_other_data = net::encode(net::RunOrder{.data = 200});
+  const Bytes of_other_data = net::encode(net::RunTaskRequest{.data = 200});
   for (const Bytes& body : {Bytes{}, with_words, of_other_data, endless}) {
     const RawPeer peer(port);
     peer.write(hello_frame(hello));
@@ -288,14 +288,14 @@ TEST_F(Driver, ServersRefuseOrdersThatAreNone) {
   expect_result(drive());
 }
 
-TEST_F(Driver, TwoOrdersOnOneChannelAreOneTooMany) {
+TEST_F(Driver, TwoRequestsOnOneChannelAreOneTooMany) {
   start_servers();
   const RawPeer peer(cluster_.tasks().ps[0].port);
   peer.write(hello_frame({.cluster = net::hash_of(cluster_.tasks()),
                           .from = {.job = net::Job::kEvaluator, .index = 0},
                           .to = {.job = net::Job::kPs, .index = 0},
-                          .purpose = net::ChannelPurpose::kOrder}));
-  const Bytes order = frame({.kind = net::FrameKind::kRunTask}, net::encode(net::RunOrder{}));
+                          .purpose = net::ChannelPurpose::kRequest}));
+  const Bytes order = frame({.kind = net::FrameKind::kRunTask}, net::encode(net::RunTaskRequest{}));
   peer.write(order);
   peer.write(order);
   bool timed_out = false;

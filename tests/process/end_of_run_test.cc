@@ -98,7 +98,7 @@ TEST_F(EndOfRun, AWorkerThatIsGoneKeepsTheChiefForAMomentOnly) {
 
 // A ps was lost before the result was durable: all trainers repeat the steps since the last
 // snapshot.
-TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsSetBack) {
+TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsRolledBack) {
   const RawPeer boss = chief();
   set(boss, kSteps, 1);
   const RawPeer other = worker();
@@ -207,7 +207,7 @@ TEST_F(EndOfRun, APsThatWasPublishedToAndNotRestoredHoldsNothing) {
   expect_answered(other, FrameKind::kFenced);
 }
 
-TEST_F(EndOfRun, NobodyButTheChiefEndsIt) {
+TEST_F(EndOfRun, OnlyTheChiefEndsIt) {
   const RawPeer boss = chief();
   set(boss, kSteps, 1);
   expect_refused(worker(), shutdown(), "only the chief says that the run is over");

@@ -4,8 +4,8 @@
 #include <ostream>
 #include <thread>
 
+#include "net/transport/listener.h"
 #include "net/transport/listening.h"
-#include "net/transport/server.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -73,7 +73,7 @@ TEST_F(Ends, AChiefThatIsStoppedWhileItWaitsForTheOthersSavesFirst) {
 TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});
   asio::io_context context;
-  net::ServerHooks hooks;
+  net::ListenerHooks hooks;
   hooks.make_welcome = [](const net::Hello&) {
     return net::Welcome{.incarnation = 1, .state = net::ShardState::kFinished};
   };
@@ -81,7 +81,7 @@ TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
     co_return;
   };
   const std::uint16_t port = cluster.tasks().ps.front().port;
-  net::ServerOptions options;
+  net::ListenerOptions options;
   options.self = {.job = Job::kPs, .index = 0};
   options.cluster = cluster.tasks();
   net::Listener listener(context, net::listen_on(context, port), options, hooks);
@@ -93,7 +93,7 @@ TEST_F(Ends, AWorkerThatJoinsAFinishedRunAtOnce) {
   thread.join();
 }
 
-TEST_F(Ends, AWorkerThatComesWhenEverybodyHasLeft) {
+TEST_F(Ends, AWorkerThatComesWhenAllHaveLeft) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   EXPECT_TRUE(all_exit(run_cluster(cluster, {"--train_steps=5"}).all(), kExitDone));
   Process& late = run_task(cluster, Job::kWorker, 0, {"--start_timeout=1"});
@@ -118,7 +118,7 @@ TEST_F(Ends, APsWithoutTrainersNamingThemAll) {
                            "\\), worker 1 \\(" + cluster.address(Job::kWorker, 1) + "\\) to join"));
 }
 
-TEST_F(Ends, EverybodyWhenOneWorkerNeverComes) {
+TEST_F(Ends, AllTasksWhenOneWorkerNeverComes) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 3});
   // Long enough that the other tasks have joined by then.
   const Words flags = {"--start_timeout=15", "--peer_timeout=1"};

@@ -253,7 +253,7 @@ TEST_F(Evaluator, TheBestCheckpointSurvivesPruning) {
   EXPECT_TRUE(exits(asked, kExitDone));
 }
 
-TEST_F(Evaluator, TheBestCheckpointSurvivesWhoeverIsKilledWhileMarkingIt) {
+TEST_F(Evaluator, TheBestCheckpointSurvivesAKillWhileItIsMarked) {
   Process& job = run(
       "launch", Words{"launch", "--train_dir=" + train_dir(), "--save_steps=1", "--max_to_keep=2"} +
                     endless() + data_flags());

@@ -169,7 +169,7 @@ TEST_F(GcsTest, AUserWhoHasLoggedInIsFoundWhereGcloudKeepsThat) {
 }
 
 // The test's token servers answer as Google's documentation describes.
-TEST_F(GcsTest, WhoSomebodyElseSaysThatOneIsIsChangedForATokenOfTheServiceAccount) {
+TEST_F(GcsTest, AFederatedIdentityIsExchangedForATokenOfTheServiceAccount) {
   std::ofstream(scratch() / "subject") << "subject.of.file\n";
   json file = {{"type", "external_account"},
                {"audience", "//iam.googleapis.com/projects/1/pool"},
@@ -220,7 +220,7 @@ TEST_F(GcsTest, AMachineHasItsTokenFromItsMetadataServer) {
             "/computeMetadata/v1/instance/service-accounts/default/token");
 }
 
-TEST_F(GcsTest, WhoIsNobodyIsToldSoInOneSentence) {
+TEST_F(GcsTest, MissingCredentialsAreReportedInOneSentence) {
   EXPECT_THAT(refusal({"ls", "gs://bucket"}, kExitBadData, nobody()),
               AllOf(HasSubstr("no credentials were found: neither GOOGLE_APPLICATION_CREDENTIALS"),
                     HasSubstr("metadata server")));

@@ -232,7 +232,7 @@ TEST_F(OwnContainer, AsksAServiceWhetherItIsAlive) {
   EXPECT_TRUE(says(asks, "^disttf serve, process [0-9]+: well"));
 }
 
-TEST_F(Healthcheck, AsksNobodyWhereTheWordsMakeNoSense) {
+TEST_F(Healthcheck, SendsNoRequestForInvalidArguments) {
   struct Case {
     Words words;
     std::string sentence;

@@ -107,7 +107,7 @@ TEST_F(HostGroupTest, AHostSendsAndIsSentAsMuchAsOneWorker) {
   EXPECT_LT((share_sent("ps0") + share_sent("ps1")) / 2, 0.4);
 }
 
-TEST_F(HostGroupTest, NobodyDoesWithoutSharedMemory) {
+TEST_F(HostGroupTest, NoneDoesWithoutSharedMemory) {
   const Tasks tasks = start_all(kRun + Words{"--transport=tcp"});
   expect_undisturbed(tasks);
   EXPECT_GT(share_sent("one"), 1.0);

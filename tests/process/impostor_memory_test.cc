@@ -12,7 +12,7 @@
 
 #include "data/file.h"
 #include "net/transport/handover.h"
-#include "net/transport/header_slot.h"
+#include "net/transport/header_mailbox.h"
 #include "net/transport/shared_memory.h"
 #include "net/wire/messages.h"
 #include "tests/process/impostor.h"
@@ -28,18 +28,18 @@ class Impostor : public ImpostorFixture {
   // Expects that the offer is declined before any memory is handed over.
   static void expect_declined_at_once(const RawPeer& peer, std::uint64_t size) {
     std::error_code error;
-    const auto rendezvous = net::Rendezvous::open(error);
-    ASSERT_TRUE(rendezvous) << error.message();
-    const auto offer =
-        net::encode(net::SharedOffer{.rendezvous = rendezvous->name(), .token = 1, .size = size});
+    const auto peer_listener = net::PeerListener::open(error);
+    ASSERT_TRUE(peer_listener) << error.message();
+    const auto offer = net::encode(
+        net::SharedOffer{.listener_name = peer_listener->name(), .token = 1, .size = size});
     Bytes body;
     EXPECT_EQ(reply_to(peer, frame({.kind = FrameKind::kShare}, offer), body), FrameKind::kShared);
     EXPECT_TRUE(body.empty()) << "the ps declines, so frames are used";
-    EXPECT_FALSE(rendezvous->admit(1)) << "the ps must not hand over its own memory";
+    EXPECT_FALSE(peer_listener->admit(1)) << "the ps must not hand over its own memory";
   }
   // Returns the offset at which the peer writes requests.
   [[nodiscard]] std::uint64_t slot() const {
-    return offered() / net::kHeaderBytes * net::kHeaderBytes - net::kHeaderSlotBytes;
+    return offered() / net::kHeaderBytes * net::kHeaderBytes - net::kHeaderMailboxBytes;
   }
   // Writes this request into memory `times` times and sends a wake: the ps closes the connection.
   void expect_closed(const net::FrameHeader& header, std::size_t flip = 0, std::size_t times = 1) {
@@ -48,7 +48,7 @@ class Impostor : public ImpostorFixture {
     ASSERT_TRUE(memory) << error.message();
     const RawPeer peer = connect();
     ASSERT_FALSE(share(peer, memory->descriptor()).empty());
-    const net::HeaderSlot at(memory->bytes().subspan(slot(), net::kHeaderSlotBytes));
+    const net::HeaderMailbox at(memory->bytes().subspan(slot(), net::kHeaderMailboxBytes));
     for (std::size_t each = 0; each < times; ++each) {
       net::leave_header(at, header);
     }
@@ -63,21 +63,21 @@ class Impostor : public ImpostorFixture {
   // -1: none was.
   [[nodiscard]] Bytes share(const RawPeer& peer, int descriptor, std::uint64_t beside = 0) const {
     std::error_code error;
-    const auto rendezvous = net::Rendezvous::open(error);
-    EXPECT_TRUE(rendezvous) << error.message();
+    const auto peer_listener = net::PeerListener::open(error);
+    EXPECT_TRUE(peer_listener) << error.message();
     net::SharedOffer offer{
-        .rendezvous = rendezvous->name(), .token = 7, .size = offered(), .slot = slot()};
+        .listener_name = peer_listener->name(), .token = 7, .size = offered(), .slot = slot()};
     Bytes body;
     const Bytes request = frame({.kind = FrameKind::kShare}, net::encode(offer));
     EXPECT_EQ(reply_to(peer, request, body), FrameKind::kShared);
     net::SharedOffer of_ps;
     EXPECT_FALSE(net::decode(body, of_ps));
-    const auto handed = rendezvous->admit(offer.token);
+    const auto handed = peer_listener->admit(offer.token);
     EXPECT_TRUE(handed) << "the ps must hand over its own memory first";
     if (handed && descriptor >= 0) {
       EXPECT_FALSE(net::hand_over(handed->peer, of_ps.token + beside, descriptor));
     }
-    offer.rendezvous = 0;
+    offer.listener_name = 0;
     offer.token = of_ps.token;
     const Bytes taken = frame({.kind = FrameKind::kShare}, net::encode(offer));
     EXPECT_EQ(reply_to(peer, taken, body), FrameKind::kShared);
@@ -93,7 +93,7 @@ TEST_F(Impostor, OffersMemoryInAnotherForm) {
 TEST_F(Impostor, OffersMemoryThatIsNotThere) {
   start_run();
   const auto offer =
-      net::encode(net::SharedOffer{.rendezvous = 1, .token = 1, .size = size_ * sizeof(float)});
+      net::encode(net::SharedOffer{.listener_name = 1, .token = 1, .size = size_ * sizeof(float)});
   Bytes body;
   EXPECT_EQ(reply_to(connect(), frame({.kind = FrameKind::kShare}, offer), body),
             FrameKind::kShared);
@@ -163,7 +163,7 @@ TEST_F(Impostor, LeavesWhatIsNoRequestWhereRequestsAreLeft) {
                               .body_size = size_ * sizeof(float),
                               .generation = 1};
   expect_closed(push, 1);
-  expect_closed({.kind = FrameKind::kPull}, 0, net::kHeadersInSlot + 1);
+  expect_closed({.kind = FrameKind::kPull}, 0, net::kHeadersInMailbox + 1);
 }
 
 TEST_F(Impostor, PushesInMemoryThatIsNotShared) {

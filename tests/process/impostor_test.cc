@@ -17,7 +17,7 @@
 #include "math/model.h"
 #include "net/wire/codec.h"
 #include "net/wire/sparse_gradient.h"
-#include "net/wire/write_cut.h"
+#include "net/wire/write_snapshot_shard.h"
 #include "roles/run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
@@ -199,7 +199,7 @@ TEST_F(Impostor, PushesALongerGradientThanTheRunAllows) {
 
 TEST_F(Impostor, PushesWhatIsBadWhereThatIsCounted) {
   config_.max_gradient_norm = 2;
-  config_.bad_gradients = roles::BadGradients::kCount;
+  config_.rejected_gradients = roles::RejectedGradients::kCount;
   start_run();
   const Bytes parameters = parameters_after_a_push();
   EXPECT_NE(parameters, Bytes(size_ * sizeof(float)));
@@ -302,40 +302,47 @@ TEST_F(Impostor, SendsRepliesAsRequests) {
 
 TEST_F(Impostor, AsksForTheWritingOfAnotherRange) {
   start_run();
-  for (const net::WriteCut& order :
-       {net::WriteCut{.shard = 1, .shards = 2}, net::WriteCut{.shard = 0, .shards = 2},
-        net::WriteCut{.shard = 5, .shards = 1}}) {
-    expect_refused(connect(net::ChannelPurpose::kState),
-                   frame({.kind = FrameKind::kWriteCut, .generation = 1}, net::encode(order)),
-                   "writes its own range only");
+  for (const net::WriteSnapshotShard& shard_file :
+       {net::WriteSnapshotShard{.shard = 1, .shards = 2},
+        net::WriteSnapshotShard{.shard = 0, .shards = 2},
+        net::WriteSnapshotShard{.shard = 5, .shards = 1}}) {
+    expect_refused(
+        connect(net::ChannelPurpose::kState),
+        frame({.kind = FrameKind::kWriteSnapshotShard, .generation = 1}, net::encode(shard_file)),
+        "writes its own range only");
   }
   expect_parameters_unchanged();
 }
 
-TEST_F(Impostor, AsksForTheWritingOfACutWithAnotherBody) {
+TEST_F(Impostor, AsksForTheWritingOfASnapshotShardWithAnotherBody) {
   start_run();
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{15}, std::size_t{17}}) {
     expect_refused(connect(net::ChannelPurpose::kState),
-                   frame({.kind = FrameKind::kWriteCut, .generation = 1}, Bytes(bytes)),
+                   frame({.kind = FrameKind::kWriteSnapshotShard, .generation = 1}, Bytes(bytes)),
                    "has a body of 16 bytes");
   }
-  expect_refused(connect(), frame({.kind = FrameKind::kWriteCut}, net::encode(net::WriteCut{})),
-                 "no body here");
+  expect_refused(
+      connect(),
+      frame({.kind = FrameKind::kWriteSnapshotShard}, net::encode(net::WriteSnapshotShard{})),
+      "no body here");
 }
 
-TEST_F(Impostor, AsksForTheWritingOfACutThatIsNotThere) {
+TEST_F(Impostor, AsksForTheWritingOfASnapshotShardThatIsNotThere) {
   start_run();
   const RawPeer peer = connect(net::ChannelPurpose::kState);
   const auto write = [](std::uint64_t sequence, net::Generation generation) {
-    return frame({.kind = FrameKind::kWriteCut, .sequence = sequence, .generation = generation},
-                 net::encode(net::WriteCut{}));
+    return frame(
+        {.kind = FrameKind::kWriteSnapshotShard, .sequence = sequence, .generation = generation},
+        net::encode(net::WriteSnapshotShard{}));
   };
   expect_ack(peer, write(0, 1));
   Bytes body;
-  ASSERT_EQ(
-      reply_to(peer, frame({.kind = FrameKind::kFindCut, .flags = net::kFlagCut, .generation = 1}),
-               body),
-      FrameKind::kCut);
+  ASSERT_EQ(reply_to(peer,
+                     frame({.kind = FrameKind::kFindSnapshotShard,
+                            .flags = net::kFlagSnapshot,
+                            .generation = 1}),
+                     body),
+            FrameKind::kSnapshotShard);
   EXPECT_TRUE(body.empty());
   expect_ack(peer, write(0, 2));
   expect_ack(peer, write(9, 1));

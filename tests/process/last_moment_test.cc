@@ -25,7 +25,7 @@ constexpr seconds kRunHangs{60};
 struct Mode {
   const char* name;
   Words flags;
-  bool same_bits;
+  bool is_bit_identical;
 };
 
 const std::vector<Mode>& modes() {
@@ -121,7 +121,7 @@ class LastMoment : public ProcessTest {
     }
     ASSERT_TRUE(exits(launch, kExitDone, kRunHangs));
     EXPECT_GE(count_of(launch.standard_output(), data_name() + " accuracy: "), 1U);
-    if (attack.mode->same_bits) {
+    if (attack.mode->is_bit_identical) {
       EXPECT_EQ(weights_hash_in(launch), wanted_);
       // All printed results are this one: no task has exited with another.
       EXPECT_EQ(count_of(launch.report(), "Weights SHA-256: "),

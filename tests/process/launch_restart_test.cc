@@ -103,7 +103,7 @@ TEST_F(LaunchRestart, EndsWhenTheRestartsAreUsedUp) {
                    "stopping the others"));
 }
 
-TEST_F(LaunchRestart, StartsATaskAgainThatSomebodyElseHasStopped) {
+TEST_F(LaunchRestart, RestartsATaskThatAnotherProcessHasStopped) {
   Process& job = launch("launch", Words{"--train_steps=100"} + kSlowly);
   ASSERT_TRUE(says(job, "\\[worker:1\\] .*global step: 20,"));
   ASSERT_TRUE(send(SIGTERM, job, "worker:1"));

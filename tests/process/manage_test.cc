@@ -366,7 +366,7 @@ TEST_F(Manage, ThePortWantsTheToken) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(Manage, StrangersDoNotDisturbTheRun) {
+TEST_F(Manage, UnauthenticatedPeersDoNotDisturbTheRun) {
   Process& job = launch_slowly();
   asio::io_context context;
   std::vector<std::unique_ptr<asio::local::stream_protocol::socket>> open;

@@ -31,7 +31,7 @@ class Models : public ProcessTest {
   }
 };
 
-TEST_F(Models, HaveTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
+TEST_F(Models, AreBitIdenticalOnAnyNumberOfPsAndThreadsOverAnyTransport) {
   const std::string one = undisturbed();
   for (const Words& other :
        {Words{"--workers=3", "--ps=2"}, Words{"--workers=3", "--ps=3", "--transport=tcp"},
@@ -40,7 +40,7 @@ TEST_F(Models, HaveTheSameBitsOnAnyNumberOfPsAndThreadsOverAnyTransport) {
   }
 }
 
-TEST_F(Models, HaveTheSameBitsWithVectorsOfAnotherLength) {
+TEST_F(Models, AreBitIdenticalWithVectorsOfAnotherLength) {
   if (__builtin_cpu_supports("avx512f") == 0) {
     GTEST_SKIP() << "this CPU lacks AVX-512";
   }
@@ -49,11 +49,11 @@ TEST_F(Models, HaveTheSameBitsWithVectorsOfAnotherLength) {
 }
 
 // Dropout's random numbers depend on the micro-batch, not on the trainer that computes it.
-TEST_F(Models, HaveTheSameBitsWhoeverComputesAMicroBatch) {
+TEST_F(Models, AreBitIdenticalWhicheverTrainerComputesAMicroBatch) {
   EXPECT_EQ(hash_of_launch({"--workers=2", "--micro_batches=3", "--min_workers=1"}), undisturbed());
 }
 
-TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
+TEST_F(Models, AreBitIdenticalWhenTasksAreKilled) {
   Process& job = run("launch", Words{"launch", "--workers=3", "--ps=2", "--debug_delay_ms=20",
                                      "--save_steps=5", "--chaos=3,300"} +
                                    network() + few_images());
@@ -62,7 +62,7 @@ TEST_F(Models, HaveTheSameBitsWhenTasksAreKilled) {
   EXPECT_EQ(weights_hash_in(job), undisturbed());
 }
 
-TEST_F(Models, HaveTheSameBitsAfterGoingOnOnAnotherNumberOfPs) {
+TEST_F(Models, AreBitIdenticalAfterGoingOnOnAnotherNumberOfPs) {
   const Words saved = {"--workers=3", "--train_dir=" + (scratch() / "run").string()};
   Process& first = run(
       "first", Words{"launch", "--ps=2", "--save_steps=5", "--log_every=1", "--debug_delay_ms=20"} +

@@ -209,7 +209,7 @@ void Network::point(const std::string& name, const std::string& host) {
   write_hosts();
 }
 
-void Network::silence(const std::string& name, const std::string& silent) {
+void Network::black_hole(const std::string& name, const std::string& silent) {
   for (const auto& [host, unused] : hosts_) {
     if (host != "switch" && host != silent) {
       // Lookups must time out; without this the host would answer that no server listens.

@@ -41,7 +41,7 @@ class Network {
 
   // From now on `name` cannot be resolved: a lookup asks a name server that never answers.
   // `silent`: a host on which nothing runs.
-  void silence(const std::string& name, const std::string& silent);
+  void black_hole(const std::string& name, const std::string& silent);
 
   // Limits the link to 100 Mb/s in each direction, with a delay of 2 ms if the kernel has netem.
   // Returns the applied limits; empty and the reason if the kernel supports neither.

@@ -221,7 +221,7 @@ TEST_F(NetworkTest, WorkersThatReachDifferentCopiesEndTheRun) {
 // A ps is lost, and its name cannot be resolved: each lookup takes seconds. The remaining ps, which
 // tries to connect to it all the time, meanwhile serves all trainers, with few threads, and exits
 // without waiting for a lookup.
-TEST_F(NetworkTest, LookupsThatHangHoldUpNobody) {
+TEST_F(NetworkTest, LookupsThatHangDelayNoTask) {
   const Tasks tasks = start_all(
       {"--train_steps=1000000000", "--log_every=100", "--ps_replicas=2", "--transport=tcp"});
   for (const char* range : {"0", "1"}) {
@@ -232,7 +232,7 @@ TEST_F(NetworkTest, LookupsThatHangHoldUpNobody) {
     ASSERT_TRUE(says(*trainer, "global step: "));
   }
   const std::size_t threads = threads_of(*tasks.ps[0]);
-  network_->silence("ps1", "spare");
+  network_->black_hole("ps1", "spare");
   tasks.ps[1]->send(SIGKILL);
   ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
   for (Process* trainer : tasks.trainers) {

@@ -50,7 +50,7 @@ TEST_F(OwnTable, TrainsToItsClasses) {
   EXPECT_TRUE(says(job, "middle"));
 }
 
-TEST_F(OwnTable, HasTheSameBitsForAnyNumberOfPs) {
+TEST_F(OwnTable, IsBitIdenticalForAnyNumberOfPs) {
   const std::string path = put("heaps.csv", 200);
   std::string first;
   for (const char* const ps : {"--ps=1", "--ps=3"}) {

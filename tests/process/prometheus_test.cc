@@ -244,7 +244,7 @@ TEST_F(Metrics, OfATaskThatWasKilledAreServedAtItsPortAgain) {
   EXPECT_EQ(all[0].at("disttf_child_restarts_total{task=\"launch\",child=\"worker:1\"}"), 1);
 }
 
-TEST_F(Metrics, AtAPortThatSomebodyHasEndTheTask) {
+TEST_F(Metrics, AtAPortInUseEndTheTask) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   Process& ps = run_task(cluster, net::Job::kPs, 0, {"--metrics_port=0"});
   const std::string port = std::to_string(metrics_port_of(ps));

@@ -40,7 +40,7 @@ class PsRecovery : public ProcessTest {
   const ClusterOnLoopback cluster_{{.ps = 2, .workers = 2, .chief = true}};
 };
 
-TEST_F(PsRecovery, KilledBeforeThereIsACut) {
+TEST_F(PsRecovery, KilledBeforeThereIsASnapshot) {
   Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_secs=0"});
   ASSERT_TRUE(reaches(tasks.chief(), 20));
   kill(*tasks.ps[1]);
@@ -49,7 +49,7 @@ TEST_F(PsRecovery, KilledBeforeThereIsACut) {
   expect_undisturbed(tasks);
 }
 
-TEST_F(PsRecovery, KilledAfterACut) {
+TEST_F(PsRecovery, KilledAfterASnapshot) {
   Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
   ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
   kill(*tasks.ps[0]);

@@ -117,11 +117,11 @@ class Replicas : public ProcessTest {
     ASSERT_TRUE(is_paired_again(0));
     ASSERT_TRUE(is_paired_again(1));
     ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-    expect_never_set_back();
+    expect_never_rolled_back();
     expect_each_applied_once(1);
   }
 
-  void expect_never_set_back() {
+  void expect_never_rolled_back() {
     for (Process* trainer : tasks_.trainers) {
       EXPECT_EQ(count_of(trainer->standard_error(), "joining the run again"), 0U);
     }
@@ -185,7 +185,7 @@ TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfTwoPs) {
   start(2, kAsync + steps_for(kill_count()));
   kill_and_restart(kill_count());
   ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-  expect_never_set_back();
+  expect_never_rolled_back();
   show_pauses();
   expect_each_applied_once(1);
 }
@@ -194,25 +194,25 @@ TEST_F(Replicas, AsynchronousUpdatesSurviveTheDeathOfOneOfThreePs) {
   start(3, kAsync + steps_for(kill_count()));
   kill_and_restart(kill_count());
   ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-  expect_never_set_back();
+  expect_never_rolled_back();
   show_pauses();
   expect_each_applied_once(1);
 }
 
-TEST_F(Replicas, SynchronousRunEndsWithTheSameBits) {
+TEST_F(Replicas, SynchronousRunIsBitIdentical) {
   const Words steps = {"--train_steps=200", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40"});
   train_steps_ = 200;
   kill_and_restart(3);
   ASSERT_TRUE(all_exit(tasks_.all(), kExitDone));
-  expect_never_set_back();
+  expect_never_rolled_back();
   show_pauses();
   expect_each_applied_once(3);
   expect_undisturbed(steps);
 }
 
 // (A copy that is made in the last steps has no time to negotiate shared memory.)
-TEST_F(Replicas, UpdatesStayInTheMemoryOfOneMachineOrAreSentToTheSameBits) {
+TEST_F(Replicas, UpdatesStayInTheMemoryOfOneMachineOrAreSentToBitIdenticalResults) {
   std::vector<std::string> hashes;
   for (const std::string transport : {"auto", "tcp"}) {
     Process& job =
@@ -382,7 +382,7 @@ TEST_F(Replicas, BothHostsOfARangeKilledSetTheRunBack) {
 // A ps is killed and comes back, so that the other one serves both ranges. The first is then frozen
 // while updates are handed off to it; when the other one is killed, it has all of them
 // nevertheless.
-TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
+TEST_F(Replicas, BackupHasWhatWasHandedOffWhileItWasFrozen) {
   const Words steps = {"--train_steps=300", "--print_weights_hash"};
   start(2, steps + Words{"--debug_delay_ms=40"});
   train_steps_ = 300;
@@ -401,7 +401,7 @@ TEST_F(Replicas, BackupHasWhatItWasGivenWhileItWasFrozen) {
   ASSERT_TRUE(is_paired_again(0));
   ASSERT_TRUE(is_paired_again(1));
   expect_undisturbed(steps);
-  expect_never_set_back();
+  expect_never_rolled_back();
   expect_each_applied_once(3);
 }
 
@@ -415,7 +415,7 @@ TEST_F(Replicas, FrozenPsIsReplacedAndFilledAgain) {
   tasks_.ps[0]->send(SIGCONT);
   ASSERT_TRUE(is_paired_again(0));
   expect_undisturbed(steps);
-  expect_never_set_back();
+  expect_never_rolled_back();
 }
 
 TEST_F(Replicas, LaunchStartsAKilledPsAgain) {

@@ -51,9 +51,9 @@ class Secret : public ProcessTest {
     Process& ps = run_task(cluster, Job::kPs, 0, secret_in("one"));
     Process& chief = run_task(cluster, Job::kWorker, 0, kRun + secret_in("one"));
     ASSERT_TRUE(says(ps, "worker 0 .* joined"));
-    Process& stranger = run_task(cluster, Job::kWorker, 1, kRun + flags);
-    EXPECT_TRUE(exits(stranger, kExitUsage));
-    EXPECT_THAT(stranger.standard_error(), HasSubstr(why));
+    Process& outsider = run_task(cluster, Job::kWorker, 1, kRun + flags);
+    EXPECT_TRUE(exits(outsider, kExitUsage));
+    EXPECT_THAT(outsider.standard_error(), HasSubstr(why));
     Process& worker = run_task(cluster, Job::kWorker, 1, kRun + secret_in("one"));
     EXPECT_TRUE(all_exit({&ps, &chief, &worker}, kExitDone));
     expect_weights_of_launch({&chief, &worker}, kRun + Words{"--workers=2"});
@@ -70,16 +70,16 @@ TEST_F(Secret, ARunWithOneIsTheSameRun) {
   }
 }
 
-TEST_F(Secret, AnotherOneGetsNobodyIn) {
+TEST_F(Secret, AnotherOneAdmitsNoPeer) {
   expect_refused(secret_in("other"),
                  "has another secret: the secret of this task has the fingerprint");
 }
 
-TEST_F(Secret, NoneGetsNobodyIn) {
+TEST_F(Secret, WithoutOneNoPeerIsAdmitted) {
   expect_refused({}, "give this task the same one (--secret_file or DISTTF_SECRET)");
 }
 
-TEST_F(Secret, WhoHasOneSpeaksWithNobodyWhoHasNone) {
+TEST_F(Secret, ATaskWithOneRejectsTasksWithoutOne) {
   write("one", kOne);
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   Process& ps = run_task(cluster, Job::kPs, 0);
@@ -105,9 +105,9 @@ TEST_F(Secret, OfALaunchIsForItsOwnTasksAndWhoIsToldOfIt) {
   Process& job = launch(Words{"--control=" + control} + endless());
   ASSERT_TRUE(says(job, "training step 10 done"));
   const Words addresses = hosts_of(control);
-  Process& stranger = run("stranger", Words{"evaluator"} + addresses + data_flags());
-  EXPECT_TRUE(exits(stranger, kExitUsage));
-  EXPECT_THAT(stranger.standard_error(),
+  Process& outsider = run("stranger", Words{"evaluator"} + addresses + data_flags());
+  EXPECT_TRUE(exits(outsider, kExitUsage));
+  EXPECT_THAT(outsider.standard_error(),
               HasSubstr("give this task the same one (--secret_file or DISTTF_SECRET)"));
   Process& friendly = run("friend", Words{"evaluator", "--secret_file=" + control + ".secret"} +
                                         addresses + data_flags());
@@ -256,9 +256,9 @@ TEST_F(Secret, ServersAndTheirDriverHaveOne) {
   Process& plus = run("plus", Words{"plus"} + cluster.host_flags() + secret_in("one"));
   EXPECT_TRUE(exits(plus, kExitDone));
   EXPECT_EQ(plus.standard_output(), "42\n");
-  Process& stranger =
+  Process& outsider =
       run("stranger", Words{"plus", "--wait=0"} + cluster.host_flags() + secret_in("other"));
-  EXPECT_TRUE(exits(stranger, kExitUsage));
+  EXPECT_TRUE(exits(outsider, kExitUsage));
   for (Process* server : servers) {
     server->send(SIGTERM);
     EXPECT_TRUE(exits(*server, kExitDone));

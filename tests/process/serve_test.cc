@@ -230,7 +230,7 @@ TEST_F(Serve, WhatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
   EXPECT_TRUE(exits(service, kExitTerminated));
 }
 
-TEST_F(Serve, AnswersHaveTheSameBitsWhoeverElseAsks) {
+TEST_F(Serve, AnswersAreBitIdenticalUnderConcurrentRequests) {
   save(3);
   Process& service = serve({"--max_batch=16"}, "--threads=1");
   std::vector<std::string> alone;

@@ -139,7 +139,7 @@ class SlowStages : public ProcessTest {
   }
 
   // Returns the records' critical paths, from the first one on.
-  [[nodiscard]] std::vector<json> frontiers() const {
+  [[nodiscard]] std::vector<json> critical_paths() const {
     std::vector<json> all;
     if (!std::filesystem::exists(train_dir() / "records")) {
       return all;
@@ -161,7 +161,7 @@ class SlowStages : public ProcessTest {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < deadline) {
       std::vector<json> row;
-      const std::vector<json> all = frontiers();
+      const std::vector<json> all = critical_paths();
       for (std::size_t each = before; each < all.size(); ++each) {
         const json& slowest = all[each]["slowest"];
         if (slowest.is_null() || (!row.empty() && row.front()["task"] != slowest["task"])) {
@@ -276,11 +276,11 @@ void SlowStages::start_and_slow_lone_ps(Draw& draw, Slowed& run) {
   start(run);
   // First waits for critical paths of the ps without the limit, for comparison.
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (frontiers().size() < 2 && std::chrono::steady_clock::now() < deadline) {
+  while (critical_paths().size() < 2 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kLook);
   }
   hold(*run.tasks.ps[0], of);
-  run.before = frontiers().size();
+  run.before = critical_paths().size();
 }
 
 // Returns the cluster size for this kind of run.
@@ -323,7 +323,7 @@ bool SlowStages::is_named(Kind kind, unsigned seed) {
   print(seed, run.fault, run.of_trainers.size(), row);
   const bool right = is_right(run.fault, row);
   if (!right) {
-    std::cout << "All critical paths: " << json(frontiers()).dump() << std::endl;
+    std::cout << "All critical paths: " << json(critical_paths()).dump() << std::endl;
   }
   end(run);
   return right;

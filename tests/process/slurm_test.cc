@@ -147,7 +147,7 @@ TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
   expect_weights_of_launch_in_output();
 }
 
-TEST_F(SlurmTest, RenderedScriptHandsOnASecretThatNobodyElseMayRead) {
+TEST_F(SlurmTest, RenderedScriptHandsOnASecretThatNoOtherUserMayRead) {
   const std::filesystem::path secret = write_secret(scratch());
   std::filesystem::permissions(secret, std::filesystem::perms(0644));
   const std::filesystem::path script = rendered_script(kRun + Words{"--secret=" + secret.string()});

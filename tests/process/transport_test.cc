@@ -19,7 +19,7 @@ class Transport : public ProcessTest {
   }
 };
 
-TEST_F(Transport, SharedMemoryAndTcpLeadToTheSameBits) {
+TEST_F(Transport, SharedMemoryAndTcpLeadToBitIdenticalResults) {
   Process& shared = launch({"--transport=shm"});
   Process& tcp = launch({"--transport=tcp"});
   ASSERT_TRUE(all_exit({&shared, &tcp}, kExitDone));
@@ -124,7 +124,7 @@ TEST_F(Transport, TrainerThatInsistsNamesThePsThatHasNone) {
 }
 
 // Over tcp, such a gradient is sent while the rest of it is still being computed.
-TEST_F(Transport, LargeGradientsLeadToTheSameBitsToo) {
+TEST_F(Transport, LargeGradientsLeadToBitIdenticalResultsToo) {
   const Words large =
       Words{"launch",          "--ps=2",           "--workers=3",         "--hidden_units=1400",
             "--batch_size=20", "--train_steps=40", "--print_weights_hash"} +

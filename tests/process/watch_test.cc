@@ -193,7 +193,7 @@ TEST_F(Watch, KeysAreHeardAgainAfterAStop) {
   }
 }
 
-TEST_F(Watch, NobodyReadsKeysWhereStandardInputIsNoTerminal) {
+TEST_F(Watch, NoKeysAreReadWhereStandardInputIsNoTerminal) {
   const FakeLaunch launch(socket());
   TerminalOptions options = on_terminal({});
   options.arguments = {
@@ -330,7 +330,7 @@ TEST_F(Watch, TopOnceIsAPicture) {
                                               "worker:0  running  -     -       -    -      -\n"));
 }
 
-TEST_F(Watch, NobodyThereIsASentence) {
+TEST_F(Watch, AMissingLaunchIsASentence) {
   Process& top = without_terminal(kTop);
   EXPECT_TRUE(exits(top, kExitError));
   EXPECT_TRUE(says(top, "no launch is running at"));

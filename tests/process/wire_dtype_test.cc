@@ -43,7 +43,7 @@ std::string form_name(const ::testing::TestParamInfo<Words>& form) {
 INSTANTIATE_TEST_SUITE_P(All, WireForm, ::testing::Values(kBf16, kInt4, kTopK, kTopK + kInt8),
                          form_name);
 
-TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
+TEST_P(WireForm, BitIdenticalWhateverTransportAndNumberOfPs) {
   const Words flags = Words{"--workers=3"} + GetParam();
   const std::string one = hash_of(flags + Words{"--transport=shm"});
   ASSERT_EQ(one.size(), 64U);
@@ -55,12 +55,12 @@ TEST_P(WireForm, SameBitsWhateverTransportAndNumberOfPs) {
 }
 
 // Requests are repeated, duplicated and late; no trainer dies.
-TEST_P(WireForm, SameBitsWhateverHappensToFrames) {
+TEST_P(WireForm, BitIdenticalWhateverHappensToFrames) {
   const Words flags = Words{"--workers=3", "--ps=2"} + GetParam();
   EXPECT_EQ(hash_of(flags + Words{"--chaos_frames=1,100", "--transport=tcp"}), hash_of(flags));
 }
 
-TEST_P(WireForm, SameBitsWhenACopyTakesOver) {
+TEST_P(WireForm, BitIdenticalWhenACopyTakesOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags =
       kRun + GetParam() + Words{"--ps_replicas=2", "--log_every=1", "--debug_delay_ms=30"};
@@ -84,7 +84,7 @@ TEST_P(WireForm, TrainsWithBackupWorkersAndAsync) {
   }
 }
 
-TEST_F(WireDtype, RoundingIsTheSameBitsWhateverIsKilled) {
+TEST_F(WireDtype, RoundingIsBitIdenticalWhateverIsKilled) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2, .chief = true});
   for (const Words& form : {kBf16 + Words{"--transport=tcp"}, kBf16 + Words{"--transport=shm"},
                             kInt8 + Words{"--transport=tcp"}, kInt4 + Words{"--transport=shm"}}) {
@@ -97,7 +97,7 @@ TEST_F(WireDtype, RoundingIsTheSameBitsWhateverIsKilled) {
   }
 }
 
-TEST_F(WireDtype, RoundingIsTheSameBitsWhoeverComputesAMicroBatch) {
+TEST_F(WireDtype, RoundingIsBitIdenticalWhicheverTrainerComputesAMicroBatch) {
   const Words elastic = kInt8 + Words{"--min_workers=1", "--micro_batches=4"};
   EXPECT_EQ(hash_of(Words{"--workers=3", "--ps=2"} + elastic),
             hash_of(Words{"--workers=1"} + elastic));

@@ -122,7 +122,7 @@ TEST_F(ArchivedDatasetTest, IsNotTakenFromAMirrorThatHasAnother) {
 
 // What a person has extracted is nobody's word: the archive is fetched, and its files take their
 // place.
-TEST_F(ArchivedDatasetTest, IsDownloadedWhereSomebodyElseHasExtractedIt) {
+TEST_F(ArchivedDatasetTest, IsDownloadedWhereAnotherUserHasExtractedIt) {
   std::filesystem::create_directory(directory_.path() / "set");
   data::test::write(directory_.path() / "set/train.bin", Bytes{9, 9, 9, 9, 9, 9});
   const MirrorServer server(test_support::serve(served()));

@@ -76,7 +76,7 @@ TEST_F(BackupSenderTest, FillsTheOtherHostAndSaysWhenItHasEverything) {
   EXPECT_TRUE(sender_.is_complete());
 }
 
-TEST_F(BackupSenderTest, TellsEachUpdateToWhoeverIsThere) {
+TEST_F(BackupSenderTest, SendsEachUpdateToTheConnectedBackup) {
   step(0);
   EXPECT_TRUE(sent().empty()) << "nobody is";
   complete();

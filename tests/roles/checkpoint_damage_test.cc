@@ -156,7 +156,7 @@ TEST_F(CheckpointDamageTest, NothingLeftAnywhereIsAWholeCheckpointAfterAKill) {
   const auto loaded = load();
   ASSERT_TRUE(loaded);
   EXPECT_GE(loaded->state.step, 3U);
-  expect_same_bits(loaded->state, state(loaded->state.step));
+  expect_bit_identical(loaded->state, state(loaded->state.step));
   EXPECT_TRUE(warnings_.empty()) << warnings_.front();
   save(loaded->state.step + 1'000'000, 1);
   EXPECT_EQ(scratch_.names().size(), 1U) << "leftovers of the killed writer";

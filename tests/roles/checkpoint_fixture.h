@@ -97,7 +97,7 @@ class CheckpointTest : public testing::Test {
     return bits;
   }
 
-  static void expect_same_bits(const TrainingState& found, const TrainingState& expected) {
+  static void expect_bit_identical(const TrainingState& found, const TrainingState& expected) {
     EXPECT_EQ(found.step, expected.step);
     EXPECT_EQ(bits(found.parameters), bits(expected.parameters));
     ASSERT_EQ(found.optimizer.size(), expected.optimizer.size());

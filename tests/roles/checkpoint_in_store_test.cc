@@ -41,7 +41,7 @@ class CheckpointInStoreTest : public CheckpointTest {
   std::uint64_t found() {
     const auto loaded = in_store_.load_newest(layout_, [](const auto&) {});
     if (!loaded) return 0;
-    expect_same_bits(loaded->state, state(loaded->state.step, {"m"}));
+    expect_bit_identical(loaded->state, state(loaded->state.step, {"m"}));
     return loaded->state.step;
   }
 
@@ -110,7 +110,7 @@ TEST_F(CheckpointInStoreTest, OfManyTheNewestStay) {
   EXPECT_EQ(store_->objects.size(), 6U);
 }
 
-TEST_F(CheckpointInStoreTest, AStepThatIsSavedAgainIsAnEdition) {
+TEST_F(CheckpointInStoreTest, AStepThatIsSavedAgainIsARevision) {
   save_in_store(5);
   save_in_store(5);
   std::error_code error;

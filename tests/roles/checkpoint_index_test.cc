@@ -57,7 +57,7 @@ TEST_F(CheckpointIndexTest, PaddingIsNoPiece) {
 // ---- Names ----
 
 TEST(CheckpointName, IsReadOnlyAsItIsWritten) {
-  const CheckpointName name{.step = 500, .edition = 3};
+  const CheckpointName name{.step = 500, .revision = 3};
   EXPECT_EQ(to_string(name), "checkpoint-00000500-3");
   EXPECT_EQ(checkpoint_name_from("checkpoint-00000500-3"), name);
   EXPECT_EQ(checkpoint_name_from("checkpoint-1234567890"), (CheckpointName{1234567890, 1}));
@@ -173,11 +173,11 @@ TEST_F(CheckpointIndexTest, ReadsBackWhatItWrote) {
 
 TEST_F(CheckpointIndexTest, HasWhatMayEndARunEarly) {
   CheckpointIndex index = parse_index(kGolden, "index");
-  EXPECT_EQ(index.early_end, EarlyEnd{}) << "of a run that has none";
-  index.early_end = {.best = {.step = 3, .loss = 0.1}, .step = 5};
-  EXPECT_EQ(parse_index(encode_index(index), "index").early_end, index.early_end);
-  index.early_end.step = 9;  // the run has continued from this state
-  EXPECT_EQ(parse_index(encode_index(index), "index").early_end.step, 0U);
+  EXPECT_EQ(index.early_stop_state, EarlyStopState{}) << "of a run that has none";
+  index.early_stop_state = {.best = {.step = 3, .loss = 0.1}, .step = 5};
+  EXPECT_EQ(parse_index(encode_index(index), "index").early_stop_state, index.early_stop_state);
+  index.early_stop_state.step = 9;  // the run has continued from this state
+  EXPECT_EQ(parse_index(encode_index(index), "index").early_stop_state.step, 0U);
 }
 
 // ---- written by other programs, with a correct checksum ----
@@ -249,7 +249,7 @@ TEST(CheckpointIndexFromOutside, OfALaterFormatIsNotCalledDamaged) {
   }
 }
 
-TEST(CheckpointIndexFromOutside, OfSomebodyElseIsNamed) {
+TEST(CheckpointIndexFromOutside, OfAnotherUserIsNamed) {
   for (const char* text : {"", "{}", "{\"metadata\": {}, \"weight_map\": {}}",
                            "{\n \"index_sha256\": \"", "{\n \"index_sha256\": \"84018ea1"}) {
     EXPECT_THROW(static_cast<void>(parse_index(text, "index")), DamagedCheckpoint) << text;

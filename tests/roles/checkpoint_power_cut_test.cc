@@ -58,7 +58,7 @@ class CheckpointPowerCutTest : public CheckpointTest {
   [[nodiscard]] std::uint64_t found_on(data::FileSystem& disk) {
     const auto loaded = CheckpointStore(disk, kTrainDir).load_newest(layout_, [](const auto&) {});
     if (!loaded) return 0;
-    expect_same_bits(loaded->state, state(loaded->state.step, {"m"}));
+    expect_bit_identical(loaded->state, state(loaded->state.step, {"m"}));
     return loaded->state.step;
   }
 

@@ -19,7 +19,7 @@ TEST_F(CheckpointTest, WhatIsSavedComesBackBitForBit) {
   save(500);
   const auto loaded = load();
   ASSERT_TRUE(loaded);
-  expect_same_bits(loaded->state, state(500));
+  expect_bit_identical(loaded->state, state(500));
   EXPECT_EQ(loaded->config_json, kConfig);
   EXPECT_EQ(loaded->path, scratch_.path() / "checkpoint-00000500");
   EXPECT_TRUE(warnings_.empty());
@@ -66,7 +66,7 @@ TEST_F(CheckpointTest, ShardsOfAnyCutsAreTheSameState) {
     save_shards(state(3), ranges);
     const auto loaded = load();
     ASSERT_TRUE(loaded) << ranges.size() << " shards";
-    expect_same_bits(loaded->state, state(3));
+    expect_bit_identical(loaded->state, state(3));
     EXPECT_TRUE(warnings_.empty());
   }
 }
@@ -114,7 +114,7 @@ TEST_F(CheckpointTest, TrainingGoesOnBitForBitWithEveryOptimizer) {
 
     auto loaded = load();
     ASSERT_TRUE(loaded);
-    expect_same_bits(loaded->state, saved);
+    expect_bit_identical(loaded->state, saved);
     math::Optimizer second({.kind = kind}, layout_.size(), math::Isa::kGeneric);
     const auto tensors = second.state();
     ASSERT_EQ(tensors.size(), loaded->state.optimizer.size());
@@ -192,7 +192,7 @@ TEST_F(CheckpointTest, AStepThatIsSavedAgainReplacesTheOldOne) {
   EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000005-3"));
   const auto loaded = load();
   ASSERT_TRUE(loaded);
-  expect_same_bits(loaded->state, state(5));
+  expect_bit_identical(loaded->state, state(5));
 }
 
 TEST_F(CheckpointTest, KeepsTheNewestFew) {

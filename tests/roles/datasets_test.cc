@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/wire/run_order.h"
+#include "net/wire/run_task_request.h"
 
 namespace disttf::roles {
 namespace {

@@ -387,7 +387,7 @@ TEST_F(DownloadTest, AFullDiskIsNotTheMirrorsFault) {
   EXPECT_THAT(other.requests(), IsEmpty());
 }
 
-TEST(DefaultMirrors, AreTheTwoThatEverybodyKnows) {
+TEST(DefaultMirrors, AreTheTwoWellKnownOnes) {
   EXPECT_THAT(default_mirrors(), ElementsAre("https://storage.googleapis.com/cvdf-datasets/mnist/",
                                              "https://ossci-datasets.s3.amazonaws.com/mnist/"));
 }

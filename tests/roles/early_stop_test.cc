@@ -87,7 +87,7 @@ TEST(EarlyStopTest, ALossThatIsNoNumberIsNotBetter) {
   EXPECT_EQ(stop_of(other, {0.5, kNone, kNone}), 300U);
 }
 
-TEST(EarlyStopTest, WhoeverLeadsTheRunNextStopsAtTheSameStep) {
+TEST(EarlyStopTest, TheNextChiefStopsAtTheSameStep) {
   const std::vector<double> losses = {0.5, 0.4, 0.45, 0.39, 0.39, 0.41, 0.1};
   EarlyStop first(kPatient);
   for (std::uint64_t begins = 1; begins <= 6; ++begins) {  // each leads for one evaluation
@@ -113,12 +113,12 @@ TEST(EarlyStopTest, WhatIsKnownOfLaterStepsChangesNothing) {
 TEST(EarlyStopTest, ACheckpointSaysWhatThePsHaveToldAndWhetherItIsTheResult) {
   EarlyStop early_stop(kPatient);
   const BestEvaluation told{.step = 200, .loss = 0.4};
-  EXPECT_EQ(early_stop.saved_with(told, std::nullopt), (EarlyEnd{.best = told}));
-  EXPECT_EQ(early_stop.saved_with({}, 400), (EarlyEnd{.best = told, .step = 400}));
-  EXPECT_EQ(early_stop.saved_with({}, kPatient.train_steps), (EarlyEnd{.best = told}))
+  EXPECT_EQ(early_stop.saved_with(told, std::nullopt), (EarlyStopState{.best = told}));
+  EXPECT_EQ(early_stop.saved_with({}, 400), (EarlyStopState{.best = told, .step = 400}));
+  EXPECT_EQ(early_stop.saved_with({}, kPatient.train_steps), (EarlyStopState{.best = told}))
       << "the last step of all is no early end";
   EarlyStop without({.train_steps = 1000, .eval_every = 100});
-  EXPECT_EQ(without.saved_with({}, 400), EarlyEnd{});
+  EXPECT_EQ(without.saved_with({}, 400), EarlyStopState{});
 }
 
 TEST(EarlyStopTest, NothingIsSavedBeforeThePsHaveToldTheBestEvaluation) {

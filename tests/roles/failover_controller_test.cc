@@ -13,7 +13,7 @@ namespace disttf::roles {
 namespace {
 
 using net::FrameKind;
-using net::Standing;
+using net::ReplicaRole;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -49,7 +49,7 @@ class FailoverControllerTest : public testing::Test {
   }
   void take(const Note& effect) { log_.push_back(effect.text); }
 
-  void hear(HostNumber host, const net::Report& report) {
+  void receive_report(HostNumber host, const net::Report& report) {
     core_.heard(host, report);
     take_effects();
   }
@@ -65,13 +65,15 @@ class FailoverControllerTest : public testing::Test {
   }
   // Host 0 serves range 0, with host 1 as its backup.
   void pair_range_0() {
-    hear(0, {});
-    hear(1, {});
-    hear(0, {.view = {7, 1}, .standing = Standing::kPrimary, .holds = true});
-    hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
-    hear(0, {.view = {7, 1}, .standing = Standing::kPrimary, .holds = true, .wants_pair = true});
-    hear(0, {.view = {7, 2}, .standing = Standing::kPrimary, .holds = true});
-    hear(1, {.view = {7, 2}, .standing = Standing::kBackup, .holds = true});
+    receive_report(0, {});
+    receive_report(1, {});
+    receive_report(0, {.view = {7, 1}, .replica_role = ReplicaRole::kPrimary, .holds = true});
+    receive_report(1, {.view = {7, 1}, .replica_role = ReplicaRole::kBackup, .holds = true});
+    receive_report(
+        0,
+        {.view = {7, 1}, .replica_role = ReplicaRole::kPrimary, .holds = true, .wants_pair = true});
+    receive_report(0, {.view = {7, 2}, .replica_role = ReplicaRole::kPrimary, .holds = true});
+    receive_report(1, {.view = {7, 2}, .replica_role = ReplicaRole::kBackup, .holds = true});
   }
 
   const Task task_ = two_ps();
@@ -110,16 +112,16 @@ TEST_F(FailoverControllerTest, WhoIsReachedHearsABeatEverySecond) {
 
 TEST_F(FailoverControllerTest, BothHostsAreToldAViewAndOneLineSaysIt) {
   reach_all();
-  hear(0, {});
+  receive_report(0, {});
   EXPECT_THAT(views_, IsEmpty()) << "one host has not reported";
   EXPECT_FALSE(core_.all_have_views());
-  hear(1, {});
+  receive_report(1, {});
   EXPECT_EQ(views_.at(0).primary, 0);
   EXPECT_EQ(views_.at(0), views_.at(1));
   ASSERT_EQ(log_.size(), 1U);
   EXPECT_EQ(log_[0], "range 0: view 1, ps 0 (ps0:1) alone");
-  hear(2, {});
-  hear(3, {});
+  receive_report(2, {});
+  receive_report(3, {});
   EXPECT_TRUE(core_.all_have_views());
 }
 
@@ -136,7 +138,7 @@ TEST_F(FailoverControllerTest, APrimaryThatIsLostIsReplacedByItsBackup) {
   pass(kLongestDialPause);
   EXPECT_EQ(dialed_.back(), 0U);
   core_.reached(0, now_);
-  hear(0, {.view = {7, 2}, .standing = Standing::kPrimary, .holds = true});
+  receive_report(0, {.view = {7, 2}, .replica_role = ReplicaRole::kPrimary, .holds = true});
   EXPECT_EQ(views_.at(0).number.count, 3U);
 }
 
@@ -144,15 +146,17 @@ TEST_F(FailoverControllerTest, WhoMissedAViewIsToldItAgain) {
   reach_all();
   pair_range_0();
   views_.clear();
-  hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
+  receive_report(1, {.view = {7, 1}, .replica_role = ReplicaRole::kBackup, .holds = true});
   EXPECT_EQ(views_.at(1).number.count, 2U);
   EXPECT_FALSE(views_.contains(0));
 }
 
 TEST_F(FailoverControllerTest, AViewOfTheChiefBeforeItIsToldAnewUnderItsOwnNumber) {
   reach_all();
-  hear(0, {.view = {6, 4}, .standing = Standing::kPrimary, .holds = true, .paired = true});
-  hear(1, {.view = {6, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  receive_report(
+      0, {.view = {6, 4}, .replica_role = ReplicaRole::kPrimary, .holds = true, .paired = true});
+  receive_report(
+      1, {.view = {6, 4}, .replica_role = ReplicaRole::kBackup, .holds = true, .paired = true});
   for (const HostNumber host : {0U, 1U}) {
     EXPECT_EQ(views_.at(host), (net::View{.number = {7, 4}, .primary = 0, .paired = true}));
   }
@@ -161,14 +165,17 @@ TEST_F(FailoverControllerTest, AViewOfTheChiefBeforeItIsToldAnewUnderItsOwnNumbe
 // Otherwise it would serve the range without a state, while the other host has everything.
 TEST_F(FailoverControllerTest, ANewProcessIsNotToldThatItIsThePrimaryOfAPair) {
   reach_all();
-  hear(0, {.view = {6, 4}, .standing = Standing::kPrimary, .holds = true, .paired = true});
-  hear(1, {.view = {6, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  receive_report(
+      0, {.view = {6, 4}, .replica_role = ReplicaRole::kPrimary, .holds = true, .paired = true});
+  receive_report(
+      1, {.view = {6, 4}, .replica_role = ReplicaRole::kBackup, .holds = true, .paired = true});
   views_.clear();
   core_.closed(0, now_);
   core_.reached(0, now_);
-  hear(0, {});
+  receive_report(0, {});
   EXPECT_FALSE(views_.contains(0)) << "the other one has yet to be told";
-  hear(1, {.view = {7, 4}, .standing = Standing::kBackup, .holds = true, .paired = true});
+  receive_report(
+      1, {.view = {7, 4}, .replica_role = ReplicaRole::kBackup, .holds = true, .paired = true});
   for (const HostNumber host : {0U, 1U}) {
     EXPECT_EQ(views_.at(host), (net::View{.number = {7, 5}, .primary = 1, .paired = false}));
   }
@@ -181,7 +188,7 @@ TEST_F(FailoverControllerTest, WhereTheBackupOfAPairIsLostTooTheNewProcessBegins
   core_.closed(1, now_);
   core_.closed(0, now_);
   core_.reached(0, now_);
-  hear(0, {});
+  receive_report(0, {});
   EXPECT_EQ(views_.at(0), (net::View{.number = {7, 2}, .primary = 0, .paired = true}));
 }
 
@@ -194,7 +201,7 @@ TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
   EXPECT_EQ(core_.replaced_by(), 0U);
   core_.refused(0, 9);
   core_.closed(0, now_);
-  hear(1, {.view = {7, 1}, .standing = Standing::kBackup, .holds = true});
+  receive_report(1, {.view = {7, 1}, .replica_role = ReplicaRole::kBackup, .holds = true});
   pass(milliseconds(500));
   EXPECT_THAT(views_, IsEmpty());
   EXPECT_THAT(dialed_, IsEmpty());
@@ -206,7 +213,7 @@ TEST_F(FailoverControllerTest, AChiefThatWasReplacedSaysNothingMore) {
 TEST_F(FailoverControllerTest, WhoIsRefusedWhereItWasWelcomedHasBeenReplaced) {
   core_.reached(1, now_);
   core_.refused(0, 9);
-  hear(1, {.view = {8, 1}, .standing = Standing::kBackup, .holds = true});
+  receive_report(1, {.view = {8, 1}, .replica_role = ReplicaRole::kBackup, .holds = true});
   EXPECT_EQ(core_.replaced_by(), 9U);
   EXPECT_FALSE(core_.is_overtaken());
   core_.closed(1, now_);  // by the connection loss between the two
@@ -214,7 +221,7 @@ TEST_F(FailoverControllerTest, WhoIsRefusedWhereItWasWelcomedHasBeenReplaced) {
   EXPECT_TRUE(core_.is_overtaken());
 }
 
-TEST_F(FailoverControllerTest, ARefusalForAnotherReasonReplacesNobody) {
+TEST_F(FailoverControllerTest, ARefusalForAnotherReasonReplacesNoProcess) {
   reach_all();
   core_.refused(1, 0);
   EXPECT_EQ(core_.replaced_by(), 0U);
@@ -228,8 +235,8 @@ TEST_F(FailoverControllerTest, ViewsAreSentOnceTheProcessThatRefusedTheChiefIsGo
   core_.reached(1, now_);
   core_.refused_for_good(2);
   core_.not_reached(2, now_);
-  hear(0, {});
-  hear(1, {});
+  receive_report(0, {});
+  receive_report(1, {});
   EXPECT_THAT(views_, IsEmpty());
   core_.reached(2, now_);
   take_effects();
@@ -242,7 +249,7 @@ TEST_F(FailoverControllerTest, AViewOfANewerChiefSaysThatThereIsOne) {
   reach_all();
   pair_range_0();
   views_.clear();
-  hear(1, {.view = {9, 1}, .standing = Standing::kBackup, .holds = true});
+  receive_report(1, {.view = {9, 1}, .replica_role = ReplicaRole::kBackup, .holds = true});
   core_.closed(0, now_);
   take_effects();
   EXPECT_EQ(core_.replaced_by(), 9U);
@@ -263,7 +270,7 @@ TEST_F(FailoverControllerTest, TheEndIsToldToAllAndToThoseThatComeBack) {
   EXPECT_THAT(sent_[3], ElementsAre(FrameKind::kShutdown));
   for (HostNumber host = 0; host < 4; ++host) {
     EXPECT_FALSE(core_.has_ended());
-    hear(host, {.finished = true});
+    receive_report(host, {.finished = true});
   }
   EXPECT_TRUE(core_.has_ended());
 }
@@ -272,9 +279,9 @@ TEST_F(FailoverControllerTest, TheEndIsToldToAllAndToThoseThatComeBack) {
 TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
   reach_all();
   core_.finish();
-  hear(0, {.finished = true});
-  hear(3, {.finished = true});
-  hear(1, {.finished = true});
+  receive_report(0, {.finished = true});
+  receive_report(3, {.finished = true});
+  receive_report(1, {.finished = true});
   core_.closed(2, now_);
   EXPECT_FALSE(core_.has_ended()) << "it may have been cut off alone";
   pass(kLongestDialPause);
@@ -289,9 +296,9 @@ TEST_F(FailoverControllerTest, AProcessThatHasEndedAndIsGoneIsNotWaitedFor) {
 // will get a view.
 TEST_F(FailoverControllerTest, AHostMaySayThatTheRunIsOver) {
   reach_all();
-  hear(1, {});
+  receive_report(1, {});
   EXPECT_FALSE(core_.is_run_over());
-  hear(0, {.finished = true});
+  receive_report(0, {.finished = true});
   EXPECT_TRUE(core_.is_run_over());
   EXPECT_FALSE(core_.all_have_views());
 }
@@ -299,7 +306,7 @@ TEST_F(FailoverControllerTest, AHostMaySayThatTheRunIsOver) {
 // Until the chief ends the run itself, another process may replace one that ended before.
 TEST_F(FailoverControllerTest, AHostThatHasEndedIsDialedAgainUntilTheChiefEndsTheRun) {
   reach_all();
-  hear(0, {.finished = true});
+  receive_report(0, {.finished = true});
   core_.closed(0, now_);
   dialed_.clear();
   pass(kLongestDialPause);
@@ -313,7 +320,7 @@ TEST_F(FailoverControllerTest, AHostThatHasEndedIsDialedAgainUntilTheChiefEndsTh
 // Before the run's end no host is abandoned.
 TEST_F(FailoverControllerTest, AHostThatIsGoneIsWaitedForAsLongAsTheRunLasts) {
   reach_all();
-  hear(1, {.finished = true});
+  receive_report(1, {.finished = true});
   core_.closed(2, now_);
   pass(kLongestDialPause);
   dialed_.clear();

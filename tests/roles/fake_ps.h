@@ -42,7 +42,7 @@ struct FakeHost {
 
   // Another process begins here.
   void restart(std::uint64_t incarnation) {
-    welcome = {.incarnation = incarnation, .standing = welcome.standing};
+    welcome = {.incarnation = incarnation, .replica_role = welcome.replica_role};
     best = {};
     is_up = true;
   }
@@ -53,7 +53,7 @@ struct FakeHost {
   }
 };
 
-struct HeardRequest {
+struct ReceivedRequest {
   std::size_t range = 0;
   std::uint8_t replica = 0;
   net::FrameHeader header;
@@ -121,10 +121,10 @@ class TrainerWorld {
   [[nodiscard]] bool is_open(std::size_t range) const { return links_[range].is_open; }
   [[nodiscard]] std::uint64_t last_id(std::size_t range) const { return links_[range].last_id; }
   // Returns the requests since the last call.
-  std::vector<HeardRequest> heard() { return std::exchange(heard_, {}); }
-  std::vector<net::FrameKind> heard_by(std::size_t range) {
+  std::vector<ReceivedRequest> heard() { return std::exchange(heard_, {}); }
+  std::vector<net::FrameKind> received_by(std::size_t range) {
     std::vector<net::FrameKind> kinds;
-    for (const HeardRequest& each : heard_) {
+    for (const ReceivedRequest& each : heard_) {
       if (each.range == range) {
         kinds.push_back(each.header.kind);
       }
@@ -292,7 +292,7 @@ class TrainerWorld {
   std::optional<Dial> swallowed_;
   net::Generation named_ = 0;
   std::vector<std::uint64_t> incarnations_above_;
-  std::vector<HeardRequest> heard_;
+  std::vector<ReceivedRequest> heard_;
   std::vector<Dial> dials_;
   std::string log_;
 };

@@ -116,14 +116,14 @@ TEST(GoogleIdentities, AreThoseOfServiceAccountsAndOfUsers) {
       R"({"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"})",
       why);
   ASSERT_TRUE(user);
-  EXPECT_EQ(user->place, "https://oauth2.googleapis.com/token");
+  EXPECT_EQ(user->token_url, "https://oauth2.googleapis.com/token");
   EXPECT_EQ(token_request(*user, {}),
             "grant_type=refresh_token&client_id=i&client_secret=s&refresh_token=r");
   const auto account = google_identity_from(
       R"({"type": "service_account", "client_email": "e", "private_key": "k", "token_uri": "u"})",
       why);
   ASSERT_TRUE(account);
-  EXPECT_EQ(account->place, "u");
+  EXPECT_EQ(account->token_url, "u");
   EXPECT_FALSE(token_request(*account, {}));  // whose key is none
   EXPECT_FALSE(google_identity_from(R"({"type": "service_account"})", why));
   EXPECT_EQ(why, "lacks client_email or private_key");

@@ -45,7 +45,7 @@ TEST(GroupWay, TheFirstOfAHostLeadsTheOthers) {
   }
 }
 
-TEST(GroupWay, WhoIsAloneOnItsHostLeadsNobody) {
+TEST(GroupWay, ATrainerAloneOnItsHostLeadsNoGroup) {
   net::Cluster cluster = two_hosts();
   cluster.workers.resize(1);
   const GroupWay way(cluster, 0);
@@ -89,13 +89,14 @@ TEST(GroupWay, PsForWhichThereIsNoBitAreSentEachGradient) {
 TEST(GroupWay, HeadersSayOfASumThatItIsOne) {
   const GroupWay way = decided(0b10);
   const net::FrameHeader header =
-      net::PushPull{.request_id = 4, .step = 7, .cut = true, .generation = 3}.to_header();
+      net::PushPull{.request_id = 4, .step = 7, .keep_snapshot = true, .generation = 3}.to_header();
   EXPECT_EQ(way.marked(header, 0), header);
   net::PushPull push;
   ASSERT_FALSE(push.from_header(way.marked(header, 1)));
   EXPECT_EQ(
       push,
-      (net::PushPull{.request_id = 4, .step = 7, .cut = true, .group_sum = true, .generation = 3}));
+      (net::PushPull{
+          .request_id = 4, .step = 7, .keep_snapshot = true, .group_sum = true, .generation = 3}));
 }
 
 // The ps that have answered may be more than those that were sent the sum, or fewer.

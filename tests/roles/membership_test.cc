@@ -26,8 +26,10 @@ Task make_task() {
   task.cluster.chief = {{.host = "boss", .port = 2}};
   task.cluster.workers = {{.host = "w0", .port = 3}, {.host = "w1", .port = 4}};
   task.self = {.job = net::Job::kPs, .index = 0};
-  task.timeouts = {
-      .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
+  task.timeouts = {.start = seconds(300),
+                   .peer = seconds(60),
+                   .worker = seconds(20),
+                   .heartbeat_timeout = seconds(10)};
   return task;
 }
 
@@ -53,7 +55,7 @@ class MembershipTest : public testing::Test {
       return close != nullptr && close->id == id;
     });
   }
-  [[nodiscard]] std::optional<Absence> overdue(int second) const {
+  [[nodiscard]] std::optional<OverdueTrainer> overdue(int second) const {
     return table_.overdue(at(second));
   }
   [[nodiscard]] net::Hello hello_of(std::size_t rank, std::uint64_t process,
@@ -72,7 +74,7 @@ class MembershipTest : public testing::Test {
   ConnectionId last_ = 0;
 };
 
-TEST_F(MembershipTest, TimeThatWasMissedIsNobodysAbsence) {
+TEST_F(MembershipTest, TimeThatWasMissedDoesNotCountAsADisconnection) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   table_.detach(1, step, at(5));
   table_.forgive(at(100), seconds(80));  // disconnected since 85 now, of 20 s
@@ -80,18 +82,18 @@ TEST_F(MembershipTest, TimeThatWasMissedIsNobodysAbsence) {
   EXPECT_TRUE(overdue(106));
 }
 
-TEST_F(MembershipTest, TimeThatWasMissedIsNobodysSilence) {
+TEST_F(MembershipTest, TimeThatWasMissedDoesNotCountTowardTheHeartbeatTimeout) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   table_.forgive(at(100), seconds(95));
-  table_.close_silent(at(100), out_);
+  table_.close_timed_out(at(100), out_);
   EXPECT_TRUE(is_open(step));
-  table_.close_silent(at(106), out_);
+  table_.close_timed_out(at(106), out_);
   EXPECT_FALSE(is_open(step));
 }
 
 // Another state may arrive before the connection is reported closed; no request waits for one of
 // it.
-TEST_F(MembershipTest, NobodyWaitsOverAChannelThatWasClosedHere) {
+TEST_F(MembershipTest, NoTrainerWaitsOverAChannelThatWasClosedHere) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   const ConnectionId control = attach(1, kControl, 7, 0);
   table_[1].waiting = WaitingRequest{.connection = step, .request = net::PushPull{}};
@@ -103,22 +105,22 @@ TEST_F(MembershipTest, NobodyWaitsOverAChannelThatWasClosedHere) {
 
 TEST_F(MembershipTest, LacksWhoWasHereAndHasBeenAwayForLong) {
   const ConnectionId step = attach(1, kStep, 7, 0);
-  EXPECT_EQ(table_.lacked(at(100), seconds(3)), 0U);
+  EXPECT_EQ(table_.unreachable_trainers(at(100), seconds(3)), 0U);
   table_.detach(1, step, at(100));
-  EXPECT_EQ(table_.lacked(at(102), seconds(3)), 0U);
-  EXPECT_EQ(table_.lacked(at(104), seconds(3)), net::in_set(1));
+  EXPECT_EQ(table_.unreachable_trainers(at(102), seconds(3)), 0U);
+  EXPECT_EQ(table_.unreachable_trainers(at(104), seconds(3)), net::in_set(1));
   table_[1].done = true;
-  EXPECT_EQ(table_.lacked(at(104), seconds(3)), 0U);
+  EXPECT_EQ(table_.unreachable_trainers(at(104), seconds(3)), 0U);
 }
 
-TEST_F(MembershipTest, WhoKnocksAgainAndAgainIsHeard) {
-  table_.knock(2, at(10));
-  EXPECT_EQ(table_.knocking(at(12)), 0U);
-  table_.knock(2, at(12));
-  EXPECT_EQ(table_.knocking(at(13)), net::in_set(2));
-  EXPECT_EQ(table_.knocking(at(60)), 0U);
-  table_.knock(2, at(60));
-  EXPECT_EQ(table_.knocking(at(61)), 0U);
+TEST_F(MembershipTest, ARepeatedlyRedirectedClientIsReported) {
+  table_.redirected(2, at(10));
+  EXPECT_EQ(table_.redirected_clients(at(12)), 0U);
+  table_.redirected(2, at(12));
+  EXPECT_EQ(table_.redirected_clients(at(13)), net::in_set(2));
+  EXPECT_EQ(table_.redirected_clients(at(60)), 0U);
+  table_.redirected(2, at(60));
+  EXPECT_EQ(table_.redirected_clients(at(61)), 0U);
 }
 
 // ---- attach and detach ----
@@ -154,7 +156,7 @@ TEST_F(MembershipTest, AControlChannelAloneDoesNotMakeItPresent) {
 
 TEST_F(MembershipTest, AttachingIsHearing) {
   attach(1, kControl, 7, 5);
-  EXPECT_EQ(table_[1].last_heard, at(5));
+  EXPECT_EQ(table_[1].last_received, at(5));
 }
 
 TEST_F(MembershipTest, ASecondStepChannelOfTheSameProcessReplacesTheFirst) {
@@ -174,7 +176,7 @@ TEST_F(MembershipTest, TheEndOfAReplacedConnectionChangesNothing) {
   EXPECT_EQ(table_[1].step, second);
 }
 
-TEST_F(MembershipTest, TheEndOfTheStepChannelMakesItAbsent) {
+TEST_F(MembershipTest, TheEndOfTheStepChannelMakesItDisconnected) {
   const ConnectionId step = attach(1, kStep, 7, 1);
   EXPECT_TRUE(table_.detach(1, step, at(2)));
   EXPECT_FALSE(table_[1].present());
@@ -226,52 +228,52 @@ TEST_F(MembershipTest, WhoIsDoneStaysSoWhenItConnectsAgainButNotAsANewProcess) {
 
 // ---- Heartbeat timeout ----
 
-TEST_F(MembershipTest, ASilentTrainersConnectionsAreClosed) {
+TEST_F(MembershipTest, ATimedOutTrainersConnectionsAreClosed) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   const ConnectionId control = attach(1, kControl, 7, 0);
-  table_.close_silent(at(10) - milliseconds(1), out_);
+  table_.close_timed_out(at(10) - milliseconds(1), out_);
   EXPECT_TRUE(is_open(step));
-  table_.close_silent(at(10), out_);
+  table_.close_timed_out(at(10), out_);
   EXPECT_FALSE(is_open(step));
   EXPECT_FALSE(is_open(control));
 }
 
 TEST_F(MembershipTest, ATrainerThatIsHeardKeepsItsConnections) {
   const ConnectionId step = attach(1, kStep, 7, 0);
-  table_[1].last_heard = at(9);
-  table_.close_silent(at(18), out_);
+  table_[1].last_received = at(9);
+  table_.close_timed_out(at(18), out_);
   EXPECT_TRUE(is_open(step));
 }
 
 // ---- Disconnected trainers ----
 
-TEST_F(MembershipTest, NobodyIsOverdueBeforeTheStartTimeout) {
+TEST_F(MembershipTest, NoTrainerIsOverdueBeforeTheStartTimeout) {
   EXPECT_FALSE(overdue(300));
-  const auto absence = overdue(301);
-  ASSERT_TRUE(absence);
-  EXPECT_EQ(absence->rank, 0U);
-  EXPECT_FALSE(absence->joined);
-  EXPECT_EQ(absence->limit, seconds(300));
+  const auto late = overdue(301);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->rank, 0U);
+  EXPECT_FALSE(late->joined);
+  EXPECT_EQ(late->limit, seconds(300));
 }
 
 TEST_F(MembershipTest, ALostWorkerIsOverdueAfterItsTimeout) {
   const ConnectionId step = attach(1, kStep, 7, 100);
   table_.detach(1, step, at(110));
   EXPECT_FALSE(overdue(130));
-  const auto absence = overdue(131);
-  ASSERT_TRUE(absence);
-  EXPECT_EQ(absence->rank, 1U);
-  EXPECT_TRUE(absence->joined);
-  EXPECT_EQ(absence->limit, seconds(20));
+  const auto late = overdue(131);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->rank, 1U);
+  EXPECT_TRUE(late->joined);
+  EXPECT_EQ(late->limit, seconds(20));
 }
 
 TEST_F(MembershipTest, ALostChiefIsOverdueAfterThePeerTimeout) {
   const ConnectionId step = attach(0, kStep, 7, 100);
   table_.detach(0, step, at(110));
   EXPECT_FALSE(overdue(170));
-  const auto absence = overdue(171);
-  ASSERT_TRUE(absence);
-  EXPECT_EQ(absence->limit, seconds(60));
+  const auto late = overdue(171);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->limit, seconds(60));
 }
 
 TEST_F(MembershipTest, OneThatIsNotNeededIsNeverOverdue) {
@@ -296,7 +298,7 @@ TEST_F(MembershipTest, TooFewAreMissedFromWhenTheyWere) {
   EXPECT_TRUE(overdue(221));
 }
 
-TEST_F(MembershipTest, NobodyButTheChiefIsMissedOnceNobodyIsNeeded) {
+TEST_F(MembershipTest, OnlyTheChiefIsMissedOnceNoTrainerIsNeeded) {
   const ConnectionId chief = attach(0, kStep, 6, 0);
   table_.need(0, at(0));
   EXPECT_FALSE(overdue(1000));
@@ -326,7 +328,7 @@ TEST_F(MembershipTest, ATrainerThatOnlySendsHeartbeatsYetIsNotOverdue) {
   EXPECT_FALSE(overdue(299));
 }
 
-TEST_F(MembershipTest, AbsenceBeginsWhenTheLastConnectionEnds) {
+TEST_F(MembershipTest, DisconnectionBeginsWhenTheLastConnectionEnds) {
   const ConnectionId step = attach(1, kStep, 7, 0);
   const ConnectionId control = attach(1, kControl, 7, 0);
   table_.detach(1, step, at(100));
@@ -354,7 +356,7 @@ TEST_F(MembershipTest, NamesThoseThatWereNeverSeen) {
 // The chief has waited since second 0. A disconnected trainer has 2 s, a connected one 20 s.
 Membership::Patience patience(bool expects_all = true) {
   return {.since = Clock::time_point{std::chrono::hours(1)},
-          .absent = seconds(2),
+          .disconnected = seconds(2),
           .present = seconds(20),
           .expects_all = expects_all};
 }
@@ -367,7 +369,7 @@ TEST_F(MembershipTest, OthersAreDoneOnceTheyHaveSaidSo) {
   EXPECT_FALSE(table_.others_are_done(at(19), patience())) << "one computes still";
   table_[2].done = true;
   EXPECT_TRUE(table_.others_are_done(at(1), patience()));
-  table_.nobody_is_done();
+  table_.none_is_done();
   EXPECT_FALSE(table_.others_are_done(at(1), patience()));
 }
 
@@ -387,7 +389,7 @@ TEST_F(MembershipTest, OneThatWasNeverSeenMayStillComeForAMoment) {
   EXPECT_TRUE(table_.others_are_done(at(0), patience(/*expects_all=*/false)));
 }
 
-TEST_F(MembershipTest, NobodyIsExpectedThatIsOnlyAllowedToJoin) {
+TEST_F(MembershipTest, AnOptionalTrainerIsNotExpected) {
   Task task = make_task();
   net::open_to(task.cluster, 3);
   Membership table(task, kStart);

@@ -104,7 +104,7 @@ TEST(MetricRegistry, LosesNothingThatSeveralThreadsCount) {
             3 * kTimes);
 }
 
-TEST(MetricRegistry, MeasuresOnlyWhereSomebodyDoes) {
+TEST(MetricRegistry, MeasuresOnlyWhereATaskDoes) {
   { const Timed nobody(nullptr); }
   MetricRegistry metrics;
   Histogram& histogram = metrics.histogram(Metric::kGradientSeconds);

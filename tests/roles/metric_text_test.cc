@@ -116,7 +116,7 @@ TEST(MetricText, IsOpenMetricsWhereThatIsAskedForAndNotLikedLess) {
   EXPECT_EQ(format_for("application/openmetrics-text"), kOpenMetrics);
 }
 
-TEST(MetricText, IsTextForAnybodyElse) {
+TEST(MetricText, IsTextForAllOtherClients) {
   for (const char* const accept :
        {"", "*/*", "text/plain", "text/html,application/xhtml+xml",
         "application/openmetrics-text;version=0.0.1", "application/openmetrics-text;version=2.0.0",

@@ -74,7 +74,7 @@ TEST_F(MetricsAddressTest, HasNothingElse) {
 }
 
 // A page of another site whose name was made to lead here: its browser asks with that name.
-TEST_F(MetricsAddressTest, OfThisMachineAnswersNobodyWhoTakesItForAnother) {
+TEST_F(MetricsAddressTest, OfThisMachineRejectsRequestsForAnotherHost) {
   const MetricsAddress address({.port = 0}, meters_);
   const auto reply_for = [&](const std::string& host) {
     return http_ask(port_of(address), "GET /metrics HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
@@ -99,7 +99,7 @@ TEST_F(MetricsAddressTest, TellsTargetsOnceThereAreSome) {
   EXPECT_EQ(http_body(reply), "[]\n");
 }
 
-TEST_F(MetricsAddressTest, ThatSomebodyHasIsASentence) {
+TEST_F(MetricsAddressTest, ThatIsInUseIsASentence) {
   const MetricsAddress first({.port = 0}, meters_);
   try {
     const MetricsAddress second({.port = port_of(first)}, meters_);

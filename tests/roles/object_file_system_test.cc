@@ -197,7 +197,7 @@ TEST_F(ObjectFileSystemTest, AStoreThatIsAwayIsNotAnEmptyOne) {
   EXPECT_EQ(error, std::errc::resource_unavailable_try_again);
 }
 
-TEST_F(ObjectFileSystemTest, SomebodyElsesObjectIsNoName) {
+TEST_F(ObjectFileSystemTest, AForeignObjectIsNoName) {
   store_->objects["run/whole.disttf-directory"] = "something else";
   std::error_code error;
   static_cast<void>(files_.names_in("s3://bucket/run/whole", error));

@@ -176,11 +176,11 @@ TEST_F(RefusedChief, WithReplicasDoesNotKeepTheRightOneAway) {
   for (const ConnectionId views : views_) {
     host_.hang_up(views);
   }
-  ASSERT_EQ(host_.core.range(0).standing(), net::Standing::kPrimary);
-  ASSERT_EQ(host_.core.range(1).standing(), net::Standing::kBackup);
+  ASSERT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kPrimary);
+  ASSERT_EQ(host_.core.range(1).replica_role(), net::ReplicaRole::kBackup);
   EXPECT_TRUE(publish(host_, host_.connect(0, 8), 1));
   EXPECT_TRUE(host_.refused.empty());
-  EXPECT_EQ(host_.core.range(0).standing(), net::Standing::kOnly);
+  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kOnly);
   EXPECT_TRUE(host_.core.range(1).is_unused()) << "or else this ps waits for the end of its run";
 }
 
@@ -202,8 +202,8 @@ TEST_F(RefusedChief, WithoutReplicasTakesNoViewFromAPsThatHoldsSomething) {
   const ConnectionId wrong = host_.connect(0, 8);
   EXPECT_FALSE(publish(host_, wrong, 1));
   EXPECT_THAT(host_.refused[wrong], HasSubstr("a run with another number is under way here"));
-  EXPECT_EQ(host_.core.range(0).standing(), net::Standing::kPrimary);
-  EXPECT_EQ(host_.core.range(1).standing(), net::Standing::kBackup);
+  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kPrimary);
+  EXPECT_EQ(host_.core.range(1).replica_role(), net::ReplicaRole::kBackup);
   EXPECT_FALSE(host_.closed.contains(fills));
 }
 
@@ -294,7 +294,7 @@ TEST_F(WorkerOfTwoPs, NamesTheConfigurationThatItJoinsWith) {
   join();
   begin_to_join();
   world_.go_on();
-  for (const HeardRequest& each : world_.heard()) {
+  for (const ReceivedRequest& each : world_.heard()) {
     EXPECT_EQ(each.header.kind, FrameKind::kPull);
     EXPECT_EQ(each.header.sequence, kConfiguration);
   }
@@ -322,7 +322,7 @@ TEST_F(WorkerOfTwoPs, IsToldSoAlsoWhereItFetchesTheResult) {
 
 // ps 0 has just begun, and has received views of a chief that ps 1 has refused.
 TEST_F(WorkerOfTwoPs, DoesNotTakeAPsThatHoldsNothingAtItsWord) {
-  world_.host(0).welcome.standing = net::Standing::kPrimary;
+  world_.host(0).welcome.replica_role = net::ReplicaRole::kPrimary;
   world_.host(1).hold(5, 3);
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
@@ -331,12 +331,12 @@ TEST_F(WorkerOfTwoPs, DoesNotTakeAPsThatHoldsNothingAtItsWord) {
 
 TEST_F(WorkerOfTwoPs, ReadsTheConfigurationAgainWhereARunWithoutReplicasIsInThePlaceOfOneWithThem) {
   for (const std::size_t range : {0U, 1U}) {
-    world_.host(range).welcome.standing = net::Standing::kPrimary;
+    world_.host(range).welcome.replica_role = net::ReplicaRole::kPrimary;
   }
   session().expect_replicas(true);
   join();
   world_.host(1).restart(200);
-  world_.host(1).welcome.standing = net::Standing::kOnly;
+  world_.host(1).welcome.replica_role = net::ReplicaRole::kOnly;
   world_.host(1).hold(0, 9);
   world_.host(1).is_mute = true;
   begin_push();

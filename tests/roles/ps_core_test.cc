@@ -45,8 +45,8 @@ class PsCoreTest : public testing::Test {
 
 // ---- connections ----
 
-TEST_F(PsCoreTest, TakesNoOrders) {
-  EXPECT_THAT(host_.why_refused(host_.hello_of(0, 7, ChannelPurpose::kOrder)).value_or(""),
+TEST_F(PsCoreTest, TakesNoRequests) {
+  EXPECT_THAT(host_.why_refused(host_.hello_of(0, 7, ChannelPurpose::kRequest)).value_or(""),
               HasSubstr("ps 0 (ps0:1) trains; only disttf server takes requests to train"));
 }
 
@@ -75,7 +75,7 @@ TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
   host_.pass(seconds(2));
   EXPECT_TRUE(host_.say(before, {.kind = FrameKind::kHeartbeat}));
   for (const std::size_t replica : {0U, 1U}) {
-    EXPECT_EQ(host_.core.range(replica).trainers()[0].last_heard, host_.now());
+    EXPECT_EQ(host_.core.range(replica).trainers()[0].last_received, host_.now());
   }
   host_.hang_up(after);
   EXPECT_FALSE(host_.core.range(0).trainers()[1].alive());
@@ -113,8 +113,8 @@ TEST_F(PsCoreTest, WhatTrainersTellTheChiefIsToldOnce) {
   ASSERT_TRUE(host_.asked);
   EXPECT_EQ(host_.asked->to, chief);
   EXPECT_EQ(host_.asked->request_id, 5U);
-  EXPECT_THAT(host_.core.take_told(), ElementsAre("older", "newer"));
-  EXPECT_THAT(host_.core.take_told(), IsEmpty());
+  EXPECT_THAT(host_.core.take_metrics_of_trainers(), ElementsAre("older", "newer"));
+  EXPECT_THAT(host_.core.take_metrics_of_trainers(), IsEmpty());
   EXPECT_EQ(host_.core.take_metrics().task, task_.self);
 }
 
@@ -141,7 +141,7 @@ TEST_F(PsCoreTest, OfATrainerTheNewestTextsAreKept) {
     EXPECT_TRUE(
         host_.say(worker, {.kind = FrameKind::kMetrics}, std::as_bytes(std::span(text, 1))));
   }
-  EXPECT_THAT(host_.core.take_told(), ElementsAre("2", "3", "4", "5"));
+  EXPECT_THAT(host_.core.take_metrics_of_trainers(), ElementsAre("2", "3", "4", "5"));
 }
 
 TEST_F(PsCoreTest, OnlyTheChiefAsksHowAPsDoes) {
@@ -156,9 +156,9 @@ TEST_F(PsCoreTest, WhatATrainerTellsIsBounded) {
   EXPECT_TRUE(host_.refused.contains(worker));
 }
 
-TEST_F(PsCoreTest, AStateChannelAsksForCuts) {
+TEST_F(PsCoreTest, AStateChannelAsksForSnapshots) {
   host_.connect(0, 7, ChannelPurpose::kState);
-  EXPECT_EQ(host_.reads, PsCore::Reads::kCuts);
+  EXPECT_EQ(host_.reads, PsCore::Reads::kSnapshots);
 }
 
 // ---- two processes of one trainer ----
@@ -188,11 +188,11 @@ TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
 TEST_F(PsCoreTest, TheNewerProcessReplacesTheOlderOneOnEveryChannelOfEveryRange) {
   const ConnectionId step = host_.connect(0, 7);
   const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
-  const ConnectionId cuts = host_.connect(0, 7, ChannelPurpose::kState);
+  const ConnectionId snapshots = host_.connect(0, 7, ChannelPurpose::kState);
   const ConnectionId views = host_.connect(0, 7, ChannelPurpose::kView, 1);
   const ConnectionId other = host_.connect(1, 7);
   EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 8, ChannelPurpose::kView)));
-  EXPECT_THAT(host_.closed, UnorderedElementsAre(step, control, cuts));
+  EXPECT_THAT(host_.closed, UnorderedElementsAre(step, control, snapshots));
   EXPECT_THAT(host_.replaced, ElementsAre(std::pair(views, 8)))
       << "a chief is told, or it would take this host for lost";
   EXPECT_FALSE(host_.closed.contains(other));
@@ -223,7 +223,7 @@ TEST_F(PsCoreTest, WhatAReplacedProcessStillSaysDoesNotCount) {
   host_.connect(0, 8, ChannelPurpose::kControl);
   EXPECT_FALSE(host_.say(views, {.kind = FrameKind::kView},
                          net::encode(net::View{.number = {7, 1}, .primary = 1})));
-  EXPECT_EQ(host_.core.range(0).standing(), net::Standing::kOnly);
+  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kOnly);
 }
 
 // It was welcomed, and then a newer process was.
@@ -273,7 +273,7 @@ TEST_F(PsCoreTest, WhoseCopyLacksWhatATrainerNamesWelcomesItWithNothing) {
 
 // ---- the end ----
 
-TEST_F(PsCoreTest, OneThatWasReplacedWhileItWasSilentLeavesTheRunAsItIs) {
+TEST_F(PsCoreTest, OneThatWasReplacedAfterATimeoutLeavesTheRunAsItIs) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId control = host_.connect(0, 7, ChannelPurpose::kControl);
   const std::string published = to_json(small_run());
@@ -303,7 +303,7 @@ TEST_F(PsCoreTest, TheRunFailsWithAChiefThatIsGoneForTooLong) {
   expect_end(kLostPeers, "the chief, worker 0 (w0:2), has been gone for 60 s");
 }
 
-TEST_F(PsCoreTest, TimeThatItMissedCountsAgainstNobody) {
+TEST_F(PsCoreTest, TimeThatItMissedDoesNotCountTowardTimeouts) {
   host_.hang_up(host_.connect(0, 7));
   host_.pass(task_.timeouts.peer);
   host_.core.forgive(seconds(1), host_.now());

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 // The micro-batches assigned to a lost trainer are scheduled again, also if another trainer was
 // computing when it returned.
-TEST_F(RangeReplicaTest, DealsWhatIsMissingOnceNobodyIsAtWork) {
+TEST_F(RangeReplicaTest, SchedulesWhatIsMissingOnceNoTrainerIsAtWork) {
   const ConnectionId chief = host_.connect(0, 7);
   ConnectionId other = host_.connect(1, 8);
   RunConfig config = small_run();
@@ -166,7 +166,7 @@ TEST_F(AFewOfThree, TimeThatThePsMissedIsNoTimeWithTooFew) {
 }
 
 // Its next process may die before it has joined, since the control channel opens first.
-TEST_F(AFewOfThree, WhatAReplacedTrainerWasComputingIsDealtAtOnce) {
+TEST_F(AFewOfThree, WhatAReplacedTrainerWasComputingIsScheduledAtOnce) {
   begin_run(*host3_, chief_, elastic());
   const FrameHeader next{.kind = FrameKind::kPull, .flags = net::kFlagNext, .generation = 1};
   for (const ConnectionId id : {chief_, first_, second_}) {

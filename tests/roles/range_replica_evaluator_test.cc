@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "net/wire/cut_messages.h"
+#include "net/wire/snapshot_messages.h"
 #include "tests/roles/range_replica_fixture.h"
 
 namespace disttf::roles {
@@ -36,15 +36,15 @@ class RangeReplicaEvaluator : public RangeReplicaTest {
   }
   // Expects that the evaluator was sent the snapshot shard of this step, whose first float is
   // `value`.
-  static void expect_cut(ReplicaHost& host, ConnectionId id, std::uint64_t step, float value,
-                         bool is_result = false) {
+  static void expect_snapshot(ReplicaHost& host, ConnectionId id, std::uint64_t step, float value,
+                              bool is_result = false) {
     const auto frame = host.take(id);
     ASSERT_TRUE(frame.has_value());
-    net::CutReply cut;
-    ASSERT_FALSE(cut.from_header(frame->header));
-    EXPECT_EQ(cut.step, step);
-    EXPECT_EQ(cut.generation, 1U);
-    EXPECT_EQ(cut.is_result, is_result);
+    net::SnapshotShardReply snapshot;
+    ASSERT_FALSE(snapshot.from_header(frame->header));
+    EXPECT_EQ(snapshot.step, step);
+    EXPECT_EQ(snapshot.generation, 1U);
+    EXPECT_EQ(snapshot.is_result, is_result);
     float first = 0;
     ASSERT_GE(frame->body.size(), sizeof first);
     std::memcpy(&first, frame->body.data(), sizeof first);
@@ -63,7 +63,7 @@ TEST_F(RangeReplicaEvaluator, IsSentTheStepThatItWaitsForOnceItIsMade) {
   make_step(0);
   EXPECT_FALSE(host_.take(id).has_value());
   make_step(1);
-  expect_cut(host_, id, 2, -2);
+  expect_snapshot(host_, id, 2, -2);
   EXPECT_FALSE(host_.take(id).has_value());  // sent only once
 }
 
@@ -72,7 +72,7 @@ TEST_F(RangeReplicaEvaluator, IsSentANewerStepAtOnce) {
   make_step(0);
   const ConnectionId id = evaluator(host_);
   ASSERT_TRUE(watch(host_, id, 0));
-  expect_cut(host_, id, 1, -1);
+  expect_snapshot(host_, id, 1, -1);
 }
 
 TEST_F(RangeReplicaEvaluator, WhatItIsSentDoesNotMoveOn) {
@@ -81,7 +81,7 @@ TEST_F(RangeReplicaEvaluator, WhatItIsSentDoesNotMoveOn) {
   ASSERT_TRUE(watch(host_, id, 1));
   make_step(0);
   make_step(1);
-  expect_cut(host_, id, 1, -1);
+  expect_snapshot(host_, id, 1, -1);
 }
 
 TEST_F(RangeReplicaEvaluator, ANewerWishTakesThePlaceOfTheOneBefore) {
@@ -90,7 +90,7 @@ TEST_F(RangeReplicaEvaluator, ANewerWishTakesThePlaceOfTheOneBefore) {
   ASSERT_TRUE(watch(host_, id, 3));
   ASSERT_TRUE(watch(host_, id, 1));
   make_step(0);
-  expect_cut(host_, id, 1, -1);
+  expect_snapshot(host_, id, 1, -1);
   make_step(1);
   make_step(2);
   EXPECT_FALSE(host_.take(id).has_value());
@@ -105,7 +105,7 @@ TEST_F(RangeReplicaEvaluator, IsSentTheResultWhenTheRunIsOver) {
   }
   EXPECT_FALSE(host_.take(id).has_value());  // the step may be made again from an earlier snapshot
   ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
-  expect_cut(host_, id, 3, -3, /*is_result=*/true);
+  expect_snapshot(host_, id, 3, -3, /*is_result=*/true);
 }
 
 TEST_F(RangeReplicaEvaluator, IsToldThatThereIsNoResultHere) {
@@ -135,18 +135,18 @@ TEST_F(RangeReplicaEvaluator, SeveralMayWatchAndEachIsSentWhatItAsksFor) {
   ASSERT_TRUE(watch(host_, one, 1));
   ASSERT_TRUE(watch(host_, other, 2));
   make_step(0);
-  expect_cut(host_, one, 1, -1);
+  expect_snapshot(host_, one, 1, -1);
   EXPECT_FALSE(host_.take(other).has_value());
   ASSERT_TRUE(watch(host_, one, 2));
   make_step(1);
-  expect_cut(host_, one, 2, -2);
-  expect_cut(host_, other, 2, -2);
+  expect_snapshot(host_, one, 2, -2);
+  expect_snapshot(host_, other, 2, -2);
   ASSERT_TRUE(watch(host_, one, 1000));
   ASSERT_TRUE(watch(host_, other, 1000));
   make_step(2);
   ASSERT_TRUE(host_.say(chief_, {.kind = FrameKind::kShutdown}));
-  expect_cut(host_, one, 3, -3, /*is_result=*/true);
-  expect_cut(host_, other, 3, -3, /*is_result=*/true);
+  expect_snapshot(host_, one, 3, -3, /*is_result=*/true);
+  expect_snapshot(host_, other, 3, -3, /*is_result=*/true);
 }
 
 TEST_F(RangeReplicaEvaluator, OneTooManyTakesThePlaceOfTheOldest) {
@@ -160,7 +160,7 @@ TEST_F(RangeReplicaEvaluator, OneTooManyTakesThePlaceOfTheOldest) {
   make_step(0);
   EXPECT_FALSE(host_.take(ids.front()).has_value());
   for (std::size_t each = 1; each < ids.size(); ++each) {
-    expect_cut(host_, ids[each], 1, -1);
+    expect_snapshot(host_, ids[each], 1, -1);
   }
 }
 
@@ -173,7 +173,7 @@ TEST_F(RangeReplicaEvaluator, ANewChannelOfAProcessTakesThePlaceOfItsOldOne) {
   make_step(0);
   EXPECT_FALSE(host_.take(old).has_value());
   ASSERT_TRUE(watch(host_, id, 1));
-  expect_cut(host_, id, 1, -1);
+  expect_snapshot(host_, id, 1, -1);
 }
 
 TEST_F(RangeReplicaEvaluator, OneThatIsGoneIsForgotten) {

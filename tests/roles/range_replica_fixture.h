@@ -72,12 +72,12 @@ class PairedHosts : public RangeReplicaTest {
       views_[host] = host->connect(0, 7, net::ChannelPurpose::kView);
       tell(*host, {.number = {7, 1}, .primary = 0});
     }
-    ASSERT_TRUE(first_.reaches_out());
+    ASSERT_TRUE(first_.connects_to_backup());
     chief_ = first_.connect(0, 7);
     other_ = first_.connect(1, 8);
     begin_run(first_, chief_, run());
     ASSERT_TRUE(first_.core.may_fill());
-    to_second_ = first_.reach_other();
+    to_second_ = first_.connect_to_other();
     from_first_ = second_.connect({.cluster = {},
                                    .from = ps0_.self,
                                    .to = ps1_.self,

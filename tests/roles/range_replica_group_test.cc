@@ -93,13 +93,14 @@ class HostGroupsOf : public RangeReplicaTest {
   [[nodiscard]] const Shard& shard() { return *ps_.core.state().shard(); }
 
   // Returns the ps's answer to MEET: where the leader is.
-  [[nodiscard]] net::Meet meet(ConnectionId id, std::uint64_t rendezvous = 0,
-                               std::uint64_t token = 0) {
+  [[nodiscard]] net::PeerDiscovery ask_discovery(ConnectionId id, std::uint64_t listener_name = 0,
+                                                 std::uint64_t token = 0) {
     EXPECT_TRUE(ps_.say(
         id,
-        net::Meet{.request_id = ++asked_, .rendezvous = rendezvous, .token = token}.to_header()));
+        net::PeerDiscovery{.request_id = ++asked_, .listener_name = listener_name, .token = token}
+            .to_header()));
     const auto frame = ps_.take(id);
-    net::Meet answer;
+    net::PeerDiscovery answer;
     EXPECT_TRUE(frame.has_value() && !answer.from_header(frame->header));
     EXPECT_EQ(answer.request_id, asked_);
     answer.request_id = 0;
@@ -347,10 +348,11 @@ TEST_F(NoHostGroups, ASumOfATrainerWithoutNeighboursIsRefused) {
   }
 }
 
-TEST_F(NoHostGroups, NobodyIsToldOfATrainerWithoutNeighbours) {
+TEST_F(NoHostGroups, ATrainerWithoutNeighboursIsNotAnnounced) {
   begin(run());
-  EXPECT_EQ(meet(trainers_[1], 5, 6), (net::Meet{.rendezvous = 5, .token = 6}));
-  EXPECT_EQ(meet(trainers_[2]), net::Meet{});
+  EXPECT_EQ(ask_discovery(trainers_[1], 5, 6),
+            (net::PeerDiscovery{.listener_name = 5, .token = 6}));
+  EXPECT_EQ(ask_discovery(trainers_[2]), net::PeerDiscovery{});
 }
 
 // A host of four, and one of two at the end of the ranks.
@@ -379,71 +381,75 @@ TEST_F(CutOffHosts, OneSumOfEachMakesTheStep) {
 
 TEST_F(TwoHosts, AMemberIsToldWhereItsLeaderIs) {
   begin(run());
-  EXPECT_EQ(meet(trainers_[1]), net::Meet{}) << "it has not said so";
-  EXPECT_EQ(meet(trainers_[0], 5, 6), (net::Meet{.rendezvous = 5, .token = 6}));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 5, .token = 6}));
-  EXPECT_EQ(meet(trainers_[3]), net::Meet{}) << "that is another host's";
-  EXPECT_EQ(meet(trainers_[2], 7, 8), (net::Meet{.rendezvous = 7, .token = 8}));
-  EXPECT_EQ(meet(trainers_[3]), (net::Meet{.rendezvous = 7, .token = 8}));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 5, .token = 6}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), net::PeerDiscovery{}) << "it has not said so";
+  EXPECT_EQ(ask_discovery(trainers_[0], 5, 6),
+            (net::PeerDiscovery{.listener_name = 5, .token = 6}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 5, .token = 6}));
+  EXPECT_EQ(ask_discovery(trainers_[3]), net::PeerDiscovery{}) << "that is another host's";
+  EXPECT_EQ(ask_discovery(trainers_[2], 7, 8),
+            (net::PeerDiscovery{.listener_name = 7, .token = 8}));
+  EXPECT_EQ(ask_discovery(trainers_[3]), (net::PeerDiscovery{.listener_name = 7, .token = 8}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 5, .token = 6}));
 }
 
 TEST_F(TwoHosts, ALeaderMayComeToBeElsewhere) {
   begin(run());
-  static_cast<void>(meet(trainers_[0], 5, 6));
-  static_cast<void>(meet(trainers_[0], 9, 10));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 9, .token = 10}));
-  static_cast<void>(meet(trainers_[0]));
-  EXPECT_EQ(meet(trainers_[1]), net::Meet{}) << "nowhere";
+  static_cast<void>(ask_discovery(trainers_[0], 5, 6));
+  static_cast<void>(ask_discovery(trainers_[0], 9, 10));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 9, .token = 10}));
+  static_cast<void>(ask_discovery(trainers_[0]));
+  EXPECT_EQ(ask_discovery(trainers_[1]), net::PeerDiscovery{}) << "nowhere";
 }
 
-TEST_F(TwoHosts, WhereAMemberIsNobodyIsTold) {
+TEST_F(TwoHosts, WhereAMemberConnectsIsNotAnnounced) {
   begin(run());
-  EXPECT_EQ(meet(trainers_[1], 5, 6), net::Meet{});
-  EXPECT_EQ(meet(trainers_[0]), net::Meet{});
-  static_cast<void>(meet(trainers_[0], 7, 8));
-  EXPECT_EQ(meet(trainers_[1], 5, 6), (net::Meet{.rendezvous = 7, .token = 8}));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 7, .token = 8}));
+  EXPECT_EQ(ask_discovery(trainers_[1], 5, 6), net::PeerDiscovery{});
+  EXPECT_EQ(ask_discovery(trainers_[0]), net::PeerDiscovery{});
+  static_cast<void>(ask_discovery(trainers_[0], 7, 8));
+  EXPECT_EQ(ask_discovery(trainers_[1], 5, 6),
+            (net::PeerDiscovery{.listener_name = 7, .token = 8}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 7, .token = 8}));
 }
 
 // Its memory was or will be lost with its process.
 TEST_F(TwoHosts, ALeaderWhoseChannelHasClosedIsNowhere) {
   begin(run());
-  static_cast<void>(meet(trainers_[0], 5, 6));
+  static_cast<void>(ask_discovery(trainers_[0], 5, 6));
   ps_.hang_up(trainers_[0]);
-  EXPECT_EQ(meet(trainers_[1]), net::Meet{});
+  EXPECT_EQ(ask_discovery(trainers_[1]), net::PeerDiscovery{});
   trainers_[0] = ps_.connect(0, 70);
-  EXPECT_EQ(meet(trainers_[1]), net::Meet{}) << "it has not said so over this one";
-  static_cast<void>(meet(trainers_[0], 9, 10));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 9, .token = 10}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), net::PeerDiscovery{})
+      << "it has not said so over this one";
+  static_cast<void>(ask_discovery(trainers_[0], 9, 10));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 9, .token = 10}));
 }
 
 // The newer channel has replaced it, whether the older one has closed or not.
 TEST_F(TwoHosts, WhatALeaderSaysOverAnOlderChannelChangesNothing) {
   begin(run());
   const ConnectionId older = trainers_[0];
-  static_cast<void>(meet(older, 5, 6));
+  static_cast<void>(ask_discovery(older, 5, 6));
   trainers_[0] = ps_.connect(0, 7);
-  EXPECT_EQ(meet(trainers_[1]), net::Meet{});
-  static_cast<void>(meet(trainers_[0], 9, 10));
-  static_cast<void>(meet(older, 5, 6));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 9, .token = 10}));
+  EXPECT_EQ(ask_discovery(trainers_[1]), net::PeerDiscovery{});
+  static_cast<void>(ask_discovery(trainers_[0], 9, 10));
+  static_cast<void>(ask_discovery(older, 5, 6));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 9, .token = 10}));
 }
 
 TEST_F(TwoHosts, MeetingNeedsNoRun) {
   trainers_[0] = ps_.connect(0, 7);
   trainers_[1] = ps_.connect(1, 8);
-  static_cast<void>(meet(trainers_[0], 5, 6));
-  EXPECT_EQ(meet(trainers_[1]), (net::Meet{.rendezvous = 5, .token = 6}));
+  static_cast<void>(ask_discovery(trainers_[0], 5, 6));
+  EXPECT_EQ(ask_discovery(trainers_[1]), (net::PeerDiscovery{.listener_name = 5, .token = 6}));
 }
 
 TEST_F(TwoHosts, AQuestionWithAFieldThatItHasNotIsRefused) {
   begin(run());
-  FrameHeader header = net::Meet{.request_id = 4}.to_header();
+  FrameHeader header = net::PeerDiscovery{.request_id = 4}.to_header();
   header.range_begin = 1;
   EXPECT_FALSE(ps_.say(trainers_[1], header));
   expect_refused(1, "reserved bytes of the frame header are not zero");
-  EXPECT_FALSE(ps_.say(trainers_[2], net::Meet{.request_id = 4}.to_header(), Bytes(8)));
+  EXPECT_FALSE(ps_.say(trainers_[2], net::PeerDiscovery{.request_id = 4}.to_header(), Bytes(8)));
   expect_refused(2, "this kind of frame has no body here");
 }
 

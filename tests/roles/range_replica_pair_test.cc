@@ -64,7 +64,7 @@ TEST_F(AsyncPairs, NoAcknowledgementIsExpectedSinceOthersCompute) {
   EXPECT_FALSE(first_.core.expects_ack());
 }
 
-TEST_F(PairedHosts, TheBackupGoesOnWithTheSameBits) {
+TEST_F(PairedHosts, TheBackupGoesOnBitIdentically) {
   become_a_pair();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
@@ -113,7 +113,7 @@ TEST_F(PairedHosts, WhoIsFilledKnowsTheBestEvaluationAndThatTheRunHasEnded) {
   ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
   first_.hang_up(to_second_);
   second_.hang_up(from_first_);
-  to_second_ = first_.reach_other();
+  to_second_ = first_.connect_to_other();
   from_first_ = second_.connect({.cluster = {},
                                  .from = ps0_.self,
                                  .to = ps1_.self,
@@ -125,7 +125,7 @@ TEST_F(PairedHosts, WhoIsFilledKnowsTheBestEvaluationAndThatTheRunHasEnded) {
   EXPECT_TRUE(second_.core.state().shard()->finished());
 }
 
-TEST_F(PairedHosts, NobodyIsToldOfAnEarlyEndThatTheBackupDoesNotKnow) {
+TEST_F(PairedHosts, AnEarlyStopThatTheBackupHasNotRecordedIsNotReported) {
   become_a_pair();
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
   ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
@@ -147,7 +147,7 @@ TEST_F(PairedHosts, NobodyIsToldOfAnEarlyEndThatTheBackupDoesNotKnow) {
   EXPECT_TRUE(second_.core.state().shard()->finished());
 }
 
-TEST_F(PairedHosts, AnEarlyEndIsToldToABackupOnce) {
+TEST_F(PairedHosts, AnEarlyStopIsSentToABackupOnce) {
   become_a_pair();
   for (int times = 0; times < 2; ++times) {
     ASSERT_TRUE(first_.say(chief_, net::Pull{.concludes = true}.to_header()));
@@ -205,7 +205,7 @@ TEST_F(PairedHosts, WhoHasHeardNonsenseOfThePrimaryHasNoCopyToGoOnWith) {
 }
 
 // Updates that the other host takes from memory, also after this host was lost.
-class GivenUpdate : public PairedHosts {
+class HandedOffUpdate : public PairedHosts {
  protected:
   void make_step() {
     become_a_pair();
@@ -222,7 +222,7 @@ class GivenUpdate : public PairedHosts {
   std::shared_ptr<Bytes> body_;
 };
 
-TEST_F(GivenUpdate, IsAnsweredBeforeItIsAcknowledged) {
+TEST_F(HandedOffUpdate, IsAnsweredBeforeItIsAcknowledged) {
   make_step();
   EXPECT_TRUE(first_.core.expects_ack());
   first_.gave(to_second_ + 1, update_.request_id);
@@ -234,7 +234,7 @@ TEST_F(GivenUpdate, IsAnsweredBeforeItIsAcknowledged) {
   EXPECT_TRUE(first_.say(to_second_, net::Ack{update_.request_id}.to_header()));
 }
 
-TEST_F(GivenUpdate, IsTakenBeforeThePlaceOfThePrimary) {
+TEST_F(HandedOffUpdate, IsTakenBeforeThePlaceOfThePrimary) {
   make_step();
   std::vector<ConnectionId> asked;
   second_.core.take_rest_with([&](ConnectionId primary) {
@@ -253,7 +253,7 @@ TEST_F(GivenUpdate, IsTakenBeforeThePlaceOfThePrimary) {
 }
 
 // The shell has taken them when the connection ended.
-TEST_F(GivenUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
+TEST_F(HandedOffUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
   make_step();
   second_.core.take_rest_with([](ConnectionId) { ADD_FAILURE(); });
   second_.core.header(from_first_, update_, second_.now(), {.bytes = *body_, .owner = body_});
@@ -388,7 +388,7 @@ TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {
   expect(second_, trainer, FrameKind::kFenced);
 }
 
-TEST_F(PairedHosts, APrimaryThatWasReplacedServesNobody) {
+TEST_F(PairedHosts, APrimaryThatWasReplacedServesNoTrainer) {
   carry();
   tell(first_, {.number = {7, 2}, .primary = 1});
   EXPECT_TRUE(first_.is_closed(chief_));

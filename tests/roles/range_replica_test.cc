@@ -238,7 +238,7 @@ TEST_F(RangeReplicaTest, NoWorkerIsMissedAfterTheLastStep) {
   EXPECT_FALSE(host_.core.overdue(host_.now()));
 }
 
-TEST_F(RangeReplicaTest, TimeThatTheProcessMissedCountsAgainstNobody) {
+TEST_F(RangeReplicaTest, TimeThatTheProcessMissedDoesNotCountTowardTimeouts) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
   begin_run(host_, chief, small_run());
@@ -258,14 +258,14 @@ TEST_F(RangeReplicaTest, ATrainerThatKnowsANewerGenerationSendsItAway) {
                          .purpose = net::ChannelPurpose::kControl,
                          .incarnation = 7};
   host_.core.attach_control(50, hello, host_.now());
-  EXPECT_FALSE(host_.core.hear(hello, 1, host_.now()));
-  EXPECT_THAT(host_.core.hear(hello, 2, host_.now()).value_or(""),
+  EXPECT_FALSE(host_.core.record_heartbeat(hello, 1, host_.now()));
+  EXPECT_THAT(host_.core.record_heartbeat(hello, 2, host_.now()).value_or(""),
               HasSubstr("the run is in generation 2, this task holds generation 1"));
 }
 
 // A trainer that joins the run again, for example after the loss of another ps, opens another step
 // channel.
-TEST_F(RangeReplicaTest, NobodyIsCalledLostWhoseHeartbeatsCome) {
+TEST_F(RangeReplicaTest, ATrainerWhoseHeartbeatsComeIsNotLost) {
   const net::Hello beats{.cluster = {},
                          .from = task_.cluster.trainer(1),
                          .to = task_.self,
@@ -326,7 +326,7 @@ TEST_F(RangeReplicaTest, WhatIsFromBeforeTheLastStepIsNoResult) {
   EXPECT_NE(host_.take(other).value_or(SentFrame{}).header.flags & net::kFlagFinished, 0);
 }
 
-TEST_F(RangeReplicaTest, NobodyHasTheResultOfStepsThatAreStillToBeMade) {
+TEST_F(RangeReplicaTest, NoResultIsReturnedWhileStepsAreMissing) {
   const ConnectionId chief = host_.connect(0, 7);
   const ConnectionId other = host_.connect(1, 8);
   begin_run(host_, chief, small_run(3), 2);

@@ -93,7 +93,7 @@ TEST_F(RangeStateTest, OfAResultThatIsElsewhereTheGenerationIsKept) {
   EXPECT_EQ(state_.generation(), kSomeGeneration + 1);
 }
 
-TEST_F(RangeStateTest, StrictParametersAreAResultAfterTheLastStepAlone) {
+TEST_F(RangeStateTest, FullySynchronousParametersAreAResultAfterTheLastStepAlone) {
   begin(small_run(3));
   restore(2);
   EXPECT_FALSE(state_.may_be_result());
@@ -145,16 +145,17 @@ TEST_F(RangeStateTest, SaysWhichTensorIsNotItsRange) {
   EXPECT_TRUE(state_.gradient_fault({.body_size = bytes - 4, .range_begin = 0}, false));
 }
 
-TEST_F(RangeStateTest, ACutIsGivenToWhoeverNamesItAndItsState) {
+TEST_F(RangeStateTest, ASnapshotShardIsReturnedForItsNameAndState) {
   begin();
   restore();
-  EXPECT_FALSE(state_.find_cut({.name = 9, .now = false, .generation = kSomeGeneration}));
-  EXPECT_FALSE(state_.find_cut({.name = 9, .now = true, .generation = kSomeGeneration - 1}));
-  EXPECT_FALSE(state_.kept_cut(9, kSomeGeneration)) << "it is made for those of this state alone";
-  EXPECT_TRUE(state_.find_cut({.name = 9, .now = true, .generation = kSomeGeneration}));
-  EXPECT_TRUE(state_.kept_cut(9, kSomeGeneration));
-  EXPECT_FALSE(state_.kept_cut(8, kSomeGeneration));
-  EXPECT_FALSE(state_.kept_cut(9, kSomeGeneration - 1));
+  EXPECT_FALSE(state_.find_snapshot({.name = 9, .now = false, .generation = kSomeGeneration}));
+  EXPECT_FALSE(state_.find_snapshot({.name = 9, .now = true, .generation = kSomeGeneration - 1}));
+  EXPECT_FALSE(state_.kept_snapshot(9, kSomeGeneration))
+      << "it is made for those of this state alone";
+  EXPECT_TRUE(state_.find_snapshot({.name = 9, .now = true, .generation = kSomeGeneration}));
+  EXPECT_TRUE(state_.kept_snapshot(9, kSomeGeneration));
+  EXPECT_FALSE(state_.kept_snapshot(8, kSomeGeneration));
+  EXPECT_FALSE(state_.kept_snapshot(9, kSomeGeneration - 1));
 }
 
 }  // namespace

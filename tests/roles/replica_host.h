@@ -40,7 +40,7 @@ inline Task task_of_ps(std::size_t index, std::size_t ps = 1) {
   task.timeouts = {.start = std::chrono::seconds(300),
                    .peer = std::chrono::seconds(60),
                    .worker = std::chrono::seconds(20),
-                   .silence = std::chrono::seconds(10)};
+                   .heartbeat_timeout = std::chrono::seconds(10)};
   return task;
 }
 
@@ -91,7 +91,7 @@ class ReplicaHost {
     return is_read ? id : 0;
   }
   // The other host answers. Returns the connection over which this host fills it.
-  ConnectionId reach_other() {
+  ConnectionId connect_to_other() {
     const ConnectionId id = ++last_;
     core.reached(id, now());
     take_effects();
@@ -136,7 +136,7 @@ class ReplicaHost {
   void pass(Seconds seconds) {
     for (Seconds each{0}; each < seconds; ++each) {
       now_ += Seconds(1);
-      core.close_silent(now());
+      core.close_timed_out(now());
       core.send_heartbeats(now());
       core.check_end(now());
       take_effects();
@@ -175,7 +175,7 @@ class ReplicaHost {
   [[nodiscard]] const std::map<ConnectionId, std::string>& refused() const { return refused_; }
   [[nodiscard]] const std::vector<std::string>& log() const { return log_; }
   [[nodiscard]] bool has_ended() const { return core.has_ended(); }
-  [[nodiscard]] bool reaches_out() const { return reaches_out_; }
+  [[nodiscard]] bool connects_to_backup() const { return connects_to_backup_; }
 
  private:
   static constexpr Clock::time_point kStart{std::chrono::hours(1)};
@@ -192,7 +192,7 @@ class ReplicaHost {
   void take_effect(const FinishConnection& effect) { closed_.push_back(effect.id); }
   void take_effect(const RefuseConnection& effect) { refused_[effect.id] = effect.sentence; }
   void take_effect(const Note& effect) { log_.push_back(effect.text); }
-  void take_effect(const ReachOut&) { reaches_out_ = true; }
+  void take_effect(const ConnectToBackup&) { connects_to_backup_ = true; }
   void take_effect(const DrainConnections&) {}
 
   const Task& task_;
@@ -202,7 +202,7 @@ class ReplicaHost {
   std::vector<ConnectionId> closed_;
   std::map<ConnectionId, std::string> refused_;
   std::vector<std::string> log_;
-  bool reaches_out_ = false;
+  bool connects_to_backup_ = false;
 };
 
 }  // namespace disttf::roles

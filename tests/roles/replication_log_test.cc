@@ -22,7 +22,7 @@ class ReplicationLogTest : public testing::Test {
   ReplicationLog log_;
 };
 
-TEST_F(ReplicationLogTest, WhoIsAloneWaitsForNobody) {
+TEST_F(ReplicationLogTest, ALonePrimaryDoesNotWait) {
   log_.append();
   log_.append();
   log_.append();
@@ -50,14 +50,14 @@ TEST_F(ReplicationLogTest, NothingIsAnsweredThatACompleteBackupHasNot) {
 }
 
 // Its later acknowledgement changes nothing.
-TEST_F(ReplicationLogTest, WhatWasGivenIsAsGoodAsAcknowledged) {
+TEST_F(ReplicationLogTest, WhatWasHandedOffCountsAsAcknowledged) {
   pair();
   const auto first = log_.append();
   const auto second = log_.append();
-  log_.given(first);
+  log_.handed_off(first);
   EXPECT_EQ(log_.lag(), 1U);
   EXPECT_FALSE(is_step_safe());
-  log_.given(second);
+  log_.handed_off(second);
   EXPECT_TRUE(is_step_safe());
   EXPECT_EQ(log_.acknowledged(first), Progress::kNone);
   EXPECT_EQ(log_.lag(), 0U);
@@ -73,7 +73,7 @@ TEST_F(ReplicationLogTest, ABackupCountsFromWhenItMayBeChosen) {
   EXPECT_FALSE(is_step_safe());
 }
 
-TEST_F(ReplicationLogTest, WhatOthersPushedSinceHoldsBackNobodyWhoDoesNotTellOfIt) {
+TEST_F(ReplicationLogTest, LaterPushesOfOthersHoldBackNoAnswerThatOmitsThem) {
   pair();
   const auto own = log_.append();
   log_.append();

@@ -26,7 +26,7 @@ class ReservedPortTest : public testing::Test {
   ReservedPort port_{context_};
 };
 
-TEST_F(ReservedPortTest, RefusesConnectionsAsLongAsNobodyListens) {
+TEST_F(ReservedPortTest, RefusesConnectionsWithoutAListener) {
   EXPECT_EQ(connect(), asio::error::connection_refused);
 }
 
@@ -50,7 +50,7 @@ TEST_F(ReservedPortTest, IsListenedOnBesideOldConnections) {
   EXPECT_NO_THROW(acceptor = port_.listen());
 }
 
-TEST_F(ReservedPortTest, IsNotGivenToAnybodyElse) {
+TEST_F(ReservedPortTest, IsNotGivenToAnotherProcess) {
   tcp::acceptor other(context_, tcp::v4());
   std::error_code error;
   other.bind({asio::ip::address_v4::loopback(), port_.address().port}, error);

@@ -66,7 +66,7 @@ std::vector<Mutation> mutations() {
       {"wire_dtype", [](RunConfig& c) { c.wire_dtype = WireDtype::kBf16; }},
       {"ema", [](RunConfig& c) { c.optimizer.average_decay = 0.999F; }},
       {"clip_norm", [](RunConfig& c) { c.clip_norm = 1.5F; }},
-      {"bad_gradients", [](RunConfig& c) { c.bad_gradients = BadGradients::kCount; }},
+      {"bad_gradients", [](RunConfig& c) { c.rejected_gradients = RejectedGradients::kCount; }},
       {"max_gradient_norm", [](RunConfig& c) { c.max_gradient_norm = 5; }},
       {"augment_shift", [](RunConfig& c) { c.augmentation.shift = 0.1F; }},
       {"augment_rotate", [](RunConfig& c) { c.augmentation.rotate = 10; }},
@@ -162,8 +162,8 @@ TEST(RunConfig, NoFieldIsForgotten) {
                                 isa, compute_dtype, batch_size, train_steps, sync_replicas,
                                 replicas_to_aggregate, max_staleness, augmentation, seed, trainers,
                                 micro_batches, min_workers, ps_replicas, wire_dtype, clip_norm,
-                                max_gradient_norm, bad_gradients, top_k, eval_every, test_shifts,
-                                target_accuracy, patience, examples] = base_config();
+                                max_gradient_norm, rejected_gradients, top_k, eval_every,
+                                test_shifts, target_accuracy, patience, examples] = base_config();
   std::set<std::string> keys;
   const json written = json::parse(to_json(base_config()));
   for (const auto& item : written.items()) {

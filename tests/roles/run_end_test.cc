@@ -52,7 +52,7 @@ class RunEndTest : public testing::Test {
 
 // ---- before it is over ----
 
-TEST_F(RunEndTest, WhoeverHasItsResultEndsTheSteps) {
+TEST_F(RunEndTest, ATrainerWithItsResultEndsTheSteps) {
   EXPECT_FALSE(end_.no_more_steps());
   say_goodbye(kWorker);
   EXPECT_TRUE(end_.no_more_steps());
@@ -89,7 +89,7 @@ TEST_F(RunEndTest, AWorkerThatWasNeverSeenHasAMoment) {
   EXPECT_TRUE(may_leave(kChief, milliseconds(6500)));
 }
 
-TEST_F(RunEndTest, NobodyIsExpectedWhereAStepTakesWhoIsThere) {
+TEST_F(RunEndTest, NoTrainerIsExpectedWhereAStepTakesThePresentOnes) {
   end_.begin_steps(/*expects_all=*/false);
   say_goodbye(kChief, seconds(5));
   EXPECT_TRUE(may_leave(kChief, seconds(5)));

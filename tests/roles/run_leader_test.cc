@@ -45,7 +45,7 @@ TEST_F(RunLeaderTest, TheOthersAreAwaitedBeforeTheResultIsSavedPrintedAndTold) {
   saving_.saved(true, kNow + seconds(1));
   ASSERT_EQ(saving_.next(), LeaderAction::kConclude);
   saving_.concluded();
-  ASSERT_EQ(saving_.next(), LeaderAction::kTellTheEnd);
+  ASSERT_EQ(saving_.next(), LeaderAction::kAnnounceEnd);
   saving_.told(kNow + seconds(2));
   EXPECT_EQ(saving_.next(), LeaderAction::kEnd);
   EXPECT_FALSE(saving_.has_failed());
@@ -134,14 +134,14 @@ TEST_F(RunLeaderTest, AResultThatIsMadeAgainHasItsOwnTimeToBeSaved) {
 
 TEST_F(RunLeaderTest, AChiefThatComesAfterTheEndTellsItOn) {
   saving_.connected(true);
-  EXPECT_EQ(saving_.next(), LeaderAction::kTellTheEnd);
+  EXPECT_EQ(saving_.next(), LeaderAction::kAnnounceEnd);
   EXPECT_TRUE(saving_.was_late());
 }
 
 TEST_F(RunLeaderTest, SoDoesOneThatLearnsOfTheEndOnTheWay) {
   train(saving_);
   saving_.run_over();
-  EXPECT_EQ(saving_.next(), LeaderAction::kTellTheEnd);
+  EXPECT_EQ(saving_.next(), LeaderAction::kAnnounceEnd);
   EXPECT_TRUE(saving_.was_late());
 }
 

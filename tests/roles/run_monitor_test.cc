@@ -57,7 +57,7 @@ class RunMonitorTest : public testing::Test {
             .process = {},
             .step = 7,
             .generation = generation,
-            .standing = {},
+            .replica_role = {},
             .present = std::move(present),
             .samples = {}};
   }
@@ -115,7 +115,7 @@ TEST_F(RunMonitorTest, WhoComesAndGoesIsTold) {
               ElementsAre("worker:0 joined", "worker:1 joined", "worker:1 is disconnected"));
 }
 
-TEST_F(RunMonitorTest, ASetBackIsTold) {
+TEST_F(RunMonitorTest, ARollbackIsRecorded) {
   const auto read = records([this](RunMonitor& monitor) {
     monitor.told(0, {to_json(ps({}, 1))});
     monitor.told(0, {to_json(ps({}, 2))});
@@ -136,7 +136,7 @@ TEST_F(RunMonitorTest, NonsenseIsPassedOver) {
   EXPECT_THAT(of_kind(read, "metrics", "task"), ElementsAre("ps:0"));
 }
 
-TEST_F(RunMonitorTest, AFullPipeIsWaitedForByNobody) {
+TEST_F(RunMonitorTest, AFullPipeBlocksNoThread) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
   const std::string rubbish(4096, 'x');

@@ -40,7 +40,7 @@ TEST_F(RunSessionTest, WhoIsLostIsNotWaitedForOnceOneHasAnswered) {
   EXPECT_TRUE(session().was_released());
 }
 
-TEST_F(RunSessionTest, ASetBackEndsTheWaitForTheEnd) {
+TEST_F(RunSessionTest, ARollbackEndsTheWaitForTheEnd) {
   join();
   world_.host(0).releases = false;
   world_.host(1).releases = false;
@@ -124,7 +124,7 @@ TEST_F(RunSessionTest, TheChiefDoesNotConcludeAStateThatIsNotFinished) {
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   EXPECT_TRUE(session().reply().joined);
   EXPECT_EQ(session().reply().step, 2U);
-  EXPECT_THAT(world_.heard_by(0), Not(testing::Contains(FrameKind::kGoodbye)));
+  EXPECT_THAT(world_.received_by(0), Not(testing::Contains(FrameKind::kGoodbye)));
 }
 
 TEST_F(RunSessionTest, APsThatIsLostAtTheEndIsSetToTheResultAgain) {
@@ -162,7 +162,7 @@ TEST_F(RunSessionTest, ARunHasEndedOnceAllPsSaySo) {
 
 TEST_F(RunSessionTest, WhereNotEveryGradientCountsItHasOncePs0SaysSo) {
   world_.host(0).last_step = 5;
-  join({.size = kFloats, .strict = false});
+  join({.size = kFloats, .fully_synchronous = false});
   EXPECT_TRUE(session().reply().finished);
 }
 
@@ -177,7 +177,7 @@ class RunThatEndsEarly : public RunSessionTest {
     session().begin_peek(world_.now());
     ASSERT_EQ(world_.go_on(), Outcome::kDone);
     ASSERT_TRUE(session().reply().finished);
-    for (const HeardRequest& each : world_.heard()) {
+    for (const ReceivedRequest& each : world_.heard()) {
       ASSERT_EQ(each.header.kind, FrameKind::kPull);
       ASSERT_EQ(each.header.flags, net::kFlagFinished);
     }
@@ -196,7 +196,7 @@ TEST_F(RunThatEndsEarly, APsThatIsLostThenIsSetToItAsToTheEnd) {
   session().provided(5, world_.now());
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   std::size_t restores = 0;
-  for (const HeardRequest& each : world_.heard()) {
+  for (const ReceivedRequest& each : world_.heard()) {
     if (each.header.kind == FrameKind::kRestore) {
       ++restores;
       EXPECT_EQ(each.header.flags, net::kFlagFinished);
@@ -215,7 +215,7 @@ TEST_F(RunThatEndsEarly, AHostThatDoesNotKnowIsTold) {
   world_.host(1).releases = true;
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   const auto heard = world_.heard();
-  EXPECT_TRUE(std::ranges::any_of(heard, [](const HeardRequest& each) {
+  EXPECT_TRUE(std::ranges::any_of(heard, [](const ReceivedRequest& each) {
     return each.range == 1 && each.header.kind == FrameKind::kPull &&
            each.header.flags == net::kFlagFinished;
   }));
@@ -234,7 +234,7 @@ TEST_F(RunThatEndsEarly, IsForgottenWithItsState) {
   world_.say(1, {.kind = FrameKind::kFenced, .request_id = id});
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
   EXPECT_TRUE(session().reply().joined);
-  for (const HeardRequest& each : world_.heard()) {
+  for (const ReceivedRequest& each : world_.heard()) {
     EXPECT_EQ(each.header.flags, 0) << "there are steps to be made from that";
   }
 }
@@ -246,12 +246,12 @@ TEST_F(RunSessionTest, AllAreToldOfTheEndBeforeTheFirstIsLetGo) {
   world_.host(1).is_mute = true;
   session().begin_shutdown(world_.now());
   world_.go_on();
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown));
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kShutdown));
   world_.host(1).is_mute = false;
   world_.say(1, {.kind = FrameKind::kAck, .request_id = world_.last_id(1)});
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
-  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.received_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
 }
 
 TEST_F(RunSessionTest, WhoComesBackAtTheEndIsToldBoth) {
@@ -265,7 +265,7 @@ TEST_F(RunSessionTest, WhoComesBackAtTheEndIsToldBoth) {
   world_.host(1).restart(200);
   world_.host(1).releases = true;
   EXPECT_EQ(world_.go_on_for(seconds(2)), Outcome::kDone);
-  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.received_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
   EXPECT_THAT(world_.log(), Not(HasSubstr("did not confirm")));
 }
 
@@ -280,7 +280,7 @@ TEST_F(RunSessionTest, TheEndIsOfTheGenerationThatTheChiefHas) {
   world_.host(1).hold(2, 4);  // another chief has restored it
   world_.host(1).releases = true;
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
-  for (const HeardRequest& each : world_.heard()) {
+  for (const ReceivedRequest& each : world_.heard()) {
     EXPECT_EQ(each.header.generation, each.header.kind == FrameKind::kShutdown ? 3U : 0U)
         << "ps " << each.range;
   }
@@ -307,16 +307,16 @@ TEST_F(RunSessionTest, WhoDoesNotComeBackAtTheEndIsNotWaitedFor) {
   EXPECT_GE(world_.now(), begin + seconds(3));
 }
 
-TEST_F(RunSessionTest, ASignalAtTheEndLeavesNobodyUntold) {
+TEST_F(RunSessionTest, ASignalAtTheEndLeavesNoPsUnnotified) {
   join();
   world_.host(1).is_mute = true;
   session().begin_shutdown(world_.now());
   world_.go_on();
   world_.heard();
-  session().tell_the_end();
+  session().announce_end();
   EXPECT_EQ(world_.go_on(), Outcome::kDone);
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
-  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.received_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
 }
 
 TEST_F(RunSessionTest, WhoHasFailedCanStillTellTheEnd) {

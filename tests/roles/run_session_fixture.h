@@ -26,7 +26,7 @@ class RunSessionTest : public testing::Test {
     task.timeouts = {.start = std::chrono::seconds(300),
                      .peer = std::chrono::seconds(60),
                      .worker = std::chrono::seconds(20),
-                     .silence = std::chrono::seconds(10)};
+                     .heartbeat_timeout = std::chrono::seconds(10)};
     return task;
   }
 
@@ -47,10 +47,10 @@ class RunSessionTest : public testing::Test {
   // The same where each range has two hosts, of which the first is the primary.
   void join_with_replicas() {
     for (const std::size_t range : {0U, 1U}) {
-      world_.host(range).welcome.standing = net::Standing::kPrimary;
+      world_.host(range).welcome.replica_role = net::ReplicaRole::kPrimary;
       world_.host(range, 1).welcome = {.incarnation = 100 + range,
                                        .state = net::ShardState::kReady,
-                                       .standing = net::Standing::kBackup,
+                                       .replica_role = net::ReplicaRole::kBackup,
                                        .generation = 3,
                                        .step = 5};
     }
@@ -58,12 +58,12 @@ class RunSessionTest : public testing::Test {
   }
   // A chief has joined. While it sends the best evaluation of step 4, a new process replaces the
   // second ps, whose link has carried nothing yet.
-  void lose_while_telling_best() {
-    session().know_best({.step = 4, .loss = 0.5});
+  void lose_while_sending_best() {
+    session().record_best({.step = 4, .loss = 0.5});
     session().lead();
     join();
     world_.host(1).is_mute = true;
-    session().begin_tell_best(world_.now());
+    session().begin_send_best(world_.now());
     ASSERT_EQ(world_.go_on(), Outcome::kUnderWay);
     world_.host(1).restart(200);
   }

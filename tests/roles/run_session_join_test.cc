@@ -63,7 +63,7 @@ TEST_F(RunSessionTest, AFreezeWhileConnectingIsForgiven) {
   EXPECT_EQ(world_.go_on_for(seconds(1)), Outcome::kFailed);
 }
 
-TEST_F(RunSessionTest, ADialThatNobodyAnswersEndsInTime) {
+TEST_F(RunSessionTest, AnUnansweredDialEndsInTime) {
   world_.host(1).swallows = true;
   session().begin_connect(world_.now());
   const auto begin = world_.now();
@@ -126,15 +126,15 @@ TEST_F(RunSessionTest, OneWhoseViewsAreRefusedGoesOnAsANewerProcess) {
   world_.host(1).is_up = false;
   session().begin_connect(world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
-  session().hear_of_incarnation(6, world_.now());  // of a process that it has overtaken since
+  session().record_incarnation(6, world_.now());  // of a process that it has overtaken since
   EXPECT_TRUE(world_.is_open(0));
-  session().hear_of_incarnation(kOther, world_.now());
+  session().record_incarnation(kOther, world_.now());
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther));
   EXPECT_FALSE(world_.is_open(0)) << "that ps knows the old one";
   world_.host(1).is_up = true;
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
-  session().hear_of_incarnation(2 * kOther, world_.now());
+  session().record_incarnation(2 * kOther, world_.now());
   EXPECT_THAT(world_.incarnations_above(), ElementsAre(kOther)) << "it has begun";
 }
 
@@ -236,7 +236,7 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   session().prepare({.size = kFloats});
   session().begin_pull(world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPublish));
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kPublish));
   world_.heard();
   session().provided(7, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
@@ -255,14 +255,14 @@ TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
 TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfAChiefTellsTheOthers) {
   world_.host(0).last_step = 5;
   session().lead();
-  join({.size = kFloats, .strict = true});
+  join({.size = kFloats, .fully_synchronous = true});
   EXPECT_TRUE(session().reply().finished);
   EXPECT_EQ(world_.host(1).last_step, 5U);
 }
 
 TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfIsNoWorkersToTell) {
   world_.host(0).last_step = 5;
-  join({.size = kFloats, .strict = true});
+  join({.size = kFloats, .fully_synchronous = true});
   EXPECT_FALSE(session().reply().finished);
   EXPECT_NE(world_.host(1).last_step, 5U);
 }
@@ -270,19 +270,19 @@ TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfIsNoWorkersToTell) {
 // If the chief is lost between the two, the ps have recorded the best evaluation, whatever their
 // state.
 TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
-  session().know_best({.step = 4, .loss = 0.5});
+  session().record_best({.step = 4, .loss = 0.5});
   session().lead();
   session().begin_connect(world_.now());
   world_.go_on();
   session().prepare({.size = kFloats});
   session().begin_pull(world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
-  session().know_best({.step = 6, .loss = 0.25});  // from the checkpoint that it has read
+  session().record_best({.step = 6, .loss = 0.25});  // from the checkpoint that it has read
   world_.heard();
   session().provided(7, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
   for (const std::size_t range : {0U, 1U}) {
-    EXPECT_THAT(world_.heard_by(range),
+    EXPECT_THAT(world_.received_by(range),
                 ElementsAre(FrameKind::kBest, FrameKind::kRestore, FrameKind::kPull));
     EXPECT_EQ(world_.host(range).best, (BestEvaluation{.step = 6, .loss = 0.25}));
   }
@@ -290,19 +290,19 @@ TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
 
 TEST_F(RunSessionTest, TheBestEvaluationIsHeardFromEveryPs) {
   world_.host(1).best = {.step = 4, .loss = 0.5};
-  session().know_best({});
+  session().record_best({});
   session().lead();
   join();
   EXPECT_EQ(session().best(), (BestEvaluation{.step = 4, .loss = 0.5}));
-  session().know_best({.step = 8, .loss = 0.25});
-  session().begin_tell_best(world_.now());
+  session().record_best({.step = 8, .loss = 0.25});
+  session().begin_send_best(world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
   EXPECT_EQ(world_.host(0).best.step, 8U);
   EXPECT_EQ(world_.host(1).best.step, 8U);
 }
 
 TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
-  lose_while_telling_best();
+  lose_while_sending_best();
   world_.host(1).is_mute = false;
   world_.cut(1);
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
@@ -315,7 +315,7 @@ TEST_F(RunSessionTest, WhereTheStateIsLostMeanwhileTheNextStepFindsOut) {
 
 // A new process has replaced that ps, and another chief has restored its own state to it.
 TEST_F(RunSessionTest, AStateThatIsMetMeanwhileIsNotTakenForTheOneThatWasJoined) {
-  lose_while_telling_best();
+  lose_while_sending_best();
   world_.host(1).hold(0, 4);
   world_.host(1).is_mute = false;
   world_.cut(1);
@@ -323,7 +323,7 @@ TEST_F(RunSessionTest, AStateThatIsMetMeanwhileIsNotTakenForTheOneThatWasJoined)
   world_.heard();
   begin_push();
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kNeedsState);
-  EXPECT_THAT(world_.heard_by(1), ElementsAre(FrameKind::kPublish));
+  EXPECT_THAT(world_.received_by(1), ElementsAre(FrameKind::kPublish));
 }
 
 TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHasTaken) {
@@ -446,7 +446,7 @@ TEST_F(RunSessionTest, WhatToCountFromIsTheMostThatAnyPsTells) {
   EXPECT_EQ(session().reply().counts_from, 20U);
 }
 
-TEST_F(RunSessionTest, NobodyWaitsForAStateOnceTheRunIsOver) {
+TEST_F(RunSessionTest, NoTrainerWaitsForAStateOnceTheRunIsOver) {
   world_.host(0).welcome.state = net::ShardState::kFinished;
   session().begin_connect(world_.now());
   world_.go_on();
@@ -455,7 +455,7 @@ TEST_F(RunSessionTest, NobodyWaitsForAStateOnceTheRunIsOver) {
   EXPECT_EQ(world_.go_on(), Outcome::kRunOver);
 }
 
-TEST_F(RunSessionTest, AChiefThatComesAfterTheEndSetsNobodyToAnything) {
+TEST_F(RunSessionTest, AChiefThatComesAfterTheEndSetsNoStateAnywhere) {
   world_.host(0).hold(9, 1);
   world_.host(1).hold(9, 1);
   world_.host(1).welcome.state = net::ShardState::kFinished;

@@ -124,7 +124,7 @@ TEST_F(RunSessionTest, WhoSaysNothingIsDeadAndWhoBeatsIsNot) {
   EXPECT_THAT(world_.log(), Not(HasSubstr("ps 0 (ps0:1) was lost")));
 }
 
-TEST_F(RunSessionTest, SilenceIsCountedFromWhenTheRequestHasLeft) {
+TEST_F(RunSessionTest, TheHeartbeatTimeoutIsCountedFromWhenTheRequestHasLeft) {
   join();
   world_.host(0).is_mute = true;
   world_.host(1).is_mute = true;
@@ -135,7 +135,7 @@ TEST_F(RunSessionTest, SilenceIsCountedFromWhenTheRequestHasLeft) {
   EXPECT_EQ(session().deadline(), world_.now() + seconds(15));
 }
 
-TEST_F(RunSessionTest, AFreezeIsNobodysSilence) {
+TEST_F(RunSessionTest, AFreezeDoesNotCountTowardTheHeartbeatTimeout) {
   join();
   world_.host(0).is_mute = true;
   world_.host(1).is_mute = true;
@@ -171,7 +171,7 @@ TEST_F(RunSessionTest, ALostPsIsGivenUpWhenItsTimeIsOver) {
   expect_failure(kLostPeers, "ps 0 (ps0:1) has been gone for 60 s: Connection refused");
 }
 
-TEST_F(RunSessionTest, AFreezeIsNobodysAbsence) {
+TEST_F(RunSessionTest, AFreezeDoesNotCountAsADisconnection) {
   join();
   world_.host(0).is_mute = true;
   begin_push();
@@ -209,7 +209,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndIsBackIsNotAskedAgain) {
   EXPECT_EQ(world_.go_on_for(milliseconds(500)), Outcome::kUnderWay);
   EXPECT_EQ(world_.dials().size(), 1U);
   EXPECT_TRUE(world_.is_open(0));
-  EXPECT_THAT(world_.heard_by(0), ElementsAre());
+  EXPECT_THAT(world_.received_by(0), ElementsAre());
   EXPECT_THAT(world_.log(), HasSubstr("ps 0 (ps0:1) is back after "));
   world_.say(1, {.kind = FrameKind::kParameters,
                  .request_id = world_.last_id(1),
@@ -220,7 +220,7 @@ TEST_F(RunSessionTest, WhoHasAnsweredAndIsBackIsNotAskedAgain) {
   EXPECT_EQ(session().range(0).acknowledged(), 1U);
 }
 
-TEST_F(RunSessionTest, NobodyWaitsForWhoHasAnsweredAlready) {
+TEST_F(RunSessionTest, APsThatHasAnsweredIsNotAwaited) {
   join();
   world_.host(1).is_mute = true;
   begin_push();
@@ -277,7 +277,7 @@ TEST_F(RunSessionTest, ALinkToWhoHasAnsweredIsKeptInUse) {
   world_.go_on();
   world_.heard();
   world_.go_on_for(milliseconds(2500));
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kHeartbeat, FrameKind::kHeartbeat))
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kHeartbeat, FrameKind::kHeartbeat))
       << "else the loss of its machine would not be noticed";
 }
 
@@ -298,7 +298,7 @@ TEST_F(RunSessionTest, WhatWasPulledBeforeAPsWasReplacedDoesNotGoWithWhatComesLa
   world_.heard();
   world_.cut(0);
   ASSERT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPull));
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kPull));
   EXPECT_EQ(session().reply().generation, 4U);
 }
 
@@ -315,7 +315,7 @@ TEST_F(RunSessionTest, NoGradientIsComputedOfTwoSteps) {
 }
 
 TEST_F(RunSessionTest, WhereNotEveryGradientCountsEachPsHasItsOwnStep) {
-  join({.size = kFloats, .strict = false});
+  join({.size = kFloats, .fully_synchronous = false});
   world_.host(1).is_ahead = true;
   begin_push();
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
@@ -341,7 +341,7 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
   begin_push();
   world_.go_on();
   world_.heard();
-  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.host(0, 1).welcome.replica_role = net::ReplicaRole::kPrimary;
   world_.kill(0);
   world_.host(0).is_up = true;
   world_.host(0).swallows = true;
@@ -353,7 +353,7 @@ TEST_F(RunSessionTest, TheOtherHostIsTriedAndAskedInstead) {
   EXPECT_EQ(dials[1].host.index, 1U);
   EXPECT_EQ(dials[1].until - dials[0].until, seconds(1)) << "who swallows packets has a second";
   auto heard = world_.heard();
-  std::erase_if(heard, [](const HeardRequest& each) { return each.range == 1; });
+  std::erase_if(heard, [](const ReceivedRequest& each) { return each.range == 1; });
   ASSERT_EQ(heard.size(), 1U);
   EXPECT_EQ(heard[0].header.kind, FrameKind::kPushPull);
   EXPECT_EQ(heard[0].replica, 1);
@@ -365,7 +365,7 @@ TEST_F(RunSessionTest, AHostIsToldWhatTheRangeHasLastAnswered) {
   join_with_replicas();
   begin_push();
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
-  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.host(0, 1).welcome.replica_role = net::ReplicaRole::kPrimary;
   world_.kill(0);
   world_.dials();
   session().begin_push_pull(2, false, world_.now());
@@ -381,10 +381,10 @@ TEST_F(RunSessionTest, WhoHasAnsweredIsReachedAgainAndNotAsked) {
   begin_push();
   world_.go_on();
   world_.heard();
-  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.host(0, 1).welcome.replica_role = net::ReplicaRole::kPrimary;
   world_.kill(0);
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kUnderWay);
-  EXPECT_THAT(world_.heard_by(0), testing::Each(FrameKind::kHeartbeat));
+  EXPECT_THAT(world_.received_by(0), testing::Each(FrameKind::kHeartbeat));
   EXPECT_TRUE(session().reads(0));
 }
 
@@ -395,7 +395,7 @@ TEST_F(RunSessionTest, ABackupIsAskedAgainUntilItIsMadeThePrimary) {
   world_.go_on();
   world_.kill(0);
   EXPECT_EQ(world_.go_on_for(seconds(2)), Outcome::kUnderWay);
-  world_.host(0, 1).welcome.standing = net::Standing::kPrimary;
+  world_.host(0, 1).welcome.replica_role = net::ReplicaRole::kPrimary;
   EXPECT_EQ(world_.go_on_for(milliseconds(100)), Outcome::kDone)
       << "pauses are short where another host is there";
 }
@@ -434,8 +434,8 @@ TEST_F(RunSessionTest, WorkThatIsMissingIsAskedFor) {
   world_.go_on();
   session().begin_await_step(1, false, world_.now());
   world_.go_on();
-  EXPECT_THAT(world_.heard_by(0), ElementsAre(FrameKind::kPush));
-  EXPECT_THAT(world_.heard_by(1), ElementsAre()) << "has made the step";
+  EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kPush));
+  EXPECT_THAT(world_.received_by(1), ElementsAre()) << "has made the step";
   world_.say(0,
              {.kind = FrameKind::kParameters, .request_id = awaited, .step = 6, .generation = 3});
   EXPECT_EQ(world_.go_on(), Outcome::kDone);

@@ -253,7 +253,7 @@ TEST(TaskMetrics, APsTextIsReadBack) {
   metrics.generation = 2;
   metrics.range_begin = 16;
   metrics.range_end = 64;
-  metrics.standing = "primary";
+  metrics.replica_role = "primary";
   metrics.has_backup = true;
   metrics.present = {true, false, true};
   metrics.samples.push_back({.step = 8, .apply = 0.002F, .arrived = {0.01F, -1.0F, 0.02F}});

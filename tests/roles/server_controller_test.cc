@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/wire/order.h"
-#include "roles/servers/core/order_evaluation.h"
+#include "net/wire/compute_request.h"
+#include "roles/servers/core/compute_evaluation.h"
 
 namespace disttf::roles {
 namespace {
@@ -38,8 +38,8 @@ class ServerControllerTest : public testing::Test {
   }
   void take(const OpenServerPort& /*effect*/) { did_.emplace_back("open"); }
   void take(const CloseServerPort& /*effect*/) { did_.emplace_back("close"); }
-  void take(const StartOrderedTask& /*effect*/) { did_.emplace_back("start"); }
-  void take(const StopOrderedTask& /*effect*/) { did_.emplace_back("stop"); }
+  void take(const StartRequestedTask& /*effect*/) { did_.emplace_back("start"); }
+  void take(const StopRequestedTask& /*effect*/) { did_.emplace_back("stop"); }
   void take(const SendToDriver& effect) { sent_.push_back(effect.header.kind); }
   static void take(const ServerLine& /*effect*/) {}
   void take(const EndServer& effect) { did_.push_back("end after " + std::to_string(effect.last)); }
@@ -48,13 +48,13 @@ class ServerControllerTest : public testing::Test {
     return std::exchange(did_, {});
   }
   // By driver 1.
-  void order() {
-    ASSERT_FALSE(core_.ordered(1, "driver", now_));
+  void request() {
+    ASSERT_FALSE(core_.requested(1, "driver", now_));
     ASSERT_THAT(take_did(), ElementsAre("open", "close", "start"));
   }
   // What the driver is refused with.
   std::string refusal(ServerConnectionId from) {
-    const auto refusal = core_.ordered(from, "driver", now_);
+    const auto refusal = core_.requested(from, "driver", now_);
     return refusal ? refusal->sentence : "";
   }
 
@@ -72,7 +72,7 @@ class ServerControllerTest : public testing::Test {
 };
 
 TEST_F(ServerControllerTest, TheTaskHasThePortAsLongAsItLives) {
-  order();
+  request();
   core_.task_ended({.exit_code = 0});
   EXPECT_THAT(take_did(), IsEmpty()) << "the driver may order it again";
   EXPECT_THAT(sent_, ElementsAre(FrameKind::kTaskEnded));
@@ -80,15 +80,15 @@ TEST_F(ServerControllerTest, TheTaskHasThePortAsLongAsItLives) {
   EXPECT_THAT(take_did(), ElementsAre("open"));
 }
 
-TEST_F(ServerControllerTest, ATaskIsOrderedAgainOverTheSameChannel) {
-  order();
+TEST_F(ServerControllerTest, ATaskIsRequestedAgainOverTheSameChannel) {
+  request();
   core_.task_ended({.signal = 9});
   EXPECT_EQ(refusal(1), "");
   EXPECT_THAT(take_did(), ElementsAre("close", "start"));
 }
 
 TEST_F(ServerControllerTest, WithTheDriverItsTaskEnds) {
-  order();
+  request();
   core_.closed(1);
   EXPECT_THAT(take_did(), ElementsAre("stop")) << "the port is still the task's";
   EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy");
@@ -99,13 +99,13 @@ TEST_F(ServerControllerTest, WithTheDriverItsTaskEnds) {
 }
 
 TEST_F(ServerControllerTest, AnotherConnectionThatClosesIsNotTheDrivers) {
-  order();
+  request();
   core_.closed(2);
   EXPECT_THAT(take_did(), IsEmpty());
 }
 
 TEST_F(ServerControllerTest, OneDriverAtATime) {
-  order();
+  request();
   EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy");
   EXPECT_EQ(refusal(1), "worker 0 (w0:2) is busy");
   core_.task_ended({});
@@ -115,7 +115,7 @@ TEST_F(ServerControllerTest, OneDriverAtATime) {
 TEST_F(ServerControllerTest, TheDriverHearsABeatEverySecond) {
   take_effects();
   EXPECT_EQ(core_.deadline(), ServerController::TimePoint::max());
-  order();
+  request();
   for (int each = 0; each < 3; ++each) {
     now_ = core_.deadline();
     core_.time(now_);
@@ -127,7 +127,7 @@ TEST_F(ServerControllerTest, TheDriverHearsABeatEverySecond) {
 }
 
 TEST_F(ServerControllerTest, ATaskThatCannotBeStartedIsNone) {
-  order();
+  request();
   EXPECT_EQ(core_.could_not_start("no memory").sentence, "worker 0 (w0:2) cannot train: no memory");
   core_.closed(1);
   EXPECT_THAT(take_did(), ElementsAre("open"));
@@ -139,7 +139,7 @@ TEST_F(ServerControllerTest, OnlyPsAndWorkersTrain) {
   evaluator.cluster.chief = {{.host = "c", .port = 4}};
   evaluator.self = {.job = net::Job::kChief, .index = 0};
   ServerController core(evaluator);
-  const auto refused = core.ordered(1, "driver", now_);
+  const auto refused = core.requested(1, "driver", now_);
   ASSERT_TRUE(refused);
   EXPECT_THAT(refused->sentence, HasSubstr("is neither ps nor worker, so it cannot train"));
 }
@@ -152,7 +152,7 @@ TEST_F(ServerControllerTest, ASignalEndsItAtOnceOrAfterItsTask) {
 }
 
 TEST_F(ServerControllerTest, ASignalLetsTheDriverHearHowItsTaskEnded) {
-  order();
+  request();
   core_.stop();
   EXPECT_THAT(take_did(), ElementsAre("stop"));
   EXPECT_EQ(refusal(1), "worker 0 (w0:2) is busy");
@@ -164,63 +164,63 @@ TEST_F(ServerControllerTest, ASignalLetsTheDriverHearHowItsTaskEnded) {
 TEST_F(ServerControllerTest, TrainersAreTurnedAway) {
   const auto answer = core_.welcome(hello_for(net::ChannelPurpose::kStep));
   EXPECT_THAT(std::get<net::Refusal>(answer).sentence, HasSubstr("waits for requests"));
-  const auto welcome = core_.welcome(hello_for(net::ChannelPurpose::kOrder));
+  const auto welcome = core_.welcome(hello_for(net::ChannelPurpose::kRequest));
   EXPECT_EQ(std::get<net::Welcome>(welcome).incarnation, 42U);
 }
 
 // ---- orders ----
 
-class OrderEvaluationTest : public testing::Test {
+class ComputeEvaluationTest : public testing::Test {
  protected:
   using Operation = net::Operation;
 
-  static net::OrderNode number(std::int64_t value, const net::TaskId& task = kThisServer) {
+  static net::ComputeNode number(std::int64_t value, const net::TaskId& task = kThisServer) {
     return {.operation = Operation::kNumber, .task = task, .value = value};
   }
-  static net::OrderNode add(const net::TaskId& task = kThisServer) {
+  static net::ComputeNode add(const net::TaskId& task = kThisServer) {
     return {.operation = Operation::kAdd, .task = task};
   }
-  [[nodiscard]] OrderStep evaluated(const std::vector<net::OrderResult>& answers = {}) const {
-    return evaluate(order_, task_, "disttf 1", answers);
+  [[nodiscard]] ComputeStep evaluated(const std::vector<net::ComputeResult>& answers = {}) const {
+    return evaluate(request_, task_, "disttf 1", answers);
   }
 
   const Task task_ = server_task(kThisServer);
-  net::Order order_;
+  net::ComputeRequest request_;
 };
 
-TEST_F(OrderEvaluationTest, ItsOwnPartsItComputes) {
-  order_ = {add(), add(), number(1), number(2), number(40)};
-  const OrderStep step = evaluated();
-  EXPECT_EQ(std::get<net::OrderResult>(step.outcome).value, 43);
+TEST_F(ComputeEvaluationTest, ItsOwnPartsItComputes) {
+  request_ = {add(), add(), number(1), number(2), number(40)};
+  const ComputeStep step = evaluated();
+  EXPECT_EQ(std::get<net::ComputeResult>(step.outcome).value, 43);
   EXPECT_THAT(step.sums, ElementsAre(3, 43));
 }
 
-TEST_F(OrderEvaluationTest, OthersAreAskedForTheirPartsOneAfterTheOther) {
-  order_ = {add(), add(kOtherServer), number(1), number(2), number(5, kOtherServer)};
+TEST_F(ComputeEvaluationTest, OthersAreAskedForTheirPartsOneAfterTheOther) {
+  request_ = {add(), add(kOtherServer), number(1), number(2), number(5, kOtherServer)};
   const auto first = std::get<AskServer>(evaluated().outcome);
   EXPECT_EQ(first.task, kOtherServer);
   EXPECT_EQ(first.part.size(), 3U);
   const auto second = std::get<AskServer>(evaluated({{.value = 3}}).outcome);
   EXPECT_EQ(second.part.size(), 1U);
   EXPECT_EQ(second.part.front().value, 5);
-  const OrderStep last = evaluated({{.value = 3}, {.value = 5}});
-  EXPECT_EQ(std::get<net::OrderResult>(last.outcome).value, 8);
+  const ComputeStep last = evaluated({{.value = 3}, {.value = 5}});
+  EXPECT_EQ(std::get<net::ComputeResult>(last.outcome).value, 8);
   EXPECT_THAT(last.sums, ElementsAre(8));
 }
 
-TEST_F(OrderEvaluationTest, ASumThatOverflowsWraps) {
-  order_ = {add(), number(INT64_MAX), number(1)};
-  EXPECT_EQ(std::get<net::OrderResult>(evaluated().outcome).value, INT64_MIN);
+TEST_F(ComputeEvaluationTest, ASumThatOverflowsWraps) {
+  request_ = {add(), number(INT64_MAX), number(1)};
+  EXPECT_EQ(std::get<net::ComputeResult>(evaluated().outcome).value, INT64_MIN);
 }
 
-TEST_F(OrderEvaluationTest, ItSaysWhatItIs) {
-  order_ = {{.operation = Operation::kAsk, .task = kThisServer},
-            {.operation = Operation::kDescribe, .task = kThisServer}};
-  EXPECT_EQ(std::get<net::OrderResult>(evaluated().outcome).text, "disttf 1");
+TEST_F(ComputeEvaluationTest, ItSaysWhatItIs) {
+  request_ = {{.operation = Operation::kAsk, .task = kThisServer},
+              {.operation = Operation::kDescribe, .task = kThisServer}};
+  EXPECT_EQ(std::get<net::ComputeResult>(evaluated().outcome).text, "disttf 1");
 }
 
-TEST_F(OrderEvaluationTest, ATaskThatIsNotThereIsNotAsked) {
-  order_ = {number(1, {.job = net::Job::kWorker, .index = 9})};
+TEST_F(ComputeEvaluationTest, ATaskThatIsNotThereIsNotAsked) {
+  request_ = {number(1, {.job = net::Job::kWorker, .index = 9})};
   EXPECT_EQ(std::get<net::Refusal>(evaluated().outcome).sentence,
             "there is no worker 9 in the cluster of worker 0 (w0:2)");
 }

@@ -188,7 +188,7 @@ TEST_P(BoundedShard, PsCountAlikeFromTheNextPushOnOfWhoHasTakenAPlace) {
 }
 
 // Its connection to one ps broke, and the other trainers continued meanwhile.
-TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeHoldNobodyInACircle) {
+TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeCauseNoDeadlock) {
   join_everywhere(2);
   push_everywhere(1, 1);
   other_.leave(1);
@@ -202,7 +202,7 @@ TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeHoldNobodyInACircle) {
 }
 
 // A ps was lost, and its replacement has recorded no clocks.
-TEST_P(BoundedShard, PsOfWhichOneIsNewHoldNobodyInACircle) {
+TEST_P(BoundedShard, PsOfWhichOneIsNewCauseNoDeadlock) {
   for (const std::size_t trainer : {0U, 1U}) {
     shard_.join(trainer);
     push_times(trainer, 7 + 2 * trainer);
@@ -211,7 +211,7 @@ TEST_P(BoundedShard, PsOfWhichOneIsNewHoldNobodyInACircle) {
   expect_both_go_on();
 }
 
-TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNobody) {
+TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNoOther) {
   shard_.join(0);
   push_times(0, bound() + 5);
   EXPECT_TRUE(shard_.answerable(0));
@@ -297,7 +297,7 @@ TEST_P(BoundedShard, JoiningTwiceMovesNothing) {
   EXPECT_FALSE(shard_.answerable(0));
 }
 
-TEST_P(BoundedShard, TheEndOfTheRunReleasesEverybody) {
+TEST_P(BoundedShard, TheEndOfTheRunReleasesAllTrainers) {
   Shard shard(async_config(2, bound(), /*train_steps=*/bound() + 1), {.begin = 0, .end = 1});
   shard.join(0);
   shard.join(1);

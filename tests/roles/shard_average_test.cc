@@ -58,19 +58,19 @@ TEST(ShardAverage, IsTheResultOfAsyncRunsAlsoWhereStepsAreMissing) {
 }
 
 // The average continues after a snapshot shard is restored elsewhere.
-TEST(ShardAverage, GoesOnFromACut) {
+TEST(ShardAverage, GoesOnFromASnapshotShard) {
   Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
   restore(shard, {8}, 0);
   push(shard, 0, 0, 4);
   EXPECT_EQ(shard.state_names(), std::vector<std::string>{"average"});
-  shard.cut_now(1);
-  const Values cut = values_of(shard.cut()->values.span());
-  ASSERT_EQ(cut.size(), 2U);
+  shard.snapshot_now(1);
+  const Values snapshot = values_of(shard.snapshot()->values.span());
+  ASSERT_EQ(snapshot.size(), 2U);
   Shard other(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
   const auto places = other.begin_restore(/*parameters_only=*/false);
   ASSERT_EQ(places.size(), 2U);
-  places[0][0] = cut[0];
-  places[1][0] = cut[1];
+  places[0][0] = snapshot[0];
+  places[1][0] = snapshot[1];
   other.finish_restore(1);
   push(shard, 0, 1, 4);
   push(other, 0, 1, 4);

@@ -59,7 +59,7 @@ class ShardCopy : public ::testing::Test {
     }
   }
 
-  void expect_same_bits() {
+  void expect_bit_identical() {
     EXPECT_EQ(copy_->step(), shard_->step());
     EXPECT_EQ(copy_->counters().applied, shard_->counters().applied);
     const auto own = shard_->tensors();
@@ -80,10 +80,10 @@ TEST_F(ShardCopy, AsyncMakesTheSameUpdatesInTheSameOrder) {
   push_async(0, 1);
   push_async(1, 1);
   fill();
-  expect_same_bits();
+  expect_bit_identical();
   push_async(1, 2);
   push_async(0, 2);
-  expect_same_bits();
+  expect_bit_identical();
 }
 
 TEST_F(ShardCopy, AsyncKnowsTheRepeatsFromBeforeAndAfterItWasFilled) {
@@ -107,10 +107,10 @@ TEST_F(ShardCopy, SyncMakesTheSameSteps) {
   make(sgd_config(kTwoTrainers));
   make_step();
   fill();
-  expect_same_bits();
+  expect_bit_identical();
   make_step();
   make_step();
-  expect_same_bits();
+  expect_bit_identical();
 }
 
 // With one gradient and with two. Every other time there is no memory for the update.
@@ -134,7 +134,7 @@ TEST_F(ShardCopy, AnUpdateIsWrittenWhereThereIsAPlaceForIt) {
           push_async(round % kTwoTrainers, round);
         }
         EXPECT_EQ(told_.data() == place.data(), has_place);
-        expect_same_bits();
+        expect_bit_identical();
       }
     }
   }
@@ -177,7 +177,7 @@ class ShardCopyInMemory : public ShardCopy {
   std::weak_ptr<Values> first_;  // of the updates since one with a state
 };
 
-TEST_F(ShardCopyInMemory, SameBitsHoweverManyAreMadeAtOnce) {
+TEST_F(ShardCopyInMemory, BitIdenticalHoweverManyAreMadeAtOnce) {
   for (const bool is_sync : {true, false}) {
     for (std::uint64_t updates = 1; updates <= 9; ++updates) {
       told_updates_ = 0;
@@ -187,14 +187,14 @@ TEST_F(ShardCopyInMemory, SameBitsHoweverManyAreMadeAtOnce) {
         EXPECT_EQ(copy_->step(), shard_->step());
         EXPECT_TRUE(is_put_off());
       }
-      expect_same_bits();
+      expect_bit_identical();
       EXPECT_FALSE(is_put_off()) << "nothing keeps the memory any more";
       if (is_sync) {
         EXPECT_EQ(bits_of(copy_->previous()->parameters), bits_of(shard_->previous()->parameters));
       }
       // Updates that follow are applied, although none with a state has come since.
       is_sync ? make_step() : push_async(0, updates + 1);
-      expect_same_bits();
+      expect_bit_identical();
     }
   }
 }
@@ -217,7 +217,7 @@ TEST_F(ShardCopyInMemory, AnUpdateWithoutMemoryIsMadeBehindThoseThatWerePutOff) 
   shard_->on_update([this](const ShardUpdate& update) { copy_->take_update(update); });
   make_step();
   EXPECT_FALSE(is_put_off());
-  expect_same_bits();
+  expect_bit_identical();
 }
 
 TEST_F(ShardCopyInMemory, AStateThatItIsFilledWithMakesThemNeedless) {
@@ -226,7 +226,7 @@ TEST_F(ShardCopyInMemory, AStateThatItIsFilledWithMakesThemNeedless) {
   ASSERT_TRUE(is_put_off());
   fill();
   EXPECT_FALSE(is_put_off());
-  expect_same_bits();
+  expect_bit_identical();
 }
 
 // The result, which consists of averages, is of the last step, or of the step at which the run
@@ -276,12 +276,12 @@ TEST_F(ShardCopy, BackupWorkersLateGradientIsNotAddedByTheCopy) {
   make(backup_config(kTwoTrainers, 1));
   fill();
   push(*shard_, id(1, 0, 1), three_values(1, 0));
-  expect_same_bits();
+  expect_bit_identical();
   EXPECT_EQ(copy_->admit(id(0, 0, 1)).verdict, Verdict::kDiscard);
 }
 
 // Its answer was lost with the primary.
-TEST_F(ShardCopy, ARepeatIsToldWhetherItWasUsedWhoeverMadeTheStep) {
+TEST_F(ShardCopy, ARepeatIsAnsweredWithWhetherItWasUsed) {
   make(backup_config(kTwoTrainers, 1));
   push(*shard_, id(1, 0, 1), three_values(1, 0));
   fill();

@@ -92,7 +92,7 @@ class ShardSum : public testing::TestWithParam<std::size_t> {
 INSTANTIATE_TEST_SUITE_P(Trainers, ShardSum, testing::Values(4, 6),
                          testing::PrintToStringParamName());
 
-TEST_P(ShardSum, OfPairsMakesTheSameBits) {
+TEST_P(ShardSum, OfPairsIsBitIdentical) {
   std::uint64_t step = 0;
   for (std::size_t turn = 0; turn < 3; ++turn, ++step) {
     for (std::size_t pair = 0; pair < trainers() / 2; ++pair) {  // another one is first each time
@@ -103,7 +103,7 @@ TEST_P(ShardSum, OfPairsMakesTheSameBits) {
   EXPECT_EQ(shard_.counters().pushes, 3 * trainers()) << "each trainer once";
 }
 
-TEST_P(ShardSum, OfFourMakesTheSameBits) {
+TEST_P(ShardSum, OfFourIsBitIdentical) {
   push_sum(0, 4);
   push_the_others();
   push_the_others(1);
@@ -123,7 +123,7 @@ TEST_P(ShardSum, OfAllMakesTheStepAlone) {
 
 // One pair's leader pushes the sum; the other pair's trainers push their own gradients, in any
 // order.
-TEST_P(ShardSum, BesideGradientsMakesTheSameBits) {
+TEST_P(ShardSum, BesideGradientsIsBitIdentical) {
   std::vector<std::size_t> order(trainers() - 1);  // 2: the sum of 2 and 3
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::for_each(order, [](std::size_t& each) { each += each > 2 ? 1 : 0; });
@@ -324,7 +324,7 @@ TEST_P(ShardSum, ThatBrokeOffMidwayLeavesWhatHasCome) {
   expect_steps(1);
 }
 
-TEST_P(ShardSum, NobodyIsMissingWhoseGradientIsInIt) {
+TEST_P(ShardSum, ATrainerWhoseGradientIsInItIsNotMissing) {
   push_sum(2, 2);
   std::vector<std::size_t> missing = shard_.missing();
   missing.resize(2);

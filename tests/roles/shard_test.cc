@@ -17,13 +17,13 @@
 namespace disttf::roles {
 namespace {
 
-class StrictShard : public testing::Test {
+class FullySynchronousShard : public testing::Test {
  protected:
   static constexpr std::size_t kTrainers = 3;
   Shard shard_{sgd_config(kTrainers), {.begin = 0, .end = 2}};
 };
 
-TEST_F(StrictShard, MakesAStepWhenTheLastGradientHasCome) {
+TEST_F(FullySynchronousShard, MakesAStepWhenTheLastGradientHasCome) {
   push(shard_, 0, 0, 3);
   push(shard_, 2, 0, 6);
   EXPECT_EQ(shard_.step(), 0U);
@@ -32,13 +32,13 @@ TEST_F(StrictShard, MakesAStepWhenTheLastGradientHasCome) {
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-6, -6}));
 }
 
-TEST_F(StrictShard, NamesWhoIsMissing) {
+TEST_F(FullySynchronousShard, NamesWhoIsMissing) {
   EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
   push(shard_, 1, 0, 1);
   EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 2}));
 }
 
-TEST_F(StrictShard, CountsTheGradientsThatAStepLacks) {
+TEST_F(FullySynchronousShard, CountsTheGradientsThatAStepLacks) {
   EXPECT_EQ(shard_.lacks(), 3U);
   push(shard_, 1, 0, 1);
   push(shard_, 0, 0, 1);
@@ -47,7 +47,7 @@ TEST_F(StrictShard, CountsTheGradientsThatAStepLacks) {
   EXPECT_EQ(shard_.lacks(), 3U);
 }
 
-TEST_F(StrictShard, AnswersNobodyBeforeTheStepIsMade) {
+TEST_F(FullySynchronousShard, AnswersNoTrainerBeforeTheStepIsMade) {
   push(shard_, 0, 0, 1);
   push(shard_, 1, 0, 1);
   EXPECT_FALSE(shard_.answerable(0));
@@ -59,7 +59,7 @@ TEST_F(StrictShard, AnswersNobodyBeforeTheStepIsMade) {
   EXPECT_EQ(shard_.answer(0).step, 1U);
 }
 
-TEST_F(StrictShard, RepeatBeforeTheStepIsNotAddedAndWaitsForTheStep) {
+TEST_F(FullySynchronousShard, RepeatBeforeTheStepIsNotAddedAndWaitsForTheStep) {
   push(shard_, 0, 0, 3);
   EXPECT_EQ(shard_.admit(sync_id(0, 0)).verdict, Verdict::kDiscard);
   EXPECT_FALSE(shard_.answerable(0));
@@ -70,7 +70,7 @@ TEST_F(StrictShard, RepeatBeforeTheStepIsNotAddedAndWaitsForTheStep) {
   EXPECT_EQ(shard_.counters().repeats, 1U);
 }
 
-TEST_F(StrictShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
+TEST_F(FullySynchronousShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 0, 3);
   }
@@ -85,7 +85,7 @@ TEST_F(StrictShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
   EXPECT_EQ(shard_.counters().applied, 3U);
 }
 
-TEST_F(StrictShard, LateCopyOfAnOlderPushDoesNotAnswerTheNewest) {
+TEST_F(FullySynchronousShard, LateCopyOfAnOlderPushDoesNotAnswerTheNewest) {
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 0, 3);
   }
@@ -94,7 +94,7 @@ TEST_F(StrictShard, LateCopyOfAnOlderPushDoesNotAnswerTheNewest) {
   EXPECT_FALSE(shard_.answerable(1));
 }
 
-TEST_F(StrictShard, GradientsInPlaceAreReadThereAndLeftAlone) {
+TEST_F(FullySynchronousShard, GradientsInPlaceAreReadThereAndLeftAlone) {
   std::array<Values, kTrainers> gradients = {Values{3, 1}, Values{6, 2}, Values{9, 3}};
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     const PushId id{.trainer = trainer, .incarnation = kProcess, .step = 0, .in_place = true};
@@ -106,7 +106,7 @@ TEST_F(StrictShard, GradientsInPlaceAreReadThereAndLeftAlone) {
 }
 
 // A trainer and its memory may be lost before the other gradients have come.
-TEST_F(StrictShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
+TEST_F(FullySynchronousShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
   const auto memory = std::make_shared<Values>(Values{3, 3});
   const PushId id{.trainer = 1, .incarnation = kProcess, .step = 0, .in_place = true};
   ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
@@ -118,7 +118,7 @@ TEST_F(StrictShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) {
   EXPECT_EQ(memory.use_count(), 1);
 }
 
-TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
+TEST_F(FullySynchronousShard, PushThatBrokeOffMidwayCanBePushedAgain) {
   push(shard_, 0, 0, 3);
   const Admission broken = shard_.admit(sync_id(1, 0));
   broken.destination[0] = 1000;  // half a body arrived before the connection was lost
@@ -129,13 +129,13 @@ TEST_F(StrictShard, PushThatBrokeOffMidwayCanBePushedAgain) {
   EXPECT_EQ(shard_.counters().pushes, 3U);
 }
 
-TEST_F(StrictShard, RefusesAPushFromTheFuture) {
+TEST_F(FullySynchronousShard, RefusesAPushFromTheFuture) {
   const Admission admission = shard_.admit(sync_id(0, 4));
   EXPECT_EQ(admission.verdict, Verdict::kRefuse);
   EXPECT_EQ(admission.why, "a gradient for step 4 came while the parameters are at step 0");
 }
 
-TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
+TEST_F(FullySynchronousShard, GoesOnFromTheStepItIsRestoredAt) {
   restore(shard_, {10, 10}, 50);
   EXPECT_EQ(shard_.step(), 50U);
   EXPECT_EQ(shard_.admit(sync_id(0, 49)).verdict, Verdict::kDiscard);
@@ -147,7 +147,7 @@ TEST_F(StrictShard, GoesOnFromTheStepItIsRestoredAt) {
   EXPECT_EQ(values_of(shard_.parameters()), (Values{7, 7}));
 }
 
-TEST_F(StrictShard, RestoreForgetsGradientsOfAHalfMadeStep) {
+TEST_F(FullySynchronousShard, RestoreForgetsGradientsOfAHalfMadeStep) {
   push(shard_, 0, 0, 1000);
   push(shard_, 1, 0, 1000);
   restore(shard_, {0, 0}, 0);
@@ -157,7 +157,7 @@ TEST_F(StrictShard, RestoreForgetsGradientsOfAHalfMadeStep) {
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-3, -3}));
 }
 
-TEST_F(StrictShard, KeepsTheParametersFromBeforeTheNewestStep) {
+TEST_F(FullySynchronousShard, KeepsTheParametersFromBeforeTheNewestStep) {
   restore(shard_, {10, 10}, 50);
   EXPECT_FALSE(shard_.previous()) << "no step has been made since the restore";
   for (const std::uint64_t step : {50U, 51U}) {
@@ -171,7 +171,7 @@ TEST_F(StrictShard, KeepsTheParametersFromBeforeTheNewestStep) {
   EXPECT_EQ(values_of(shard_.parameters()), (Values{4, 4}));
 }
 
-TEST_F(StrictShard, RestoreLeavesTheParametersOfTheLastAnswerAlone) {
+TEST_F(FullySynchronousShard, RestoreLeavesTheParametersOfTheLastAnswerAlone) {
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     push(shard_, trainer, 0, 3);
   }
@@ -180,7 +180,7 @@ TEST_F(StrictShard, RestoreLeavesTheParametersOfTheLastAnswerAlone) {
   EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
 }
 
-TEST_F(StrictShard, AsManyReplicasToAggregateAsTrainersIsTheStrictMode) {
+TEST_F(FullySynchronousShard, AsManyReplicasToAggregateAsTrainersIsTheFullySynchronousMode) {
   Shard shard(backup_config(kTrainers, kTrainers), {.begin = 0, .end = 1});
   push(shard, 0, 0, 3);
   push(shard, 1, 0, 3);
@@ -265,7 +265,7 @@ std::vector<std::vector<Values>> random_gradients(std::size_t steps, std::size_t
   return gradients;
 }
 
-class SameBits : public testing::TestWithParam<math::OptimizerKind> {
+class BitIdentical : public testing::TestWithParam<math::OptimizerKind> {
  protected:
   static constexpr std::size_t kTrainers = 5;  // with fewer than four the tree is a chain
   static constexpr std::size_t kSteps = 4;
@@ -302,7 +302,7 @@ class SameBits : public testing::TestWithParam<math::OptimizerKind> {
 using Order = std::array<std::size_t, 5>;
 constexpr Order kInOrder = {0, 1, 2, 3, 4};
 
-TEST_P(SameBits, InEveryOrderOfArrival) {
+TEST_P(BitIdentical, InEveryOrderOfArrival) {
   const math::Range range{.begin = 0, .end = kSize};
   const auto expected = train(range, [](std::size_t) { return kInOrder; });
   Order order = kInOrder;
@@ -312,7 +312,7 @@ TEST_P(SameBits, InEveryOrderOfArrival) {
   }
 }
 
-TEST_P(SameBits, WhenTheOrderChangesFromStepToStep) {
+TEST_P(BitIdentical, WhenTheOrderChangesFromStepToStep) {
   const math::Range range{.begin = 0, .end = kSize};
   const std::array<Order, kSteps> orders = {
       {{4, 3, 2, 1, 0}, {1, 0, 3, 2, 4}, {0, 4, 2, 1, 3}, {2, 0, 3, 1, 4}}};
@@ -320,7 +320,7 @@ TEST_P(SameBits, WhenTheOrderChangesFromStepToStep) {
             train(range, [](std::size_t) { return kInOrder; }));
 }
 
-TEST_P(SameBits, OnAnyNumberOfPs) {
+TEST_P(BitIdentical, OnAnyNumberOfPs) {
   const auto expected = train({.begin = 0, .end = kSize}, [](std::size_t) { return kInOrder; });
   // 7 is more than the number of pages: two ps have nothing.
   for (const std::size_t ps : {2U, 3U, 5U, 7U}) {
@@ -335,7 +335,7 @@ TEST_P(SameBits, OnAnyNumberOfPs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, SameBits,
+INSTANTIATE_TEST_SUITE_P(Optimizers, BitIdentical,
                          testing::Values(math::OptimizerKind::kSgd, math::OptimizerKind::kMomentum,
                                          math::OptimizerKind::kAdagrad, math::OptimizerKind::kAdam,
                                          math::OptimizerKind::kAdamw),

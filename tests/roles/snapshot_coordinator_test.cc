@@ -11,22 +11,24 @@
 namespace disttf::roles {
 namespace {
 
+using net::ReplicaRole;
 using net::ShardState;
-using net::Standing;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-constexpr HostContact kOwnPs{
-    .kind = HostContact::Kind::kWelcomed, .standing = Standing::kOnly, .state = ShardState::kReady};
-constexpr HostContact kNewPs{
-    .kind = HostContact::Kind::kWelcomed, .standing = Standing::kOnly, .state = ShardState::kEmpty};
+constexpr HostContact kOwnPs{.kind = HostContact::Kind::kWelcomed,
+                             .replica_role = ReplicaRole::kOnly,
+                             .state = ShardState::kReady};
+constexpr HostContact kNewPs{.kind = HostContact::Kind::kWelcomed,
+                             .replica_role = ReplicaRole::kOnly,
+                             .state = ShardState::kEmpty};
 constexpr HostContact kPrimaryHost{.kind = HostContact::Kind::kWelcomed,
-                                   .standing = Standing::kPrimary,
+                                   .replica_role = ReplicaRole::kPrimary,
                                    .state = ShardState::kReady};
 constexpr HostContact kBackupHost{.kind = HostContact::Kind::kWelcomed,
-                                  .standing = Standing::kBackup,
+                                  .replica_role = ReplicaRole::kBackup,
                                   .state = ShardState::kReady};
 constexpr HostContact kNobody{.kind = HostContact::Kind::kTurnedAway};
 constexpr HostContact kSilent{.kind = HostContact::Kind::kUnreachable};
@@ -43,14 +45,14 @@ class SnapshotCoordinatorTest : public testing::Test {
             7};
   }
   template <typename Kind>
-  static Kind expect(const SnapshotOrder& order) {
-    const auto* const found = std::get_if<Kind>(&order);
-    EXPECT_NE(found, nullptr) << "it wants something else: " << order.index();
+  static Kind expect(const SnapshotAction& action) {
+    const auto* const found = std::get_if<Kind>(&action);
+    EXPECT_NE(found, nullptr) << "it wants something else: " << action.index();
     return found != nullptr ? *found : Kind{};
   }
   // Both ps are reached and have the snapshot, of these steps. Returns the next effect.
-  SnapshotOrder find_both(SnapshotCoordinator& core, const SnapshotRequest& request,
-                          std::uint64_t first = 40, std::uint64_t second = 40) const {
+  SnapshotAction find_both(SnapshotCoordinator& core, const SnapshotRequest& request,
+                           std::uint64_t first = 40, std::uint64_t second = 40) const {
     EXPECT_EQ(expect<ConnectToHost>(core.begin(request)).ps, 0U);
     EXPECT_EQ(expect<FindSnapshot>(core.connected(kOwnPs, now_)).ps, 0U);
     EXPECT_EQ(expect<ConnectToHost>(core.found(first, now_)).ps, 1U);
@@ -58,10 +60,10 @@ class SnapshotCoordinatorTest : public testing::Test {
     return core.found(second, now_);
   }
   // The same, and both were asked to write. Waits for ps 0.
-  SnapshotOrder tell_both(SnapshotCoordinator& core, const SnapshotRequest& request) const {
-    const auto first = expect<TellToWrite>(find_both(core, request));
+  SnapshotAction tell_both(SnapshotCoordinator& core, const SnapshotRequest& request) const {
+    const auto first = expect<RequestShardWrite>(find_both(core, request));
     EXPECT_EQ(first.id.step, 40U);
-    const auto second = expect<TellToWrite>(core.told(std::nullopt));
+    const auto second = expect<RequestShardWrite>(core.told(std::nullopt));
     EXPECT_EQ(second.ps, 1U);
     EXPECT_EQ(second.id.attempt, first.id.attempt);
     return core.told(std::nullopt);
@@ -80,8 +82,8 @@ class SnapshotCoordinatorTest : public testing::Test {
 
 TEST_F(SnapshotCoordinatorTest, CollectsOneRangeAfterTheOther) {
   auto core = two_ps(/*sharded=*/false);
-  const SnapshotOrder order = find_both(core, kept_);
-  EXPECT_EQ(expect<KeepState>(order).step, 40U);
+  const SnapshotAction action = find_both(core, kept_);
+  EXPECT_EQ(expect<KeepState>(action).step, 40U);
   const auto done = expect<SnapshotDone>(core.stored());
   EXPECT_TRUE(done.is_done);
   EXPECT_EQ(done.step, 40U);
@@ -108,11 +110,11 @@ TEST_F(SnapshotCoordinatorTest, TheNextOneIsAskedForOverTheSameChannels) {
     EXPECT_EQ(first.ps, 0U);
     EXPECT_EQ(first.fetch, !sharded);
     EXPECT_EQ(expect<FindSnapshot>(core.found(80, now_)).ps, 1U);
-    const SnapshotOrder order = core.found(80, now_);
+    const SnapshotAction action = core.found(80, now_);
     if (sharded) {
-      EXPECT_EQ(expect<TellToWrite>(order).id.step, 80U);
+      EXPECT_EQ(expect<RequestShardWrite>(action).id.step, 80U);
     } else {
-      EXPECT_EQ(expect<KeepState>(order).step, 80U);
+      EXPECT_EQ(expect<KeepState>(action).step, 80U);
     }
   }
 }
@@ -178,7 +180,7 @@ TEST_F(SnapshotCoordinatorTest, WhoAsksOnceIsToldAtOnce) {
   EXPECT_EQ(expect<SnapshotDone>(core.connected(kNobody, now_)).why_not, "");
 }
 
-TEST_F(SnapshotCoordinatorTest, AStateThatNobodyHasAnyMoreIsASentence) {
+TEST_F(SnapshotCoordinatorTest, AStateThatIsLostIsASentence) {
   for (const HostContact& contact : {kNobody, kNewPs}) {
     auto core = two_ps(/*sharded=*/false);
     core.begin(last_);
@@ -245,7 +247,7 @@ TEST_F(SnapshotCoordinatorTest, WhatAllHaveWrittenBecomesACheckpoint) {
   EXPECT_EQ(expect<SnapshotDone>(core.stored()).step, 40U);
 }
 
-TEST_F(SnapshotCoordinatorTest, NobodyWritesBeforeAllHaveTheSnapshot) {
+TEST_F(SnapshotCoordinatorTest, NoPsWritesBeforeAllHaveTheSnapshot) {
   auto core = two_ps(/*sharded=*/true);
   EXPECT_FALSE(expect<SnapshotDone>(find_both(core, kept_, 40, 41)).is_done);
 }
@@ -268,7 +270,7 @@ TEST_F(SnapshotCoordinatorTest, WhoWritesIsWaitedForBeforeItsFileIsRemoved) {
 
 TEST_F(SnapshotCoordinatorTest, APsThatCannotBeToldEndsItAfterThoseThatWrite) {
   auto core = two_ps(/*sharded=*/true);
-  expect<TellToWrite>(find_both(core, kept_));
+  expect<RequestShardWrite>(find_both(core, kept_));
   core.told(std::nullopt);
   EXPECT_EQ(expect<AwaitWritten>(core.told("ps 1 is gone")).ps, 0U);
   expect<DiscardShards>(core.written(file("a")));
@@ -313,10 +315,10 @@ TEST_F(SnapshotCoordinatorTest, FilesThatBecomeNoCheckpointAreRemoved) {
 
 TEST_F(SnapshotCoordinatorTest, EachSaveHasANumberOfItsOwn) {
   auto core = two_ps(/*sharded=*/true);
-  const auto first = expect<TellToWrite>(find_both(core, kept_));
+  const auto first = expect<RequestShardWrite>(find_both(core, kept_));
   core.begin(kept_);  // over the same channels
   core.found(40, now_);
-  const auto second = expect<TellToWrite>(core.found(40, now_));
+  const auto second = expect<RequestShardWrite>(core.found(40, now_));
   EXPECT_NE(first.id.attempt, second.id.attempt);
 }
 

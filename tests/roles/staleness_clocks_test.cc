@@ -56,7 +56,7 @@ TEST_F(StalenessClocksTest, TheSlowestReleasesTheOthersWhenItLeaves) {
   EXPECT_NE(clocks_.releases(), before);
 }
 
-TEST_F(StalenessClocksTest, WhoIsAloneIsHeldByNobody) {
+TEST_F(StalenessClocksTest, ALoneTrainerIsNotHeld) {
   clocks_.join(0);
   clocks_.set(0, 100);
   EXPECT_FALSE(clocks_.is_held(0));
@@ -93,7 +93,7 @@ TEST_F(StalenessClocksTest, WhoIsBehindByNoMoreThanItMayCountsAsBefore) {
   EXPECT_EQ(clocks_.counts_from(1), 0U);
 }
 
-TEST(StalenessClocks, NobodyIsHeldWithoutABound) {
+TEST(StalenessClocks, NoTrainerIsHeldWithoutABound) {
   StalenessClocks clocks(2, std::nullopt);
   clocks.join(0);
   clocks.join(1);

@@ -88,7 +88,7 @@ TEST_F(StepTimesTest, AStepWhoseBeginningWasNotSeenIsNotMeasured) {
   EXPECT_TRUE(times_.take().empty());
 }
 
-TEST_F(StepTimesTest, AfterASetBackTheStepUnderWayIsForgotten) {
+TEST_F(StepTimesTest, AfterARollbackTheStepUnderWayIsForgotten) {
   make(9, 0, 10);
   make(3, 50, 51);  // not 10: the state was replaced
   EXPECT_TRUE(times_.take().empty());

@@ -52,7 +52,7 @@ TEST(StepperTest, ComputesItsBatchOfEachStepUntilTheLastIsMade) {
   EXPECT_EQ(stepper.next(), NextAction::kLeave);
 }
 
-TEST(StepperTest, ASetBackIsTheNextStepToCompute) {
+TEST(StepperTest, ARollbackIsTheNextStepToCompute) {
   Stepper stepper({});
   stepper.replied({.step = 5});
   make_step(stepper, {.step = 2, .joined = true});
@@ -61,7 +61,7 @@ TEST(StepperTest, ASetBackIsTheNextStepToCompute) {
 }
 
 TEST(StepperTest, AsyncATrainerWalksItsOwnSlices) {
-  Stepper stepper({.rank = 1, .sync_replicas = false, .strict = false});
+  Stepper stepper({.rank = 1, .sync_replicas = false, .fully_synchronous = false});
   stepper.replied({.step = 40});
   EXPECT_EQ(stepper.batch(), (StepBatch{.step = 0, .slot = 1}));
   make_step(stepper, {.step = 47});
@@ -104,7 +104,7 @@ TEST(StepperTest, WithoutAShareAnElasticTrainerAwaitsTheStep) {
 }
 
 TEST(StepperTest, PushesAreNumberedOnFromWhatThePsCount) {
-  Stepper stepper({.sync_replicas = false, .strict = false});
+  Stepper stepper({.sync_replicas = false, .fully_synchronous = false});
   stepper.replied({.step = 20, .counts_from = 7});
   EXPECT_EQ(stepper.sequence(), 8U);
   EXPECT_EQ(stepper.made(), 0U);
@@ -166,11 +166,11 @@ TEST(StepperTest, ARunThatWasNotEndedGoesOn) {
   EXPECT_EQ(stepper.batch().step, 1U);
 }
 
-TEST(StepperTest, AChiefThatIsSetBackTrainsOn) {
+TEST(StepperTest, AChiefThatIsRolledBackTrainsOn) {
   Stepper stepper({});
   stepper.replied({.step = 4, .finished = true});
   ASSERT_EQ(stepper.next(), NextAction::kLeave);
-  stepper.set_back();
+  stepper.roll_back();
   ASSERT_EQ(stepper.next(), NextAction::kPull);
   EXPECT_FALSE(stepper.reply().finished) << "the ps are not to be set to it once more";
   stepper.replied({.step = 2});
@@ -179,7 +179,7 @@ TEST(StepperTest, AChiefThatIsSetBackTrainsOn) {
 }
 
 TEST(StepperTest, WhereNotEveryGradientCountsTheFinalParametersAreFetched) {
-  Stepper stepper({.sync_replicas = false, .strict = false});
+  Stepper stepper({.sync_replicas = false, .fully_synchronous = false});
   stepper.replied({.step = 4, .finished = true});
   EXPECT_FALSE(stepper.left(false)) << "will be others the next time";
   stepper.replied({.step = 4, .finished = true});

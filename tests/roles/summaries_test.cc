@@ -137,7 +137,7 @@ TEST_F(SummariesTest, OfARunThatGoesOnFromACheckpointSayFromWhere) {
   EXPECT_THAT(steps("eval", "none"), ElementsAre("start 1", "start 31"));
 }
 
-TEST_F(SummariesTest, OfARunThatIsSetBackSaySoInTheSameFile) {
+TEST_F(SummariesTest, OfARunThatIsRolledBackSaySoInTheSameFile) {
   start(1);
   make_step(1);
   make_step(2);

@@ -138,7 +138,7 @@ TEST_F(SupervisorTest, WhatTheyHavePrintedIsReadBeforeTheLaunchEnds) {
   EXPECT_EQ(core_.policy().exit_code(), kDone);
 }
 
-TEST_F(SupervisorTest, AfterTheResultWhoStaysIsKilledAndNobodyIsStartedAgain) {
+TEST_F(SupervisorTest, AfterTheResultRemainingTasksAreKilledAndNoneIsRestarted) {
   end(2, kTaskKilled);  // waits to be started again
   end(1, kTaskFinished);
   pass(seconds(9));
@@ -244,7 +244,7 @@ TEST_F(SavingSupervisorTest, AChiefThatDoesNotEndIsKilledThenTheOthersAreTold) {
   EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGTERM), Pair(2, SIGTERM)));
 }
 
-TEST_F(SavingSupervisorTest, WithAPsTheStateIsLostAndNobodyWaits) {
+TEST_F(SavingSupervisorTest, WithAPsTheStateIsLostAndNoTaskWaits) {
   end(0, kTaskRefused);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1, SIGTERM), Pair(2, SIGTERM)));
 }

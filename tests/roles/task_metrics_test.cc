@@ -39,7 +39,7 @@ PsMetrics ps() {
           .repeats = 3,
           .dropped = 1,
           .staleness_sum = 400,
-          .standing = "primary",
+          .replica_role = "primary",
           .has_backup = true,
           .view = 2,
           .lag_updates = 3,

@@ -62,15 +62,15 @@ class UpdateMemory : public testing::TestWithParam<Range> {
     EXPECT_EQ(found->bytes.size(), body.size());
   }
 
-  std::unique_ptr<net::BodySlots> slots_;
+  std::unique_ptr<net::BodyRing> slots_;
   std::unique_ptr<net::InPlaceBodies> bodies_;
 };
 
-TEST(TensorMemory, IsTakenForNobodyWhoIsNotOnThisMachine) {
+TEST(TensorMemory, IsTakenForNoPeerOnAnotherMachine) {
   bool has_asked = false;
   std::vector<std::byte> answer;
   const auto handover = net::PendingHandover::begin(
-      {.rendezvous = 0x0123'4567'89AB'CDEF, .token = 1, .size = 64},
+      {.listener_name = 0x0123'4567'89AB'CDEF, .token = 1, .size = 64},
       [&has_asked] {
         has_asked = true;
         return net::InPlaceTerms{.memory = net::ParameterMemory::create(4096, 0), .most = 4096};
@@ -107,10 +107,10 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
 
   // Each slot can hold the largest body, and each of the first seven updates has a mailbox for its
   // header.
-  terms.memory->set_asleep(false);
+  terms.memory->set_parked(false);
   std::uint64_t update = 1;
   for (; update <= range.updates; ++update) {
-    leave(update, body_of(range.floats), /*sent=*/update > net::kHeadersInSlot);
+    leave(update, body_of(range.floats), /*sent=*/update > net::kHeadersInMailbox);
   }
   net::FrameHeader header{.kind = net::FrameKind::kUpdate, .request_id = update};
   EXPECT_EQ(slots_->leave(header, body_of(range.floats), {}), net::Left::kNot)
@@ -119,7 +119,7 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
   EXPECT_EQ(has_states, range.has_states);
   for (const std::uint64_t state : {update, update + 1}) {
     if (has_states && range.floats != 0) {
-      leave(state, body_of(4 * range.floats), /*sent=*/state > net::kHeadersInSlot);
+      leave(state, body_of(4 * range.floats), /*sent=*/state > net::kHeadersInMailbox);
     }
   }
   EXPECT_EQ(slots_->leave(header, body_of(4 * range.floats), {}), net::Left::kNot);

@@ -56,7 +56,7 @@ class TraceTest : public testing::Test {
     PsMetrics metrics{.task = {.job = net::Job::kPs, .index = 0},
                       .process = with_clock(clocks[0]),
                       .step = trace.window().from + steps,
-                      .standing = {},
+                      .replica_role = {},
                       .present = {},
                       .samples = {}};
     for (std::uint64_t each = 0; each < steps; ++each) {
@@ -108,14 +108,14 @@ TEST_F(TraceTest, ATrainerThatHasNeverTakenPartIsNotWaitedFor) {
   net::open_to(cluster, 4);
   Trace trace(cluster, {.from = 100, .count = 3});
   EXPECT_THAT(trace.missing(), ElementsAre("ps:0", "worker:0", "worker:1", "worker:2", "worker:3"));
-  trace.told_present({true, true, false, true});
-  trace.told_present({true, true, false, false});  // worker 3 has gone since
+  trace.record_present({true, true, false, true});
+  trace.record_present({true, true, false, false});  // worker 3 has gone since
   EXPECT_THAT(trace.missing(), ElementsAre("ps:0", "worker:0", "worker:1", "worker:3"));
   tell(trace, 3);
   EXPECT_THAT(trace.missing(), ElementsAre("worker:3"));
   EXPECT_FALSE(trace.is_complete());
   Trace of_two(cluster, {.from = 100, .count = 3});
-  of_two.told_present({true, true, false, false});
+  of_two.record_present({true, true, false, false});
   tell(of_two, 3);
   EXPECT_TRUE(of_two.is_complete());
 }
@@ -229,7 +229,7 @@ TEST_F(TraceTest, ClocksAreSetByTheStepsThemselves) {
   EXPECT_EQ(timeline["otherData"]["clock_error_us"], *trace.clock_error_seconds() * 1e6);
 }
 
-TEST_F(TraceTest, AClockThatNobodyCanCompareIsSaid) {
+TEST_F(TraceTest, AClockThatCannotBeComparedIsReported) {
   Trace trace(cluster_, {.from = 100, .count = 1});
   TrainerMetrics alone{.task = cluster_.trainer(0),
                        .process = with_clock("b"),
@@ -275,7 +275,7 @@ class TraceCollectorTest : public TraceTest {
     collector_.told(PsMetrics{.task = {.job = net::Job::kPs, .index = 0},
                               .process = {},
                               .step = collector_.window().end(),
-                              .standing = {},
+                              .replica_role = {},
                               .present = {},
                               .samples = {}});
   }
@@ -306,7 +306,7 @@ TEST_F(TraceCollectorTest, WhoDoesNotTellIsWaitedForAWhile) {
   EXPECT_THAT(result->trace->missing(), ElementsAre("ps:0", "worker:0", "worker:1"));
 }
 
-TEST_F(TraceCollectorTest, NobodyHasToldAnything) {
+TEST_F(TraceCollectorTest, NoTaskHasReportedAnything) {
   begin(50);
   EXPECT_FALSE(collector_.look(1452, at(5000)));
   EXPECT_EQ(collector_.look(2100, at(15'000))->why_not,
@@ -324,9 +324,9 @@ TEST_F(TraceCollectorTest, ARunThatEndsTooSoonHasNone) {
             "request, and the timeline needs 50");
 }
 
-TEST_F(TraceCollectorTest, ARunThatIsSetBackHasToBeAskedAgain) {
+TEST_F(TraceCollectorTest, ARunThatIsRolledBackHasToBeAskedAgain) {
   begin(50);
-  collector_.set_back();
+  collector_.roll_back();
   EXPECT_EQ(collector_.look(900, at(2000))->why_not,
             "the run was rolled back meanwhile; ask again");
   EXPECT_EQ(collector_.window(), StepWindow{});

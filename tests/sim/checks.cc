@@ -258,9 +258,9 @@ void Checks::snapshot_collected(const std::string& who, std::uint64_t step,
 }
 
 // Intermediate averages are not checked: only the ps have them.
-void Checks::cut_scored(const std::string& who, std::uint64_t step,
-                        const std::vector<net::Generation>& generations, bool is_result,
-                        std::span<const float> parameters) {
+void Checks::snapshot_scored(const std::string& who, std::uint64_t step,
+                             const std::vector<net::Generation>& generations, bool is_result,
+                             std::span<const float> parameters) {
   oracle_.about(generations.front());
   const std::string what = who + " scores step " + std::to_string(step);
   if (!is_result &&

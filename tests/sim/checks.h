@@ -113,9 +113,9 @@ class Checks {
 
   // An evaluator has assembled snapshot shards and scores them. They must be of one step of one
   // state, and of the run's.
-  void cut_scored(const std::string& who, std::uint64_t step,
-                  const std::vector<net::Generation>& generations, bool is_result,
-                  std::span<const float> parameters);
+  void snapshot_scored(const std::string& who, std::uint64_t step,
+                       const std::vector<net::Generation>& generations, bool is_result,
+                       std::span<const float> parameters);
 
   // --- the end
   // A trainer has printed this result. `states`: the states that it consists of, by range.

@@ -111,7 +111,7 @@ class Story {
   std::optional<Checks> checks_;
 };
 
-TEST(LostAnswers, CountNoMoreOnceNobodyIsLeftWhoKnows) {
+TEST(LostAnswers, CountNoMoreOnceNoProcessHasRecordedThem) {
   for (const bool sync : {false, true}) {
     Story story(sync);
     story.lose(kWhoKnow);
@@ -146,18 +146,18 @@ TEST(LostAnswers, CountWhereWhoKnewIsLostAfterwards) {
 }
 
 // A process also counts as informed if a chief that knew made the view that it received.
-TEST(LostAnswers, CountWhereSomebodyHasHeardOfWhatAnotherChiefMadeOfThem) {
+TEST(LostAnswers, CountWhereAProcessHasRecordedTheDecisionOfAnotherChief) {
   constexpr std::uint64_t kBetween = 12;
-  for (const bool has_heard : {false, true}) {
+  for (const bool has_received : {false, true}) {
     Story story;
-    if (has_heard) {
+    if (has_received) {
       story.hear(kBetween, kAlone.number);
     }
     story.tell(kBetween, {.chief = kBetween, .count = 3}, {kBackup});
     story.lose(kWhoKnow);
     story.lose({kBetween});
     story.go_on_without_them();
-    EXPECT_EQ(story.violation() != "", has_heard);
+    EXPECT_EQ(story.violation() != "", has_received);
   }
 }
 

@@ -97,7 +97,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       const bool is_over = co_await connect(fiber);
       if (!is_over) {
         if (early_stop_.keeps_best()) {
-          session_.know_best({});
+          session_.record_best({});
         }
         session_.lead();
         is_settled_ = true;
@@ -129,7 +129,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       break;
     }
     case Action::kPause:
-      while (now() < leader_.deadline() && !told_to_stop_) {
+      while (now() < leader_.deadline() && !stop_requested_) {
         co_await wait(fiber, leader_.deadline());
       }
       throw_if_stopped();
@@ -147,7 +147,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       }
       leader_.ended();
       break;
-    case Action::kTellTheEnd:
+    case Action::kAnnounceEnd:
       if (leader_.was_late()) {
         world_.mark(Mark::kChiefLostAtEnd);
       }
@@ -168,8 +168,8 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
 }
 
 void ChiefProcess::keep_all_known(bool has_result) {
-  early_end_ = early_stop_.saved_with(session_.best(),
-                                      has_result ? std::optional(reply_.step) : std::nullopt);
+  early_stop_state_ = early_stop_.saved_with(
+      session_.best(), has_result ? std::optional(reply_.step) : std::nullopt);
 }
 
 Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
@@ -183,8 +183,8 @@ Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
   }
   keep_all_known(/*has_result=*/false);
   if (early_stop_.keeps_best() && early_stop_.best() != session_.best()) {
-    session_.know_best(early_stop_.best());
-    session_.begin_tell_best(begin_now());
+    session_.record_best(early_stop_.best());
+    session_.begin_send_best(begin_now());
     co_await run(fiber);
   }
   co_return early_stop_.stops_at(step);
@@ -199,7 +199,7 @@ Routine<void> ChiefProcess::shut_down(Fiber& fiber) {
     is_stopped = true;
   }
   if (is_stopped) {
-    session_.tell_the_end();
+    session_.announce_end();
     co_await perform(fiber);
   }
 }
@@ -212,7 +212,7 @@ Routine<bool> ChiefProcess::await_others(Fiber& fiber) {
   session_.begin_await_others(begin_now());
   const roles::StepResult reply = co_await run_step(fiber, unused);
   if (reply.joined) {
-    set_back();
+    roll_back();
   }
   co_return !reply.joined;
 }
@@ -225,13 +225,13 @@ Routine<bool> ChiefProcess::peek(Fiber& fiber) {
   parameters_ = newest;
   const bool are_done = reply.finished || !reply.joined;
   if (!are_done) {
-    set_back();
+    roll_back();
   }
   co_return are_done;
 }
 
-void ChiefProcess::set_back() {
-  stepper_.set_back();
+void ChiefProcess::roll_back() {
+  stepper_.roll_back();
   reply_.finished = false;
 }
 

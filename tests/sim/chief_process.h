@@ -34,8 +34,8 @@ class ChiefProcess final : public WorkerProcess {
   Routine<void> live(Fiber& fiber) override;
   Routine<SavedState> state_to_train(Fiber& fiber) override;
   void took_incarnation() override;
-  bool wants_cut(std::uint64_t step) override;
-  void took_cut(std::uint64_t sequence) override;
+  bool wants_snapshot(std::uint64_t step) override;
+  void took_snapshot(std::uint64_t sequence) override;
   Routine<bool> ends_here(Fiber& fiber) override;
 
  private:
@@ -51,7 +51,7 @@ class ChiefProcess final : public WorkerProcess {
   Routine<void> serve(Fiber& fiber, roles::HostNumber number);
   Routine<void> listen(Fiber& fiber, roles::HostNumber number);
   void begin_views();
-  void hear_refusal(roles::HostNumber number, const Frame& frame);
+  void read_refusal(roles::HostNumber number, const Frame& frame);
   void act_on_views();
 
   // As in roles/chief/shell/checkpointer.cc.
@@ -62,26 +62,26 @@ class ChiefProcess final : public WorkerProcess {
   Routine<bool> save_final(Fiber& fiber, Time deadline);
   Routine<std::optional<SavedState>> saved_state(Fiber& fiber);
   Routine<void> keep_snapshots(Fiber& fiber);
-  Routine<roles::SnapshotOrder> carry_out(Fiber& fiber, roles::SnapshotRequest request,
-                                          roles::SnapshotOrder order);
-  [[nodiscard]] roles::SnapshotOrder store(roles::SnapshotOrder order);
+  Routine<roles::SnapshotAction> carry_out(Fiber& fiber, roles::SnapshotRequest request,
+                                           roles::SnapshotAction action);
+  [[nodiscard]] roles::SnapshotAction store(roles::SnapshotAction action);
   [[nodiscard]] Duration disk_time();
   // As in roles/chief/shell/snapshot_link.cc.
   void close_snapshot_channels();
   Routine<std::optional<Frame>> await_frame(Fiber& fiber, Channel& channel, Time deadline);
-  Routine<roles::HostContact> connect_to(Fiber& fiber, roles::ConnectToHost order, Time deadline);
-  Routine<std::optional<std::uint64_t>> find(Fiber& fiber, roles::FindSnapshot order,
+  Routine<roles::HostContact> connect_to(Fiber& fiber, roles::ConnectToHost action, Time deadline);
+  Routine<std::optional<std::uint64_t>> find(Fiber& fiber, roles::FindSnapshot action,
                                              roles::SnapshotRequest request);
   void take_values(std::size_t ps, std::span<const std::byte> body);
-  [[nodiscard]] std::optional<std::string> tell_to_write(const roles::TellToWrite& order,
-                                                         const roles::SnapshotRequest& request);
-  Routine<Written> await_written(Fiber& fiber, roles::AwaitWritten order);
+  [[nodiscard]] std::optional<std::string> request_shard_write(
+      const roles::RequestShardWrite& action, const roles::SnapshotRequest& request);
+  Routine<Written> await_written(Fiber& fiber, roles::AwaitWritten action);
 
   // As in roles/chief/shell/chief.cc.
   Routine<void> take_action(Fiber& fiber);
   Routine<bool> await_others(Fiber& fiber);
   Routine<bool> peek(Fiber& fiber);
-  void set_back();
+  void roll_back();
   void keep_all_known(bool has_result);
   Routine<void> shut_down(Fiber& fiber);
 
@@ -90,8 +90,8 @@ class ChiefProcess final : public WorkerProcess {
   std::optional<roles::CheckpointStore> checkpoints_;  // on the disk, if there is one
   roles::RunLeader leader_;
   roles::EarlyStop early_stop_;
-  roles::EarlyEnd early_end_;  // as checkpoints store it
-  roles::Task task_of_views_;  // with this chief's incarnation
+  roles::EarlyStopState early_stop_state_;  // as checkpoints store it
+  roles::Task task_of_views_;               // with this chief's incarnation
   std::optional<roles::FailoverController> views_;
   std::uint64_t views_begun_ = 0;             // the number of times that views were begun
   bool is_settled_ = false;                   // any process that replaces this chief started later

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "math/optimizer.h"
-#include "net/wire/write_cut.h"
+#include "net/wire/write_snapshot_shard.h"
 #include "tests/sim/chief_process.h"
 
 namespace disttf::sim {
@@ -16,7 +16,7 @@ namespace disttf::sim {
 using net::FrameHeader;
 using net::FrameKind;
 using roles::HostContact;
-using roles::SnapshotOrder;
+using roles::SnapshotAction;
 using roles::SnapshotRequest;
 using std::chrono::microseconds;
 
@@ -26,11 +26,11 @@ namespace {
 constexpr std::chrono::seconds kStorePause{1};
 
 std::uint16_t flags_of(const SnapshotRequest& request) {
-  return request.now ? std::uint16_t{net::kFlagCut} : std::uint16_t{0};
+  return request.now ? std::uint16_t{net::kFlagSnapshot} : std::uint16_t{0};
 }
 
 SavedState saved_state_of(const roles::TrainingState& state) {
-  SavedState saved{.step = state.step, .tensors = {}, .early_end = state.early_end};
+  SavedState saved{.step = state.step, .tensors = {}, .early_stop_state = state.early_stop_state};
   const auto add = [&saved](std::span<const float> values) {
     saved.tensors.emplace_back(values.begin(), values.end());
   };
@@ -62,11 +62,11 @@ void ChiefProcess::start_snapshots() {
 
 // ----------------------------------------------------- the computing thread's part
 
-bool ChiefProcess::wants_cut(std::uint64_t step) {
+bool ChiefProcess::wants_snapshot(std::uint64_t step) {
   return schedule_->wants(step, snapshot_.has_value(), now());
 }
 
-void ChiefProcess::took_cut(std::uint64_t sequence) {
+void ChiefProcess::took_snapshot(std::uint64_t sequence) {
   start_snapshot({.sequence = sequence, .generation = reply_.generation});
 }
 
@@ -105,7 +105,7 @@ Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
   }
   std::optional<SavedState> state;
   if (newest_) {
-    world_.mark(Mark::kRestoredFromCut);
+    world_.mark(Mark::kRestoredFromSnapshot);
     state = saved_state_of(*newest_);
   } else if (disk_ != nullptr) {
     state = co_await saved_state(fiber);
@@ -117,9 +117,9 @@ Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
     }
   }
   if (early_stop_.keeps_best()) {
-    session_.know_best(state->early_end.best);
+    session_.record_best(state->early_stop_state.best);
   }
-  if (state->early_end.step != 0 && state->early_end.step == state->step) {
+  if (state->early_stop_state.step != 0 && state->early_stop_state.step == state->step) {
     session_.provides_result();
   }
   co_return std::move(*state);
@@ -153,11 +153,11 @@ Routine<void> ChiefProcess::keep_snapshots(Fiber& fiber) {
       co_await wait(fiber, Time::max());
     }
     const SnapshotRequest request = *snapshot_;
-    SnapshotOrder order = coordinator_->begin(request);
-    while (!std::holds_alternative<roles::SnapshotDone>(order)) {
-      order = co_await carry_out(fiber, request, order);
+    SnapshotAction action = coordinator_->begin(request);
+    while (!std::holds_alternative<roles::SnapshotDone>(action)) {
+      action = co_await carry_out(fiber, request, action);
     }
-    const auto& done = std::get<roles::SnapshotDone>(order);
+    const auto& done = std::get<roles::SnapshotDone>(action);
     if (!done.step) {
       close_snapshot_channels();
     }
@@ -180,23 +180,23 @@ void ChiefProcess::close_snapshot_channels() {
   }
 }
 
-Routine<SnapshotOrder> ChiefProcess::carry_out(Fiber& fiber, SnapshotRequest request,
-                                               SnapshotOrder order) {
-  if (const auto* const host = std::get_if<roles::ConnectToHost>(&order)) {
+Routine<SnapshotAction> ChiefProcess::carry_out(Fiber& fiber, SnapshotRequest request,
+                                                SnapshotAction action) {
+  if (const auto* const host = std::get_if<roles::ConnectToHost>(&action)) {
     const HostContact contact = co_await connect_to(fiber, *host, request.deadline);
     co_return coordinator_->connected(contact, now());
   }
-  if (const auto* const wanted = std::get_if<roles::FindSnapshot>(&order)) {
+  if (const auto* const wanted = std::get_if<roles::FindSnapshot>(&action)) {
     const std::optional<std::uint64_t> step = co_await find(fiber, *wanted, request);
     co_return coordinator_->found(step, now());
   }
-  if (const auto* const wanted = std::get_if<roles::TellToWrite>(&order)) {
-    co_return coordinator_->told(tell_to_write(*wanted, request));
+  if (const auto* const wanted = std::get_if<roles::RequestShardWrite>(&action)) {
+    co_return coordinator_->told(request_shard_write(*wanted, request));
   }
-  if (const auto* const wanted = std::get_if<roles::AwaitWritten>(&order)) {
+  if (const auto* const wanted = std::get_if<roles::AwaitWritten>(&action)) {
     co_return coordinator_->written(co_await await_written(fiber, *wanted));
   }
-  if (const auto* const pause = std::get_if<roles::PauseSnapshot>(&order)) {
+  if (const auto* const pause = std::get_if<roles::PauseSnapshot>(&action)) {
     close_snapshot_channels();
     co_await wait(fiber, pause->until);
     co_return coordinator_->paused();
@@ -206,17 +206,17 @@ Routine<SnapshotOrder> ChiefProcess::carry_out(Fiber& fiber, SnapshotRequest req
   }
   std::optional<KilledAtDisk> killed;
   try {
-    order = store(std::move(order));
+    action = store(std::move(action));
   } catch (const KilledAtDisk& death) {
     killed = death;
   } catch (const std::exception& error) {
-    order = coordinator_->failed(error.what());
+    action = coordinator_->failed(error.what());
   }
   if (killed) {
     perish(killed->silently);
     co_await wait(fiber, Time::max());
   }
-  co_return order;
+  co_return action;
 }
 
 Duration ChiefProcess::disk_time() {
@@ -225,12 +225,12 @@ Duration ChiefProcess::disk_time() {
   return microseconds((bits >> 32U) % 64 == 0 ? 200 * us : us);
 }
 
-SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
-  if (const auto* const keep = std::get_if<roles::KeepState>(&order)) {
+SnapshotAction ChiefProcess::store(SnapshotAction action) {
+  if (const auto* const keep = std::get_if<roles::KeepState>(&action)) {
     collected_.step = keep->step;
-    collected_.early_end = early_end_;
+    collected_.early_stop_state = early_stop_state_;
     checks_.snapshot_collected(name(), collected_.step, collected_.parameters.span());
-    world_.mark(Mark::kCutCollected);
+    world_.mark(Mark::kSnapshotCollected);
     newest_ = std::make_shared<const roles::TrainingState>(std::exchange(collected_, {}));
     if (disk_ != nullptr) {
       disk_->is_written(newest_->step, view_of(*newest_));
@@ -242,16 +242,16 @@ SnapshotOrder ChiefProcess::store(SnapshotOrder order) {
     }
     return coordinator_->stored();
   }
-  if (const auto* const commit = std::get_if<roles::CommitShards>(&order)) {
+  if (const auto* const commit = std::get_if<roles::CommitShards>(&action)) {
     disk_->use([&] {
       checkpoints_->commit_shards(commit->id, commit->files, disk_->layout(), disk_->config_json(),
-                                  checkpoint_.max_to_keep, early_end_);
+                                  checkpoint_.max_to_keep, early_stop_state_);
     });
     world_.mark(Mark::kShardsCommitted);
     disk_->was_saved(commit->id.step);
     return coordinator_->stored();
   }
-  const roles::SaveId id = std::get<roles::DiscardShards>(order).id;
+  const roles::SaveId id = std::get<roles::DiscardShards>(action).id;
   disk_->use([&] { checkpoints_->discard_shards(id); });
   return coordinator_->discarded(now());
 }
@@ -272,18 +272,18 @@ Routine<std::optional<Frame>> ChiefProcess::await_frame(Fiber& fiber, Channel& c
   co_return frame;
 }
 
-Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost order,
+Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost action,
                                               Time deadline) {
-  Channel& channel = *snapshot_channels_[order.ps];
-  const net::TaskId host = roles::host_of_range(task_.cluster, order.ps, order.replica);
+  Channel& channel = *snapshot_channels_[action.ps];
+  const net::TaskId host = roles::host_of_range(task_.cluster, action.ps, action.replica);
   FiberProcess::open(channel, fiber, host.index,
                      {.cluster = {},
                       .from = task_.self,
                       .to = host,
                       .purpose = net::ChannelPurpose::kState,
-                      .replica = order.replica,
+                      .replica = action.replica,
                       .incarnation = incarnation_});
-  const Time until = std::min(deadline, now() + task_.timeouts.silence);
+  const Time until = std::min(deadline, now() + task_.timeouts.heartbeat_timeout);
   const std::optional<Frame> frame = co_await await_frame(fiber, channel, until);
   HostContact contact;
   net::Welcome welcome;
@@ -291,8 +291,9 @@ Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost
     const bool is_refused = !network_.was_accepted(channel.id) && now() < until;
     contact.kind = is_refused ? HostContact::Kind::kTurnedAway : HostContact::Kind::kUnreachable;
   } else if (frame->header.kind == FrameKind::kWelcome && !net::decode(frame->body, welcome)) {
-    contact = {
-        .kind = HostContact::Kind::kWelcomed, .standing = welcome.standing, .state = welcome.state};
+    contact = {.kind = HostContact::Kind::kWelcomed,
+               .replica_role = welcome.replica_role,
+               .state = welcome.state};
   } else {
     contact.kind = HostContact::Kind::kTurnedAway;
     close(channel);
@@ -300,23 +301,24 @@ Routine<HostContact> ChiefProcess::connect_to(Fiber& fiber, roles::ConnectToHost
   co_return contact;
 }
 
-Routine<std::optional<std::uint64_t>> ChiefProcess::find(Fiber& fiber, roles::FindSnapshot order,
+Routine<std::optional<std::uint64_t>> ChiefProcess::find(Fiber& fiber, roles::FindSnapshot action,
                                                          SnapshotRequest request) {
-  Channel& channel = *snapshot_channels_[order.ps];
+  Channel& channel = *snapshot_channels_[action.ps];
   if (channel.is_open) {
-    network_.send(channel.id, *this,
-                  {.kind = order.fetch ? FrameKind::kGetCut : FrameKind::kFindCut,
-                   .flags = flags_of(request),
-                   .sequence = request.sequence,
-                   .generation = request.generation});
+    network_.send(
+        channel.id, *this,
+        {.kind = action.fetch ? FrameKind::kGetSnapshotShard : FrameKind::kFindSnapshotShard,
+         .flags = flags_of(request),
+         .sequence = request.sequence,
+         .generation = request.generation});
   }
-  const Time until = std::min(request.deadline, now() + task_.timeouts.silence);
+  const Time until = std::min(request.deadline, now() + task_.timeouts.heartbeat_timeout);
   const std::optional<Frame> frame = co_await await_frame(fiber, channel, until);
   std::optional<std::uint64_t> step;
-  if (frame && frame->header.kind == FrameKind::kCut) {
+  if (frame && frame->header.kind == FrameKind::kSnapshotShard) {
     step = frame->header.step;
-    if (order.fetch) {
-      take_values(order.ps, frame->body);
+    if (action.fetch) {
+      take_values(action.ps, frame->body);
     }
   }
   if (!step) {
@@ -349,30 +351,30 @@ void ChiefProcess::take_values(std::size_t ps, std::span<const std::byte> body) 
   }
 }
 
-std::optional<std::string> ChiefProcess::tell_to_write(const roles::TellToWrite& order,
-                                                       const SnapshotRequest& request) {
-  const Channel& channel = *snapshot_channels_[order.ps];
+std::optional<std::string> ChiefProcess::request_shard_write(const roles::RequestShardWrite& action,
+                                                             const SnapshotRequest& request) {
+  const Channel& channel = *snapshot_channels_[action.ps];
   if (!channel.is_open) {
-    return "ps " + std::to_string(order.ps) + " could not be asked to write";
+    return "ps " + std::to_string(action.ps) + " could not be asked to write";
   }
-  network_.send(
-      channel.id, *this,
-      FrameHeader{.kind = FrameKind::kWriteCut,
-                  .step = order.id.step,
-                  .sequence = request.sequence,
-                  .generation = request.generation},
-      net::encode(net::WriteCut{.attempt = order.id.attempt,
-                                .shard = static_cast<std::uint32_t>(order.ps),
-                                .shards = static_cast<std::uint32_t>(snapshot_channels_.size())}));
+  network_.send(channel.id, *this,
+                FrameHeader{.kind = FrameKind::kWriteSnapshotShard,
+                            .step = action.id.step,
+                            .sequence = request.sequence,
+                            .generation = request.generation},
+                net::encode(net::WriteSnapshotShard{
+                    .attempt = action.id.attempt,
+                    .shard = static_cast<std::uint32_t>(action.ps),
+                    .shards = static_cast<std::uint32_t>(snapshot_channels_.size())}));
   return std::nullopt;
 }
 
 Routine<ChiefProcess::Written> ChiefProcess::await_written(Fiber& fiber,
-                                                           roles::AwaitWritten order) {
-  Channel& channel = *snapshot_channels_[order.ps];
+                                                           roles::AwaitWritten action) {
+  Channel& channel = *snapshot_channels_[action.ps];
   std::optional<Frame> frame;
   do {
-    const Time until = std::min(order.deadline, now() + task_.timeouts.silence);
+    const Time until = std::min(action.deadline, now() + task_.timeouts.heartbeat_timeout);
     frame = co_await await_frame(fiber, channel, until);
   } while (frame && frame->header.kind == FrameKind::kHeartbeat);
   Written written = roles::ShardNotWritten{.is_lost = true, .sentence = "a ps is lost"};

@@ -39,28 +39,29 @@ void ChiefProcess::took_incarnation() {
 void ChiefProcess::act_on_views() {
   struct Apply {
     ChiefProcess& chief;
-    void operator()(const roles::DialHost& order) const {
-      chief.hosts_[order.host]->is_dialed = true;
-      chief.wake(*chief.serving_[order.host]);
+    void operator()(const roles::DialHost& effect) const {
+      chief.hosts_[effect.host]->is_dialed = true;
+      chief.wake(*chief.serving_[effect.host]);
     }
-    void operator()(roles::SendToHost& order) const {
-      const Host& host = *chief.hosts_[order.host];
-      if (net::View view; order.header.kind == FrameKind::kView && !net::decode(order.body, view)) {
-        chief.checks_.witnesses().tells(chief.task_.incarnation, chief.views_->range_of(order.host),
-                                        view.number);
+    void operator()(roles::SendToHost& effect) const {
+      const Host& host = *chief.hosts_[effect.host];
+      if (net::View view;
+          effect.header.kind == FrameKind::kView && !net::decode(effect.body, view)) {
+        chief.checks_.witnesses().tells(chief.task_.incarnation,
+                                        chief.views_->range_of(effect.host), view.number);
       }
       if (host.is_welcomed && host.channel.is_open) {
-        chief.network_.send(host.channel.id, chief, order.header, std::move(order.body));
+        chief.network_.send(host.channel.id, chief, effect.header, std::move(effect.body));
       }
     }
-    void operator()(const roles::Note& order) const { chief.note(order.text); }
+    void operator()(const roles::Note& effect) const { chief.note(effect.text); }
   };
   views_->effects().drain(Apply{*this});
   if (views_->replaced_by() != 0 && !is_settled_ && !views_->is_overtaken()) {
-    heard_of_ = views_->replaced_by();
+    reported_incarnation_ = views_->replaced_by();
     wake(*living_);
   } else if (views_->replaced_by() != 0) {
-    told_to_stop_ = true;
+    stop_requested_ = true;
     was_replaced_ = true;
     wake(*living_);
   }
@@ -108,7 +109,7 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
     host.is_welcomed = answer && answer->header.kind == FrameKind::kWelcome;
     if (!host.is_welcomed) {
       if (answer) {
-        hear_refusal(number, *answer);
+        read_refusal(number, *answer);
       }
       close(host.channel);
       views_->not_reached(number, now());
@@ -128,7 +129,7 @@ Routine<void> ChiefProcess::serve(Fiber& fiber, roles::HostNumber number) {
   }
 }
 
-void ChiefProcess::hear_refusal(roles::HostNumber number, const Frame& frame) {
+void ChiefProcess::read_refusal(roles::HostNumber number, const Frame& frame) {
   net::Refusal refusal;
   if (frame.header.kind == FrameKind::kRefused && !net::decode(frame.body, refusal)) {
     views_->refused(number, refusal.replaced_by);
@@ -141,16 +142,16 @@ void ChiefProcess::hear_refusal(roles::HostNumber number, const Frame& frame) {
 Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
   Channel& channel = hosts_[number]->channel;
   while (true) {
-    const Time silent_at = now() + task_.timeouts.silence;
-    while (channel.is_open && !channel.has_frame() && now() < silent_at) {
-      co_await wait(fiber, silent_at);
+    const Time times_out_at = now() + task_.timeouts.heartbeat_timeout;
+    while (channel.is_open && !channel.has_frame() && now() < times_out_at) {
+      co_await wait(fiber, times_out_at);
     }
     if (!channel.has_frame()) {
       co_return;
     }
     const Frame frame = take(channel);
     if (frame.header.kind == FrameKind::kRefused) {
-      hear_refusal(number, frame);
+      read_refusal(number, frame);
       co_return;
     }
     net::Report report;
@@ -161,7 +162,7 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
       note("hears of range " + std::to_string(views_->range_of(number)) + ", replica " +
            std::to_string(views_->replica_of(number)) + ": view " +
            std::to_string(report.view.count) + ", standing " +
-           std::to_string(static_cast<int>(report.standing)) + (report.holds ? ", holds" : "") +
+           std::to_string(static_cast<int>(report.replica_role)) + (report.holds ? ", holds" : "") +
            (report.wants_alone ? ", wants alone" : "") + (report.wants_pair ? ", wants pair" : "") +
            (report.finished ? ", finished" : ""));
     }

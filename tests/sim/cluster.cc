@@ -33,7 +33,7 @@ constexpr seconds kShortest{8};
 constexpr seconds kMostClockError{200};
 // All processes declare a ps dead that has sent nothing for this long: the heartbeat timeout and a
 // margin.
-constexpr seconds kSilence{12};
+constexpr seconds kHeartbeatTimeout{12};
 
 class SimulatedCluster final : public Actor, public Directory, public LaunchedTasks {
  public:
@@ -266,8 +266,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
                 : node < scenario_.ps ? net::TaskId{.job = net::Job::kPs, .index = node}
                                       : cluster_.trainer(node - scenario_.ps);
     task.incarnation = incarnation_of(world_, clock_error(node, number), node, number);
-    task.timeouts = {
-        .start = seconds(300), .peer = seconds(60), .worker = seconds(20), .silence = seconds(10)};
+    task.timeouts = {.start = seconds(300),
+                     .peer = seconds(60),
+                     .worker = seconds(20),
+                     .heartbeat_timeout = seconds(10)};
     task.transport = scenario_.pace.gradients_in_memory != 0 ? roles::Transport::kSharedMemory
                                                              : roles::Transport::kTcp;
     const auto on_end = [this](Process& process, int code, const std::string& sentence) {
@@ -315,7 +317,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     if (group.count > 1) {
       SimulatedHost& host = hosts_[group.first];
       host.members = group.count - 1;
-      host.wake = [](Process& other) { dynamic_cast<WorkerProcess&>(other).hear_of_host(); };
+      host.wake = [](Process& other) { dynamic_cast<WorkerProcess&>(other).record_host(); };
       process.set_host(host, scenario_.summed_ranges);
     }
   }
@@ -541,7 +543,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         world_.mark(Mark::kFreeze);
         if (fault.kind == Fault::Kind::kReplace && !launcher_) {
           // As an orchestrator does: a ps is replaced only after a heartbeat timeout at all others.
-          const Duration until_lost = node < scenario_.ps ? kSilence : Duration::zero();
+          const Duration until_lost = node < scenario_.ps ? kHeartbeatTimeout : Duration::zero();
           excuse_ += fault.duration + until_lost;
           process->freeze(world_.now() + fault.duration + 2 * until_lost);
           current_[node] = nullptr;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "net/wire/bare_message.h"
-#include "net/wire/cut_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/snapshot_messages.h"
 
 namespace disttf::sim {
 
@@ -98,9 +98,9 @@ Routine<bool> EvaluatorProcess::reach(Fiber& fiber, std::size_t index) {
     net::Welcome welcome;
     if (link.channel.has_frame()) {
       const Frame answer = take(link.channel);
-      const bool is_welcome = answer.header.kind == net::FrameKind::kWelcome &&
-                              !net::decode(answer.body, welcome) &&
-                              (!has_replicas_ || welcome.standing == net::Standing::kPrimary);
+      const bool is_welcome =
+          answer.header.kind == net::FrameKind::kWelcome && !net::decode(answer.body, welcome) &&
+          (!has_replicas_ || welcome.replica_role == net::ReplicaRole::kPrimary);
       if (is_welcome && link.channel.is_open) {
         plan_.saw(welcome.step);
         link.heard = now();
@@ -137,7 +137,7 @@ Routine<void> EvaluatorProcess::listen(Fiber& fiber) {
         co_return;
       }
       if (!links_[index]->has_last) {
-        until = std::min(until, links_[index]->heard + task_.timeouts.silence);
+        until = std::min(until, links_[index]->heard + task_.timeouts.heartbeat_timeout);
       }
     }
     gone_since_ = now();
@@ -165,7 +165,8 @@ bool EvaluatorProcess::receive(std::size_t index) {
       return false;
     }
   }
-  const bool is_lost = !link.channel.is_open || now() - link.heard >= task_.timeouts.silence;
+  const bool is_lost =
+      !link.channel.is_open || now() - link.heard >= task_.timeouts.heartbeat_timeout;
   if (!link.has_last && is_lost) {
     lose();
     return false;
@@ -175,19 +176,21 @@ bool EvaluatorProcess::receive(std::size_t index) {
 
 bool EvaluatorProcess::take_part(std::size_t index, const Frame& frame) {
   const math::Range range = checks_.range(index);
-  net::CutReply cut;
-  if (cut.from_header(frame.header)) {
+  net::SnapshotShardReply snapshot;
+  if (snapshot.from_header(frame.header)) {
     return false;  // REFUSED: the ps ends
   }
-  if (cut.range_begin != range.begin || frame.body.size() != range.size() * sizeof(float)) {
+  if (snapshot.range_begin != range.begin || frame.body.size() != range.size() * sizeof(float)) {
     world_.violate(name() + " was sent another range than that of ps " + std::to_string(index));
     return false;
   }
   std::memcpy(parameters_.data() + range.begin, frame.body.data(), frame.body.size());
-  generations_[index] = cut.generation;
-  plan_.took(index, {.step = cut.step, .generation = cut.generation, .is_last = cut.is_result});
+  generations_[index] = snapshot.generation;
+  plan_.took(
+      index,
+      {.step = snapshot.step, .generation = snapshot.generation, .is_last = snapshot.is_result});
   Link& link = *links_[index];
-  if (cut.is_result) {
+  if (snapshot.is_result) {
     link.has_last = true;
     close(link.channel);
   } else {
@@ -197,18 +200,18 @@ bool EvaluatorProcess::take_part(std::size_t index, const Frame& frame) {
 }
 
 bool EvaluatorProcess::judge() {
-  using State = roles::CutPlan::State;
+  using State = roles::SnapshotPlan::State;
   const State state = plan_.state();
   const bool is_result = state == State::kResult;
   if (is_result || (state == State::kWhole && !waits_for_end_)) {
-    world_.mark(is_result ? Mark::kResultScored : Mark::kCutScored);
-    checks_.cut_scored(name(), plan_.step(), generations_, is_result, parameters_);
+    world_.mark(is_result ? Mark::kResultScored : Mark::kSnapshotScored);
+    checks_.snapshot_scored(name(), plan_.step(), generations_, is_result, parameters_);
     waits_for_end_ = true;
     next_ = now() + every_;
     has_result_ = is_result;
     is_over_ = is_result;
   } else if (state == State::kTorn && !waits_for_end_) {
-    world_.mark(Mark::kTornCut);
+    world_.mark(Mark::kTornSnapshot);
     watch_all(plan_.begin());
   }
   return !is_over_;

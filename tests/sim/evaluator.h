@@ -1,5 +1,5 @@
 // A simulated evaluator of a run whose --train_dir it does not read. It has the real plan of its
-// snapshot shards, and does what roles/watch/shell/cut_collector.cc does in virtual time.
+// snapshot shards, and does what roles/watch/shell/snapshot_collector.cc does in virtual time.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "roles/run/run_config.h"
-#include "roles/watch/core/cut_plan.h"
+#include "roles/watch/core/snapshot_plan.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
 
@@ -67,7 +67,7 @@ class EvaluatorProcess final : public ScoringProcess {
   const std::size_t ranges_;
   const bool has_replicas_;
   const Duration every_;
-  roles::CutPlan plan_;
+  roles::SnapshotPlan plan_;
   std::vector<std::unique_ptr<Link>> links_;
   Values parameters_;
   std::vector<net::Generation> generations_;  // of the parts, by range

@@ -37,9 +37,9 @@ Routine<std::uint64_t> TrainerProcess::gather(Fiber& fiber, HostGroup::Name name
   const std::shared_ptr<HostGroup> group = group_;
   std::uint64_t summed = 0;
   if (group->gather()) {
-    const Time until = now() + task_.timeouts.silence;
+    const Time until = now() + task_.timeouts.heartbeat_timeout;
     while (group->is_led_by(*this) && group->standing(name) == HostGroup::Standing::kWaits &&
-           now() < until && !told_to_stop_) {
+           now() < until && !stop_requested_) {
       co_await wait(fiber, until);
     }
     if (group->standing(name) == HostGroup::Standing::kAll) {
@@ -71,9 +71,9 @@ Routine<std::uint64_t> TrainerProcess::offer(Fiber& fiber, HostGroup::Name name)
     co_return 0;
   }
   group_->offer(member, name, gradient_);
-  const Time until = now() + task_.timeouts.silence;
+  const Time until = now() + task_.timeouts.heartbeat_timeout;
   while (group_->has(member, *this) && !group_->verdict(member, name) && now() < until &&
-         !told_to_stop_) {
+         !stop_requested_) {
     co_await wait(fiber, until);
   }
   const auto verdict = group_->has(member, *this) ? group_->verdict(member, name) : std::nullopt;
@@ -95,9 +95,9 @@ Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index)
   }
   const HostGroup::Name state{frame.header.generation, frame.header.step};
   const bool is_result = (frame.header.flags & net::kFlagFinished) != 0;
-  const Time until = now() + task_.timeouts.silence;
+  const Time until = now() + task_.timeouts.heartbeat_timeout;
   while (group_->has(way_.member(), *this) && !group_->parameters(index, state, is_result) &&
-         now() < until && !told_to_stop_) {
+         now() < until && !stop_requested_) {
     co_await wait(fiber, until);
   }
   throw_if_stopped();
@@ -131,7 +131,7 @@ Routine<void> TrainerProcess::receive_at_leader(Fiber& fiber, std::size_t index)
 
 bool TrainerProcess::has_lost_leader() const noexcept {
   return way_is_by_leader_ &&
-         (!group_->has(way_.member(), *this) || now() >= heard_ + task_.timeouts.silence);
+         (!group_->has(way_.member(), *this) || now() >= heard_ + task_.timeouts.heartbeat_timeout);
 }
 
 // The ps have recorded that this gradient is part of a sum, which no trainer pushes any more. This

@@ -93,28 +93,28 @@ void SimulatedLauncher::restart_all() {
 void SimulatedLauncher::act() {
   struct Apply {
     SimulatedLauncher& launcher;
-    void operator()(const roles::StartTask& order) const {
+    void operator()(const roles::StartTask& effect) const {
       launcher.world_.mark(Mark::kLaunchedAgain);
-      launcher.tasks_.start_task(order.task);
+      launcher.tasks_.start_task(effect.task);
     }
-    void operator()(const roles::SignalTask& order) const {
-      launcher.world_.schedule(launcher.now() + kSoon, launcher, kSignal, order.task,
-                               static_cast<std::uint64_t>(order.signal));
+    void operator()(const roles::SignalTask& effect) const {
+      launcher.world_.schedule(launcher.now() + kSoon, launcher, kSignal, effect.task,
+                               static_cast<std::uint64_t>(effect.signal));
     }
     // Nothing to do: addresses are nodes.
-    void operator()(const roles::MoveTask& /*order*/) const {}
-    void operator()(const roles::TaskChanged& /*order*/) const {}
+    void operator()(const roles::MoveTask& /*effect*/) const {}
+    void operator()(const roles::TaskChanged& /*effect*/) const {}
     void operator()(const roles::SayLine& line) const {
       launcher.world_.log("launch: " + line.text);
     }
-    void operator()(const roles::AllEnded& /*order*/) const {
+    void operator()(const roles::AllEnded& /*effect*/) const {
       launcher.all_end_ = false;
       for (std::size_t node = 0;
            !launcher.has_decided() && node < launcher.supervisor_.tasks().size(); ++node) {
         launcher.tasks_.start_task(node);
       }
     }
-    void operator()(const roles::AllGone& /*order*/) const {
+    void operator()(const roles::AllGone& /*effect*/) const {
       if (!launcher.has_decided()) {
         launcher.world_.violate("the launch has no task, and none is to be started");
       }

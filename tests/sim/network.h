@@ -48,7 +48,7 @@ struct LeftUpdates {
   std::deque<Frame> frames;  // not taken yet
   bool is_taken = true;  // the backup takes updates from memory; once it stops, it never resumes
   // The request whose acknowledgement shows that all frames sent so far were read, as in
-  // net::BodySlots.
+  // net::BodyRing.
   std::optional<std::uint64_t> unread = std::numeric_limits<std::uint64_t>::max();
 };
 [[nodiscard]] std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "net/transport/header_slot.h"
+#include "net/transport/header_mailbox.h"
 #include "net/wire/messages.h"
 #include "tests/sim/ps_process.h"
 
@@ -31,16 +31,16 @@ void PsProcess::look(std::size_t replica) {
   const RangeReplica& core = core_->range(replica);
   Hosted& range = hosted_[replica];
   roles::Shard* const shard = core.state().shard().get();
-  const net::Standing standing = core.standing();
+  const net::ReplicaRole replica_role = core.replica_role();
   const bool holds = core.holds_state();
-  if (standing != range.standing) {
-    if (standing == net::Standing::kPrimary && holds && range.held) {
+  if (replica_role != range.replica_role) {
+    if (replica_role == net::ReplicaRole::kPrimary && holds && range.held) {
       checks_.host_was_promoted(core.state().index(),
                                 {core.state().lineage(), core.state().generation()},
                                 core.view().number, shard->step());
     }
-    range.standing = standing;
-    ++range.standings;
+    range.replica_role = replica_role;
+    ++range.replica_roles;
   }
   // A host without a state forgets the views of a chief that was lost before its run began.
   const bool forgets = checks_.may_differ() && !holds && core.view().number == net::ViewNumber{};
@@ -52,7 +52,7 @@ void PsProcess::look(std::size_t replica) {
   if (core.view().number != range.view) {
     range.view = core.view().number;
     checks_.witnesses().hears(task_.incarnation, core.state().index(), range.view);
-    if (standing == net::Standing::kPrimary && holds) {
+    if (replica_role == net::ReplicaRole::kPrimary && holds) {
       checks_.host_goes_on(name(), core.state().index(),
                            {core.state().lineage(), core.state().generation()}, range.view,
                            shard->step(), shard->parameters());
@@ -63,37 +63,38 @@ void PsProcess::look(std::size_t replica) {
   }
   const bool was_behind = std::exchange(range.is_behind, holds && shard->is_behind());
   const bool has_caught_up = holds && was_behind && !range.is_behind && range.step == shard->step();
-  if (has_caught_up && standing == net::Standing::kPrimary) {
+  if (has_caught_up && replica_role == net::ReplicaRole::kPrimary) {
     world_.mark(Mark::kCaughtUp);
   }
   if (holds && (range.step != shard->step() || has_caught_up ||
                 range.generation != core.state().generation())) {
     range.step = shard->step();
     if (range.generation != core.state().generation()) {
-      check_nobody_waits(core);
+      check_none_waits(core);
       range.is_torn = false;
     }
     range.generation = core.state().generation();
-    if (standing != net::Standing::kOnly) {
+    if (replica_role != net::ReplicaRole::kOnly) {
       checks_.witnesses().has_seen(task_.incarnation, core.state().index(),
                                    {core.state().lineage(), range.generation}, range.step);
     }
     if (!range.is_behind && (!range.is_torn || !is_replaced())) {
-      checks_.host_made_step(name(), core.state().index(),
-                             {core.state().lineage(), range.generation}, range.view, range.step,
-                             shard->parameters(), standing == net::Standing::kBackup || was_behind);
+      checks_.host_made_step(
+          name(), core.state().index(), {core.state().lineage(), range.generation}, range.view,
+          range.step, shard->parameters(), replica_role == net::ReplicaRole::kBackup || was_behind);
     }
-    if (standing != net::Standing::kBackup) {
+    if (replica_role != net::ReplicaRole::kBackup) {
       // A host that was a backup meanwhile may have lost a step that was never reported.
-      checks_.host_is_at(name(), core.state().index(), task_.incarnation * 256 + range.standings,
-                         range.generation, range.step);
+      checks_.host_is_at(name(), core.state().index(),
+                         task_.incarnation * 256 + range.replica_roles, range.generation,
+                         range.step);
     }
   }
   range.held = holds;
 }
 
 // A request that waits for a step or for the end must be of the current generation.
-void PsProcess::check_nobody_waits(const RangeReplica& range) {
+void PsProcess::check_none_waits(const RangeReplica& range) {
   for (const roles::TrainerRecord& record : range.trainers().records()) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
         net::header_of(record.waiting->request).generation != range.state().generation()) {
@@ -167,7 +168,7 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
             std::to_string(range.state().index()) + ", step " + std::to_string(effect.header.step));
         return;
       }
-      if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1) {
+      if (range.replica_role() == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1) {
         const Served& served = served_.at(effect.to);
         std::optional<PushName> push;
         if (served.push.request_id == effect.header.request_id) {
@@ -177,7 +178,7 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
                              {range.state().lineage(), range.state().generation()}, range.view(),
                              effect.header.step, push);
       }
-      if (range.standing() == net::Standing::kPrimary && task_.cluster.ps.size() > 1 &&
+      if (range.replica_role() == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1 &&
           range.state().shard()->config().sync_replicas) {
         checks_.host_acknowledges(name(), range.state().index(),
                                   {range.state().lineage(), range.state().generation()},
@@ -208,11 +209,11 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
     }
   }
   const bool is_to_backup = effect.to == range.backup().connection();
-  const bool is_given = is_to_backup && leave(effect.to, frame);
+  const bool is_handed_off = is_to_backup && leave(effect.to, frame);
   const FrameHeader header = frame.header;
   network_.send(effect.to, *this, std::move(frame));
-  if (is_given) {
-    world_.mark(Mark::kGiven);
+  if (is_handed_off) {
+    world_.mark(Mark::kHandedOff);
     core_->gave(static_cast<std::uint8_t>(replica), effect.to, header.request_id, now());
   }
 }
@@ -227,7 +228,7 @@ bool PsProcess::leave(ConnectionId to, Frame& update) {
     }
     return false;
   }
-  if (left.unread || left.frames.size() >= net::kHeadersInSlot) {
+  if (left.unread || left.frames.size() >= net::kHeadersInMailbox) {
     left.unread = header.request_id;
     return false;
   }
@@ -267,7 +268,7 @@ void PsProcess::apply(const roles::Note& effect) {
   note((effect.level == roles::Note::Level::kWarning ? "warning: " : "") + effect.text);
 }
 
-void PsProcess::apply(std::size_t replica, const roles::ReachOut& /*effect*/) {
+void PsProcess::apply(std::size_t replica, const roles::ConnectToBackup& /*effect*/) {
   schedule(now(), kReach, replica);
 }
 

@@ -18,7 +18,7 @@ using std::chrono::seconds;
 namespace {
 
 // Returns whether it is the chief's state channel. An evaluator's has frames like others.
-bool asks_for_cuts(const net::Hello& hello) {
+bool asks_for_snapshots(const net::Hello& hello) {
   return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
 }
 
@@ -120,7 +120,7 @@ void PsProcess::hear(ConnectionId id, const Frame& frame) {
   }
   Served& served = found->second;
   served.heard = now();
-  if (asks_for_cuts(served.hello)) {
+  if (asks_for_snapshots(served.hello)) {
     state_channels_.header(id, core_->range(served.hello.replica), frame.header);
     return;
   }
@@ -139,7 +139,7 @@ void PsProcess::hear(ConnectionId id, const Frame& frame) {
     range.is_torn = true;
   }
   // A ps copies a snapshot shard while it is idle: here one float between two frames.
-  core_->range(served.hello.replica).state().copy_cut(1);
+  core_->range(served.hello.replica).state().copy_snapshot(1);
   const std::span<const std::byte> in_place = frame.in_place.bytes;
   served.plan = core_->header(id, frame.header, now(), frame.in_place);
   if (!in_place.empty() && served.plan.is_body()) {  // the whole body is there
@@ -194,8 +194,8 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
 // must end.
 void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
                                    net::Generation generation) {
-  if (range.standing() != net::Standing::kBackup && range.holds_state() && !range.is_finishing() &&
-      generation > range.state().generation() &&
+  if (range.replica_role() != net::ReplicaRole::kBackup && range.holds_state() &&
+      !range.is_finishing() && generation > range.state().generation() &&
       range.trainers().records()[task_.cluster.rank_of(from.from)].incarnation ==
           from.incarnation) {
     world_.violate(name() + " goes on with generation " +
@@ -209,7 +209,7 @@ void PsProcess::on_body(ConnectionId id, const Frame& frame, std::size_t bytes) 
   if (found == served_.end()) {
     return;
   }
-  if (!asks_for_cuts(found->second.hello)) {
+  if (!asks_for_snapshots(found->second.hello)) {
     read(id, found->second, frame, bytes);
   } else if (bytes == frame.body.size()) {
     state_channels_.body(id, core_->range(found->second.hello.replica), frame.body);
@@ -356,24 +356,24 @@ void PsProcess::forgive(Duration missed) {
 }
 
 // Step channels and evaluators' channels have no heartbeat timeout.
-void PsProcess::close_silent_channels() {
-  if (now() < next_silent_) {
+void PsProcess::close_timed_out_channels() {
+  if (now() < next_timeout_) {
     return;
   }
-  std::vector<ConnectionId> silent;
-  next_silent_ = now() + task_.timeouts.silence;
+  std::vector<ConnectionId> timed_out;
+  next_timeout_ = now() + task_.timeouts.heartbeat_timeout;
   for (auto&& [id, served] : served_) {
     if (served.hello.purpose == net::ChannelPurpose::kStep ||
         served.hello.from.job == net::Job::kEvaluator) {
       continue;
     }
-    if (now() - served.heard >= task_.timeouts.silence) {
-      silent.push_back(id);
+    if (now() - served.heard >= task_.timeouts.heartbeat_timeout) {
+      timed_out.push_back(id);
     } else {
-      next_silent_ = std::min(next_silent_, served.heard + task_.timeouts.silence);
+      next_timeout_ = std::min(next_timeout_, served.heard + task_.timeouts.heartbeat_timeout);
     }
   }
-  for (const ConnectionId id : silent) {
+  for (const ConnectionId id : timed_out) {
     if (network_.is_open(id, *this)) {
       network_.close(id, *this, /*finish=*/false);
       on_closed(id);
@@ -386,7 +386,7 @@ void PsProcess::watch() {
     return;
   }
   forgive(awake_.missed(now()));
-  close_silent_channels();
+  close_timed_out_channels();
   core_->time(now());
   do_effects();
   if (is_alive() && !core_->has_ended()) {
@@ -401,8 +401,8 @@ void PsProcess::reach(std::size_t replica) {
   if (hosted.dialled != 0) {
     return;
   }
-  if (!range.reaches_out()) {
-    range.stopped_reaching();
+  if (!range.connects_to_backup()) {
+    range.stopped_connecting_to_backup();
     return;
   }
   if (!range.may_fill()) {
@@ -432,8 +432,8 @@ std::string PsProcess::describe_state() const {
   for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
     const RangeReplica& core = core_->range(replica);
     text += (text.empty() ? "range " : "; range ") + std::to_string(core.state().index()) +
-            ": standing " + std::to_string(static_cast<int>(core.standing())) + ", generation " +
-            std::to_string(net::number_of(core.state().generation()));
+            ": standing " + std::to_string(static_cast<int>(core.replica_role())) +
+            ", generation " + std::to_string(net::number_of(core.state().generation()));
     if (core.state().shard() != nullptr) {
       text += ", step " + std::to_string(core.state().shard()->step());
     }

@@ -54,8 +54,8 @@ class PsProcess final : public Process {
     ConnectionId dialled = 0;
     std::uint64_t attempts = 0;
     // As last observed.
-    net::Standing standing = net::Standing::kOnly;
-    std::uint64_t standings = 0;  // changes of `standing`
+    net::ReplicaRole replica_role = net::ReplicaRole::kOnly;
+    std::uint64_t replica_roles = 0;  // changes of `replica_role`
     std::uint64_t step = 0;
     net::Generation generation = 0;
     bool held = false;
@@ -91,18 +91,18 @@ class PsProcess final : public Process {
   void take_rest(ConnectionId primary);
   void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
                           net::Generation generation);
-  void check_nobody_waits(const roles::RangeReplica& range);
+  void check_none_waits(const roles::RangeReplica& range);
   void check_answer(const net::FrameHeader& answer, ConnectionId to);
   void check_staleness(const roles::RangeReplica& range, const net::FrameHeader& answer,
                        const net::FrameHeader& push);
   void watch();
   void reach(std::size_t replica);
   void forgive(Duration missed);
-  void close_silent_channels();
+  void close_timed_out_channels();
 
   // Effects of a range.
   void apply(std::size_t replica, roles::SendFrame& effect);
-  void apply(std::size_t replica, const roles::ReachOut& effect);
+  void apply(std::size_t replica, const roles::ConnectToBackup& effect);
   void apply(std::size_t replica, const roles::DrainConnections& effect);
   void apply(std::size_t /*replica*/, const roles::CloseConnection& effect) { apply(effect); }
   void apply(std::size_t replica, const roles::FinishConnection& effect);
@@ -125,7 +125,7 @@ class PsProcess final : public Process {
   std::array<Hosted, 2> hosted_;         // by replica
   roles::ConnectionMap<Served> served_;
   net::FreezeWatch awake_{kBeginning};
-  Time next_silent_{};   // no channel times out before then
+  Time next_timeout_{};  // no channel times out before then
   bool is_open_ = true;  // whether its port is open
 };
 

@@ -140,7 +140,7 @@ constexpr std::array<Moment, 19> kMoments = {{{FrameKind::kPushPull, 0},
                                               {FrameKind::kComplete, 4},
                                               {FrameKind::kView, 16},
                                               {FrameKind::kReport, 100},
-                                              {FrameKind::kCut, 10},
+                                              {FrameKind::kSnapshotShard, 10},
                                               {FrameKind::kPush, 0}}};
 
 void draw_faults(Scenario& scenario, Dice& dice) {
@@ -189,7 +189,7 @@ void draw_faults(Scenario& scenario, Dice& dice) {
 }
 
 // Above the ids of groups.
-constexpr std::uint64_t kEarlyEnds = 100;
+constexpr std::uint64_t kEarlyStops = 100;
 
 // Draws groups of related faults. The first one mostly strikes as a frame of a rare kind is about
 // to be delivered. Soon others follow: at the same node (or the process that replaces it), the ps
@@ -260,8 +260,8 @@ void draw_faults_of_dealing(Scenario& scenario) {
 }
 
 // Some runs stop early, and a process is lost at that moment.
-void draw_early_end(Scenario& scenario) {
-  Dice dice(scenario.seed, Draw::kEarlyEnd);
+void draw_early_stop(Scenario& scenario) {
+  Dice dice(scenario.seed, Draw::kEarlyStop);
   roles::RunConfig& config = scenario.config;
   if (config.elastic() || !dice.one_in(3)) {
     return;
@@ -277,7 +277,7 @@ void draw_early_end(Scenario& scenario) {
     fault.on = kKinds[dice.below(kKinds.size())];
     fault.nth = dice.between(1, 12);
     fault.to_sender = dice.one_in(2);
-    fault.id = kEarlyEnds + count;
+    fault.id = kEarlyStops + count;
     scenario.faults.push_back(fault);
     if (dice.one_in(2)) {  // the process that has recorded the end is lost as well
       Fault also;
@@ -309,7 +309,7 @@ void draw_evaluator(Scenario& scenario) {
     Fault fault;
     fault.kind = kKinds[dice.below(kKinds.size())];
     if (dice.one_in(2)) {
-      fault.on = dice.one_in(2) ? FrameKind::kWatch : FrameKind::kCut;
+      fault.on = dice.one_in(2) ? FrameKind::kWatch : FrameKind::kSnapshotShard;
       fault.nth = dice.between(1, 20);
     }
     fault.at = microseconds(dice.below(length_us));
@@ -466,7 +466,7 @@ Scenario scenario_of(std::uint64_t seed) {
   if (scenario.config.every_gradient_counts() && Dice(seed, Draw::kRunning).one_in(3)) {
     keep_running_statistics(scenario);
   }
-  draw_early_end(scenario);
+  draw_early_stop(scenario);
   if (Dice launch(seed, Draw::kLaunch); launch.one_in(4)) {
     const bool is_short = launch.one_in(4);  // a small restart budget
     scenario.launch = {.max_restarts = is_short ? launch.below(6) : 1000};

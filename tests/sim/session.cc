@@ -40,7 +40,7 @@ TrainerProcess::TrainerProcess(World& world, Network& network, Checks& checks,
       stay_(links_.size()) {}
 
 void TrainerProcess::throw_if_stopped() const {
-  if (told_to_stop_) {
+  if (stop_requested_) {
     throw was_replaced_ ? Failure(roles::kLostPeers, "has been replaced by a newer process")
                         : Failure(roles::kTerminated, "stopped by SIGTERM");
   }
@@ -58,7 +58,7 @@ void TrainerProcess::take_incarnation_above(std::uint64_t other) {
 void TrainerProcess::prepare() {
   session_.expect_replicas(config_.ps_replicas > 1);
   session_.prepare({.size = size_,
-                    .strict = config_.every_gradient_counts(),
+                    .fully_synchronous = config_.every_gradient_counts(),
                     .elastic = config_.elastic(),
                     .configuration = roles::configuration_id(config_json_)});
 }
@@ -87,7 +87,7 @@ Routine<void> TrainerProcess::run(Fiber& fiber) {
       state_ = co_await state_to_train(fiber);
       world_.mark(Mark::kRestore);
       if (has_joined_) {
-        world_.mark(Mark::kSetBack);
+        world_.mark(Mark::kRolledBack);
       }
       note("sets the ps to step " + std::to_string(state_->step));
       session_.provided(state_->step, now());
@@ -180,8 +180,8 @@ Routine<void> TrainerProcess::await_some(Fiber& fiber) {
 }
 
 void TrainerProcess::look_at_incarnations(Time at) {
-  if (heard_of_ != 0) {
-    session_.hear_of_incarnation(std::exchange(heard_of_, 0), at);
+  if (reported_incarnation_ != 0) {
+    session_.record_incarnation(std::exchange(reported_incarnation_, 0), at);
   }
 }
 
@@ -327,7 +327,7 @@ void TrainerProcess::send(const roles::SendRequest& order) {
     checks_.began(order.header.generation, config_);
   }
   if (order.header.kind == FrameKind::kRestore && (order.header.flags & net::kFlagFinished) != 0) {
-    world_.mark(Mark::kRestoredToEarlyEnd);
+    world_.mark(Mark::kRestoredToEarlyStop);
   }
   if ((order.header.flags & net::kFlagPrevious) != 0) {
     world_.mark(Mark::kPrevious);
@@ -351,7 +351,7 @@ Routine<void> TrainerProcess::dial(Fiber& fiber, roles::Dial order) {
         .incarnation = incarnation_,
         .last = order.last});
   while (!link.channel.has_frame() && link.channel.is_open && now() < order.until &&
-         !told_to_stop_) {
+         !stop_requested_) {
     co_await wait(fiber, order.until);
   }
   throw_if_stopped();

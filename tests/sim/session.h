@@ -28,7 +28,7 @@ struct RunOver {};
 struct SavedState {
   std::uint64_t step = 0;
   std::vector<Values> tensors;  // the parameters only: the optimizer's state starts from zero
-  roles::EarlyEnd early_end = {};
+  roles::EarlyStopState early_stop_state = {};
 };
 
 class TrainerProcess : public FiberProcess {
@@ -98,10 +98,11 @@ class TrainerProcess : public FiberProcess {
   bool was_opened_again_ = false;       // a link was opened again since that memory was made
   net::FreezeWatch awake_{kBeginning};  // while an operation is under way
   bool way_is_by_leader_ = false;       // a push without a body awaits its answer
-  bool told_to_stop_ = false;
-  bool was_replaced_ = false;   // it stops since it was replaced
-  std::uint64_t incarnation_;   // the one that the ps have recorded
-  std::uint64_t heard_of_ = 0;  // the chief that a host of a range has reported; 0: none
+  bool stop_requested_ = false;
+  bool was_replaced_ = false;  // it stops since it was replaced
+  std::uint64_t incarnation_;  // the one that the ps have recorded
+  std::uint64_t reported_incarnation_ =
+      0;  // the chief that a host of a range has reported; 0: none
   // Ps at whose address heartbeats of that generation reached a process without a state of it.
   std::vector<std::pair<std::size_t, net::Generation>> replaced_;
 

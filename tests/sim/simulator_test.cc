@@ -34,7 +34,7 @@ TEST(SimulatorTest, TheSameSeedIsTheSameRun) {
 
 // An evaluator vanishes while others wait for it, of which no ps is notified; another one replaces
 // it.
-TEST(SimulatorTest, AnEvaluatorDelaysNobody) {
+TEST(SimulatorTest, AnEvaluatorDelaysNoTrainer) {
   math::flush_denormals();
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
     Scenario scenario = scenario_of(seed);

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "net/wire/write_cut.h"
+#include "net/wire/write_snapshot_shard.h"
 
 namespace disttf::sim {
 
@@ -25,35 +25,35 @@ void StateChannels::answer(ConnectionId id, FrameKind kind, const FrameHeader& t
 }
 
 void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const FrameHeader& header) {
-  if (header.kind == FrameKind::kWriteCut) {
+  if (header.kind == FrameKind::kWriteSnapshotShard) {
     orders_[id] = header;
     return;
   }
-  net::CutRequest request;
+  net::SnapshotShardRequest request;
   if (request.from_header(header)) {
     world_.violate(ps_.name() + " was asked for a cut in a way that it refuses");
     return;
   }
-  const bool is_there = range.state().find_cut(request).has_value();
-  const std::shared_ptr<const roles::Cut> cut =
-      is_there ? range.state().kept_cut(request.name, request.generation) : nullptr;
-  if (!cut) {
+  const bool is_there = range.state().find_snapshot(request).has_value();
+  const std::shared_ptr<const roles::SnapshotShard> snapshot =
+      is_there ? range.state().kept_snapshot(request.name, request.generation) : nullptr;
+  if (!snapshot) {
     answer(id, FrameKind::kAck, header);
     return;
   }
-  if (cut->sequence != header.sequence) {
-    world_.violate(ps_.name() + " gives cut " + std::to_string(cut->sequence) + ", not the " +
+  if (snapshot->sequence != header.sequence) {
+    world_.violate(ps_.name() + " gives cut " + std::to_string(snapshot->sequence) + ", not the " +
                    std::to_string(header.sequence) + " that was asked for");
   }
-  Frame reply{.header = {.kind = FrameKind::kCut,
+  Frame reply{.header = {.kind = FrameKind::kSnapshotShard,
                          .request_id = header.request_id,
-                         .step = cut->step,
-                         .sequence = cut->sequence,
+                         .step = snapshot->step,
+                         .sequence = snapshot->sequence,
                          .range_begin = range.state().shard()->range().begin,
                          .generation = range.state().generation()}};
-  if (header.kind == FrameKind::kGetCut) {
-    reply.body = std::as_bytes(cut->values.span());
-    reply.owner = cut;
+  if (header.kind == FrameKind::kGetSnapshotShard) {
+    reply.body = std::as_bytes(snapshot->values.span());
+    reply.owner = snapshot;
   }
   network_.send(id, ps_, std::move(reply));
 }
@@ -66,14 +66,14 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
   }
   const FrameHeader header = found->second;
   orders_.erase(found);
-  net::WriteCut order;
+  net::WriteSnapshotShard order;
   if (net::decode(body, order) || order.shard != range.state().index() || disk_ == nullptr) {
     world_.violate(ps_.name() + " was told to write what it cannot");
     return;
   }
-  std::shared_ptr<const roles::Cut> cut =
-      range.state().kept_cut(header.sequence, header.generation);
-  if (!cut) {
+  std::shared_ptr<const roles::SnapshotShard> snapshot =
+      range.state().kept_snapshot(header.sequence, header.generation);
+  if (!snapshot) {
     answer(id, FrameKind::kAck, header);
     return;
   }
@@ -83,7 +83,7 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
                   .shard = order.shard,
                   .range = range.state().shard()->range(),
                   .optimizer = range.state().shard()->state_names(),
-                  .cut = std::move(cut)};
+                  .snapshot = std::move(snapshot)};
   if (writing_.contains(order.shard)) {  // the order of a chief that is gone
     world_.mark(Mark::kWriterAwaited);
     waiting_[order.shard].push_back(std::move(writing));
@@ -121,7 +121,7 @@ void StateChannels::written(std::size_t range) {
 
 roles::ShardFile StateChannels::write(const Writing& order) {
   const std::size_t size = order.range.size();
-  const std::span<const float> values = order.cut->values.span();
+  const std::span<const float> values = order.snapshot->values.span();
   roles::ShardView view{.range = order.range, .parameters = values.first(size), .optimizer = {}};
   for (std::size_t tensor = 0; tensor < order.optimizer.size(); ++tensor) {
     view.optimizer.push_back(

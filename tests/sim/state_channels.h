@@ -1,4 +1,4 @@
-// What a simulated ps does over state channels, as roles/ps/shell/range_server_cuts.cc and
+// What a simulated ps does over state channels, as roles/ps/shell/range_server_snapshots.cc and
 // roles/checkpoint/shell/shard_writer.h do: it sends its snapshot shard to the chief, or writes it
 // to the --train_dir itself.
 #pragma once
@@ -37,7 +37,7 @@ class StateChannels {
     std::size_t shard = 0;
     math::Range range;
     std::vector<std::string> optimizer;
-    std::shared_ptr<const roles::Cut> cut;
+    std::shared_ptr<const roles::SnapshotShard> snapshot;
   };
   void answer(ConnectionId id, net::FrameKind kind, const net::FrameHeader& to, Bytes body = {});
   [[nodiscard]] roles::ShardFile write(const Writing& order);

@@ -28,7 +28,7 @@ WorkerProcess::WorkerProcess(World& world, Network& network, Checks& checks,
       rank_(task_.cluster.rank_of(task_.self)),
       stepper_({.rank = rank_,
                 .sync_replicas = config.sync_replicas,
-                .strict = config.every_gradient_counts(),
+                .fully_synchronous = config.every_gradient_counts(),
                 .micro_batches = config.micro_batches}),
       next_parameters_(config.elastic() ? size : 0) {}
 
@@ -41,11 +41,11 @@ void WorkerProcess::start() {
 }
 
 void WorkerProcess::terminate() {
-  told_to_stop_ = true;
+  stop_requested_ = true;
   wake(*living_);
 }
 
-void WorkerProcess::hear_of_host() {
+void WorkerProcess::record_host() {
   if (is_alive()) {
     wake(*living_);
   }
@@ -197,19 +197,19 @@ Routine<void> WorkerProcess::end_here(Fiber& fiber) {
 Routine<void> WorkerProcess::take_step(Fiber& fiber) {
   throw_if_stopped();
   const std::uint64_t sequence = stepper_.sequence();
-  const bool cut = wants_cut(reply_.step + 1);
+  const bool keep_snapshot = wants_snapshot(reply_.step + 1);
   if (config_.elastic()) {
-    co_await take_elastic_step(fiber, cut);
+    co_await take_elastic_step(fiber, keep_snapshot);
   } else {
-    co_await push_pull(fiber, cut);
+    co_await push_pull(fiber, keep_snapshot);
   }
-  if (cut && !reply_.joined) {
-    took_cut(sequence);
+  if (keep_snapshot && !reply_.joined) {
+    took_snapshot(sequence);
   }
   stepper_.replied(reply_);
 }
 
-Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
+Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool keep_snapshot) {
   Checks::Places places;
   for (std::size_t index = 0; index < session_.ranges(); ++index) {
     places.emplace_back(state_of(index), session_.range(index).step());
@@ -217,7 +217,7 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   const Checks::Components components = checks_.take_components(rank_, places);
   co_await compute(fiber, components);
   const std::uint64_t sequence = stepper_.sequence();
-  session_.begin_push_pull(sequence, cut, begin_now());
+  session_.begin_push_pull(sequence, keep_snapshot, begin_now());
   may_stay_ = pace_.gradients_in_memory != 0;
   reply_ = co_await run_step(fiber, parameters_);
   way_is_by_leader_ = false;
@@ -236,7 +236,7 @@ Routine<void> WorkerProcess::push_pull(Fiber& fiber, bool cut) {
   }
 }
 
-Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
+Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool keep_snapshot) {
   while (true) {
     while (stepper_.next() == roles::Stepper::Action::kCompute) {
       co_await compute(fiber, {});
@@ -246,7 +246,8 @@ Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool cut) {
       stepper_.pushed();
     }
     const bool goes_on = session_.outcome() == roles::RunSession::Outcome::kNeedsWork;
-    session_.begin_await_step(stepper_.sequence(), cut, goes_on ? awake_.now() : begin_now());
+    session_.begin_await_step(stepper_.sequence(), keep_snapshot,
+                              goes_on ? awake_.now() : begin_now());
     may_stay_ = pace_.gradients_in_memory != 0;
     const roles::StepResult next = co_await run_step(fiber, next_parameters_);
     if (session_.outcome() != roles::RunSession::Outcome::kNeedsWork) {

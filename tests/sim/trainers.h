@@ -32,7 +32,7 @@ class WorkerProcess : public TrainerProcess {
   void start() override;
   void terminate() override;
   // Another trainer of its host has changed the host group.
-  void hear_of_host();
+  void record_host();
 
  protected:
   virtual Routine<void> live(Fiber& fiber);
@@ -42,8 +42,8 @@ class WorkerProcess : public TrainerProcess {
   void print_result(bool is_chief);
 
   // Returns whether a copy of the state of that step is wanted; the caller then requests one.
-  [[nodiscard]] virtual bool wants_cut(std::uint64_t /*step*/) { return false; }
-  virtual void took_cut(std::uint64_t /*sequence*/) {}
+  [[nodiscard]] virtual bool wants_snapshot(std::uint64_t /*step*/) { return false; }
+  virtual void took_snapshot(std::uint64_t /*sequence*/) {}
   // Returns whether the parameters of the last reply are the run's result.
   [[nodiscard]] virtual Routine<bool> ends_here(Fiber& fiber);
   void set_generation(net::Generation generation) override;
@@ -67,8 +67,8 @@ class WorkerProcess : public TrainerProcess {
   [[nodiscard]] std::shared_ptr<Values> place_of_gradient();
   Routine<void> take_step(Fiber& fiber);
   Routine<void> end_here(Fiber& fiber);
-  Routine<void> push_pull(Fiber& fiber, bool cut);
-  Routine<void> take_elastic_step(Fiber& fiber, bool cut);
+  Routine<void> push_pull(Fiber& fiber, bool keep_snapshot);
+  Routine<void> take_elastic_step(Fiber& fiber, bool keep_snapshot);
   Routine<bool> leave(Fiber& fiber);
   Routine<bool> has_result(Fiber& fiber);
 

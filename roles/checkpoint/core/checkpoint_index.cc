@@ -118,8 +118,9 @@ Json layout_to_json(const math::ParameterLayout& layout) {
 }
 
 // Both keys are present only if they differ from the default.
-EarlyEnd early_end_from(const Json& json) {
-  EarlyEnd end{.best = {}, .step = json.value("ended", false) ? count_from(json.at("step")) : 0};
+EarlyStopState early_stop_state_from(const Json& json) {
+  EarlyStopState end{.best = {},
+                     .step = json.value("ended", false) ? count_from(json.at("step")) : 0};
   if (const auto found = json.find("best_evaluation"); found != json.end()) {
     end.best = {.step = count_from(found->at("step")), .loss = found->at("loss").get<double>()};
     require(std::isfinite(end.best.loss), "a loss is no number");
@@ -141,7 +142,7 @@ CheckpointIndex index_from(const Json& json) {
                         .layout = layout_from(json.at("variables")),
                         .optimizer = optimizer_from(json.at("optimizer")),
                         .files = {},
-                        .early_end = early_end_from(json),
+                        .early_stop_state = early_stop_state_from(json),
                         .accuracy = accuracy_from(json)};
   std::size_t end = 0;
   for (const Json& entry : json.at("files")) {
@@ -233,12 +234,12 @@ std::string encode_index(const CheckpointIndex& index) {
   own["variables"] = layout_to_json(index.layout);
   own["files"] = std::move(files);
   own["sha256"] = std::move(hashes);
-  if (const BestEvaluation& best = index.early_end.best; best.step != 0) {
+  if (const BestEvaluation& best = index.early_stop_state.best; best.step != 0) {
     own["best_evaluation"] = {{"step", best.step}, {"loss", best.loss}};
   }
   if (index.accuracy) own["accuracy"] = *index.accuracy;
   // (The previous evaluation of the end may be written after the run has ended.)
-  if (index.step != 0 && index.early_end.step == index.step) own["ended"] = true;
+  if (index.step != 0 && index.early_stop_state.step == index.step) own["ended"] = true;
   Json rest = {{"metadata", {{"total_size", total_bytes}}}};
   rest["weight_map"] = std::move(weight_map);
   rest["disttf"] = std::move(own);

@@ -16,7 +16,7 @@
 
 #include "math/parameter_layout.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 
 namespace disttf::roles {
 
@@ -38,7 +38,7 @@ struct CheckpointIndex {
   math::ParameterLayout layout;
   std::vector<std::string> optimizer;  // names of its tensors; empty: it starts from zero
   std::vector<ShardFile> files;        // their ranges are [0, layout.size()), one after the other
-  EarlyEnd early_end = {};
+  EarlyStopState early_stop_state = {};
   // Of an exported model: on a test set, if known.
   std::optional<double> accuracy = std::nullopt;
 };

@@ -108,7 +108,7 @@ bool is_away(const std::error_code& error) noexcept {
 
 std::string to_string(const CheckpointName& name) {
   return std::string(kNameBegin) + padded(name.step, kStepDigits, 10) +
-         (name.edition > 1 ? "-" + std::to_string(name.edition) : "");
+         (name.revision > 1 ? "-" + std::to_string(name.revision) : "");
 }
 
 std::optional<CheckpointName> checkpoint_name_from(std::string_view text) {
@@ -116,7 +116,7 @@ std::optional<CheckpointName> checkpoint_name_from(std::string_view text) {
   const std::string_view rest = text.substr(kNameBegin.size());
   const std::size_t dash = rest.find('-');
   CheckpointName name{.step = number_in(rest)};
-  if (dash != std::string_view::npos) name.edition = number_in(rest.substr(dash + 1));
+  if (dash != std::string_view::npos) name.revision = number_in(rest.substr(dash + 1));
   // Formatted again and compared: only names that disttf writes are accepted.
   if (to_string(name) != text || name.step > kMaxCount) return std::nullopt;
   return name;
@@ -230,7 +230,7 @@ TrainingState CheckpointReader::read() const {
   TrainingState state{.step = index_.step,
                       .parameters = math::AlignedVector(index_.layout.size()),
                       .optimizer = {},
-                      .early_end = index_.early_end};
+                      .early_stop_state = index_.early_stop_state};
   for (const std::string& name : index_.optimizer) {
     state.optimizer.push_back({.name = name, .values = math::AlignedVector(index_.layout.size())});
     // Files contain no padding, which keeps its initial value.

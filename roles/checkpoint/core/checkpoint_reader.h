@@ -23,7 +23,7 @@ namespace disttf::roles {
 // "checkpoint-00000500-2" the second. The highest counts.
 struct CheckpointName {
   std::uint64_t step = 0;
-  std::uint64_t edition = 1;
+  std::uint64_t revision = 1;
   friend auto operator<=>(const CheckpointName&, const CheckpointName&) = default;
 };
 [[nodiscard]] std::string to_string(const CheckpointName& name);

@@ -22,7 +22,7 @@ using Path = std::filesystem::path;
 // only while the disk is busy; if it is declared dead, it fails with a warning.
 constexpr std::chrono::minutes kAbandonedAfter{10};
 // Revisions of one step are removed as soon as there is a newer one; at most a few exist.
-constexpr std::uint64_t kMaxEdition = 1000;
+constexpr std::uint64_t kMaxRevision = 1000;
 
 std::string file_name(std::size_t ps, std::size_t ps_count) {
   const auto five_digits = [](std::size_t value) {
@@ -202,11 +202,11 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
   CheckpointName name{.step = step};
   for (const CheckpointName& each : checkpoints_in(disk, directory)) {
     // An existing checkpoint of the step is never overwritten.
-    if (each.step == step) name.edition = std::max(name.edition, each.edition + 1);
+    if (each.step == step) name.revision = std::max(name.revision, each.revision + 1);
   }
   std::error_code error;
   // Another writer may take the same revision at the same time: try the next one.
-  for (; name.edition <= kMaxEdition; ++name.edition) {
+  for (; name.revision <= kMaxRevision; ++name.revision) {
     error = disk.rename(partial, directory / to_string(name));
     if (!error) {
       disk.sync_directory(directory);
@@ -221,7 +221,7 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
 void remove_checkpoint(data::FileSystem& disk, const Path& directory, const CheckpointName& name,
                        std::uint64_t attempt) {
   const Path away =
-      directory / partial_name({.step = name.step, .attempt = attempt + name.edition});
+      directory / partial_name({.step = name.step, .attempt = attempt + name.revision});
   // Once renamed, it is no checkpoint any more, even if the removal is interrupted.
   if (!disk.rename(directory / to_string(name), away)) data::remove_all(disk, away);
 }
@@ -251,7 +251,7 @@ SavedCheckpoint CheckpointStore::save(std::uint64_t attempt, const TrainingState
     const ShardFile file =
         write_shard(id, 0, 1, shard, layout, Until::kItIsDurable, &weights_sha256);
     SavedCheckpoint saved =
-        commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_end);
+        commit_shards(id, std::span(&file, 1), layout, config_json, keep, state.early_stop_state);
     saved.weights_sha256 = std::move(weights_sha256);
     return saved;
   } catch (...) {
@@ -304,7 +304,7 @@ ShardFile CheckpointStore::write_shard(const SaveId& id, std::size_t ps, std::si
 SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const ShardFile> files,
                                                const math::ParameterLayout& layout,
                                                const std::string& config_json, std::size_t keep,
-                                               const EarlyEnd& early_end) {
+                                               const EarlyStopState& early_stop_state) {
   const Path partial = path_ / partial_name(id);
   check_shards(files, layout, partial);
   check_presence(*files_, files, partial);
@@ -314,7 +314,7 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
                     .layout = layout,
                     .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
                     .files = {files.begin(), files.end()},
-                    .early_end = early_end});
+                    .early_stop_state = early_stop_state});
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
   // The index last: a directory with an index has all files of the checkpoint.
   data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));

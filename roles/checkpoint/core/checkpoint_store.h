@@ -117,7 +117,7 @@ class CheckpointStore {
   // cannot see, and shards that together are not the whole vector.
   SavedCheckpoint commit_shards(const SaveId& id, std::span<const ShardFile> files,
                                 const math::ParameterLayout& layout, const std::string& config_json,
-                                std::size_t keep, const EarlyEnd& early_end = {});
+                                std::size_t keep, const EarlyStopState& early_stop_state = {});
   // ... or discards, if a ps failed. Never throws: a later save removes what is left.
   void discard_shards(const SaveId& id) const noexcept;
 

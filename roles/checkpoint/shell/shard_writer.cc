@@ -18,7 +18,7 @@ ShardWriter::~ShardWriter() {
   }
 }
 
-std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
+std::optional<std::string> ShardWriter::start(ShardWriteRequest request, Done done) {
   if (store_.path().empty()) {
     return "it was started without --train_dir; with --sharded_checkpoint every ps needs "
            "that of the chief";
@@ -29,16 +29,16 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
   if (thread_.joinable()) {
     thread_.join();  // it has called `done`
   }
-  step_ = order.id.step;
+  step_ = request.id.step;
   busy_ = true;
   try {
-    thread_ = std::thread([this, order = std::move(order), done = std::move(done)]() mutable {
+    thread_ = std::thread([this, request = std::move(request), done = std::move(done)]() mutable {
       Result result(kNoMemoryToWrite);
       try {
-        result = write(order);
+        result = write(request);
       } catch (const std::bad_alloc&) {  // the result says so
       }
-      order.cut.reset();  // the memory is not needed while `done` is in progress
+      request.snapshot.reset();  // the memory is not needed while `done` is in progress
       busy_ = false;
       try {
         done(std::move(result));
@@ -53,16 +53,16 @@ std::optional<std::string> ShardWriter::start(ShardOrder order, Done done) {
 }
 
 // Throws only std::bad_alloc: there may be no memory for a sentence.
-ShardWriter::Result ShardWriter::write(const ShardOrder& order) const {
+ShardWriter::Result ShardWriter::write(const ShardWriteRequest& request) const {
   try {
-    const std::size_t size = order.range.size();
-    const auto values = order.cut->values.span();
-    ShardView view{.range = order.range, .parameters = values.first(size), .optimizer = {}};
-    for (std::size_t tensor = 0; tensor < order.optimizer.size(); ++tensor) {
+    const std::size_t size = request.range.size();
+    const auto values = request.snapshot->values.span();
+    ShardView view{.range = request.range, .parameters = values.first(size), .optimizer = {}};
+    for (std::size_t tensor = 0; tensor < request.optimizer.size(); ++tensor) {
       view.optimizer.push_back(
-          {.name = order.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
+          {.name = request.optimizer[tensor], .values = values.subspan((tensor + 1) * size, size)});
     }
-    return store_.write_shard(order.id, order.shard, order.shards, view, order.layout);
+    return store_.write_shard(request.id, request.shard, request.shards, view, request.layout);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {

@@ -18,17 +18,17 @@
 
 #include "math/parameter_layout.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/cut.h"
+#include "roles/run/snapshot_shard.h"
 #include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
 
 // What to write, as file `shard` of `shards`.
-struct ShardOrder {
+struct ShardWriteRequest {
   SaveId id;
   std::size_t shard = 0;
   std::size_t shards = 1;
-  std::shared_ptr<const Cut> cut;
+  std::shared_ptr<const SnapshotShard> snapshot;
   math::Range range;                   // of the snapshot shard
   std::vector<std::string> optimizer;  // names of its tensors after the parameters
   math::ParameterLayout layout;
@@ -50,12 +50,12 @@ class ShardWriter {
   ShardWriter& operator=(const ShardWriter&) = delete;
 
   // Begins to write. If it cannot, it returns why, and `done` is not called. One write at a time.
-  [[nodiscard]] std::optional<std::string> start(ShardOrder order, Done done);
+  [[nodiscard]] std::optional<std::string> start(ShardWriteRequest request, Done done);
   // Whether a file is being written.
   [[nodiscard]] bool is_busy() const noexcept { return busy_; }
 
  private:
-  [[nodiscard]] Result write(const ShardOrder& order) const;
+  [[nodiscard]] Result write(const ShardWriteRequest& request) const;
 
   Storage disk_;
   const CheckpointStore store_;

@@ -44,8 +44,8 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
   }
 }
 
-EarlyEnd EarlyStop::saved_with(const BestEvaluation& told,
-                               std::optional<std::uint64_t> result) noexcept {
+EarlyStopState EarlyStop::saved_with(const BestEvaluation& told,
+                                     std::optional<std::uint64_t> result) noexcept {
   learn(told);
   // Reaching train_steps is no early stop.
   const bool has_ended = judges() && result && *result < rule_.train_steps;

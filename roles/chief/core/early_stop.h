@@ -13,7 +13,7 @@
 #include <string>
 
 #include "math/evaluation.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 
 namespace disttf::roles {
 
@@ -49,8 +49,8 @@ class EarlyStop {
   // Returns what a checkpoint is to contain. `told`: the best evaluation that the ps have reported;
   // it may have arrived when no evaluation followed: before a signal, or at the very end. `result`:
   // the step of the parameters, if they are the run's result.
-  [[nodiscard]] EarlyEnd saved_with(const BestEvaluation& told,
-                                    std::optional<std::uint64_t> result) noexcept;
+  [[nodiscard]] EarlyStopState saved_with(const BestEvaluation& told,
+                                          std::optional<std::uint64_t> result) noexcept;
   // Returns whether the state of the ps may be saved. Not before a chief has joined the run and
   // received the best evaluation: without it that state would lead to another end than the run.
   [[nodiscard]] bool may_save(bool has_joined) const noexcept {

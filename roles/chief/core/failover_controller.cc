@@ -49,7 +49,7 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   hosts_[host].finished = hosts_[host].finished || report.finished;
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
-  service.hear(replica_of(host), report);
+  service.record_report(replica_of(host), report);
   replaced_by_ = std::max(replaced_by_, service.replaced_by());
   tell(range_of(host));
   // Whatever was decided, this host may not have received it.

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kSaveAndFail{4};
 // The pause before a last save that failed because of a lost ps is tried again.
 constexpr std::chrono::milliseconds kSaveAgain{20};
 // The time to notify ps that were restarted just then.
-constexpr std::chrono::seconds kTrainersFarewell{3};
+constexpr std::chrono::seconds kTrainersShutdownTime{3};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void RunLeader::trained() noexcept {
 
 void RunLeader::others_done(bool are_done, TimePoint now) {
   if (!are_done) {
-    set_back();
+    roll_back();
   } else if (run_.every_gradient_counts) {
     settle(now);
   } else {
@@ -45,7 +45,7 @@ void RunLeader::peeked(bool are_done, TimePoint now) {
   if (are_done) {
     settle(now);
   } else {
-    set_back();
+    roll_back();
   }
 }
 
@@ -64,7 +64,7 @@ void RunLeader::settle(TimePoint now) noexcept {
   next_ = Action::kSave;
 }
 
-void RunLeader::set_back() {
+void RunLeader::roll_back() {
   notes_.add(
       Note{.level = Note::Level::kWarning,
            .text = "another chief has rolled the ps back to an earlier state; training goes on"});
@@ -90,23 +90,23 @@ void RunLeader::saved(bool is_done, TimePoint now) {
 // Awaiting the others restores a lost ps to the result.
 void RunLeader::paused() noexcept { next_ = Action::kAwaitOthers; }
 
-void RunLeader::concluded() noexcept { next_ = Action::kTellTheEnd; }
+void RunLeader::concluded() noexcept { next_ = Action::kAnnounceEnd; }
 
 void RunLeader::told(TimePoint now) noexcept {
-  deadline_ = now + kTrainersFarewell;
+  deadline_ = now + kTrainersShutdownTime;
   next_ = run_.replicated ? Action::kEndViews : Action::kEnd;
 }
 
 // The previous chief may have died before it had notified all ps.
 void RunLeader::run_over() noexcept {
   was_late_ = true;
-  next_ = Action::kTellTheEnd;
+  next_ = Action::kAnnounceEnd;
 }
 
 bool RunLeader::is_concluded() const noexcept {
   switch (next_) {
     case Action::kConclude:
-    case Action::kTellTheEnd:
+    case Action::kAnnounceEnd:
     case Action::kEndViews:
     case Action::kEnd:
       return true;

@@ -42,7 +42,7 @@ class RunLeader {
     kPause,        // until deadline(); then paused()
     kConclude,     // evaluate, and print the result; then concluded()
     kSaveAndFail,  // the state of the ps once they are at one step, until deadline(); then ended()
-    kTellTheEnd,   // notify every ps, until they release this trainer; then told()
+    kAnnounceEnd,  // notify every ps, until they release this trainer; then told()
     kEndViews,     // notify the hosts of every range, until deadline(); then ended()
     kEnd,
   };
@@ -81,7 +81,7 @@ class RunLeader {
  private:
   [[nodiscard]] bool is_concluded() const noexcept;
   void settle(TimePoint now) noexcept;
-  void set_back();
+  void roll_back();
 
   const Run run_;
   Action next_ = Action::kConnect;

@@ -15,12 +15,13 @@ constexpr std::chrono::minutes kLongestWrite{10};
 bool has_lost_its_state(const HostContact& contact) {
   return contact.kind == HostContact::Kind::kTurnedAway ||
          (contact.kind == HostContact::Kind::kWelcomed &&
-          contact.standing == net::Standing::kOnly && contact.state == net::ShardState::kEmpty);
+          contact.replica_role == net::ReplicaRole::kOnly &&
+          contact.state == net::ShardState::kEmpty);
 }
 
 }  // namespace
 
-SnapshotOrder SnapshotCoordinator::begin(const SnapshotRequest& request) {
+SnapshotAction SnapshotCoordinator::begin(const SnapshotRequest& request) {
   request_ = request;
   told_ = 0;
   files_.clear();
@@ -32,7 +33,7 @@ SnapshotOrder SnapshotCoordinator::begin(const SnapshotRequest& request) {
   return begin_with(0);
 }
 
-SnapshotOrder SnapshotCoordinator::begin_with(std::size_t ps) {
+SnapshotAction SnapshotCoordinator::begin_with(std::size_t ps) {
   if (!is_connected_[ps]) {
     return connect(ps);
   }
@@ -40,18 +41,18 @@ SnapshotOrder SnapshotCoordinator::begin_with(std::size_t ps) {
   return FindSnapshot{.ps = ps_, .fetch = !options_.sharded};
 }
 
-SnapshotOrder SnapshotCoordinator::connect(std::size_t ps) {
+SnapshotAction SnapshotCoordinator::connect(std::size_t ps) {
   ps_ = ps;
   replica_ = 0;
   is_lost_ = request_.now;  // a kept snapshot may be gone although the state is not
   return ConnectToHost{.ps = ps_, .replica = replica_};
 }
 
-SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoint now) {
+SnapshotAction SnapshotCoordinator::connected(const HostContact& contact, TimePoint now) {
   is_lost_ = is_lost_ && has_lost_its_state(contact);
   const bool serves = contact.kind == HostContact::Kind::kWelcomed &&
-                      (contact.standing == net::Standing::kPrimary ||
-                       (contact.standing == net::Standing::kOnly && replica_ == 0));
+                      (contact.replica_role == net::ReplicaRole::kPrimary ||
+                       (contact.replica_role == net::ReplicaRole::kOnly && replica_ == 0));
   if (serves && !is_lost_) {
     return FindSnapshot{.ps = ps_, .fetch = !options_.sharded};
   }
@@ -66,7 +67,7 @@ SnapshotOrder SnapshotCoordinator::connected(const HostContact& contact, TimePoi
   return not_now(now);
 }
 
-SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, TimePoint now) {
+SnapshotAction SnapshotCoordinator::found(std::optional<std::uint64_t> step, TimePoint now) {
   if (!step && is_connected_[ps_]) {  // it may have closed the channel, or no longer be the primary
     is_connected_[ps_] = false;
     return connect(ps_);
@@ -91,16 +92,16 @@ SnapshotOrder SnapshotCoordinator::found(std::optional<std::uint64_t> step, Time
   written_by_ = request_.deadline - now < kLongestWrite ? request_.deadline : now + kLongestWrite;
   ps_ = 0;
   has_files_ = true;
-  return TellToWrite{.ps = ps_, .id = id_};
+  return RequestShardWrite{.ps = ps_, .id = id_};
 }
 
-SnapshotOrder SnapshotCoordinator::told(const std::optional<std::string>& why_not) {
+SnapshotAction SnapshotCoordinator::told(const std::optional<std::string>& why_not) {
   // The ps that have begun are waited for in any case.
   if (why_not) {
     failure_ = Failure{.is_lost = true, .sentence = *why_not};
   } else if (++told_ < options_.ps.size()) {
     ps_ = told_;
-    return TellToWrite{.ps = ps_, .id = id_};
+    return RequestShardWrite{.ps = ps_, .id = id_};
   }
   ps_ = 0;
   return await_next();
@@ -108,7 +109,7 @@ SnapshotOrder SnapshotCoordinator::told(const std::optional<std::string>& why_no
 
 // All ps that were told to write are waited for, so that none still writes into what is about to be
 // removed.
-SnapshotOrder SnapshotCoordinator::await_next() {
+SnapshotAction SnapshotCoordinator::await_next() {
   if (ps_ < told_) {
     return AwaitWritten{.ps = ps_, .deadline = written_by_};
   }
@@ -118,7 +119,7 @@ SnapshotOrder SnapshotCoordinator::await_next() {
   return CommitShards{.id = id_, .files = std::move(files_)};
 }
 
-SnapshotOrder SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWritten> result) {
+SnapshotAction SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWritten> result) {
   if (auto* const file = std::get_if<ShardFile>(&result)) {
     files_.push_back(std::move(*file));
     // The first failure is reported.
@@ -130,12 +131,12 @@ SnapshotOrder SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWritt
   return await_next();
 }
 
-SnapshotOrder SnapshotCoordinator::stored() {
+SnapshotAction SnapshotCoordinator::stored() {
   has_files_ = false;
   return SnapshotDone{.is_done = true, .step = step_};
 }
 
-SnapshotOrder SnapshotCoordinator::failed(const std::string& sentence) {
+SnapshotAction SnapshotCoordinator::failed(const std::string& sentence) {
   if (std::exchange(has_files_, false)) {
     failure_ = Failure{.is_lost = false, .sentence = sentence};
     return DiscardShards{id_};
@@ -143,13 +144,13 @@ SnapshotOrder SnapshotCoordinator::failed(const std::string& sentence) {
   return fail(sentence);
 }
 
-SnapshotOrder SnapshotCoordinator::discarded(TimePoint now) {
+SnapshotAction SnapshotCoordinator::discarded(TimePoint now) {
   has_files_ = false;
   // A caller that asks only once restores a lost ps itself.
   return failure_->is_lost && !request_.again ? not_now(now) : fail(failure_->sentence);
 }
 
-SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
+SnapshotAction SnapshotCoordinator::not_now(TimePoint now) {
   // Hosts may have changed their roles, so the next attempt connects again.
   disconnect();
   if (request_.now && request_.again && now + kAskAgain < request_.deadline) {
@@ -158,9 +159,9 @@ SnapshotOrder SnapshotCoordinator::not_now(TimePoint now) {
   return SnapshotDone{};
 }
 
-SnapshotOrder SnapshotCoordinator::paused() { return begin(request_); }
+SnapshotAction SnapshotCoordinator::paused() { return begin(request_); }
 
-SnapshotOrder SnapshotCoordinator::fail(const std::string& sentence) {
+SnapshotAction SnapshotCoordinator::fail(const std::string& sentence) {
   disconnect();
   // The last save of a run is worth a second try: a storage server that began anew in its middle
   // has lost files that were written, and may well take them now.

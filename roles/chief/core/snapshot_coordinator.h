@@ -50,7 +50,7 @@ struct FindSnapshot {
   bool fetch = false;
 };
 // Tell the ps to begin writing, then told().
-struct TellToWrite {
+struct RequestShardWrite {
   std::size_t ps = 0;
   SaveId id;
 };
@@ -87,9 +87,9 @@ struct SnapshotDone {
   std::string why_not = {};                // the reason, if it failed
 };
 
-using SnapshotOrder =
-    std::variant<ConnectToHost, FindSnapshot, TellToWrite, AwaitWritten, KeepState, CommitShards,
-                 DiscardShards, PauseSnapshot, SnapshotDone>;
+using SnapshotAction =
+    std::variant<ConnectToHost, FindSnapshot, RequestShardWrite, AwaitWritten, KeepState,
+                 CommitShards, DiscardShards, PauseSnapshot, SnapshotDone>;
 
 // --- results
 
@@ -101,8 +101,8 @@ struct HostContact {
     kUnreachable,
   };
   Kind kind = Kind::kUnreachable;
-  net::Standing standing = net::Standing::kOnly;    // if welcomed
-  net::ShardState state = net::ShardState::kEmpty;  // if welcomed
+  net::ReplicaRole replica_role = net::ReplicaRole::kOnly;  // if welcomed
+  net::ShardState state = net::ShardState::kEmpty;          // if welcomed
 };
 
 struct ShardNotWritten {
@@ -124,30 +124,30 @@ class SnapshotCoordinator {
   SnapshotCoordinator(Options options, std::uint64_t seed)
       : options_(std::move(options)), engine_(seed), is_connected_(options_.ps.size()) {}
 
-  SnapshotOrder begin(const SnapshotRequest& request);
-  SnapshotOrder connected(const HostContact& contact, TimePoint now);
+  SnapshotAction begin(const SnapshotRequest& request);
+  SnapshotAction connected(const HostContact& contact, TimePoint now);
   // `step`: nullopt if the ps does not have the snapshot, or has gone.
-  SnapshotOrder found(std::optional<std::uint64_t> step, TimePoint now);
+  SnapshotAction found(std::optional<std::uint64_t> step, TimePoint now);
   // `why_not`: the request could not be sent, so the ps counts as lost.
-  SnapshotOrder told(const std::optional<std::string>& why_not);
-  SnapshotOrder written(std::variant<ShardFile, ShardNotWritten> result);
-  SnapshotOrder stored();
-  SnapshotOrder discarded(TimePoint now);
-  SnapshotOrder paused();
+  SnapshotAction told(const std::optional<std::string>& why_not);
+  SnapshotAction written(std::variant<ShardFile, ShardNotWritten> result);
+  SnapshotAction stored();
+  SnapshotAction discarded(TimePoint now);
+  SnapshotAction paused();
   // The last request could not be carried out at all.
-  SnapshotOrder failed(const std::string& sentence);
+  SnapshotAction failed(const std::string& sentence);
 
  private:
   struct Failure {
     bool is_lost = false;
     std::string sentence;
   };
-  SnapshotOrder begin_with(std::size_t ps);
-  SnapshotOrder connect(std::size_t ps);
+  SnapshotAction begin_with(std::size_t ps);
+  SnapshotAction connect(std::size_t ps);
   void disconnect() { is_connected_.assign(options_.ps.size(), false); }
-  SnapshotOrder await_next();
-  SnapshotOrder not_now(TimePoint now);
-  SnapshotOrder fail(const std::string& sentence);
+  SnapshotAction await_next();
+  SnapshotAction not_now(TimePoint now);
+  SnapshotAction fail(const std::string& sentence);
 
   const Options options_;
   std::mt19937_64 engine_;

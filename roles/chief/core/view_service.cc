@@ -6,7 +6,7 @@
 namespace disttf::roles {
 namespace {
 
-using net::Standing;
+using net::ReplicaRole;
 
 std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 
@@ -16,12 +16,12 @@ std::uint8_t other_than(std::uint8_t replica) { return replica == 0 ? 1 : 0; }
 bool is_backup_of(const net::Report& primary, const net::Report& other) {
   // Unsigned, so that a newer view of the other host gives a large value.
   const std::uint32_t behind = primary.view.count - other.view.count;
-  return other.standing == Standing::kBackup && behind <= 1;
+  return other.replica_role == ReplicaRole::kBackup && behind <= 1;
 }
 
 }  // namespace
 
-void ViewService::hear(std::uint8_t replica, const net::Report& report) {
+void ViewService::record_report(std::uint8_t replica, const net::Report& report) {
   if (report.view.chief > chief_) {
     replaced_by_ = std::max(replaced_by_, report.view.chief);
     view_.reset();
@@ -35,12 +35,13 @@ void ViewService::hear(std::uint8_t replica, const net::Report& report) {
 
 void ViewService::remember(std::uint8_t replica, const net::Report& report) {
   if (report.view > heard_.number) {
-    heard_ = {.number = report.view,
-              .primary = report.standing == Standing::kPrimary ? replica : other_than(replica),
-              .paired = report.paired};
-    heard_holds_ = false;
+    heard_ = {
+        .number = report.view,
+        .primary = report.replica_role == ReplicaRole::kPrimary ? replica : other_than(replica),
+        .paired = report.paired};
+    reported_holds_ = false;
   }
-  heard_holds_ = heard_holds_ || (report.view == heard_.number && report.holds);
+  reported_holds_ = reported_holds_ || (report.view == heard_.number && report.holds);
 }
 
 void ViewService::lose(std::uint8_t replica) {
@@ -78,7 +79,7 @@ void ViewService::follow() {
   }
   // Another chief may have made a process primary that has just started.
   const bool is_new = holds_ && !primary->holds && primary->view.chief != chief_;
-  if (primary->standing == Standing::kPrimary && !is_new) {
+  if (primary->replica_role == ReplicaRole::kPrimary && !is_new) {
     holds_ = holds_ || primary->holds;
     // wants_alone and wants_pair count only for the current view: an older wish may have been
     // granted already.
@@ -109,8 +110,9 @@ bool ViewService::may_be_told(std::uint8_t replica) const {
 // Returns whether a trainer that the primary cannot reach reaches the backup.
 bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
   return view_->paired && primary.view == view_->number && other &&
-         other->standing == Standing::kBackup && other->holds && other->view == view_->number &&
-         (primary.trainers & other->trainers) != 0 && left_ != other_than(view_->primary);
+         other->replica_role == ReplicaRole::kBackup && other->holds &&
+         other->view == view_->number && (primary.trainers & other->trainers) != 0 &&
+         left_ != other_than(view_->primary);
 }
 
 // The process that was the primary has gone, and its replacement holds nothing.
@@ -133,12 +135,12 @@ void ViewService::adopt() {
     // The host that had this view was lost meanwhile. If it was a primary that had gone on alone,
     // the other host has an older copy, and must not take its place.
     view_ = heard_;
-    holds_ = heard_holds_;
+    holds_ = reported_holds_;
     return;
   }
   // The host that holds the state in the newest view; the primary if both do.
   const auto rank = [](const net::Report& report) {
-    const bool is_primary = report.standing == Standing::kPrimary;
+    const bool is_primary = report.replica_role == ReplicaRole::kPrimary;
     return report.holds ? std::tuple(true, report.view, is_primary)
                         : std::tuple(false, net::ViewNumber{}, false);
   };
@@ -147,13 +149,13 @@ void ViewService::adopt() {
   const net::Report& other = *hosts_.at(other_than(best));
   view_ = net::View{.number = newest, .primary = best};
   holds_ = held.holds;
-  if (held.holds && held.standing == Standing::kPrimary && held.view == newest) {
+  if (held.holds && held.replica_role == ReplicaRole::kPrimary && held.view == newest) {
     view_->paired = held.paired || (other.holds && other.view == held.view);
     if (held.paired && other.holds && !is_backup_of(held, other)) {
       make(best, /*paired=*/false);
     }
-  } else if (held.holds && held.standing == Standing::kBackup && other.holds &&
-             other.standing == Standing::kPrimary) {
+  } else if (held.holds && held.replica_role == ReplicaRole::kBackup && other.holds &&
+             other.replica_role == ReplicaRole::kPrimary) {
     // It had not received the paired view when the chief was lost.
     view_->primary = other_than(best);
     view_->paired = true;

@@ -41,7 +41,7 @@ class ViewService {
   explicit ViewService(std::uint64_t chief) : chief_(chief) {}
 
   // The host has reported. REQUIRES: replica is 0 or 1.
-  void hear(std::uint8_t replica, const net::Report& report);
+  void record_report(std::uint8_t replica, const net::Report& report);
   // The host is unreachable, or its heartbeat timeout has expired.
   void lose(std::uint8_t replica);
 
@@ -76,7 +76,7 @@ class ViewService {
   std::array<Host, 2> hosts_;
   // The newest view that a host has ever reported, and whether that host held the state then.
   net::View heard_;
-  bool heard_holds_ = false;
+  bool reported_holds_ = false;
   std::optional<net::View> view_;
   std::optional<std::uint8_t> left_;
   // By replica: it has reported the end of the run, and no process that replaced it has reported

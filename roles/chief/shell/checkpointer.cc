@@ -107,9 +107,9 @@ class Checkpointer::Impl {
     wake_.wait_until(lock, deadline, [this] { return !job_; });
   }
 
-  void keep(const EarlyEnd& early_end) {
+  void keep(const EarlyStopState& early_stop_state) {
     const std::scoped_lock lock(mutex_);
-    early_end_ = early_end;
+    early_stop_state_ = early_stop_state;
   }
 
   // Of the last job.
@@ -152,11 +152,11 @@ class Checkpointer::Impl {
     }
     // With this configuration the run would not have stopped there, so training continues.
     if (!stops_alike(config_, loaded->config_json)) {
-      loaded->state.early_end.step = 0;
+      loaded->state.early_stop_state.step = 0;
     }
     // The losses of the two are not comparable.
     if (!evaluates_alike(config_, loaded->config_json)) {
-      loaded->state.early_end.best = {};
+      loaded->state.early_stop_state.best = {};
     }
     return std::move(loaded->state);
   }
@@ -208,9 +208,9 @@ class Checkpointer::Impl {
     }
   }
 
-  [[nodiscard]] EarlyEnd early_end() {
+  [[nodiscard]] EarlyStopState early_stop_state() {
     const std::scoped_lock lock(mutex_);
-    return early_end_;
+    return early_stop_state_;
   }
 
   // One thread makes the snapshots that are waited for, the other those that are saved during
@@ -240,15 +240,15 @@ class Checkpointer::Impl {
   // Returns false if the ps have lost the snapshot, or have a newer one. The next one will do.
   bool save(const SnapshotRequest& request) {
     const auto began = net::Clock::now();
-    SnapshotOrder order = coordinator_.begin(request);
-    while (!std::holds_alternative<SnapshotDone>(order)) {
+    SnapshotAction action = coordinator_.begin(request);
+    while (!std::holds_alternative<SnapshotDone>(action)) {
       try {
-        order = std::visit([&](auto& each) { return carry_out(request, each); }, order);
+        action = std::visit([&](auto& each) { return carry_out(request, each); }, action);
       } catch (...) {
-        order = coordinator_.failed(failure_of(std::current_exception()).what());
+        action = coordinator_.failed(failure_of(std::current_exception()).what());
       }
     }
-    const auto& done = std::get<SnapshotDone>(order);
+    const auto& done = std::get<SnapshotDone>(action);
     if (!done.step) {
       links_.clear();
       collected_ = {};
@@ -281,39 +281,39 @@ class Checkpointer::Impl {
   }
 
   // Each carries out a request and reports the result to the coordinator.
-  SnapshotOrder carry_out(const SnapshotRequest& request, const ConnectToHost& order) {
-    const std::size_t bytes = options_.sharded ? 0 : bytes_of(range_of(order.ps).size());
-    const auto link = links_.try_emplace(order.ps, task_, order.ps, bytes, interrupt_).first;
-    return coordinator_.connected(link->second.connect(request, order.replica), net::Clock::now());
+  SnapshotAction carry_out(const SnapshotRequest& request, const ConnectToHost& action) {
+    const std::size_t bytes = options_.sharded ? 0 : bytes_of(range_of(action.ps).size());
+    const auto link = links_.try_emplace(action.ps, task_, action.ps, bytes, interrupt_).first;
+    return coordinator_.connected(link->second.connect(request, action.replica), net::Clock::now());
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& request, const FindSnapshot& order) {
-    const auto found = links_.find(order.ps);
+  SnapshotAction carry_out(const SnapshotRequest& request, const FindSnapshot& action) {
+    const auto found = links_.find(action.ps);
     if (found == links_.end()) {
       return coordinator_.found(std::nullopt, net::Clock::now());
     }
     SnapshotLink& link = found->second;
     std::uint64_t step = 0;
     const std::error_code error =
-        order.fetch ? fetch(link, request, order.ps, step) : link.find(request, step);
+        action.fetch ? fetch(link, request, action.ps, step) : link.find(request, step);
     return coordinator_.found(error ? std::nullopt : std::optional(step), net::Clock::now());
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& request, const TellToWrite& order) {
-    SnapshotLink& link = links_.at(order.ps);
-    if (const auto error = link.start_writing(request, order.id)) {
+  SnapshotAction carry_out(const SnapshotRequest& request, const RequestShardWrite& action) {
+    SnapshotLink& link = links_.at(action.ps);
+    if (const auto error = link.start_writing(request, action.id)) {
       return coordinator_.told(link.name() + " could not be asked to write: " + error.message());
     }
     return coordinator_.told(std::nullopt);
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const AwaitWritten& order) {
-    return coordinator_.written(links_.at(order.ps).await_written(order.deadline));
+  SnapshotAction carry_out(const SnapshotRequest& /*request*/, const AwaitWritten& action) {
+    return coordinator_.written(links_.at(action.ps).await_written(action.deadline));
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const KeepState& order) {
-    collected_.step = order.step;
-    collected_.early_end = early_end();
+  SnapshotAction carry_out(const SnapshotRequest& /*request*/, const KeepState& action) {
+    collected_.step = action.step;
+    collected_.early_stop_state = early_stop_state();
     const auto state = std::make_shared<TrainingState>(std::move(collected_));
     collected_ = {};
     {
@@ -323,10 +323,10 @@ class Checkpointer::Impl {
         collected_ = std::move(*before);  // not shared: newest() copies under this lock
       }
     }
-    log_debug("Snapshot of global step " + std::to_string(order.step) + " is in memory");
+    log_debug("Snapshot of global step " + std::to_string(action.step) + " is in memory");
     if (!options_.train_dir.empty()) {
       const std::scoped_lock lock(directory_mutex_);
-      saved_ = store_.save(order.attempt, *state, layout_, config_json_, options_.max_to_keep);
+      saved_ = store_.save(action.attempt, *state, layout_, config_json_, options_.max_to_keep);
     }
     return coordinator_.stored();
   }
@@ -335,28 +335,28 @@ class Checkpointer::Impl {
   // for states that are too large for one task to fetch every few seconds. In return, if a ps is
   // lost while nothing can be written, the run is rolled back to the newest checkpoint. Steps are a
   // function of the state, so the result is unaffected.
-  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const CommitShards& order) {
+  SnapshotAction carry_out(const SnapshotRequest& /*request*/, const CommitShards& action) {
     const std::scoped_lock lock(directory_mutex_);
-    saved_ = store_.commit_shards(order.id, order.files, layout_, config_json_,
-                                  options_.max_to_keep, early_end());
+    saved_ = store_.commit_shards(action.id, action.files, layout_, config_json_,
+                                  options_.max_to_keep, early_stop_state());
     return coordinator_.stored();
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const DiscardShards& order) {
-    store_.discard_shards(order.id);
+  SnapshotAction carry_out(const SnapshotRequest& /*request*/, const DiscardShards& action) {
+    store_.discard_shards(action.id);
     return coordinator_.discarded(net::Clock::now());
   }
 
-  SnapshotOrder carry_out(const SnapshotRequest& /*request*/, const PauseSnapshot& order) {
+  SnapshotAction carry_out(const SnapshotRequest& /*request*/, const PauseSnapshot& action) {
     links_.clear();
-    if (interrupt_.wait_until(order.until)) {
+    if (interrupt_.wait_until(action.until)) {
       return SnapshotDone{};
     }
     return coordinator_.paused();
   }
 
-  static SnapshotOrder carry_out(const SnapshotRequest& /*request*/, SnapshotDone& order) {
-    return std::move(order);
+  static SnapshotAction carry_out(const SnapshotRequest& /*request*/, SnapshotDone& action) {
+    return std::move(action);
   }
 
   [[nodiscard]] math::Range range_of(std::size_t ps) const {
@@ -419,7 +419,7 @@ class Checkpointer::Impl {
   std::optional<SnapshotRequest> job_;  // in progress or about to be
   bool last_done_ = false;              // there was nothing more to try
   bool stopping_ = false;
-  EarlyEnd early_end_;
+  EarlyStopState early_stop_state_;
   std::shared_ptr<TrainingState> newest_;  // not changed while it is the newest
   // Held while train_dir is read or receives a checkpoint: a checkpoint being read must not be
   // removed.
@@ -443,7 +443,7 @@ void Checkpointer::collect(std::uint64_t sequence, net::Generation generation) {
   impl_->start({.sequence = sequence, .generation = generation});
 }
 
-void Checkpointer::keep(const EarlyEnd& early_end) { impl_->keep(early_end); }
+void Checkpointer::keep(const EarlyStopState& early_stop_state) { impl_->keep(early_stop_state); }
 
 std::optional<TrainingState> Checkpointer::newest() { return impl_->newest(); }
 

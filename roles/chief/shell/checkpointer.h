@@ -20,7 +20,7 @@
 #include "net/wire/generation.h"
 #include "roles/monitor/core/record.h"
 #include "roles/run/checkpoint_options.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
@@ -48,7 +48,7 @@ class Checkpointer {
   void collect(std::uint64_t sequence, net::Generation generation);
 
   // Sets what each checkpoint contains from now on.
-  void keep(const EarlyEnd& early_end);
+  void keep(const EarlyStopState& early_stop_state);
 
   // Returns the state that a run goes on from: the newest snapshot, else the newest complete
   // checkpoint, else nothing. Throws Failure if the checkpoints are of another model.

@@ -69,9 +69,9 @@ void log_summary(const RunConfig& config, const std::string& status) {
     return;
   }
   if (const auto bad = counters.value("bad", 0ULL); bad > 0) {
-    log_warning(
-        "Non-finite or oversized gradients on ps 0: " + std::to_string(bad) +
-        (config.bad_gradients == BadGradients::kCount ? ", used all the same" : ", refused"));
+    log_warning("Non-finite or oversized gradients on ps 0: " + std::to_string(bad) +
+                (config.rejected_gradients == RejectedGradients::kCount ? ", used all the same"
+                                                                        : ", refused"));
   }
   if (config.every_gradient_counts()) {
     return;
@@ -231,8 +231,8 @@ class Leading {
         save_before_the_end();
         leader_->ended();
         break;
-      case Action::kTellTheEnd:
-        tell_the_end();
+      case Action::kAnnounceEnd:
+        announce_end();
         leader_->told(net::Clock::now());
         break;
       case Action::kEndViews:
@@ -249,8 +249,8 @@ class Leading {
       begin_to_lead();
     }
     trainer_.train(
-        {.wants_cut = [this](std::uint64_t step) { return wants_cut(step); },
-         .on_cut =
+        {.wants_snapshot = [this](std::uint64_t step) { return wants_snapshot(step); },
+         .on_snapshot =
              [this](std::uint64_t sequence, const StepReply& reply) {
                checkpointer_->collect(sequence, reply.generation);
              },
@@ -258,7 +258,7 @@ class Leading {
          .on_step = [this](float loss, const StepReply& reply) { made_step(loss, reply); }});
   }
 
-  bool wants_cut(std::uint64_t step) {
+  bool wants_snapshot(std::uint64_t step) {
     if (stop_.take_save_request()) {
       log_info("Asked to save");
       checkpointer_->ask();
@@ -285,7 +285,7 @@ class Leading {
                          trainer_.dataset(), options_.task.cluster.ps.size());
     }
     if (early_stop_->keeps_best()) {
-      trainer_.client().know_best({});
+      trainer_.client().record_best({});
     }
     trainer_.client().lead(to_json(config()), [this] { return provide_state(); });
   }
@@ -312,7 +312,7 @@ class Leading {
   void evaluated(std::uint64_t step, const math::Evaluation& validation,
                  const math::Evaluation& test, bool is_last) {
     monitor_->evaluated(step, validation, test, is_last);
-    tell_pictures(step, test, is_last);
+    write_pictures(step, test, is_last);
     if (is_last) {
       monitor_->ended(
           {.step = step,
@@ -335,7 +335,7 @@ class Leading {
 
   // Drawing them takes a few milliseconds, which would be noticeable after every evaluation of a
   // fast run.
-  void tell_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
+  void write_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
     constexpr std::chrono::seconds kBetween{5};
     const auto now = net::Clock::now();
     if (!is_last && now < next_pictures_) {
@@ -349,7 +349,7 @@ class Leading {
   }
 
   // Records where training begins, or goes on from a state older than the newest one.
-  void tell_where_it_begins(std::uint64_t step) {
+  void log_where_it_begins(std::uint64_t step) {
     if (!seen_step_ || step < *seen_step_) {
       const math::ModelSpec& model = config().model;
       monitor_->begins(
@@ -380,7 +380,7 @@ class Leading {
   bool ends_at(const StepReply& reply) {
     PsClient& client = trainer_.client();
     const std::uint64_t step = reply.step;
-    tell_where_it_begins(step);
+    log_where_it_begins(step);
     if (summaries_) {
       summaries_->goes_on_from(step);
     }
@@ -393,15 +393,15 @@ class Leading {
     }
     keep_all_known(/*has_result=*/false);
     if (early_stop_->keeps_best() && early_stop_->best() != client.best()) {
-      client.know_best(early_stop_->best());
-      client.tell_best();
+      client.record_best(early_stop_->best());
+      client.send_best();
     }
     return early_stop_->stops_at(step);
   }
 
   // Sets what checkpoints contain from now on, including what the ps have reported until now.
   void keep_all_known(bool has_result) {
-    const EarlyEnd known = early_stop_->saved_with(
+    const EarlyStopState known = early_stop_->saved_with(
         trainer_.client().best(), has_result ? std::optional(trainer_.reply().step) : std::nullopt);
     if (kept_ != known) {  // not in every step: the other thread reads it
       checkpointer_->keep(known);
@@ -427,7 +427,7 @@ class Leading {
   TrainingState provide_state() {
     TrainingState state = state_to_train(*leader_, trainer_, *checkpointer_);
     if (early_stop_->keeps_best()) {
-      trainer_.client().know_best(state.early_end.best);
+      trainer_.client().record_best(state.early_stop_state.best);
     }
     if (state.has_ended_early()) {
       trainer_.client().provides_result();
@@ -457,7 +457,7 @@ class Leading {
     static_cast<void>(standard_output().drain(net::Clock::now() + kResultIsTaken));
   }
 
-  void tell_the_end() {
+  void announce_end() {
     if (leader_->was_late()) {
       log_info("the run has finished already");
     }
@@ -480,7 +480,7 @@ class Leading {
   std::optional<Checkpointer> checkpointer_;  // set once there is a run to lead
   std::optional<EarlyStop> early_stop_;
   std::optional<Summaries> summaries_;  // if any are requested
-  EarlyEnd kept_;                       // the content of checkpoints
+  EarlyStopState kept_;                 // the content of checkpoints
   std::optional<Failure> failure_;
   std::chrono::nanoseconds time_of_evaluation_{0};  // of the result
 };

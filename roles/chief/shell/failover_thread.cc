@@ -94,7 +94,7 @@ class FailoverThread::Impl {
     // new watch may have reached a host before this thread was ended.)
     const bool is_other = found_.replaced_by > client_.incarnation();
     if (is_other && !is_settled_ && !core_.is_overtaken()) {
-      client_.hear_of_incarnation(found_.replaced_by);
+      client_.record_incarnation(found_.replaced_by);
     } else if (is_other) {
       stop_.stop_with(Failure(
           kLostPeers, describe(task_.cluster, task_.self) +
@@ -104,15 +104,15 @@ class FailoverThread::Impl {
     has_ended_ = core_.has_ended();
     changed_.notify_all();
   }
-  void carry_out(const DialHost& order) {
-    spawn([this, host = order.host] { return serve(host); });
+  void carry_out(const DialHost& effect) {
+    spawn([this, host = effect.host] { return serve(host); });
   }
-  void carry_out(SendToHost& order) {
-    if (const auto to = connections_.find(order.host); to != connections_.end()) {
-      to->second->send(order.header, std::move(order.body));
+  void carry_out(SendToHost& effect) {
+    if (const auto to = connections_.find(effect.host); to != connections_.end()) {
+      to->second->send(effect.header, std::move(effect.body));
     }
   }
-  static void carry_out(const Note& order) { log_note(order); }
+  static void carry_out(const Note& effect) { log_note(effect); }
 
   asio::awaitable<void> keep_time() {
     while (true) {
@@ -157,14 +157,14 @@ class FailoverThread::Impl {
       net::FrameHeader header;
       std::array<std::byte, net::kReportBytes> body{};
       net::Report report;
-      if (co_await connection->read_header(header, task_.timeouts.silence)) {
+      if (co_await connection->read_header(header, task_.timeouts.heartbeat_timeout)) {
         co_return;
       }
       if (!net::RefusedFrame{}.from_header(header)) {
-        co_return co_await hear_refusal(host, std::move(connection), header.body_size);
+        co_return co_await read_refusal(host, std::move(connection), header.body_size);
       }
       if (net::ReportFrame{}.from_header(header) || header.body_size != body.size() ||
-          co_await connection->read_body(body, task_.timeouts.silence) ||
+          co_await connection->read_body(body, task_.timeouts.heartbeat_timeout) ||
           net::decode(body, report)) {
         co_return;
       }
@@ -174,12 +174,12 @@ class FailoverThread::Impl {
   }
 
   // Another chief has connected to that host.
-  asio::awaitable<void> hear_refusal(HostNumber host,
+  asio::awaitable<void> read_refusal(HostNumber host,
                                      std::shared_ptr<net::ServerConnection> connection,
                                      std::uint64_t body_size) {
     std::vector<std::byte> body(std::min(body_size, net::kMaxControlBodyBytes));
     net::Refusal refusal;
-    if (!co_await connection->read_body(body, task_.timeouts.silence) &&
+    if (!co_await connection->read_body(body, task_.timeouts.heartbeat_timeout) &&
         !net::decode(body, refusal)) {
       core_.refused(host, refusal.replaced_by);
     }

@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 // The interval at which training progress is read.
 constexpr milliseconds kMonitorLook{250};
 // How many of these intervals pass between two critical paths.
-constexpr int kLooksOfFrontier = 4;
+constexpr int kLooksOfCriticalPath = 4;
 // The time that a reader of a full pipe gets.
 constexpr milliseconds kReaderHas{200};
 // The most records that wait to be written; beyond that the oldest are dropped.
@@ -102,7 +102,7 @@ class RunMonitor::Impl {
         options_(options),
         fd_(options.progress_fd),
         schedule_(config.rate_schedule()),
-        frontier_(task.cluster.trainer_count(), task.cluster.ps.size(), config.sync_replicas),
+        critical_path_(task.cluster.trainer_count(), task.cluster.ps.size(), config.sync_replicas),
         traces_(task.cluster, config.train_steps),
         present_(task.cluster.trainer_count(), false) {
     if (!options.train_dir.empty()) {
@@ -143,7 +143,7 @@ class RunMonitor::Impl {
     looked_at_ = time;
     early_ = {};
     rated_at_ = {};
-    set_back();
+    roll_back();
   }
 
   void told(std::size_t index, const std::vector<std::string>& texts) {
@@ -151,9 +151,9 @@ class RunMonitor::Impl {
     const std::scoped_lock lock(mutex_);
     for (const std::string& text : texts) {
       if (const auto ps = ps_metrics_from_json(text)) {
-        ps_told(index, *ps, time);
+        record_ps(index, *ps, time);
       } else if (const auto trainer = trainer_metrics_from_json(text)) {
-        trainer_told(*trainer, time);
+        record_trainer(*trainer, time);
       }
     }
   }
@@ -161,9 +161,9 @@ class RunMonitor::Impl {
  private:
   // All of these require the mutex.
 
-  void set_back() {
-    frontier_.set_back();
-    traces_.set_back();
+  void roll_back() {
+    critical_path_.roll_back();
+    traces_.roll_back();
   }
 
   void put(Line line) {
@@ -176,18 +176,18 @@ class RunMonitor::Impl {
     put({.text = event.to_line(time), .series = {}, .time = time});
   }
 
-  void ps_told(std::size_t index, const PsMetrics& ps, double time) {
+  void record_ps(std::size_t index, const PsMetrics& ps, double time) {
     // The text comes from another machine, and may name any task.
     if (ps.task != net::TaskId{.job = net::Job::kPs, .index = index} ||
         index >= task_.cluster.ps.size()) {
       return;
     }
-    frontier_.ps_told(index, ps.samples);
+    critical_path_.record_ps(index, ps.samples);
     traces_.told(ps);
     put({.text = to_line(ps, time), .series = "metrics " + task_name(ps.task), .time = time});
     if (index == 0) {
       note_present(ps.present, time);
-      traces_.told_present(ps.present);
+      traces_.record_present(ps.present);
     }
     if (ps.generation > generation_) {
       // The first generation is the run's start and no rollback.
@@ -197,7 +197,7 @@ class RunMonitor::Impl {
                          .what = "set_back",
                          .text = fmt::format("The ps were rolled back to the state of step {}",
                                              ps.step)});
-        set_back();
+        roll_back();
       }
       generation_ = ps.generation;
     }
@@ -218,7 +218,7 @@ class RunMonitor::Impl {
     }
   }
 
-  void trainer_told(const TrainerMetrics& trainer, double time) {
+  void record_trainer(const TrainerMetrics& trainer, double time) {
     const bool is_trainer =
         trainer.task.job == net::Job::kChief || trainer.task.job == net::Job::kWorker;
     const auto& list =
@@ -226,27 +226,27 @@ class RunMonitor::Impl {
     if (!is_trainer || trainer.task.index >= list.size()) {
       return;
     }
-    frontier_.trainer_told(task_.cluster.rank_of(trainer.task), trainer.samples);
+    critical_path_.record_trainer(task_.cluster.rank_of(trainer.task), trainer.samples);
     traces_.told(trainer);
     put({.text = to_line(trainer, time),
          .series = "metrics " + task_name(trainer.task),
          .time = time});
   }
 
-  void look(bool with_frontier) {
+  void look(bool with_critical_path) {
     const double time = record_time();
     if (step_ != shown_) {
       put_steps(time);
     }
     looked_at_ = time;
-    if (!with_frontier) {
+    if (!with_critical_path) {
       return;
     }
-    if (const std::optional<Frontier> frontier = frontier_.take()) {
-      put({.text = frontier_line(*frontier, task_.cluster, time),
+    if (const std::optional<CriticalPath> critical_path = critical_path_.take()) {
+      put({.text = critical_path_line(*critical_path, task_.cluster, time),
            .series = "frontier",
            .time = time});
-      name_slowest(frontier->slowest);
+      name_slowest(critical_path->slowest);
     }
   }
 
@@ -292,7 +292,7 @@ class RunMonitor::Impl {
   }
 
   // Logs a task that has been slow for a while.
-  void name_slowest(const std::optional<Frontier::Slowest>& slowest) {
+  void name_slowest(const std::optional<CriticalPath::Slowest>& slowest) {
     const std::string who = slowest ? fmt::format("{}{}{}", slowest->is_ps, slowest->index,
                                                   static_cast<int>(slowest->stage))
                                     : std::string();
@@ -311,7 +311,7 @@ class RunMonitor::Impl {
     std::unique_lock lock(mutex_);
     for (int looks = 1;; ++looks) {
       wake_.wait_for(lock, kMonitorLook, [this] { return is_ending_; });
-      look(looks % kLooksOfFrontier == 0);
+      look(looks % kLooksOfCriticalPath == 0);
       const std::optional<TraceCollector::Result> trace = look_at_traces();
       const StepWindow window = traces_.window();
       // Taken out, so that the mutex is not held while they are written.
@@ -427,7 +427,7 @@ class RunMonitor::Impl {
   Clock::time_point rated_at_{};
   std::uint64_t rated_step_ = 0;
   double rate_ = 0;  // images a second
-  StageFrontier frontier_;
+  CriticalPathFinder critical_path_;
   TraceCollector traces_;
   std::uint64_t generation_ = 0;
   std::vector<bool> present_;  // by rank

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/wire/cut_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
-#include "net/wire/write_cut.h"
+#include "net/wire/write_snapshot_shard.h"
 #include "roles/process/log.h"
 #include "roles/process/ps_channel.h"
 #include "roles/process/tensor_memory.h"
@@ -21,7 +21,7 @@ HostContact contact_of(const net::OpenedChannel& opened) {
   using Kind = HostContact::Kind;
   if (!opened.error) {
     return {.kind = Kind::kWelcomed,
-            .standing = opened.welcome.standing,
+            .replica_role = opened.welcome.replica_role,
             .state = opened.welcome.state};
   }
   const bool is_turned_away =
@@ -30,7 +30,9 @@ HostContact contact_of(const net::OpenedChannel& opened) {
 }
 
 // The coordinator decides; but no memory is agreed on with a host that will not serve.
-bool may_serve(const HostContact& contact) { return contact.standing != net::Standing::kBackup; }
+bool may_serve(const HostContact& contact) {
+  return contact.replica_role != net::ReplicaRole::kBackup;
+}
 
 }  // namespace
 
@@ -41,7 +43,7 @@ SnapshotLink::SnapshotLink(const Task& task, std::size_t ps_index, std::size_t s
       ps_{.job = net::Job::kPs, .index = ps_index},
       name_(describe(task.cluster, ps_)),
       state_bytes_(state_bytes),
-      memory_(make_cut_reader(task, state_bytes)) {}
+      memory_(make_snapshot_reader(task, state_bytes)) {}
 
 net::Deadline SnapshotLink::deadline_for(std::size_t bytes, net::Deadline latest) const {
   return std::min(latest, transfer_deadline(task_, bytes));
@@ -54,11 +56,11 @@ HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t r
   const HostContact contact = contact_of(opened);
   if (channel_ && memory_ && may_serve(contact)) {
     channel_ = memory_->carry(std::move(channel_), /*number=*/std::nullopt);
-    if (channel_->agree(most_of_cut(state_bytes_), deadline)) {
+    if (channel_->agree(most_of_snapshot(state_bytes_), deadline)) {
       return {.kind = HostContact::Kind::kUnreachable};
     }
     if (channel_->is_in_place()) {
-      log_debug(describe_way_of_cuts(name_));
+      log_debug(describe_way_of_snapshots(name_));
     }
   }
   return contact;
@@ -67,17 +69,18 @@ HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t r
 std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request,
                                   std::size_t body_bytes, FrameHeader& reply) {
   const auto deadline = deadline_for(0, request.deadline);
-  std::error_code error = channel_->send(net::CutRequest{.name = request.sequence,
-                                                         .now = request.now,
-                                                         .with_tensors = kind == FrameKind::kGetCut,
-                                                         .generation = request.generation}
-                                             .to_header(),
-                                         {}, deadline);
+  std::error_code error =
+      channel_->send(net::SnapshotShardRequest{.name = request.sequence,
+                                               .now = request.now,
+                                               .with_tensors = kind == FrameKind::kGetSnapshotShard,
+                                               .generation = request.generation}
+                         .to_header(),
+                     {}, deadline);
   if (!error) {  // a busy ps may take some time to leave them in memory
     error = channel_->receive_header(reply, deadline_for(body_bytes, request.deadline));
   }
-  net::CutReply cut;
-  if (!error && (cut.from_header(reply) || reply.body_size != body_bytes)) {
+  net::SnapshotShardReply snapshot;
+  if (!error && (snapshot.from_header(reply) || reply.body_size != body_bytes)) {
     channel_->close();
     return net::WireError::kUnexpected;  // kAck: the ps does not have it
   }
@@ -86,7 +89,7 @@ std::error_code SnapshotLink::ask(FrameKind kind, const SnapshotRequest& request
 
 std::error_code SnapshotLink::find(const SnapshotRequest& request, std::uint64_t& step) {
   FrameHeader reply;
-  const std::error_code error = ask(FrameKind::kFindCut, request, 0, reply);
+  const std::error_code error = ask(FrameKind::kFindSnapshotShard, request, 0, reply);
   step = reply.step;
   return error;
 }
@@ -98,7 +101,7 @@ std::error_code SnapshotLink::fetch(const SnapshotRequest& request, std::size_t 
     bytes += place.size_bytes();
   }
   FrameHeader reply;
-  std::error_code error = ask(FrameKind::kGetCut, request, bytes, reply);
+  std::error_code error = ask(FrameKind::kGetSnapshotShard, request, bytes, reply);
   if (!error && reply.range_begin != range_begin) {
     channel_->close();
     error = net::WireError::kUnexpected;
@@ -112,14 +115,15 @@ std::error_code SnapshotLink::fetch(const SnapshotRequest& request, std::size_t 
 }
 
 std::error_code SnapshotLink::start_writing(const SnapshotRequest& request, const SaveId& id) {
-  const net::WriteCut order{.attempt = id.attempt,
-                            .shard = static_cast<std::uint32_t>(ps_.index),
-                            .shards = static_cast<std::uint32_t>(task_.cluster.ps.size())};
+  const net::WriteSnapshotShard shard_file{
+      .attempt = id.attempt,
+      .shard = static_cast<std::uint32_t>(ps_.index),
+      .shards = static_cast<std::uint32_t>(task_.cluster.ps.size())};
   return channel_->send(
-      net::WriteCutRequest{
+      net::WriteSnapshotShardRequest{
           .step = id.step, .name = request.sequence, .generation = request.generation}
           .to_header(),
-      net::encode(order), deadline_for(0, request.deadline));
+      net::encode(shard_file), deadline_for(0, request.deadline));
 }
 
 std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadline deadline) {

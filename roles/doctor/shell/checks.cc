@@ -19,7 +19,7 @@
 #include "net/transport/listening.h"
 #include "net/transport/sharing_trial.h"
 #include "roles/process/confinement.h"
-#include "roles/process/reach.h"
+#include "roles/process/sandbox.h"
 
 namespace disttf::roles {
 namespace {
@@ -58,7 +58,7 @@ Finding check_no_new_privileges() {
 }
 
 Finding check_landlock() {
-  const ReachInForce here = try_keep_within();
+  const SandboxStatus here = probe_sandbox();
   if (!here.is_in_force) {
     return {"landlock", Grade::kLacking,
             here.version == 0

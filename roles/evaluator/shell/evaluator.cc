@@ -18,7 +18,7 @@
 #include "roles/process/machine.h"
 #include "roles/store/core/store_url.h"
 #include "roles/store/shell/storage.h"
-#include "roles/watch/shell/cut_collector.h"
+#include "roles/watch/shell/snapshot_collector.h"
 
 namespace disttf::roles {
 namespace {
@@ -203,14 +203,13 @@ class DirectoryEvaluator {
     const auto now = steady_clock::now();
     const auto newest = newest_write();
     if (newest != newest_write_) {
-      longest_silence_ =
-          has_seen_any_ ? std::max(longest_silence_, now - last_change_) : longest_silence_;
+      longest_gap_ = has_seen_any_ ? std::max(longest_gap_, now - last_change_) : longest_gap_;
       newest_write_ = newest;
       last_change_ = now;
     }
     const Timeouts& timeouts = options_.trainer.task.timeouts;
     const steady_clock::duration patience =
-        has_seen_any_ ? std::max<steady_clock::duration>(timeouts.peer, 2 * longest_silence_)
+        has_seen_any_ ? std::max<steady_clock::duration>(timeouts.peer, 2 * longest_gap_)
                       : timeouts.start;
     if (now - last_change_ > patience) {
       const std::string limit =
@@ -261,24 +260,24 @@ class DirectoryEvaluator {
   steady_clock::time_point next_{};
   std::filesystem::file_time_type newest_write_ = std::filesystem::file_time_type::min();
   steady_clock::time_point last_change_ = steady_clock::now();
-  steady_clock::duration longest_silence_{0};
+  steady_clock::duration longest_gap_{0};
 };
 
 // Evaluates the state of the ps.
-void evaluate_cuts(const EvaluatorOptions& options, StopSignal& stop) {
+void evaluate_snapshots(const EvaluatorOptions& options, StopSignal& stop) {
   Scoring scoring(options, stop);
-  CutCollector collector(options.trainer.task, stop);
+  SnapshotCollector collector(options.trainer.task, stop);
   log_info("Evaluates what the ps hold");
   for (;;) {
     // Counted from the request, so that the interval includes the time for scoring.
     const auto next = net::Clock::now() + options.every;
-    const std::optional<TrainedModel> cut = collector.await_cut();
-    if (!cut) {
+    const std::optional<TrainedModel> snapshot = collector.await_snapshot();
+    if (!snapshot) {
       log_warning("the run is over; its final parameters were lost with a parameter server");
       return;
     }
-    scoring.tell(*cut, scoring.score(*cut), cut->is_result);
-    if (cut->is_result) {
+    scoring.tell(*snapshot, scoring.score(*snapshot), snapshot->is_result);
+    if (snapshot->is_result) {
       return;
     }
     collector.wait_until(next);
@@ -290,7 +289,7 @@ void evaluate_cuts(const EvaluatorOptions& options, StopSignal& stop) {
 int run_evaluator(const EvaluatorOptions& options) {
   StopSignal stop;
   if (options.trainer.checkpoint.train_dir.empty()) {
-    evaluate_cuts(options, stop);
+    evaluate_snapshots(options, stop);
   } else {
     DirectoryEvaluator(options, stop).run();
   }

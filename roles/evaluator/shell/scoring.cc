@@ -88,8 +88,8 @@ void Scoring::tell(const TrainedModel& model, const SetEvaluations& found, bool 
                     .test = &found.test,
                     .result_classes = is_last ? std::optional(dataset_->class_names) : std::nullopt,
                     .task = net::task_name(options_.trainer.task.self)}));
-  tell_records(model.step, found, is_last);
-  tell_tensorboard(model.step, found);
+  write_records(model.step, found, is_last);
+  write_tensorboard(model.step, found);
   if (!is_last) {
     print_result(evaluation_line(model.step, found));
     return;
@@ -104,7 +104,7 @@ void Scoring::tell(const TrainedModel& model, const SetEvaluations& found, bool 
 }
 
 // A pipe accepts a line as a whole or not at all; an evaluation is not worth waiting for a reader.
-void Scoring::tell_records(std::uint64_t step, const SetEvaluations& found, bool is_last) {
+void Scoring::write_records(std::uint64_t step, const SetEvaluations& found, bool is_last) {
   const double time = record_time();
   const std::string line = EvaluationRecord{.step = step,
                                             .is_last = is_last,
@@ -121,7 +121,7 @@ void Scoring::tell_records(std::uint64_t step, const SetEvaluations& found, bool
   }
 }
 
-void Scoring::tell_tensorboard(std::uint64_t step, const SetEvaluations& found) {
+void Scoring::write_tensorboard(std::uint64_t step, const SetEvaluations& found) {
   if (!events_) {
     return;
   }

@@ -39,8 +39,8 @@ class Scoring {
  private:
   void prepare(const RunConfig& config);
   void open_data(const RunConfig& config);
-  void tell_records(std::uint64_t step, const SetEvaluations& found, bool is_last);
-  void tell_tensorboard(std::uint64_t step, const SetEvaluations& found);
+  void write_records(std::uint64_t step, const SetEvaluations& found, bool is_last);
+  void write_tensorboard(std::uint64_t step, const SetEvaluations& found);
 
   const EvaluatorOptions& options_;
   const StopSignal& stop_;

@@ -34,7 +34,7 @@ void Supervisor::could_not_start(std::size_t number, const std::string& why, Tim
   SupervisedTask& task = tasks_.at(number);
   // Cancelled by a stop meanwhile; the launch may be waiting for this task alone.
   if (!may_start()) {
-    tell_if_all_gone();
+    report_if_all_gone();
     return;
   }
   if (const auto delay = policy_.could_not_start(number, now)) {
@@ -57,7 +57,7 @@ void Supervisor::could_not_start(std::size_t number, const std::string& why, Tim
     say(sentence + "; stopping the others", /*is_error=*/true);
     stop(kError, SIGTERM, now);
   }
-  tell_if_all_gone();
+  report_if_all_gone();
 }
 
 void Supervisor::ended(std::size_t number, Ending ending, TimePoint now) {
@@ -127,12 +127,12 @@ void Supervisor::reaped(TimePoint now) {
       return;
     }
   }
-  tell_if_all_gone();
+  report_if_all_gone();
 }
 
 void Supervisor::pipe_ended() {
   --pipes_;
-  tell_if_all_gone();
+  report_if_all_gone();
 }
 
 void Supervisor::time(TimePoint now) {
@@ -177,7 +177,7 @@ Supervisor::TimePoint Supervisor::deadline() const {
   return next;
 }
 
-void Supervisor::tell_if_all_gone() {
+void Supervisor::report_if_all_gone() {
   const bool all_gone = std::ranges::all_of(
       tasks_, [](const SupervisedTask& task) { return !task.lives && !task.waits; });
   if (ends_ != Ends::kNone || !all_gone) {

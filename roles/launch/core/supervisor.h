@@ -165,7 +165,7 @@ class Supervisor {
   void stop_processes(int signal, TimePoint now);
   void start_grace(std::chrono::seconds grace, TimePoint now);
   void kill_late(std::size_t task, std::chrono::seconds grace);
-  void tell_if_all_gone();
+  void report_if_all_gone();
 
   RestartPolicy policy_;
   bool saves_;

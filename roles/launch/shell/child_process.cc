@@ -204,7 +204,7 @@ ChildProcess start_child(const ChildOptions& options) {
           .progress = std::move(progress.read_end)};
 }
 
-ChildProcess start_child_patiently(const ChildOptions& options) {
+ChildProcess start_child_with_retries(const ChildOptions& options) {
   constexpr std::chrono::milliseconds kPatience{2000};
   std::chrono::milliseconds pause{10};
   const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -44,7 +44,7 @@ struct ChildOptions {
 // cannot be run exits with 126. Throws std::system_error.
 [[nodiscard]] ChildProcess start_child(const ChildOptions& options);
 // The same for callers that cannot retry later: retries for up to 2 s.
-[[nodiscard]] ChildProcess start_child_patiently(const ChildOptions& options);
+[[nodiscard]] ChildProcess start_child_with_retries(const ChildOptions& options);
 
 // Reaps ended children that this process did not start: orphans, which the kernel gives to process
 // 1 of a container and to a child subreaper. `is_own`: whether the caller reaps the process itself.

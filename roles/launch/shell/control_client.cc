@@ -19,7 +19,7 @@ namespace {
 
 // A view has at most seven series of 2000 points each.
 constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
-constexpr std::chrono::seconds kSilence{2};
+constexpr std::chrono::seconds kReadTimeout{2};
 
 }  // namespace
 
@@ -50,7 +50,7 @@ LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                        .method = body.empty() ? "GET" : "POST",
                                        .target = target,
                                        .body = body,
-                                       .silence = kSilence},
+                                       .read_timeout = kReadTimeout},
                                       [&answer](int status, std::string_view piece) {
                                         answer.status = status;
                                         // Drops what exceeds the bound; the caller's parser then
@@ -91,7 +91,7 @@ void fail_to_reach(const std::string& socket, const std::error_code& error) {
                                 " does not answer any more: " + error.message());
 }
 
-void fail_as_told(int status, std::string_view body) {
+void fail_as_reported(int status, std::string_view body) {
   const auto json = data::parse_json(body);
   const std::string sentence =
       json.is_object() && json.contains("error") && json["error"].is_string()

@@ -32,6 +32,6 @@ struct LaunchAnswer {
 
 // Throws Failure with the launch's own message, for a status other than 200: kError if the request
 // cannot be served now, kUsage if the task or the value is unknown.
-[[noreturn]] void fail_as_told(int status, std::string_view body);
+[[noreturn]] void fail_as_reported(int status, std::string_view body);
 
 }  // namespace disttf::roles

@@ -169,9 +169,9 @@ void allow_of_page(const LaunchUpdate& update, const JobStatus& status) {
 using Change = std::string (ManagedJob::*)(const net::TaskId&);
 
 // The handler of a request for the whole run; nullptr: there is none of that name.
-using Told = OrderedJson (*)(ManagedJob& job, const std::string& body);
+using VerbHandler = OrderedJson (*)(ManagedJob& job, const std::string& body);
 
-Told told_by(std::string_view verb, Caller caller) {
+VerbHandler handler_of(std::string_view verb, Caller caller) {
   if (verb == "update" && caller == Caller::kPage) {
     return [](ManagedJob& job, const std::string& body) {
       const LaunchUpdate wanted = read_update(body);
@@ -257,7 +257,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Ca
   }
   const std::optional<Change> change =
       parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
-  const Told tell = parts.size() == 2 ? told_by(verb, caller) : nullptr;
+  const VerbHandler tell = parts.size() == 2 ? handler_of(verb, caller) : nullptr;
   if (!change && tell == nullptr) {
     return net::error_reply(
         net::http_status::kNotFound,

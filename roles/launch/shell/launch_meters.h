@@ -12,7 +12,7 @@
 
 #include "roles/launch/shell/local_task.h"
 #include "roles/launch/shell/managed_job.h"
-#include "roles/monitor/shell/metrics.h"
+#include "roles/monitor/shell/metric_registry.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/process/progress.h"
 

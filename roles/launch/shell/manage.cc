@@ -9,8 +9,8 @@
 #include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/manage_text.h"
+#include "roles/launch/shell/status_watch.h"
 #include "roles/launch/shell/trace_client.h"
-#include "roles/launch/shell/watch.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -49,7 +49,7 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
       return {.socket = socket,
               .target = "/v1/logs/" + task + (options.follow ? "?follow=true" : ""),
               .body = {},
-              .silence = std::chrono::seconds(options.follow ? 0 : 10)};
+              .read_timeout = std::chrono::seconds(options.follow ? 0 : 10)};
     case ManageVerb::kPodsList:
       return {.socket = socket, .target = "/v1/pods", .body = {}};
     case ManageVerb::kPodsRestart:
@@ -101,7 +101,7 @@ class LogPrinter {
   std::string rest_;
 };
 
-WatchOptions watch_options(const ManageOptions& options, const std::string& socket) {
+StatusWatchOptions watch_options(const ManageOptions& options, const std::string& socket) {
   constexpr std::chrono::milliseconds kUsual{2000};
   return {.socket = socket,
           .is_top = options.verb == ManageVerb::kTop,
@@ -116,7 +116,7 @@ WatchOptions watch_options(const ManageOptions& options, const std::string& sock
 int run_manage(const ManageOptions& options) {
   const std::string socket = find_launch(options.socket, options.directory);
   if (options.every || options.verb == ManageVerb::kTop) {
-    return run_watch(watch_options(options, socket));
+    return run_status_watch(watch_options(options, socket));
   }
   if (options.verb == ManageVerb::kTrace) {
     return run_trace({.socket = socket,
@@ -142,7 +142,7 @@ int run_manage(const ManageOptions& options) {
     fail_to_reach(socket, error);
   }
   if (status != 0 && status != net::http_status::kOk) {
-    fail_as_told(status, body);
+    fail_as_reported(status, body);
   }
   if (options.verb == ManageVerb::kStatus && !options.json) {
     write_output(status_text(socket, body, options.variables));

@@ -1,4 +1,4 @@
-// The answers of a control address as text, except that to status (watch.h).
+// The answers of a control address as text, except that to status (status_watch.h).
 //
 // A pure function.
 #pragma once

@@ -60,7 +60,7 @@ void TaskProcesses::add_missing_tasks() {
       add_task(id);
     }
   }
-  tell_limits();
+  report_limits();
 }
 
 // Adds a task and reserves its port.
@@ -101,10 +101,10 @@ void TaskProcesses::set_options(const LaunchOptions& options) {
   options_.task_arguments = options.task_arguments;
   options_.ps_limits = options.ps_limits;
   options_.trainer_limits = options.trainer_limits;
-  tell_limits();
+  report_limits();
 }
 
-void TaskProcesses::tell_limits() {
+void TaskProcesses::report_limits() {
   supervisor_.set_saves(saves(options_));
   for (const auto& task : tasks_) {
     supervisor_.set_memory(task->number, limits_of(*task).memory_mib);
@@ -244,47 +244,47 @@ void TaskProcesses::restart_all(LaunchOptions options, std::function<void()> don
 // ------------------------------------------------------------------------------------ effects
 
 void TaskProcesses::act() {
-  supervisor_.effects().drain([this](const auto& order) { carry_out(order); });
+  supervisor_.effects().drain([this](const auto& effect) { carry_out(effect); });
   call_at(timer_, supervisor_.deadline(), [this] {
     supervisor_.time(Clock::now());
     act();
   });
 }
 
-void TaskProcesses::carry_out(const StartTask& order) {
-  LocalTask& task = *tasks_[order.task];
+void TaskProcesses::carry_out(const StartTask& effect) {
+  LocalTask& task = *tasks_[effect.task];
   try {
     // Listens before the process starts, so that peers can connect at once and wait in the backlog.
     asio::ip::tcp::acceptor acceptor = task.port.listen();
     try_to_start(task, acceptor.native_handle());
   } catch (const std::system_error& error) {
-    supervisor_.could_not_start(order.task, error.what(), Clock::now());
+    supervisor_.could_not_start(effect.task, error.what(), Clock::now());
   }
 }
 
-void TaskProcesses::carry_out(const SignalTask& order) {
-  LocalTask& task = *tasks_[order.task];
+void TaskProcesses::carry_out(const SignalTask& effect) {
+  LocalTask& task = *tasks_[effect.task];
   if (task.pid < 0) {
     return;
   }
-  kill(task.pid, order.signal);
+  kill(task.pid, effect.signal);
   const Asked asked = state_of(task).asked;
-  if (asked == Asked::kReplace || (asked == Asked::kRestart && order.signal == SIGTERM)) {
+  if (asked == Asked::kReplace || (asked == Asked::kRestart && effect.signal == SIGTERM)) {
     task.since = std::chrono::system_clock::now();  // start of the state kStopping
   }
 }
 
-void TaskProcesses::carry_out(const MoveTask& order) {
-  tasks_[order.task]->port = ReservedPort(context_);
+void TaskProcesses::carry_out(const MoveTask& effect) {
+  tasks_[effect.task]->port = ReservedPort(context_);
 }
 
-void TaskProcesses::carry_out(const TaskChanged& order) { events_.changed(*tasks_[order.task]); }
+void TaskProcesses::carry_out(const TaskChanged& effect) { events_.changed(*tasks_[effect.task]); }
 
-void TaskProcesses::carry_out(const SayLine& order) {
-  events_.say(order.text, order.is_error ? LogLevel::kError : LogLevel::kWarning);
+void TaskProcesses::carry_out(const SayLine& effect) {
+  events_.say(effect.text, effect.is_error ? LogLevel::kError : LogLevel::kWarning);
 }
 
-void TaskProcesses::carry_out(const AllEnded& /*order*/) {
+void TaskProcesses::carry_out(const AllEnded& /*effect*/) {
   if (may_start()) {  // else the run has ended meanwhile, or was stopped
     options_ = std::move(wanted_);
     // The new lists have the present addresses, so moved tasks are no longer special.
@@ -297,6 +297,6 @@ void TaskProcesses::carry_out(const AllEnded& /*order*/) {
   std::exchange(all_restarted_, {})();
 }
 
-void TaskProcesses::carry_out(const AllGone& /*order*/) { events_.all_gone(); }
+void TaskProcesses::carry_out(const AllGone& /*effect*/) { events_.all_gone(); }
 
 }  // namespace disttf::roles

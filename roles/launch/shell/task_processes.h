@@ -91,17 +91,17 @@ class TaskProcesses {
   void add_missing_tasks();
   void try_to_start(LocalTask& task, int listen_fd);
   void start(LocalTask& task, int listen_fd);
-  void tell_limits();
+  void report_limits();
   [[nodiscard]] const TaskLimits& limits_of(const LocalTask& task) const;
   [[nodiscard]] std::vector<int> cpus_of(LocalTask& task);
   asio::awaitable<void> read(data::FileDescriptor pipe, LineHandler handler);
-  void carry_out(const StartTask& order);
-  void carry_out(const SignalTask& order);
-  void carry_out(const MoveTask& order);
-  void carry_out(const TaskChanged& order);
-  void carry_out(const SayLine& order);
-  void carry_out(const AllEnded& order);
-  void carry_out(const AllGone& order);
+  void carry_out(const StartTask& effect);
+  void carry_out(const SignalTask& effect);
+  void carry_out(const MoveTask& effect);
+  void carry_out(const TaskChanged& effect);
+  void carry_out(const SayLine& effect);
+  void carry_out(const AllEnded& effect);
+  void carry_out(const AllGone& effect);
 
   asio::io_context& context_;
   LaunchOptions options_;

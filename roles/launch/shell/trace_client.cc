@@ -38,7 +38,7 @@ OrderedJson ask(const std::string& socket, const char* target) {
     fail_to_reach(socket, answer.error);
   }
   if (!answer.is_ok()) {
-    fail_as_told(answer.status, answer.body);
+    fail_as_reported(answer.status, answer.body);
   }
   return data::parse_ordered_json(answer.body);
 }
@@ -125,7 +125,7 @@ int run_trace(const TraceOptions& options) {
     fail_to_reach(options.socket, asked.error);
   }
   if (!asked.is_ok()) {
-    fail_as_told(asked.status, asked.body);
+    fail_as_reported(asked.status, asked.body);
   }
   OrderedJson trace = wait_for_trace(options.socket, before);
   const std::string file = trace.value("file", std::string());

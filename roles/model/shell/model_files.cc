@@ -49,7 +49,8 @@ void check_layout(const CheckpointReader& reader, const RunConfig& config) {
 }  // namespace
 
 bool is_result_of_run(const CheckpointIndex& index) {
-  const bool has_ended_early = index.early_end.step != 0 && index.early_end.step == index.step;
+  const bool has_ended_early =
+      index.early_stop_state.step != 0 && index.early_stop_state.step == index.step;
   return has_ended_early || index.step >= run_config_from_json(index.config_json).train_steps;
 }
 

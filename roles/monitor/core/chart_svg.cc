@@ -97,7 +97,7 @@ std::string stroke_of(std::size_t curve) {
 }
 
 // The position of a panel; y grows downwards.
-struct PanelPlace {
+struct PanelLayout {
   double top = 0;  // of the curves
   Axis x;
   Axis y;
@@ -132,36 +132,36 @@ Legend legend_of(const Panel& panel, double top) {
   return legend;
 }
 
-std::string axes_of(const Panel& panel, const std::string& x_name, const PanelPlace& place) {
-  const double bottom = place.top + kPanel;
+std::string axes_of(const Panel& panel, const std::string& x_name, const PanelLayout& layout) {
+  const double bottom = layout.top + kPanel;
   const double right = kWidth - kRight;
   std::string text;
-  for (const Tick& tick : place.y.ticks) {
-    const double y = place.above(tick.value);
+  for (const Tick& tick : layout.y.ticks) {
+    const double y = layout.above(tick.value);
     text += line_element("grid", kLeft, y, right, y) + text_at(kLeft - 8, y + 4, "end", tick.name);
   }
-  for (const Tick& tick : place.x.ticks) {
-    const double x = place.left_of(tick.value);
-    text += line_element("grid", x, place.top, x, bottom) +
+  for (const Tick& tick : layout.x.ticks) {
+    const double x = layout.left_of(tick.value);
+    text += line_element("grid", x, layout.top, x, bottom) +
             text_at(x, bottom + 17, "middle", tick.name);
   }
   text += fmt::format("<path class=\"axis\" d=\"M{:.2f} {:.2f}V{:.2f}H{:.2f}\"/>\n", kLeft,
-                      place.top, bottom, right);
+                      layout.top, bottom, right);
   text += text_at((kLeft + right) / 2, bottom + 34, "middle", x_name);
   text += fmt::format(
       "<text transform=\"translate(16 {:.2f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-      place.top + kPanel / 2, xml_text(panel.name + (panel.is_log ? " (log)" : "")));
+      layout.top + kPanel / 2, xml_text(panel.name + (panel.is_log ? " (log)" : "")));
   return text;
 }
 
 // A polyline; a dot for a single point, which a line would not show.
-std::string curve_of(const Panel& panel, std::size_t curve, const PanelPlace& place) {
+std::string curve_of(const Panel& panel, std::size_t curve, const PanelLayout& layout) {
   std::string points;
   std::string last;
   std::size_t count = 0;
   for (const Point& point : panel.curves[curve].points) {
     if (is_shown(panel, point)) {
-      last = fmt::format("{:.2f},{:.2f}", place.left_of(point.x), place.above(point.y));
+      last = fmt::format("{:.2f},{:.2f}", layout.left_of(point.x), layout.above(point.y));
       points += (count == 0 ? "" : " ") + last;
       ++count;
     }
@@ -191,13 +191,13 @@ std::string svg_of(const Chart& chart) {
       continue;
     }
     const Legend legend = legend_of(panel, top);
-    const PanelPlace place{.top = top + legend.rows * kLegendRow, .x = *x, .y = *y};
-    body += "<g>\n" + legend.text + axes_of(panel, chart.x_name, place);
+    const PanelLayout layout{.top = top + legend.rows * kLegendRow, .x = *x, .y = *y};
+    body += "<g>\n" + legend.text + axes_of(panel, chart.x_name, layout);
     for (std::size_t each = 0; each < panel.curves.size(); ++each) {
-      body += curve_of(panel, each, place);
+      body += curve_of(panel, each, layout);
     }
     body += "</g>\n";
-    top = place.top + kPanel + kBelow;
+    top = layout.top + kPanel + kBelow;
   }
   const std::string title = xml_text(chart.title);
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +

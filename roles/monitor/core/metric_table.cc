@@ -62,7 +62,7 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
      "Gradients of the present step that have not arrived"},
     {Metric::kPsPushes, "disttf_ps_pushes", kCounter, "", "range, result", kPs,
      "Gradients that were used, dropped as too late, or duplicates"},
-    {Metric::kPsBadGradients, "disttf_ps_bad_gradients", kCounter, "", "range", kPs,
+    {Metric::kPsRejectedGradients, "disttf_ps_bad_gradients", kCounter, "", "range", kPs,
      "Gradients that were not finite, or larger than --max_gradient_norm"},
     {Metric::kPsApplySeconds, "disttf_ps_apply_seconds", kHistogram, "seconds", "range", kPs,
      "Time to take the gradient that completes a step, and to update the parameters"},

@@ -44,7 +44,7 @@ enum class Metric : std::uint8_t {
   kPsTrainers,
   kPsMissingGradients,
   kPsPushes,
-  kPsBadGradients,
+  kPsRejectedGradients,
   kPsApplySeconds,
   kPsWaitForLastSeconds,
   kPsStaleness,

@@ -211,26 +211,27 @@ std::string ResultRecord::to_line(double time) const {
   return fitted(std::move(json), {});
 }
 
-std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster, double time) {
+std::string critical_path_line(const CriticalPath& critical_path, const net::Cluster& cluster,
+                               double time) {
   constexpr std::size_t kMostShares = 20;
   OrderedJson json = begin("frontier", time);
-  json["step"] = frontier.step;
-  json["steps"] = frontier.steps;
-  json["step_seconds"] = frontier.step_seconds;
+  json["step"] = critical_path.step;
+  json["steps"] = critical_path.steps;
+  json["step_seconds"] = critical_path.step_seconds;
   OrderedJson& stages = json["stages"] = OrderedJson::array();
-  for (const Frontier::Share& share : frontier.shares) {
+  for (const CriticalPath::Share& share : critical_path.shares) {
     if (stages.size() == kMostShares) {
       break;  // the list is sorted, largest first
     }
-    stages.push_back({{"stage", kFrontierStageNames[static_cast<std::size_t>(share.stage)]},
+    stages.push_back({{"stage", kCriticalPathStageNames[static_cast<std::size_t>(share.stage)]},
                       {"task", task_text(share.is_ps, share.index, cluster)},
                       {"seconds", share.seconds},
-                      {"share", share.seconds / frontier.step_seconds}});
+                      {"share", share.seconds / critical_path.step_seconds}});
   }
   json["slowest"] = nullptr;
-  if (const auto& slowest = frontier.slowest) {
+  if (const auto& slowest = critical_path.slowest) {
     json["slowest"] = {{"task", task_text(slowest->is_ps, slowest->index, cluster)},
-                       {"stage", kFrontierStageNames[static_cast<std::size_t>(slowest->stage)]},
+                       {"stage", kCriticalPathStageNames[static_cast<std::size_t>(slowest->stage)]},
                        {"slower", slowest->slower},
                        {"seconds", slowest->seconds},
                        {"than", slowest->is_alone ? "its fastest" : "others"}};
@@ -238,11 +239,11 @@ std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster,
   return fitted(std::move(json), {"stages"});
 }
 
-std::string slowest_text(const Frontier::Slowest& slowest, const net::Cluster& cluster) {
+std::string slowest_text(const CriticalPath::Slowest& slowest, const net::Cluster& cluster) {
   return fmt::format("{} is {:.0f} % slower{}: {}",
                      task_text(slowest.is_ps, slowest.index, cluster), 100 * slowest.slower,
                      slowest.is_alone ? kThanItsFastest : "",
-                     kFrontierStageNames[static_cast<std::size_t>(slowest.stage)]);
+                     kCriticalPathStageNames[static_cast<std::size_t>(slowest.stage)]);
 }
 
 bool may_be_record(std::string_view line) noexcept {

@@ -16,7 +16,7 @@
 
 #include "math/evaluation.h"
 #include "net/wire/cluster.h"
-#include "roles/monitor/core/stage_frontier.h"
+#include "roles/monitor/core/critical_path.h"
 #include "roles/run/run_config.h"
 
 namespace disttf::roles {
@@ -126,11 +126,11 @@ struct ResultRecord {
 inline constexpr const char* kThanItsFastest = " than at its fastest";
 
 // The critical path of steps; `cluster` maps ranks to tasks.
-[[nodiscard]] std::string frontier_line(const Frontier& frontier, const net::Cluster& cluster,
-                                        double time);
+[[nodiscard]] std::string critical_path_line(const CriticalPath& critical_path,
+                                             const net::Cluster& cluster, double time);
 // "worker:3 is 41 % slower: backward"; for a single ps, "ps:0 is 41 % slower than at its fastest:
 // apply".
-[[nodiscard]] std::string slowest_text(const Frontier::Slowest& slowest,
+[[nodiscard]] std::string slowest_text(const CriticalPath::Slowest& slowest,
                                        const net::Cluster& cluster);
 
 // Whether `line` can be a record, by its length and depth.

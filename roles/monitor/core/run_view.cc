@@ -119,7 +119,7 @@ bool RunView::take(std::string_view line) {
   } else if (kind == "task" || kind == "metrics") {
     take_task(record);
   } else if (kind == "frontier") {
-    frontier_ = record;
+    critical_path_ = record;
   } else if (kind == "checkpoint") {
     keep(checkpoints_, record, kMostCheckpoints);
   } else if (kind == "event") {
@@ -235,9 +235,10 @@ void RunView::take_picture(const OrderedJson& record) {
 }
 
 OrderedJson RunView::tasks_json() const {
-  const std::string slow = frontier_.is_object() && field(frontier_, "slowest").is_object()
-                               ? text(field(frontier_, "slowest"), "task")
-                               : std::string();
+  const std::string slow =
+      critical_path_.is_object() && field(critical_path_, "slowest").is_object()
+          ? text(field(critical_path_, "slowest"), "task")
+          : std::string();
   OrderedJson tasks = OrderedJson::array();
   for (const auto& [name, task] : tasks_) {
     OrderedJson each = task;
@@ -267,7 +268,7 @@ std::string RunView::json() const {
     json["series"][name] = series.json();
   }
   json["tasks"] = tasks_json();
-  json["frontier"] = frontier_;
+  json["frontier"] = critical_path_;
   json["checkpoints"] = checkpoints_;
   json["events"] = events_;
   json["confusion"] = {
@@ -286,10 +287,10 @@ const OrderedJson& RunView::task(const std::string& name) const {
 }
 
 std::string RunView::slowest() const {
-  if (!frontier_.is_object() || !field(frontier_, "slowest").is_object()) {
+  if (!critical_path_.is_object() || !field(critical_path_, "slowest").is_object()) {
     return {};
   }
-  const OrderedJson& slowest = field(frontier_, "slowest");
+  const OrderedJson& slowest = field(critical_path_, "slowest");
   const OrderedJson& slower = field(slowest, "slower");
   return fmt::format("{} is {:.0f} % slower{}: {}", text(slowest, "task"),
                      slower.is_number() ? 100 * slower.get<double>() : 0.0,

@@ -79,7 +79,7 @@ class RunView {
   Json now_ = Json::object();
   std::map<std::string, Series, std::less<>> series_;
   std::map<std::string, Json, std::less<>> tasks_;
-  Json frontier_;
+  Json critical_path_;
   std::deque<Json> checkpoints_;
   std::deque<Json> events_;
   std::uint64_t confusion_step_ = 0;

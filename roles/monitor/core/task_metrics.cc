@@ -284,7 +284,7 @@ std::string to_json(const PsMetrics& metrics) {
   OrderedJson json;
   put(json, metrics);
   json["staleness_sum"] = metrics.staleness_sum;
-  json["standing"] = metrics.standing;
+  json["standing"] = metrics.replica_role;
   json["has_backup"] = metrics.has_backup;
   json["view"] = metrics.view;
   json["lag_updates"] = metrics.lag_updates;
@@ -328,7 +328,7 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
                       .repeats = count_of(json.at("repeats")),
                       .dropped = count_of(json.at("dropped")),
                       .staleness_sum = count_of(json.at("staleness_sum")),
-                      .standing = net::one_line(json.at("standing").get<std::string>()),
+                      .replica_role = net::one_line(json.at("standing").get<std::string>()),
                       .has_backup = json.at("has_backup").get<bool>(),
                       .view = count_of(json.at("view")),
                       .lag_updates = count_of(json.at("lag_updates")),
@@ -365,8 +365,8 @@ std::string to_line(const PsMetrics& metrics, double time) {
     json["staleness"] =
         static_cast<double>(metrics.staleness_sum) / static_cast<double>(metrics.applied);
   }
-  if (!metrics.standing.empty()) {
-    json["standing"] = metrics.standing;
+  if (!metrics.replica_role.empty()) {
+    json["standing"] = metrics.replica_role;
     json["has_backup"] = metrics.has_backup;
     json["view"] = metrics.view;
     json["lag_updates"] = metrics.lag_updates;

@@ -56,7 +56,7 @@ struct PsMetrics {
   std::uint64_t repeats = 0;
   std::uint64_t dropped = 0;
   std::uint64_t staleness_sum = 0;
-  std::string standing;           // "primary", "backup"; empty: the only host of its range
+  std::string replica_role;       // "primary", "backup"; empty: the only host of its range
   bool has_backup = false;        // primary: the backup has everything that is acknowledged
   std::uint64_t view = 0;         // replicas: the view's number
   std::uint64_t lag_updates = 0;  // primary: updates that the backup has not acknowledged

@@ -120,7 +120,7 @@ Trace::Trace(const net::Cluster& cluster, const StepWindow& window)
       ps_(cluster.ps.size()) {}
 
 template <typename Metrics, typename Sample>
-void Trace::take(const Metrics& metrics, Told<Sample>& told) {
+void Trace::take(const Metrics& metrics, ReportedSamples<Sample>& told) {
   for (const Sample& sample : metrics.traced) {
     if (window_.has(sample.step) && told.steps.size() < window_.count) {
       told.steps.push_back(sample);
@@ -139,7 +139,7 @@ void Trace::told(const TrainerMetrics& metrics) {
 
 void Trace::told(const PsMetrics& metrics) { take(metrics, ps_[metrics.task.index]); }
 
-void Trace::told_present(const std::vector<bool>& present) {
+void Trace::record_present(const std::vector<bool>& present) {
   took_part_.resize(trainers_.size());
   for (std::size_t rank = 0; rank < std::min(present.size(), took_part_.size()); ++rank) {
     took_part_[rank] = took_part_[rank] || present[rank];

@@ -37,7 +37,7 @@ class Trace {
   void told(const PsMetrics& metrics);
   // Which trainers take part now, by rank. Once called, a trainer that has never taken part is
   // neither waited for nor missing: with --max_workers most may never join.
-  void told_present(const std::vector<bool>& present);
+  void record_present(const std::vector<bool>& present);
 
   [[nodiscard]] const StepWindow& window() const noexcept { return window_; }
   // Whether all tasks have reported all their steps.
@@ -54,7 +54,7 @@ class Trace {
 
  private:
   template <typename Sample>
-  struct Told {
+  struct ReportedSamples {
     std::vector<Sample> steps;
     std::string clock;
     bool is_complete = false;
@@ -74,7 +74,7 @@ class Trace {
 
   [[nodiscard]] bool is_awaited(std::size_t rank) const noexcept;
   template <typename Metrics, typename Sample>
-  void take(const Metrics& metrics, Told<Sample>& told);
+  void take(const Metrics& metrics, ReportedSamples<Sample>& told);
   // The offset of each task, ps first.
   [[nodiscard]] std::vector<Offset> offsets() const;
   [[nodiscard]] std::optional<Bounds> bounds(std::size_t rank, std::size_t ps) const;
@@ -86,8 +86,8 @@ class Trace {
 
   const net::Cluster* cluster_;
   StepWindow window_;
-  std::vector<Told<TrainerSample>> trainers_;  // by rank
-  std::vector<Told<RangeSample>> ps_;
+  std::vector<ReportedSamples<TrainerSample>> trainers_;  // by rank
+  std::vector<ReportedSamples<RangeSample>> ps_;
   std::vector<bool> took_part_;  // by rank; empty: unknown
 };
 

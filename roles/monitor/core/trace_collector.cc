@@ -22,15 +22,15 @@ void TraceCollector::ask(std::uint64_t steps) {
   wanted_ = std::min(steps, Trace::most_steps(cluster_.trainer_count(), cluster_.ps.size()));
 }
 
-void TraceCollector::told_present(const std::vector<bool>& present) {
+void TraceCollector::record_present(const std::vector<bool>& present) {
   present_ = present;
   if (trace_ && !present_.empty()) {
-    trace_->told_present(present_);
+    trace_->record_present(present_);
   }
 }
 
-void TraceCollector::set_back() {
-  is_set_back_ = trace_.has_value();
+void TraceCollector::roll_back() {
+  is_rolled_back_ = trace_.has_value();
   seen_at_.reset();
 }
 
@@ -41,8 +41,8 @@ std::optional<TraceCollector::Result> TraceCollector::look(std::uint64_t step,
       passed_at_ = now;
     }
     const bool is_late = passed_at_ && now - *passed_at_ >= kPatience;
-    return trace_->is_complete() || is_late || is_set_back_ ? std::optional(finish())
-                                                            : std::nullopt;
+    return trace_->is_complete() || is_late || is_rolled_back_ ? std::optional(finish())
+                                                               : std::nullopt;
   }
   return wanted_ != 0 ? begin(step, now) : std::nullopt;
 }
@@ -72,16 +72,16 @@ std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
   }
   trace_.emplace(cluster_, window);
   if (!present_.empty()) {
-    trace_->told_present(present_);
+    trace_->record_present(present_);
   }
   passed_at_.reset();
-  is_set_back_ = false;
+  is_rolled_back_ = false;
   return std::nullopt;
 }
 
 TraceCollector::Result TraceCollector::finish() {
   Result result{.trace = std::exchange(trace_, std::nullopt), .why_not = {}};
-  if (std::exchange(is_set_back_, false)) {
+  if (std::exchange(is_rolled_back_, false)) {
     result = {.trace = {}, .why_not = "the run was rolled back meanwhile; ask again"};
   } else if (result.trace->empty()) {
     result = {.trace = {}, .why_not = "no task has reported its steps; ask again"};

@@ -38,9 +38,9 @@ class TraceCollector {
     }
   }
   // Which trainers take part now, by rank.
-  void told_present(const std::vector<bool>& present);
+  void record_present(const std::vector<bool>& present);
   // The run was rolled back to an earlier state.
-  void set_back();
+  void roll_back();
 
   // To be called a few times a second. `step`: of the run.
   [[nodiscard]] std::optional<Result> look(std::uint64_t step, Clock::time_point now);
@@ -62,7 +62,7 @@ class TraceCollector {
   std::vector<bool> present_;                   // by rank; empty: unknown
   std::optional<Trace> trace_;                  // being collected
   std::optional<Clock::time_point> passed_at_;  // when its last step was complete
-  bool is_set_back_ = false;
+  bool is_rolled_back_ = false;
 };
 
 }  // namespace disttf::roles

@@ -117,7 +117,7 @@ PsRangeMeters::PsRangeMeters(const Of& of)
       used(of.pushes("used")),
       dropped(of.pushes("dropped")),
       repeated(of.pushes("repeated")),
-      bad(of.metrics.counter(Metric::kPsBadGradients, of.labels())),
+      bad(of.metrics.counter(Metric::kPsRejectedGradients, of.labels())),
       apply(of.histogram(Metric::kPsApplySeconds)),
       wait_for_last(of.histogram(Metric::kPsWaitForLastSeconds)),
       staleness(of.histogram(Metric::kPsStaleness)),

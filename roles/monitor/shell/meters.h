@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "math/evaluation.h"
-#include "roles/monitor/shell/metrics.h"
+#include "roles/monitor/shell/metric_registry.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {

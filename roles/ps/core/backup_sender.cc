@@ -26,10 +26,10 @@ void BackupSender::fill(ConnectionId to, const net::ViewNumber& view) {
   out_.send(to, net::PublishToBackup{.view = view, .generation = state_.generation()}.to_header(),
             std::move(config));
   send_state();
-  tell_best();
+  send_best();
 }
 
-void BackupSender::tell_best() {
+void BackupSender::send_best() {
   const BestEvaluation& best = state_.best();
   if (connection_ != 0 && best.step != 0) {
     out_.send(connection_, net::Best{.step = best.step, .loss = best.loss}.to_header());

@@ -35,7 +35,7 @@ class BackupSender {
   void forward(const ShardUpdate& update);
   // Sends the best evaluation that the chief has reported. It is not acknowledged: it precedes all
   // later updates on the connection, so the other host has none of them without it.
-  void tell_best();
+  void send_best();
   // The run ends before its last step, with the current state. The other host must acknowledge this
   // before a trainer learns of it, be it by an answer or by the news that its gradient came too
   // late. A failover to a host without it would accept gradients again.
@@ -52,7 +52,7 @@ class BackupSender {
   // backup. (The acknowledgement still arrives.)
   void gave(ConnectionId to, ReplicationLog::Index entry) noexcept {
     if (to == connection_) {
-      log_.given(entry);
+      log_.handed_off(entry);
     }
   }
   void send_heartbeat();

@@ -9,7 +9,7 @@ namespace disttf::roles {
 namespace {
 
 // A trainer that looks for the primary of a range tries one host after the other, a second each.
-constexpr std::chrono::seconds kKnocking{5};
+constexpr std::chrono::seconds kRedirectedFor{5};
 // A trainer that has just started tries each host once, and may try the backup first.
 constexpr std::chrono::seconds kInsistent{1};
 
@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kInsistent{1};
 Membership::Membership(const Task& task, Clock::time_point now)
     : task_(task), records_(task.cluster.trainer_count()), too_few_since_(now) {
   for (TrainerRecord& record : records_) {
-    record.absent_since = now;
+    record.disconnected_since = now;
   }
 }
 
@@ -32,7 +32,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
     // must not overwrite what was saved before the first one.
     if (!record.alive() || !was_disowned) {
       record.had_joined = record.joined;
-      record.was_absent_since = record.alive() ? now : record.absent_since;
+      record.was_disconnected_since = record.alive() ? now : record.disconnected_since;
     }
   }
   if (record.joined && record.incarnation != hello.incarnation) {
@@ -47,7 +47,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
   }
   record.incarnation = hello.incarnation;
   record.joined = true;
-  record.last_heard = now;
+  record.last_received = now;
   const bool is_step = hello.purpose == net::ChannelPurpose::kStep;
   ConnectionId& place = is_step ? record.step : record.control;
   const bool was_present = record.present();
@@ -77,11 +77,11 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
     record.waiting.reset();
   }
   if (was_control || was_step) {
-    record.absent_since = now;
+    record.disconnected_since = now;
   }
   // The refused process leaves no trace: the start timeout goes on from where it was.
   if (record.is_disowned && !record.alive()) {
-    record.absent_since = record.was_absent_since;
+    record.disconnected_since = record.was_disconnected_since;
     record.joined = record.had_joined;
   }
   return was_step;
@@ -90,19 +90,19 @@ bool Membership::detach(std::size_t rank, ConnectionId connection, Clock::time_p
 void Membership::forgive(Clock::time_point now, Clock::duration missed) {
   for (TrainerRecord& record : records_) {
     // min(): time missed must not move a deadline into the future.
-    record.last_heard = std::min(record.last_heard + missed, now);
-    record.absent_since = std::min(record.absent_since + missed, now);
-    record.was_absent_since = std::min(record.was_absent_since + missed, now);
+    record.last_received = std::min(record.last_received + missed, now);
+    record.disconnected_since = std::min(record.disconnected_since + missed, now);
+    record.was_disconnected_since = std::min(record.was_disconnected_since + missed, now);
   }
   if (too_few_since_) {
     too_few_since_ = std::min(*too_few_since_ + missed, now);
   }
 }
 
-void Membership::close_silent(Clock::time_point now, Outbox& out) const {
+void Membership::close_timed_out(Clock::time_point now, Outbox& out) const {
   for (const TrainerRecord& record : records_) {
     // Without a step channel no answer depends on the trainer yet.
-    if (!record.present() || now - record.last_heard < task_.timeouts.silence) {
+    if (!record.present() || now - record.last_received < task_.timeouts.heartbeat_timeout) {
       continue;
     }
     out.close(record.step);
@@ -124,36 +124,38 @@ void Membership::close_steps(Outbox& out) {
   }
 }
 
-std::uint64_t Membership::lacked(Clock::time_point now, Clock::duration longer_than) const {
+std::uint64_t Membership::unreachable_trainers(Clock::time_point now,
+                                               Clock::duration longer_than) const {
   std::uint64_t set = 0;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
     if (record.joined && !record.done && !record.alive() &&
-        now - record.absent_since > longer_than) {
+        now - record.disconnected_since > longer_than) {
       set |= net::in_set(rank);
     }
   }
   return set;
 }
 
-std::uint64_t Membership::knocking(Clock::time_point now) const {
+std::uint64_t Membership::redirected_clients(Clock::time_point now) const {
   std::uint64_t set = 0;
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
     const TrainerRecord& record = records_[rank];
-    if (now - record.knocked < kKnocking && record.knocked - record.knocks_since >= kInsistent) {
+    if (now - record.last_redirected < kRedirectedFor &&
+        record.last_redirected - record.redirected_since >= kInsistent) {
       set |= net::in_set(rank);
     }
   }
   return set;
 }
 
-void Membership::knock(std::size_t rank, Clock::time_point now) {
+void Membership::redirected(std::size_t rank, Clock::time_point now) {
   TrainerRecord& record = records_[rank];
   // A pause this long ends the series.
-  if (now - record.knocked >= kKnocking) {
-    record.knocks_since = now;
+  if (now - record.last_redirected >= kRedirectedFor) {
+    record.redirected_since = now;
   }
-  record.knocked = now;
+  record.last_redirected = now;
 }
 
 void Membership::need(std::size_t least, Clock::time_point now) {
@@ -166,7 +168,7 @@ void Membership::need(std::size_t least, Clock::time_point now) {
   }
 }
 
-std::optional<Absence> Membership::overdue(Clock::time_point now) const {
+std::optional<OverdueTrainer> Membership::overdue(Clock::time_point now) const {
   const bool are_too_few = present_ < needed_;
   const Clock::time_point since =
       needed_ < records_.size() ? too_few_since_.value_or(now) : Clock::time_point::min();
@@ -182,8 +184,9 @@ std::optional<Absence> Membership::overdue(Clock::time_point now) const {
                        : rank == 0    ? task_.timeouts.peer
                                       : task_.timeouts.worker;
     // The chief's own disconnection counts in full; a worker's only since too few were present.
-    if (now - (rank == 0 ? record.absent_since : std::max(record.absent_since, since)) > limit) {
-      return Absence{.rank = rank, .limit = limit, .joined = record.joined};
+    if (now - (rank == 0 ? record.disconnected_since : std::max(record.disconnected_since, since)) >
+        limit) {
+      return OverdueTrainer{.rank = rank, .limit = limit, .joined = record.joined};
     }
   }
   return std::nullopt;
@@ -197,10 +200,10 @@ bool Membership::others_are_done(Clock::time_point now, const Patience& patience
       return true;
     }
     if (!record.joined) {
-      return !patience.expects_all || !is_expected(record) || waited >= patience.absent;
+      return !patience.expects_all || !is_expected(record) || waited >= patience.disconnected;
     }
     return record.alive() ? waited >= patience.present
-                          : now - record.absent_since >= patience.absent;
+                          : now - record.disconnected_since >= patience.disconnected;
   });
 }
 
@@ -209,7 +212,7 @@ bool Membership::others_have_left() const {
                       [](const TrainerRecord& record) { return record.alive(); });
 }
 
-void Membership::nobody_is_done() noexcept {
+void Membership::none_is_done() noexcept {
   for (TrainerRecord& record : records_) {
     record.done = false;
   }

@@ -42,25 +42,26 @@ struct TrainerRecord {
   // before it connected (below) apply again.
   bool is_disowned = false;
   bool had_joined = false;
-  Clock::time_point was_absent_since{};
+  Clock::time_point was_disconnected_since{};
   // The trainer's name in messages, while it has joined and has not been lost since. A trainer that
   // rejoins the run closes its step channel and opens another one; that is not a loss.
   std::string name = {};
   bool done = false;  // has sent GOODBYE: it has its result, and waits for the end of the run
-  Clock::time_point last_heard{};
-  Clock::time_point absent_since{};  // when its last connection closed; valid while it has none
+  Clock::time_point last_received{};
+  Clock::time_point
+      disconnected_since{};  // when its last connection closed; valid while it has none
   // When it began, and when it last tried, to connect to this host although this is a backup.
-  Clock::time_point knocks_since{};
-  Clock::time_point knocked{};
+  Clock::time_point redirected_since{};
+  Clock::time_point last_redirected{};
   std::optional<WaitingRequest> waiting;
   // Peer discovery: where this leader of a host group is found, as it reported over `connection`,
   // its step channel at that time.
-  struct Meeting {
+  struct Discovery {
     ConnectionId connection = 0;
-    std::uint64_t rendezvous = 0;
+    std::uint64_t listener_name = 0;
     std::uint64_t token = 0;
   };
-  Meeting meeting = {};
+  Discovery discovery = {};
   // Parameters were sent on `step`, and nothing has arrived there since: they may still be leaving.
   struct Answered {
     std::uint64_t restores = 0;  // the number of restores begun by then, which identifies the state
@@ -76,7 +77,7 @@ struct TrainerRecord {
 };
 
 // A trainer that has been disconnected for longer than its timeout.
-struct Absence {
+struct OverdueTrainer {
   std::size_t rank = 0;
   std::chrono::seconds limit{0};
   bool joined = false;  // false: it has never connected
@@ -115,7 +116,7 @@ class Membership {
 
   // Closes the connections of trainers whose heartbeat timeout has expired. They become absent with
   // detach().
-  void close_silent(Clock::time_point now, Outbox& out) const;
+  void close_timed_out(Clock::time_point now, Outbox& out) const;
   // Closes the connections of all trainers.
   void close_all(Outbox& out) const;
   // Closes the step channels of all trainers, and drops the requests that wait on them.
@@ -124,9 +125,10 @@ class Membership {
   // Sets of ranks, for a Report. lacked(): trainers that had joined and have been disconnected for
   // longer than `longer_than`. knocking(): redirected clients, that is trainers that have tried
   // this host more than once and still do.
-  [[nodiscard]] std::uint64_t lacked(Clock::time_point now, Clock::duration longer_than) const;
-  [[nodiscard]] std::uint64_t knocking(Clock::time_point now) const;
-  void knock(std::size_t rank, Clock::time_point now);
+  [[nodiscard]] std::uint64_t unreachable_trainers(Clock::time_point now,
+                                                   Clock::duration longer_than) const;
+  [[nodiscard]] std::uint64_t redirected_clients(Clock::time_point now) const;
+  void redirected(std::size_t rank, Clock::time_point now);
 
   // Sets how many trainers a step cannot be made without: at first all; 0 if no step is to be made.
   // To be called whenever this number, or who is present, may have changed.
@@ -139,14 +141,14 @@ class Membership {
   // The chief always counts, workers only while fewer are present than needed. A step that does not
   // need all workers may go on for long after one has left for good, so a worker's time counts only
   // from when too few were present.
-  [[nodiscard]] std::optional<Absence> overdue(Clock::time_point now) const;
+  [[nodiscard]] std::optional<OverdueTrainer> overdue(Clock::time_point now) const;
 
   // How long the chief waits, when it has its result, for the other trainers to have theirs.
   struct Patience {
-    Clock::time_point since;  // when it began to wait
-    Clock::duration absent;   // for a disconnected one, which may be about to reconnect
-    Clock::duration present;  // for a connected one, which computes or is being restored
-    bool expects_all = true;  // a listed one that has never connected may still come
+    Clock::time_point since;       // when it began to wait
+    Clock::duration disconnected;  // for a disconnected one, which may be about to reconnect
+    Clock::duration present;       // for a connected one, which computes or is being restored
+    bool expects_all = true;       // a listed one that has never connected may still come
   };
   // Returns whether each trainer but rank 0 is done, or has exceeded its time.
   [[nodiscard]] bool others_are_done(Clock::time_point now, const Patience& patience) const;
@@ -155,7 +157,7 @@ class Membership {
   [[nodiscard]] bool others_have_left() const;
 
   // The state was replaced: trainers that were done must train again.
-  void nobody_is_done() noexcept;
+  void none_is_done() noexcept;
 
   // Returns the trainers that have never connected: "worker 1 (host:port), worker 2 (host:port)".
   [[nodiscard]] std::string never_seen() const;

@@ -46,8 +46,9 @@ struct RefuseConnection {
   std::uint64_t replaced_by = 0;  // as in net::Refusal
 };
 
-// Connect to the other host of the range, and retry for as long as RangeReplica::reaches_out().
-struct ReachOut {};
+// Connect to the other host of the range, and retry for as long as
+// RangeReplica::connects_to_backup().
+struct ConnectToBackup {};
 
 // The last frames of these connections are to be sent before the process ends.
 struct DrainConnections {
@@ -55,7 +56,7 @@ struct DrainConnections {
 };
 
 class Outbox : public EffectQueue<SendFrame, CloseConnection, FinishConnection, RefuseConnection,
-                                  Note, ReachOut, DrainConnections> {
+                                  Note, ConnectToBackup, DrainConnections> {
  public:
   void info(std::string text) { add(Note{.level = Note::Level::kInfo, .text = std::move(text)}); }
   void warn(std::string text) {

@@ -33,7 +33,7 @@ bool speaks_as_trainer(const net::Hello& hello) {
 
 // Returns whether this is the chief's channel for snapshot shards. (An evaluator's channel carries
 // frames like others.)
-bool asks_for_cuts(const net::Hello& hello) {
+bool asks_for_snapshots(const net::Hello& hello) {
   return hello.purpose == net::ChannelPurpose::kState && hello.from.job != net::Job::kEvaluator;
 }
 
@@ -76,7 +76,7 @@ bool PsCore::leave_views() {
 
 std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello,
                                                          Clock::time_point now) {
-  if (hello.purpose == net::ChannelPurpose::kOrder) {
+  if (hello.purpose == net::ChannelPurpose::kRequest) {
     return net::Refusal{
         .exit_code = kUsage,
         .sentence = self_text() + " trains; only disttf server takes requests to train"};
@@ -172,8 +172,8 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
     for (const auto& range : ranges_) {
       range->attach_control(id, hello, now);
     }
-  } else if (asks_for_cuts(hello)) {
-    reads = Reads::kCuts;
+  } else if (asks_for_snapshots(hello)) {
+    reads = Reads::kSnapshots;
   } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
     return Reads::kNothing;
   }
@@ -225,7 +225,7 @@ BodyPlan PsCore::control(ConnectionId id, Connection& from, const FrameHeader& h
                          Clock::time_point now) {
   switch (header.kind) {
     case FrameKind::kMetrics:
-      return hear_metrics(id, from, header);
+      return receive_metrics(id, from, header);
     case FrameKind::kGetMetrics:
       return ask_metrics(id, from, header);
     case FrameKind::kTrace:
@@ -246,7 +246,7 @@ BodyPlan PsCore::refuse_control(ConnectionId id, const Connection& from,
   return {.next = BodyPlan::Next::kStop};
 }
 
-BodyPlan PsCore::hear_metrics(ConnectionId id, Connection& from, const FrameHeader& header) {
+BodyPlan PsCore::receive_metrics(ConnectionId id, Connection& from, const FrameHeader& header) {
   if (net::MetricsFrame{}.from_header(header) || header.body_size == 0 ||
       header.body_size > net::kMaxMetricsBytes) {
     return refuse_control(id, from, header);
@@ -300,7 +300,7 @@ PsMetrics PsCore::take_metrics() {
   return (serves_other ? ranges_.back() : ranges_.front())->take_metrics();
 }
 
-std::vector<std::string> PsCore::take_told() {
+std::vector<std::string> PsCore::take_metrics_of_trainers() {
   std::vector<std::string> told;
   for (auto& [rank, texts] : std::exchange(told_, {})) {
     std::ranges::move(texts, std::back_inserter(told));
@@ -325,7 +325,7 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
     return refuse_control(id, from, header);
   }
   for (const auto& range : ranges_) {
-    if (const auto why = range->hear(from.hello, beat.generation, now)) {
+    if (const auto why = range->record_heartbeat(from.hello, beat.generation, now)) {
       leave(kLostPeers, *why);
       return {.next = BodyPlan::Next::kStop};
     }
@@ -348,7 +348,7 @@ void PsCore::closed(ConnectionId id, Clock::time_point now) {
     for (const auto& range : ranges_) {
       range->detach_control(id, hello, now);
     }
-  } else if (!asks_for_cuts(hello)) {
+  } else if (!asks_for_snapshots(hello)) {
     ranges_[hello.replica]->closed(id, now);
   }
   check_ranges();
@@ -374,7 +374,7 @@ void PsCore::time(Clock::time_point now) {
     next_heartbeat_ = now + kHeartbeatInterval;
   }
   for (const auto& range : ranges_) {
-    range->close_silent(now);
+    range->close_timed_out(now);
     if (beats) {
       range->send_heartbeats(now);
     }
@@ -418,7 +418,7 @@ void PsCore::check_ranges() {
 void PsCore::stop(ExitCode code, const std::string& signal, Clock::time_point now) {
   // Once the run is over a signal cannot change its result; it only shortens the wait.
   if (ended_ || is_finishing()) {
-    is_told_to_stop_ = true;  // after a finished run: on the way to 0, or there
+    is_stop_requested_ = true;  // after a finished run: on the way to 0, or there
     for (const auto& range : ranges_) {
       range->end_now(now);
     }
@@ -467,7 +467,7 @@ void PsCore::leave(ExitCode code, const std::string& sentence) {
 }
 
 void PsCore::drained() {
-  if (!verdict_ && task_.on_finish == OnFinish::kIdle && !is_told_to_stop_) {
+  if (!verdict_ && task_.on_finish == OnFinish::kIdle && !is_stop_requested_) {
     is_idle_ = true;  // it still welcomes tasks that start late: the run is over
     out_.add(StayIdle{});
   } else {

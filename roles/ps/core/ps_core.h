@@ -88,8 +88,8 @@ class PsCore {
                                                                  Clock::time_point now);
   // The peer has been welcomed. `peer`: its name in messages. Returns what to read from it:
   // nothing, as this core did not register it; frames; or requests for snapshot shards, which its
-  // range answers (find_cut(), kept_cut()).
-  enum class Reads : std::uint8_t { kNothing, kFrames, kCuts };
+  // range answers (find_snapshot(), kept_snapshot()).
+  enum class Reads : std::uint8_t { kNothing, kFrames, kSnapshots };
   [[nodiscard]] Reads connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                                 Clock::time_point now);
   // The other host of range `replica` was reached over a replica channel, after may_fill().
@@ -126,11 +126,12 @@ class PsCore {
 
   // --- what is told of the run
 
-  // take_metrics(): of the range that this ps serves, its own first. take_told(): the metrics that
-  // trainers have sent since the last call, verbatim; of each trainer the newest kMostTold.
+  // take_metrics(): of the range that this ps serves, its own first. take_metrics_of_trainers():
+  // the metrics that trainers have sent since the last call, verbatim; of each trainer the newest
+  // kMostTold.
   static constexpr std::size_t kMostTold = 4;
   [[nodiscard]] PsMetrics take_metrics();
-  [[nodiscard]] std::vector<std::string> take_told();
+  [[nodiscard]] std::vector<std::string> take_metrics_of_trainers();
   // Returns whether the last call made a step whose time is measured; clock() is then to be called
   // with the time of its end. (A core has only the time at the beginning of a call.)
   [[nodiscard]] bool awaits_clock() const noexcept;
@@ -180,7 +181,7 @@ class PsCore {
                    Clock::time_point now);
   BodyPlan beat(ConnectionId id, const Connection& from, const net::FrameHeader& header,
                 Clock::time_point now);
-  BodyPlan hear_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
+  BodyPlan receive_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
   BodyPlan ask_metrics(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   BodyPlan begin_trace(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   // Keeps a trainer's metrics, and sends the trainer the window of steps to trace, if there is one.
@@ -205,12 +206,13 @@ class PsCore {
       out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   ConnectionMap<Connection> connections_;
-  std::map<std::size_t, std::deque<std::string>> told_;  // by rank, since the last take_told()
-  StepWindow window_;                                    // the steps that all tasks trace
+  std::map<std::size_t, std::deque<std::string>>
+      told_;           // by rank, since the last take_metrics_of_trainers()
+  StepWindow window_;  // the steps that all tasks trace
   Clock::time_point next_heartbeat_;
   Clock::time_point now_{};  // of the body under way
   bool ended_ = false;
-  bool is_told_to_stop_ = false;         // by a signal, after the run
+  bool is_stop_requested_ = false;       // by a signal, after the run
   bool is_idle_ = false;                 // stays after the run, for late trainers
   std::optional<net::Refusal> verdict_;  // the run has failed: the refusal that peers receive
   EndProcess end_;                       // how it ends

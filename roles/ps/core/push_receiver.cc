@@ -113,7 +113,7 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
                .step = header.step,
                .sequence = push_pull.push,
                // Only the chief may request a snapshot shard.
-               .wants_cut = from.rank == 0 && push_pull.cut,
+               .wants_snapshot = from.rank == 0 && push_pull.keep_snapshot,
                .micro_batch = static_cast<std::size_t>(push.micro_batch),
                .in_place = !in_place.bytes.empty() && (header.flags & net::kTensorForms) == 0};
   if (push_pull.group_sum) {
@@ -128,8 +128,8 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
   }
   if (admission.verdict == Admission::Verdict::kDiscard) {
     // A discarded gradient settles what its trainer owed, too.
-    if (MicroBatchDealer* const dealer = state_.dealer()) {
-      dealer->came(from.rank);
+    if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+      scheduler->came(from.rank);
     }
     return discard(from, Part::kUnwantedGradient, now);
   }
@@ -162,7 +162,7 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
       const std::string sentence =
           "the gradient for step " + std::to_string(from.push.step) + " " + *fault;
       // The refusal ends the trainer; one warning per connection suffices if the gradient is used.
-      if (shard->config().bad_gradients == BadGradients::kRefuse) {
+      if (shard->config().rejected_gradients == RejectedGradients::kRefuse) {
         return from.refuse(out_, kError, sentence);
       }
       if (!std::exchange(from.has_pushed_bad, true)) {
@@ -182,8 +182,8 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
     if (shard->step() != step) {
       times_.making(step, shard->step(), now);
     }
-    if (MicroBatchDealer* const dealer = state_.dealer()) {
-      dealer->came(from.rank);
+    if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+      scheduler->came(from.rank);
       if (shard->step() != step) {
         answers_.share_step();
         answers_.answer_waiting(now);
@@ -197,7 +197,7 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
 BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_point now) {
   if (from.header.kind == FrameKind::kPush) {
     // It may have been the last outstanding one, while another trainer's was lost.
-    answers_.deal_missing();
+    answers_.schedule_missing();
     return {};  // no reply: the trainer's next pull carries the result
   }
   net::PushPull push;

@@ -36,7 +36,7 @@ RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t t
 std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello& hello) const {
   net::Welcome welcome{.incarnation = state_.lineage(),
                        .state = net::ShardState::kEmpty,
-                       .standing = standing_,
+                       .replica_role = replica_role_,
                        .generation = state_.generation(),
                        .step = state_.shard() ? state_.shard()->step() : 0,
                        .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
@@ -98,13 +98,13 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
       break;
     default:
       connection.rank = rank_of(hello);
-      if (standing_ == net::Standing::kBackup) {
+      if (replica_role_ == net::ReplicaRole::kBackup) {
         // Not registered: a trainer that asks a backup counts as a redirected client only.
-        trainers_.knock(connection.rank, now);  // WELCOME has redirected it to the other host
+        trainers_.redirected(connection.rank, now);  // WELCOME has redirected it to the other host
         return false;
       }
       if (attach(id, hello)) {
-        say_joined(connection.rank, peer);
+        log_joined(connection.rank, peer);
         send_report();  // the report may have listed it as unreachable
         if (state_.shard()) {
           state_.shard()->join(connection.rank);
@@ -134,7 +134,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
       break;
   }
   TrainerRecord& record = trainers_[from.rank];
-  record.last_heard = now;
+  record.last_received = now;
   if (record.step == id && header.kind != FrameKind::kHeartbeat) {
     record.answered.reset();  // it has received what it was sent
   }
@@ -226,11 +226,11 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
     return;
   }
   trainer_left(from.rank);
-  say_lost(from.rank);
+  log_lost(from.rank);
   check_end(now);
 }
 
-void RangeReplica::say_joined(std::size_t rank, const std::string& peer) {
+void RangeReplica::log_joined(std::size_t rank, const std::string& peer) {
   if (trainers_[rank].name.empty()) {
     out_.info(peer + " joined");
   }
@@ -238,7 +238,7 @@ void RangeReplica::say_joined(std::size_t rank, const std::string& peer) {
 }
 
 // Logs the loss once the trainer's process has no connection left.
-void RangeReplica::say_lost(std::size_t rank) {
+void RangeReplica::log_lost(std::size_t rank) {
   TrainerRecord& record = trainers_[rank];
   if (record.alive() || record.name.empty()) {
     return;
@@ -264,9 +264,9 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
   // Compared before and after: a new process closes the channels of the older one in attach().
   const bool was_present = record.present();
   const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
-  if (MicroBatchDealer* const dealer = state_.dealer();
-      dealer != nullptr && hello.purpose == net::ChannelPurpose::kStep) {
-    dealer->forget(rank);
+  if (MicroBatchScheduler* const scheduler = state_.scheduler();
+      scheduler != nullptr && hello.purpose == net::ChannelPurpose::kStep) {
+    scheduler->forget(rank);
   }
   if (was_present && (is_new || !record.present())) {
     trainer_left(rank);  // the previous process
@@ -279,18 +279,19 @@ void RangeReplica::trainer_left(std::size_t rank) {
   count_needed();
   if (state_.shard()) {
     state_.shard()->leave(rank);
-    if (MicroBatchDealer* const dealer = state_.dealer()) {
-      dealer->forget(rank);
+    if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+      scheduler->forget(rank);
     }
     answers_.answer_after(0, now_);  // the chief may wait for it; async: it may be the slowest
-    answers_.deal_missing();         // elastic: it may have been the only one that computed
+    answers_.schedule_missing();     // elastic: it may have been the only one that computed
   }
 }
 
-std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Generation generation,
-                                              Clock::time_point now) {
+std::optional<std::string> RangeReplica::record_heartbeat(const net::Hello& hello,
+                                                          net::Generation generation,
+                                                          Clock::time_point now) {
   TrainerRecord& record = trainers_[rank_of(hello)];
-  record.last_heard = now;
+  record.last_received = now;
   // Trainers name a generation only once every ps holds it. If this ps does not, another process
   // has taken its place. Only a trainer that is registered here is trusted: its incarnation is a
   // secret between the two.
@@ -308,7 +309,7 @@ std::optional<std::string> RangeReplica::hear(const net::Hello& hello, net::Gene
 void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
   now_ = now;
   trainers_.detach(rank_of(hello), id, now);
-  say_lost(rank_of(hello));
+  log_lost(rank_of(hello));
   check_end(now);
 }
 
@@ -320,20 +321,20 @@ void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
   views_lost_ = std::min(views_lost_ + missed, now);
 }
 
-void RangeReplica::close_silent(Clock::time_point now) {
+void RangeReplica::close_timed_out(Clock::time_point now) {
   now_ = now;
-  trainers_.close_silent(now, out_);
+  trainers_.close_timed_out(now, out_);
   // A connected chief sends views to every host. If this one receives none, the chief sends them to
   // another process in this host's place, and a trainer whose answer needs a view would wait here
   // forever.
   const bool is_passed_over = backup_.needs_acks() && !backup_.is_complete() &&
                               view_channel_ == 0 && trainers_[0].alive() &&
-                              now - views_lost_ >= task_.timeouts.silence;
+                              now - views_lost_ >= task_.timeouts.heartbeat_timeout;
   if (!is_passed_over || is_finishing()) {
     return;
   }
   out_.warn("range " + std::to_string(state_.index()) + ": no view from the chief for " +
-            seconds_text(task_.timeouts.silence) +
+            seconds_text(task_.timeouts.heartbeat_timeout) +
             "; closing trainers' connections, so that they try another host");
   trainers_.close_all(out_);
   views_lost_ = now;  // if this host was not replaced, they and the chief come back
@@ -358,21 +359,22 @@ void RangeReplica::send_heartbeats(Clock::time_point now) {
 void RangeReplica::count_needed() {
   const bool is_served_here =
       // Only the host that serves the range counts its trainers.
-      standing_ == net::Standing::kPrimary || (standing_ == net::Standing::kOnly && replica_ == 0);
+      replica_role_ == net::ReplicaRole::kPrimary ||
+      (replica_role_ == net::ReplicaRole::kOnly && replica_ == 0);
   trainers_.need(is_served_here ? state_.trainers_needed() : 0, now_);
 }
 
 std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
-  const auto absence = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now);
-  if (!absence) {
+  const auto late = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now);
+  if (!late) {
     return std::nullopt;
   }
-  const std::string limit = seconds_text(absence->limit);
-  if (!absence->joined) {
+  const std::string limit = seconds_text(late->limit);
+  if (!late->joined) {
     return "waited " + limit + " for " + trainers_.never_seen() + " to join";
   }
-  const std::string name = describe(task_.cluster, task_.cluster.trainer(absence->rank));
-  return (absence->rank == 0 ? "the chief, " + name + "," : name) + " has been gone for " + limit;
+  const std::string name = describe(task_.cluster, task_.cluster.trainer(late->rank));
+  return (late->rank == 0 ? "the chief, " + name + "," : name) + " has been gone for " + limit;
 }
 
 void RangeReplica::refuse_all(const net::Refusal& verdict) {

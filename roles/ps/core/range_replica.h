@@ -33,9 +33,9 @@
 #include <variant>
 #include <vector>
 
-#include "net/wire/cut_messages.h"
 #include "net/wire/generation.h"
 #include "net/wire/replication.h"
+#include "net/wire/snapshot_messages.h"
 #include "roles/monitor/core/task_metrics.h"
 #include "roles/ps/core/backup_receiver.h"
 #include "roles/ps/core/backup_sender.h"
@@ -113,8 +113,9 @@ class RangeReplica {
   // hear() returns why this process must leave the run, if it was replaced there while it was
   // disconnected.
   void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
-  [[nodiscard]] std::optional<std::string> hear(const net::Hello& hello, net::Generation generation,
-                                                Clock::time_point now);
+  [[nodiscard]] std::optional<std::string> record_heartbeat(const net::Hello& hello,
+                                                            net::Generation generation,
+                                                            Clock::time_point now);
   void detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
 
   // --- time
@@ -123,7 +124,7 @@ class RangeReplica {
   void forgive(Clock::duration missed, Clock::time_point now);
   // Closes connections whose heartbeat timeout has expired; and those of all trainers if this host
   // seems to have been replaced meanwhile.
-  void close_silent(Clock::time_point now);
+  void close_timed_out(Clock::time_point now);
   void send_heartbeats(Clock::time_point now);
   // Answers the trainers that wait for the end of the run, and ends this range's part when it is
   // due.
@@ -141,7 +142,7 @@ class RangeReplica {
   // Returns whether the chief has ended the run.
   [[nodiscard]] bool is_finishing() const noexcept { return end_.is_over(); }
   [[nodiscard]] bool has_ended() const noexcept { return end_.has_ended(); }
-  [[nodiscard]] net::Standing standing() const noexcept { return standing_; }
+  [[nodiscard]] net::ReplicaRole replica_role() const noexcept { return replica_role_; }
   // Returns the newest view that the chief has sent.
   [[nodiscard]] const net::View& view() const noexcept { return view_; }
   // Returns whether the shard holds a whole state, restored or copied. (False once the run has
@@ -156,7 +157,7 @@ class RangeReplica {
   // Returns whether it is in a run without replicas. (A published configuration does not suffice:
   // another ps may refuse the chief that published it.)
   [[nodiscard]] bool trains_without_replicas() const noexcept {
-    return standing_ == net::Standing::kOnly && !awaits_state();
+    return replica_role_ == net::ReplicaRole::kOnly && !awaits_state();
   }
   // Returns whether it holds nothing of a run, not even part of a copy.
   [[nodiscard]] bool is_empty() const noexcept { return awaits_state() && !copy_; }
@@ -168,10 +169,12 @@ class RangeReplica {
   void leave_views_with(std::function<bool()> leave) { leave_views_ = std::move(leave); }
   // Returns whether it holds a copy for another ps. The end of the run reaches it only when that ps
   // ends.
-  [[nodiscard]] bool is_backup() const noexcept { return standing_ == net::Standing::kBackup; }
+  [[nodiscard]] bool is_backup() const noexcept {
+    return replica_role_ == net::ReplicaRole::kBackup;
+  }
   // Returns whether no task has asked this ps to host the range of the preceding ps.
   [[nodiscard]] bool is_unused() const noexcept {
-    return replica_ == 1 && standing_ == net::Standing::kOnly;
+    return replica_ == 1 && replica_role_ == net::ReplicaRole::kOnly;
   }
 
   // --- queries
@@ -199,13 +202,13 @@ class RangeReplica {
   [[nodiscard]] RangeState& state() noexcept { return state_; }
   [[nodiscard]] const RangeState& state() const noexcept { return state_; }
 
-  // After ReachOut: whether connecting to the other host is still wanted, and whether it may be
-  // filled now.
-  [[nodiscard]] bool reaches_out() const noexcept {
-    return standing_ == net::Standing::kPrimary && !has_ended();
+  // After ConnectToBackup: whether connecting to the other host is still wanted, and whether it may
+  // be filled now.
+  [[nodiscard]] bool connects_to_backup() const noexcept {
+    return replica_role_ == net::ReplicaRole::kPrimary && !has_ended();
   }
   [[nodiscard]] bool may_fill() const noexcept {
-    return standing_ == net::Standing::kPrimary && is_training() && !backup_.needs_acks();
+    return replica_role_ == net::ReplicaRole::kPrimary && is_training() && !backup_.needs_acks();
   }
   // Returns the shard's counters, the trainers present, and the measured steps since the last call.
   // The fields about the process stay empty.
@@ -221,7 +224,7 @@ class RangeReplica {
   void clock(Clock::time_point now) { times_.made(now); }
 
   // Connecting to the other host has stopped.
-  void stopped_reaching() noexcept { reaching_ = false; }
+  void stopped_connecting_to_backup() noexcept { connecting_to_backup_ = false; }
 
   [[nodiscard]] Outbox& out() noexcept { return out_; }
 
@@ -242,8 +245,8 @@ class RangeReplica {
   // Registers the connection. Returns whether it makes an absent trainer present.
   bool attach(ConnectionId id, const net::Hello& hello);
   // Log lines.
-  void say_joined(std::size_t rank, const std::string& peer);
-  void say_lost(std::size_t rank);
+  void log_joined(std::size_t rank, const std::string& peer);
+  void log_lost(std::size_t rank);
   // The trainer has lost its step channel.
   void trainer_left(std::size_t rank);
   // Recomputes how many trainers a step needs.
@@ -262,7 +265,7 @@ class RangeReplica {
   void conclude();
   void stop_steps();
   BodyPlan take_best(PeerConnection& from);
-  BodyPlan meet(PeerConnection& from);
+  BodyPlan answer_peer_discovery(PeerConnection& from);
   BodyPlan goodbye(PeerConnection& from);
 
   // Frames from the chief: a run begins, receives a state, ends.
@@ -333,13 +336,13 @@ class RangeReplica {
   std::vector<Evaluator> evaluators_;
 
   // Replicas. Without them the role stays kOnly, and the rest as initialized.
-  net::Standing standing_ = net::Standing::kOnly;
+  net::ReplicaRole replica_role_ = net::ReplicaRole::kOnly;
   net::View view_;                 // the newest that the chief has sent
   ConnectionId view_channel_ = 0;  // the chief's
   // Since when a connected chief has had no view channel.
   Clock::time_point views_lost_{};
-  bool reaching_ = false;     // primary: ReachOut is under way
-  ConnectionId primary_ = 0;  // backup: the other host
+  bool connecting_to_backup_ = false;  // primary: ConnectToBackup is under way
+  ConnectionId primary_ = 0;           // backup: the other host
   TakeRest take_rest_;
   std::function<bool()> leave_views_;
   // Backup: the copy that the newest primary has filled; kept when that primary is gone.

@@ -74,8 +74,8 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
     return from.refuse(out_, kError, error.message());
   }
   // A primary accepts a copy only by a strictly newer view; a backup also by its own.
-  const bool is_newer = standing_ == net::Standing::kPrimary ? publish.view > view_.number
-                                                             : publish.view >= view_.number;
+  const bool is_newer = replica_role_ == net::ReplicaRole::kPrimary ? publish.view > view_.number
+                                                                    : publish.view >= view_.number;
   if (has_ended() || !is_newer) {
     return from.refuse(out_, kLostPeers, "the view is older than this host's");
   }
@@ -84,7 +84,7 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   try {
     config = state_.checked_config(
         json,
-        /*is_replicated=*/publish.view > view_.number || standing_ != net::Standing::kOnly);
+        /*is_replicated=*/publish.view > view_.number || replica_role_ != net::ReplicaRole::kOnly);
   } catch (const std::invalid_argument& error) {
     return from.refuse(out_, kError, error.what());
   }

@@ -95,11 +95,11 @@ void RangeReplica::serve_evaluators() {
       const std::span<const float> evaluated = shard->evaluated();
       std::copy(evaluated.begin(), evaluated.end(), copy->data());
     }
-    const net::CutReply reply{.request_id = request,
-                              .step = shard->step(),
-                              .range_begin = shard->range().begin,
-                              .generation = state_.generation(),
-                              .is_result = has_result};
+    const net::SnapshotShardReply reply{.request_id = request,
+                                        .step = shard->step(),
+                                        .range_begin = shard->range().begin,
+                                        .generation = state_.generation(),
+                                        .is_result = has_result};
     out_.add(SendFrame{.to = each.id,
                        .header = reply.to_header(),
                        .body = {},

@@ -49,8 +49,8 @@ BodyPlan RangeReplica::bodiless(PeerConnection& from) {
       return send_status(from);
     case FrameKind::kBest:
       return take_best(from);
-    case FrameKind::kMeet:
-      return meet(from);
+    case FrameKind::kPeerDiscovery:
+      return answer_peer_discovery(from);
     default:
       break;
   }
@@ -107,8 +107,8 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
       return {};
     }
     // Elastic: the chief requests its snapshot shard with the pull, not with a push.
-    if (from.rank == 0 && request.cut) {
-      state_.shard()->want_cut(request.push, request.step + 1);
+    if (from.rank == 0 && request.keep_snapshot) {
+      state_.shard()->want_snapshot(request.push, request.step + 1);
     }
   }
   answers_.wait(from.rank, from.id, request, now_);
@@ -143,7 +143,7 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
     return from.refuse(out_, kError, "only the chief judges evaluations");
   }
   state_.learn({.step = best.step, .loss = best.loss});
-  backup_.tell_best();
+  backup_.send_best();
   out_.send(from.id, net::Best{.request_id = best.request_id,
                                .step = state_.best().step,
                                .loss = state_.best().loss}
@@ -153,21 +153,22 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
 
 // Peer discovery in a host group: a leader reports where it is found, and its members receive that
 // for as long as the leader's step channel is open.
-BodyPlan RangeReplica::meet(PeerConnection& from) {
-  net::Meet meet;
-  if (const auto error = meet.from_header(from.header)) {
+BodyPlan RangeReplica::answer_peer_discovery(PeerConnection& from) {
+  net::PeerDiscovery discovery;
+  if (const auto error = discovery.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
   }
   const std::size_t leader = net::host_group_of(task_.cluster, from.rank).first;
   TrainerRecord& record = trainers_[leader];
   if (leader == from.rank && record.step == from.id) {
-    record.meeting = {.connection = from.id, .rendezvous = meet.rendezvous, .token = meet.token};
+    record.discovery = {
+        .connection = from.id, .listener_name = discovery.listener_name, .token = discovery.token};
   }
-  const TrainerRecord::Meeting& found = record.meeting;
+  const TrainerRecord::Discovery& found = record.discovery;
   const bool is_there = found.connection != 0 && found.connection == record.step;
-  out_.send(from.id, net::Meet{.request_id = meet.request_id,
-                               .rendezvous = is_there ? found.rendezvous : 0,
-                               .token = is_there ? found.token : 0}
+  out_.send(from.id, net::PeerDiscovery{.request_id = discovery.request_id,
+                                        .listener_name = is_there ? found.listener_name : 0,
+                                        .token = is_there ? found.token : 0}
                          .to_header());
   return {};
 }
@@ -176,13 +177,13 @@ PsMetrics RangeReplica::take_metrics() {
   PsMetrics metrics{.task = task_.self,
                     .process = {},
                     .generation = net::number_of(state_.generation()),
-                    .standing = {},
+                    .replica_role = {},
                     .present = {},
                     .samples = times_.take(),
                     .traced = times_.take_traced(most_traced_at_once(trainers_.records().size()))};
   metrics.has_more_traced = !times_.all_traced_taken();
-  if (standing_ != net::Standing::kOnly) {
-    metrics.standing = is_backup() ? "backup" : "primary";
+  if (replica_role_ != net::ReplicaRole::kOnly) {
+    metrics.replica_role = is_backup() ? "backup" : "primary";
     metrics.has_backup = backup_.is_complete();
     metrics.view = view_.number.count;
     metrics.lag_updates = backup_.lag();
@@ -208,7 +209,7 @@ std::string RangeReplica::status() const {
   nlohmann::ordered_json out;
   out["task"] = net::to_string(task_.self);
   out["generation"] = net::number_of(state_.generation());
-  if (standing_ != net::Standing::kOnly) {
+  if (replica_role_ != net::ReplicaRole::kOnly) {
     out["view"] = view_.number.count;
     out["has_backup"] = backup_.is_complete();
   }

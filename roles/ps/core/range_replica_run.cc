@@ -54,7 +54,7 @@ BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, const s
 // For a chief that has connected last. A host that holds nothing may have received views from an
 // earlier chief, which another ps has refused. Those views do not bind this host.
 RunConfig RangeReplica::config_to_begin(const std::string& json) {
-  const bool has_views = standing_ != net::Standing::kOnly;
+  const bool has_views = replica_role_ != net::ReplicaRole::kOnly;
   const bool may_leave = is_empty() && leave_views_;
   RunConfig config =
       state_.checked_config(json, has_views && may_leave ? std::nullopt : std::optional(has_views));
@@ -76,7 +76,7 @@ std::optional<RangeReplica::Beginning> RangeReplica::run_to_begin(ConnectionId i
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
-    const bool has_views = standing_ != net::Standing::kOnly;
+    const bool has_views = replica_role_ != net::ReplicaRole::kOnly;
     // As config_to_begin(), which also drops the views.
     const bool may_leave = is_empty() && leave_views_;
     const RunConfig config = state_.checked_config(
@@ -184,7 +184,7 @@ BodyPlan RangeReplica::restore_came(PeerConnection& from) {
   out_.send(from.id, net::Ack{header.request_id}.to_header());
   // Rolled back: trainers that were done train again, and requests about steps of the old state are
   // fenced.
-  trainers_.nobody_is_done();
+  trainers_.none_is_done();
   answers_.fence_waiting();
   answers_.answer_waiting(now_);
   serve_evaluators();

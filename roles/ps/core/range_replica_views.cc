@@ -47,14 +47,14 @@ void RangeReplica::take_view(const net::View& view) {
 // may belong to an older view: a primary that had been replaced while it was disconnected may have
 // reached this process before the chief did.
 void RangeReplica::become_primary(bool is_next) {
-  if (standing_ != net::Standing::kPrimary) {
+  if (replica_role_ != net::ReplicaRole::kPrimary) {
     // Updates that the primary has left in memory were acknowledged, so they are read before its
     // connection is closed.
     if (primary_ != 0 && take_rest_) {
       take_rest_(primary_);
     }
     const bool goes_on = is_backup() && is_complete_copy() && is_next;
-    standing_ = net::Standing::kPrimary;
+    replica_role_ = net::ReplicaRole::kPrimary;
     out_.close(std::exchange(primary_, 0));
     copy_.reset();
     // If the view is paired and only this host is left, the chief must permit it to go on alone.
@@ -72,8 +72,8 @@ void RangeReplica::become_primary(bool is_next) {
       forget_state();
     }
     count_needed();
-    if (!std::exchange(reaching_, true)) {
-      out_.add(ReachOut{});
+    if (!std::exchange(connecting_to_backup_, true)) {
+      out_.add(ConnectToBackup{});
     }
   } else if (view_.paired) {
     backup_.pair();
@@ -84,7 +84,7 @@ void RangeReplica::become_primary(bool is_next) {
 }
 
 void RangeReplica::become_backup() {
-  if (standing_ == net::Standing::kPrimary) {
+  if (replica_role_ == net::ReplicaRole::kPrimary) {
     out_.warn("no longer serves range " + std::to_string(state_.index()) + ": the chief chose " +
               describe(task_.cluster, other_host()));
     // First: waiting trainers must not be answered with what the other host may lack.
@@ -94,7 +94,7 @@ void RangeReplica::become_backup() {
   }
   trainers_.close_steps(out_);  // they then connect to the other host
   close_evaluators();
-  standing_ = net::Standing::kBackup;
+  replica_role_ = net::ReplicaRole::kBackup;
   count_needed();
   if (!view_.paired && is_complete_copy()) {  // the primary has gone on without this copy
     copy_.reset();
@@ -104,7 +104,7 @@ void RangeReplica::become_backup() {
 
 void RangeReplica::leave_views(Clock::time_point now) {
   now_ = now;
-  if (standing_ == net::Standing::kOnly) {
+  if (replica_role_ == net::ReplicaRole::kOnly) {
     return;
   }
   out_.info("range " + std::to_string(state_.index()) +
@@ -113,7 +113,7 @@ void RangeReplica::leave_views(Clock::time_point now) {
   lose_backup();
   out_.close(std::exchange(view_channel_, 0));
   out_.close(std::exchange(primary_, 0));
-  standing_ = net::Standing::kOnly;
+  replica_role_ = net::ReplicaRole::kOnly;
   view_ = {};
   if (replica_ == 1) {
     forget_state();  // the memory that the configuration took
@@ -132,7 +132,7 @@ void RangeReplica::forget_state() {
 }
 
 bool RangeReplica::lacks(const net::Hello& hello) const {
-  if (standing_ != net::Standing::kPrimary || !state_.is_restored() || is_finishing() ||
+  if (replica_role_ != net::ReplicaRole::kPrimary || !state_.is_restored() || is_finishing() ||
       hello.purpose != net::ChannelPurpose::kStep || hello.last.generation != state_.generation() ||
       state_.shard()->finished()) {  // no update follows the last step, and this host has that
     return false;
@@ -161,21 +161,22 @@ void RangeReplica::lose_state(Clock::time_point now) {
 // no longer than it takes to notice a lost connection, and well before any task gives up.
 Clock::duration RangeReplica::patience() const {
   const Timeouts& timeouts = task_.timeouts;
-  return std::min<Clock::duration>(timeouts.silence,
+  return std::min<Clock::duration>(timeouts.heartbeat_timeout,
                                    std::min<Clock::duration>(timeouts.worker, timeouts.peer) / 2);
 }
 
 net::Report RangeReplica::report() const {
-  const bool is_primary = standing_ == net::Standing::kPrimary;
+  const bool is_primary = replica_role_ == net::ReplicaRole::kPrimary;
   return {.view = view_.number,
-          .standing = standing_,
+          .replica_role = replica_role_,
           .holds = is_primary ? !awaits_state() : is_complete_copy(),
           .wants_alone = is_primary && backup_.needs_acks() && backup_.connection() == 0,
           .wants_pair = is_primary && backup_.is_complete() && !view_.paired,
           // A run that has failed here goes on at the other host.
           .finished = has_ended() && !verdict_,
           .paired = view_.paired,
-          .trainers = is_primary ? trainers_.lacked(now_, patience()) : trainers_.knocking(now_)};
+          .trainers = is_primary ? trainers_.unreachable_trainers(now_, patience())
+                                 : trainers_.redirected_clients(now_)};
 }
 
 void RangeReplica::send_report() {
@@ -234,7 +235,7 @@ void RangeReplica::end(ConnectionId chief) {
   if (chief != 0) {
     last.ids.push_back(chief);
   }
-  if (standing_ == net::Standing::kPrimary && state_.shard()) {
+  if (replica_role_ == net::ReplicaRole::kPrimary && state_.shard()) {
     out_.info("range " + std::to_string(state_.index()) + ": " +
               std::to_string(state_.shard()->counters().applied) +
               " gradients applied, generation " +

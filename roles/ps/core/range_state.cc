@@ -55,7 +55,7 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
     shard_ = make_shard(config, make_arena_ ? make_arena_(config, range_of(config)) : Arena{});
   }
   if (config.elastic()) {  // min_workers does not count the chief task, which trains as well
-    dealer_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
+    scheduler_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
   }
   if (config.ps_replicas > 1) {
     shard_->on_update(on_update_);
@@ -74,7 +74,7 @@ math::Range RangeState::range_of(const RunConfig& config) const {
 
 void RangeState::drop_shard() noexcept {
   shard_.reset();
-  dealer_.reset();
+  scheduler_.reset();
   is_restored_ = false;
 }
 
@@ -119,8 +119,8 @@ std::size_t RangeState::trainers_needed() const {
   if (!config.sync_replicas || shard_->finished()) {
     return 0;
   }
-  if (dealer_) {
-    return dealer_->least();
+  if (scheduler_) {
+    return scheduler_->least();
   }
   return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers();
 }
@@ -158,21 +158,22 @@ std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
   return std::nullopt;
 }
 
-std::optional<CutName> RangeState::find_cut(const net::CutRequest& request) {
+std::optional<SnapshotShardName> RangeState::find_snapshot(
+    const net::SnapshotShardRequest& request) {
   if (request.now && is_of(request.generation)) {
-    shard_->cut_now(request.name);
+    shard_->snapshot_now(request.name);
   }
-  return keeps_cut(request.name, request.generation) ? shard_->cut_name() : std::nullopt;
+  return keeps_snapshot(request.name, request.generation) ? shard_->snapshot_name() : std::nullopt;
 }
 
-std::shared_ptr<const Cut> RangeState::kept_cut(std::uint64_t name,
-                                                net::Generation generation) const {
-  return keeps_cut(name, generation) ? shard_->cut() : nullptr;
+std::shared_ptr<const SnapshotShard> RangeState::kept_snapshot(std::uint64_t name,
+                                                               net::Generation generation) const {
+  return keeps_snapshot(name, generation) ? shard_->snapshot() : nullptr;
 }
 
-bool RangeState::keeps_cut(std::uint64_t name, net::Generation generation) const {
-  const std::optional<CutName> cut = shard_ ? shard_->cut_name() : std::nullopt;
-  return cut && generation == generation_ && name == cut->sequence;
+bool RangeState::keeps_snapshot(std::uint64_t name, net::Generation generation) const {
+  const std::optional<SnapshotShardName> snapshot = shard_ ? shard_->snapshot_name() : std::nullopt;
+  return snapshot && generation == generation_ && name == snapshot->sequence;
 }
 
 }  // namespace disttf::roles

@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "net/wire/cut_messages.h"
 #include "net/wire/frame.h"
 #include "net/wire/generation.h"
-#include "roles/ps/core/micro_batch_dealer.h"
+#include "net/wire/snapshot_messages.h"
+#include "roles/ps/core/micro_batch_scheduler.h"
 #include "roles/ps/core/shard.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
 
@@ -106,7 +106,9 @@ class RangeState {
   // nullptr before a configuration has arrived.
   [[nodiscard]] const std::shared_ptr<Shard>& shard() const noexcept { return shard_; }
   // nullptr if the run is not elastic.
-  [[nodiscard]] MicroBatchDealer* dealer() noexcept { return dealer_ ? &*dealer_ : nullptr; }
+  [[nodiscard]] MicroBatchScheduler* scheduler() noexcept {
+    return scheduler_ ? &*scheduler_ : nullptr;
+  }
   // Returns whether the shard's numbers are a state that steps are made from. (False for a copy.)
   [[nodiscard]] bool is_restored() const noexcept { return is_restored_; }
   [[nodiscard]] net::Generation generation() const noexcept { return generation_; }
@@ -137,15 +139,16 @@ class RangeState {
   // Returns the snapshot shard that a chief's request names, if it exists. If the request asks for
   // the current state, begins a snapshot first. The shard need not be copied yet: copying continues
   // while no request waits.
-  [[nodiscard]] std::optional<CutName> find_cut(const net::CutRequest& request);
+  [[nodiscard]] std::optional<SnapshotShardName> find_snapshot(
+      const net::SnapshotShardRequest& request);
   // Copies at most `floats` floats of it. Returns false if nothing was left to copy.
-  bool copy_cut(std::size_t floats) { return shard_ && shard_->copy_cut(floats); }
+  bool copy_snapshot(std::size_t floats) { return shard_ && shard_->copy_snapshot(floats); }
   // Returns the complete snapshot shard of that name, or nullptr.
-  [[nodiscard]] std::shared_ptr<const Cut> kept_cut(std::uint64_t name,
-                                                    net::Generation generation) const;
+  [[nodiscard]] std::shared_ptr<const SnapshotShard> kept_snapshot(
+      std::uint64_t name, net::Generation generation) const;
 
  private:
-  [[nodiscard]] bool keeps_cut(std::uint64_t name, net::Generation generation) const;
+  [[nodiscard]] bool keeps_snapshot(std::uint64_t name, net::Generation generation) const;
   void drop_shard() noexcept;
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   [[nodiscard]] std::size_t trainers() const { return task_.cluster.trainer_count(); }
@@ -160,7 +163,7 @@ class RangeState {
   std::shared_ptr<Shard> shard_;
   std::string prepared_json_;  // of prepared_
   std::shared_ptr<Shard> prepared_;
-  std::optional<MicroBatchDealer> dealer_;  // in an elastic run
+  std::optional<MicroBatchScheduler> scheduler_;  // in an elastic run
   bool is_restored_ = false;
   net::Generation generation_ = 0;
   std::uint64_t lineage_;

@@ -61,7 +61,7 @@ class ReplicationLog {
   }
   // The entry was handed off: the backup has it, and all before it, whatever becomes of this host.
   // It counts as acknowledged. REQUIRES: the state has been acknowledged.
-  void given(Index entry) noexcept { acked_ = std::max(acked_, entry); }
+  void handed_off(Index entry) noexcept { acked_ = std::max(acked_, entry); }
   // COMPLETE is about to be sent. From here on the backup may be made the primary, so no answer may
   // depend on what it does not have. Returns the entry of COMPLETE.
   Index complete() noexcept {

@@ -55,7 +55,7 @@ bool RunEnd::may_leave(std::size_t rank, const Membership& trainers, Clock::time
     return chief_leaves_ && (trainers.others_have_left() || now - *chief_leaves_ >= kGoodbyeGrace);
   }
   return trainers.others_are_done(now, {.since = chief_done_,
-                                        .absent = kGoodbyeGrace,
+                                        .disconnected = kGoodbyeGrace,
                                         .present = timeouts_.worker,
                                         .expects_all = expects_all_});
 }
@@ -68,7 +68,7 @@ RunEnd::Due RunEnd::due(const Membership& trainers, Clock::time_point now) const
     return Due::kChiefLeaves;
   }
   const TrainerRecord& chief = trainers.records().front();
-  const bool is_gone = !chief.alive() && now - chief.absent_since > timeouts_.peer;
+  const bool is_gone = !chief.alive() && now - chief.disconnected_since > timeouts_.peer;
   return is_gone ? Due::kChiefIsGone : Due::kNotYet;
 }
 

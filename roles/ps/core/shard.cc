@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "math/streaming.h"
+#include "math/non_temporal_stores.h"
 
 namespace disttf::roles {
 
@@ -40,7 +40,7 @@ std::uint64_t Shard::bytes_taken(const RunConfig& config, math::Range range) {
 Shard::Shard(RunConfig config, math::Range range, std::size_t threads, Arena arena)
     : config_(std::move(config)),
       range_(range),
-      strict_(config_.every_gradient_counts()),
+      fully_synchronous_(config_.every_gradient_counts()),
       wire_(wire_format_of(config_)),
       check_(config_, range_),
       arena_owner_(std::move(arena.owner)),
@@ -69,7 +69,7 @@ void Shard::lay_out(std::span<float> arena) {
     return arena.subspan(number * part_size(range_), range_.size());
   };
   buffers_[0] = part(0);
-  if (strict_) {
+  if (fully_synchronous_) {
     buffers_[1] = part(1);
     if (optimizer_.averages()) {
       results_ = {part(2), part(3)};
@@ -84,9 +84,9 @@ void Shard::lay_out(std::span<float> arena) {
 std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
   // The restore replaces what deferred updates would start from.
   drop_put_off();
-  finish_cut();
+  finish_snapshot();
   optimizer_.reset();
-  if (strict_) {
+  if (fully_synchronous_) {
     newest_ = 1 - newest_;  // replies with the newest parameters may not have been sent yet
     result_ = 1 - result_;
   }
@@ -112,8 +112,8 @@ void Shard::finish_restore(std::uint64_t step) {
   // The kept rounded replies are of the old parameters.
   rounded_[0].is_current = false;
   rounded_[1].is_current = false;
-  cut_wanted_.reset();
-  cut_.reset();
+  wanted_snapshot_.reset();
+  snapshot_.reset();
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
     trainer.settled = step;  // the gradients behind these parameters are part of them
@@ -128,10 +128,11 @@ void Shard::conclude() {
   if (std::exchange(is_concluded_, true)) {
     return;
   }
-  if (strict_) {
+  if (fully_synchronous_) {
     keep_result();
   }
-  for (std::size_t rank = 0; rank < trainers_.size() && !strict_ && has_backup_workers(); ++rank) {
+  for (std::size_t rank = 0; rank < trainers_.size() && !fully_synchronous_ && has_backup_workers();
+       ++rank) {
     if (slots_[rank].filled) {
       trainers_[rank].dropped = true;
       ++counters_.dropped;
@@ -183,8 +184,8 @@ Admission Shard::admit(const PushId& push) {
   if (late) {
     drop(trainer, push.step);
     // The chief still gets its snapshot, although its own gradient was dropped.
-    if (push.wants_cut) {
-      begin_cut(push.sequence);
+    if (push.wants_snapshot) {
+      begin_snapshot(push.sequence);
     }
   } else if (!repeat && is_too_late()) {
     drop(trainer, step_);
@@ -274,8 +275,8 @@ void Shard::commit(const PushId& push, std::span<const float> gradient,
 
 void Shard::settle(const PushId& push) {
   ++counters_.pushes;
-  if (push.wants_cut) {
-    cut_wanted_ = push.sequence;
+  if (push.wants_snapshot) {
+    wanted_snapshot_ = push.sequence;
   }
   // While it was being received, others have made the last step, or the chief has fetched the
   // result.
@@ -298,8 +299,8 @@ void Shard::commit_sync(const PushId& push) {
   }
   if (push.step < step_) {
     drop(trainer, push.step);  // backup workers: overtaken while its body was being received
-    if (push.wants_cut) {
-      begin_cut(push.sequence);
+    if (push.wants_snapshot) {
+      begin_snapshot(push.sequence);
     }
     return;
   }
@@ -368,7 +369,7 @@ void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_
   }
   // The snapshot is of the state before the update, so it is completed before the parameters
   // change.
-  finish_cut();
+  finish_snapshot();
   make(gradient, count, step_);
   made(count);
 }
@@ -376,13 +377,13 @@ void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_
 void Shard::make(const math::TreeSum::Halves& gradient, std::size_t count, std::uint64_t step) {
   // Fully synchronous: the other buffer keeps the current parameters for replies and for
   // previous().
-  const std::size_t next = strict_ ? 1 - newest_ : newest_;
+  const std::size_t next = fully_synchronous_ ? 1 - newest_ : newest_;
   optimizer_.apply(newest(), buffers_[next], gradient.sum, 1.0F / static_cast<float>(count),
                    step + 1, math::rate_factor(config_.rate_schedule(), step), gradient.last);
   newest_ = next;
   rounded_[next].is_current = false;
   // Other modes update in place, so there is no previous step.
-  has_previous_ = strict_;
+  has_previous_ = fully_synchronous_;
 }
 
 void Shard::made(std::size_t count) {
@@ -395,8 +396,8 @@ void Shard::made(std::size_t count) {
       trainers_[rank].used = step_;
     }
   }
-  if (cut_wanted_) {
-    begin_cut(*cut_wanted_);
+  if (wanted_snapshot_) {
+    begin_snapshot(*wanted_snapshot_);
   }
 }
 
@@ -413,7 +414,7 @@ void Shard::begin_step() noexcept {
 // Fully synchronous: the average may be replaced while replies with the result are still being
 // sent.
 void Shard::keep_result() {
-  if (strict_ && finished() && optimizer_.averages()) {
+  if (fully_synchronous_ && finished() && optimizer_.averages()) {
     catch_up();
     const std::span<const float> average = optimizer_.average();
     std::copy(average.begin(), average.end(), results_[result_].begin());
@@ -444,10 +445,10 @@ Answer Shard::answer(std::size_t trainer, bool is_result) {
   Trainer& asking = trainers_[trainer];
   Answer answer{
       .parameters = newest(), .step = step_, .finished = finished(), .dropped = asking.dropped};
-  if (optimizer_.averages() && (finished() || (is_result && !strict_))) {
-    answer.parameters = strict_ ? results_[result_] : optimizer_.average();
+  if (optimizer_.averages() && (finished() || (is_result && !fully_synchronous_))) {
+    answer.parameters = fully_synchronous_ ? results_[result_] : optimizer_.average();
   }
-  if (!strict_) {
+  if (!fully_synchronous_) {
     // Other trainers' updates may change the parameters while this reply is being sent, so it is a
     // copy.
     copy_out(answer.parameters, asking.snapshot);
@@ -459,8 +460,8 @@ Answer Shard::answer(std::size_t trainer, bool is_result) {
 // Copies to where a trainer reads it.
 void Shard::copy_out(std::span<const float> from, std::span<float> to) const noexcept {
   if (streams_) {
-    math::stream(from.data(), to.data(), from.size());
-    math::end_streaming();
+    math::store_non_temporal(from.data(), to.data(), from.size());
+    math::fence_non_temporal_stores();
   } else {
     std::copy(from.begin(), from.end(), to.begin());
   }
@@ -477,7 +478,7 @@ std::vector<std::size_t> Shard::missing() const {
 }
 
 std::size_t Shard::wanted() const noexcept {
-  return strict_ ? slots_.size() : config_.replicas_to_aggregate;
+  return fully_synchronous_ ? slots_.size() : config_.replicas_to_aggregate;
 }
 
 }  // namespace disttf::roles

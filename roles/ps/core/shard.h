@@ -64,8 +64,8 @@
 #include "net/wire/replication.h"
 #include "roles/ps/core/gradient_check.h"
 #include "roles/ps/core/staleness_clocks.h"
-#include "roles/run/cut.h"
 #include "roles/run/run_config.h"
+#include "roles/run/snapshot_shard.h"
 #include "roles/run/wire_format.h"
 
 namespace disttf::roles {
@@ -76,7 +76,7 @@ struct PushId {
   std::uint64_t incarnation = 0;  // of the trainer's process
   std::uint64_t step = 0;         // the step of the parameters that it was computed from
   std::uint64_t sequence = 0;     // the trainer's number of the push; see Shard::counts_from()
-  bool wants_cut = false;         // take a snapshot of the state that this push leads to
+  bool wants_snapshot = false;    // take a snapshot of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
   bool in_place = false;          // the gradient is read where it lies
   // Fully synchronous: the gradient is the sum of those of `summed` trainers from this one on, a
@@ -151,8 +151,8 @@ struct ShardIdentity {
 struct Arena {
   std::span<float> floats;            // zeroed
   std::shared_ptr<const void> owner;  // keeps `floats` alive; the shard holds it
-  // What trainers read is written there with non-temporal stores (math/streaming.h): they read it
-  // on other processors before this one does.
+  // What trainers read is written there with non-temporal stores (math/non_temporal_stores.h): they
+  // read it on other processors before this one does.
   bool streams = false;
   // Returns where the receiver of updates (Shard::on_update) is to read the next update's gradient;
   // called for each update. If it is unset or returns an empty span, the gradient is read where it
@@ -254,7 +254,7 @@ class Shard {
 
   // Elastic: take a snapshot of the state that `step` leads to; at once if that is the current
   // state.
-  void want_cut(std::uint64_t sequence, std::uint64_t step);
+  void want_snapshot(std::uint64_t sequence, std::uint64_t step);
   // Sync: returns the trainers (elastic: micro-batches) whose gradient of the current step is still
   // missing, in order.
   [[nodiscard]] std::vector<std::size_t> missing() const;
@@ -278,16 +278,19 @@ class Shard {
   void conclude();
   [[nodiscard]] bool is_concluded() const noexcept { return is_concluded_; }
   // Fully synchronous: returns whether conclude() was called before the last step.
-  [[nodiscard]] bool has_ended_early() const noexcept { return strict_ && is_concluded_; }
-  // Begins a snapshot shard of the current state. It does not delay training: copy_cut() copies it
-  // piece by piece. The rest is copied before the state changes, or when the shard is fetched.
-  void cut_now(std::uint64_t sequence) { begin_cut(sequence); }
+  [[nodiscard]] bool has_ended_early() const noexcept {
+    return fully_synchronous_ && is_concluded_;
+  }
+  // Begins a snapshot shard of the current state. It does not delay training: copy_snapshot()
+  // copies it piece by piece. The rest is copied before the state changes, or when the shard is
+  // fetched.
+  void snapshot_now(std::uint64_t sequence) { begin_snapshot(sequence); }
   // Copies at most `floats` floats of an incomplete snapshot shard. Returns false if there is none.
-  bool copy_cut(std::size_t floats);
+  bool copy_snapshot(std::size_t floats);
   // Returns the newest snapshot shard, if one was requested since the last restore, and copies what
-  // is left of it; cut_name() returns its sequence and step without copying.
-  [[nodiscard]] std::shared_ptr<const Cut> cut();
-  [[nodiscard]] std::optional<CutName> cut_name() const noexcept;
+  // is left of it; snapshot_name() returns its sequence and step without copying.
+  [[nodiscard]] std::shared_ptr<const SnapshotShard> snapshot();
+  [[nodiscard]] std::optional<SnapshotShardName> snapshot_name() const noexcept;
   // The form of a gradient in a push's body. If it is not raw floats, its bytes are received into
   // packed_inbox() first, and unpacked from there.
   [[nodiscard]] const WireFormat& wire() const noexcept { return wire_; }
@@ -378,8 +381,8 @@ class Shard {
   [[nodiscard]] bool is_used(std::size_t rank) const noexcept;
   void count_async(const PushId& push);
   void lay_out(std::span<float> arena);
-  void begin_cut(std::uint64_t sequence);
-  void finish_cut() { copy_cut(SIZE_MAX); }
+  void begin_snapshot(std::uint64_t sequence);
+  void finish_snapshot() { copy_snapshot(SIZE_MAX); }
   void keep_result();
   void copy_out(std::span<const float> from, std::span<float> to) const noexcept;
   void begin_step() noexcept;
@@ -390,7 +393,7 @@ class Shard {
   RunConfig config_;
   math::Range range_;
   // config_.every_gradient_counts(): parameters are kept until all have been answered.
-  bool strict_;
+  bool fully_synchronous_;
   WireFormat wire_;
   GradientCheck check_;
 
@@ -411,11 +414,11 @@ class Shard {
   bool has_previous_ = false;
   bool is_concluded_ = false;
   math::Optimizer optimizer_;
-  std::optional<std::uint64_t> cut_wanted_;  // by the push with this sequence
-  std::shared_ptr<Cut> cut_;                 // constant while it is shared
-  std::size_t cut_copied_ = 0;               // floats of it
-  std::vector<Slot> slots_;                  // by rank; elastic: by micro-batch
-  std::vector<Trainer> trainers_;            // by rank
+  std::optional<std::uint64_t> wanted_snapshot_;  // by the push with this sequence
+  std::shared_ptr<SnapshotShard> snapshot_;       // constant while it is shared
+  std::size_t snapshot_copied_ = 0;               // floats of it
+  std::vector<Slot> slots_;                       // by rank; elastic: by micro-batch
+  std::vector<Trainer> trainers_;                 // by rank
   StalenessClocks clocks_;
   std::uint64_t step_ = 0;
   std::size_t arrived_ = 0;  // sync: filled slots

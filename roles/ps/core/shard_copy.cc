@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "math/streaming.h"
+#include "math/non_temporal_stores.h"
 #include "roles/ps/core/shard.h"
 
 namespace disttf::roles {
@@ -38,7 +38,7 @@ std::vector<std::span<const float>> Shard::tensors() {
 }
 
 std::vector<std::span<float>> Shard::begin_fill(bool with_previous) {
-  assert(!with_previous || strict_);
+  assert(!with_previous || fully_synchronous_);
   std::vector<std::span<float>> places = begin_restore(/*parameters_only=*/false);
   if (with_previous) {
     places.push_back(buffers_[1 - newest_]);
@@ -88,14 +88,14 @@ void Shard::tell(const PushId& push, math::TreeSum::Halves& gradient) {
 // nothing in the caches. The update that follows finds the tensors read here in the cache.
 void Shard::copy_state(std::span<float> to) {
   const auto copy = [&](std::span<const float> tensor) {
-    math::stream(tensor.data(), to.data(), tensor.size());
+    math::store_non_temporal(tensor.data(), to.data(), tensor.size());
     to = to.subspan(padded_size());
   };
   copy(newest());
   for (const math::StateTensor& tensor : optimizer_.state()) {
     copy(tensor.values);
   }
-  math::end_streaming();
+  math::fence_non_temporal_stores();
 }
 
 // If there is a place, the sum is written to where it is read later. The update itself goes on with
@@ -110,8 +110,9 @@ std::span<const float> Shard::whole(math::TreeSum::Halves& gradient, std::span<f
   if (gradient.last.empty()) {
     copy_out(gradient.sum, place);
   } else if (streams_) {
-    math::stream_sum(gradient.sum.data(), gradient.last.data(), place.data(), place.size());
-    math::end_streaming();
+    math::store_sum_non_temporal(gradient.sum.data(), gradient.last.data(), place.data(),
+                                 place.size());
+    math::fence_non_temporal_stores();
   } else {
     math::add(place, gradient.sum, gradient.last, config_.isa);
   }

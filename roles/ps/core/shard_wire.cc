@@ -16,8 +16,8 @@ std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes)
 // Fully synchronous: all trainers get the same answer, so it is rounded once.
 std::span<const std::byte> Shard::as_sent(std::size_t trainer, const Answer& answer) {
   const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
-  Rounded& rounded = strict_ ? rounded_[buffer] : trainers_[trainer].rounded;
-  if (!strict_ || !rounded.is_current) {
+  Rounded& rounded = fully_synchronous_ ? rounded_[buffer] : trainers_[trainer].rounded;
+  if (!fully_synchronous_ || !rounded.is_current) {
     rounded.bytes.resize(tensor_bytes(wire_, answer.parameters.size()));
     pack_tensor(wire_, answer.parameters, rounded.bytes);
     rounded.is_current = true;

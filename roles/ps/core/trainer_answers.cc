@@ -9,8 +9,8 @@
 namespace disttf::roles {
 namespace {
 
-MicroBatchDealer::Activity activity_of(const TrainerRecord& record) {
-  using enum MicroBatchDealer::Activity;
+MicroBatchScheduler::Activity activity_of(const TrainerRecord& record) {
+  using enum MicroBatchScheduler::Activity;
   const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
   return !record.present() ? kAway : waits ? kWaits : kComputes;
 }
@@ -43,7 +43,7 @@ void TrainerAnswers::wait(std::size_t rank, ConnectionId id, const net::TrainerR
     trainers_[rank].waiting =
         WaitingRequest{.connection = id, .request = request, .log_index = backup_.head()};
     answer_after(rank, now);
-    deal_missing();
+    schedule_missing();
   }
 }
 
@@ -71,8 +71,8 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
   const WaitingRequest request = *waiting;
   // Before the answer is sent: the trainer's next request may arrive in between.
   waiting.reset();
-  if (MicroBatchDealer* const dealer = state_.dealer()) {
-    dealer->forget(rank);
+  if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+    scheduler->forget(rank);
   }
   if (request.is<net::GetConfig>() || is_of_another(request)) {
     send_config(request);
@@ -112,7 +112,7 @@ bool TrainerAnswers::is_answerable(std::size_t rank, const WaitingRequest& waiti
   return true;
 }
 
-std::span<const MicroBatchDealer::Activity> TrainerAnswers::activities() {
+std::span<const MicroBatchScheduler::Activity> TrainerAnswers::activities() {
   activities_.clear();
   for (const TrainerRecord& record : trainers_.records()) {
     activities_.push_back(activity_of(record));
@@ -121,28 +121,30 @@ std::span<const MicroBatchDealer::Activity> TrainerAnswers::activities() {
 }
 
 void TrainerAnswers::share_step() {
-  if (MicroBatchDealer* const dealer = state_.dealer()) {
-    dealer->begin_step(activities());
+  if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+    scheduler->begin_step(activities());
   }
 }
 
-void TrainerAnswers::deal_missing() {
-  MicroBatchDealer* const dealer = state_.dealer();
-  if (dealer == nullptr || !state_.is_restored() || end_.is_over() || state_.shard()->finished()) {
+void TrainerAnswers::schedule_missing() {
+  MicroBatchScheduler* const scheduler = state_.scheduler();
+  if (scheduler == nullptr || !state_.is_restored() || end_.is_over() ||
+      state_.shard()->finished()) {
     return;
   }
   const auto computes = [](const TrainerRecord& record) {
-    return activity_of(record) == MicroBatchDealer::Activity::kComputes;
+    return activity_of(record) == MicroBatchScheduler::Activity::kComputes;
   };
   // (Usually some trainer computes, and this finds it quickly.)
-  if (std::ranges::any_of(trainers_.records(), computes) || !dealer->is_stuck(activities())) {
+  if (std::ranges::any_of(trainers_.records(), computes) || !scheduler->is_stuck(activities())) {
     return;
   }
-  for (const MicroBatchDealer::Deal& deal : dealer->deal(activities(), state_.shard()->missing())) {
-    const WaitingRequest& waiting = *trainers_[deal.rank].waiting;
+  for (const MicroBatchScheduler::Assignment& assignment :
+       scheduler->assign(activities(), state_.shard()->missing())) {
+    const WaitingRequest& waiting = *trainers_[assignment.rank].waiting;
     out_.send(waiting.connection, net::Work{.request_id = waiting.id(),
                                             .step = state_.shard()->step(),
-                                            .micro_batch = deal.micro_batch,
+                                            .micro_batch = assignment.micro_batch,
                                             .generation = state_.generation()}
                                       .to_header());
   }
@@ -171,8 +173,8 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
                              .generation = state_.generation(),
                              .finished = answer.finished || (end_.no_more_steps() && !previous),
                              .dropped = answer.dropped && push != nullptr};
-  if (const MicroBatchDealer* const dealer = state_.dealer()) {
-    parameters.share = dealer->share_of(rank);
+  if (const MicroBatchScheduler* const scheduler = state_.scheduler()) {
+    parameters.share = scheduler->share_of(rank);
   } else {  // async: the number above which the trainer's next push is to be numbered
     parameters.counts_from =
         std::max(push != nullptr ? push->push : std::uint64_t{0}, shard->counts_from(rank));

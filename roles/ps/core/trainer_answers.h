@@ -13,7 +13,7 @@
 #include "net/wire/messages.h"
 #include "roles/ps/core/backup_sender.h"
 #include "roles/ps/core/membership.h"
-#include "roles/ps/core/micro_batch_dealer.h"
+#include "roles/ps/core/micro_batch_scheduler.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/range_state.h"
 #include "roles/ps/core/run_end.h"
@@ -45,7 +45,7 @@ class TrainerAnswers {
   // Elastic, no effect otherwise. A step begins: schedules it over the trainers present.
   void share_step();
   // Assigns the missing micro-batches of the step to waiting trainers, if no trainer is at work.
-  void deal_missing();
+  void schedule_missing();
 
  private:
   // Returns whether requests wait for a state.
@@ -61,7 +61,7 @@ class TrainerAnswers {
   // run's. It is answered with the run's configuration, not with parameters.
   [[nodiscard]] bool is_of_another(const WaitingRequest& request) const;
   // Returns what each trainer does, for the scheduler; valid until the next call.
-  [[nodiscard]] std::span<const MicroBatchDealer::Activity> activities();
+  [[nodiscard]] std::span<const MicroBatchScheduler::Activity> activities();
   void send_config(const WaitingRequest& request);
   void send_parameters(std::size_t rank, const WaitingRequest& request);
 
@@ -71,7 +71,7 @@ class TrainerAnswers {
   const BackupSender& backup_;
   Outbox& out_;
   std::uint64_t looked_at_ = 0;  // Shard::releases() when all requests were last checked
-  std::vector<MicroBatchDealer::Activity> activities_;  // memory for activities()
+  std::vector<MicroBatchScheduler::Activity> activities_;  // memory for activities()
 };
 
 }  // namespace disttf::roles

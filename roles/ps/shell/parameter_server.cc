@@ -48,7 +48,7 @@ int ParameterServer::run() {
       do_effects();
     });
   });
-  net::ServerHooks hooks;
+  net::ListenerHooks hooks;
   hooks.make_welcome = [this](const net::Hello& hello) {
     auto answer = core_.welcome(hello, Clock::now());
     do_effects();
@@ -73,11 +73,11 @@ int ParameterServer::run() {
 // (With more tasks than processors polling may take a processor from a trainer that computes; it
 // yields, and net::Eagerness notices when that takes long.)
 void ParameterServer::loop() {
-  set_asleep(false);
+  set_parked(false);
   while (!context_.stopped()) {
-    const bool has_come = proceed() || copy_cuts() ||
-                          (core_.expects_gradient() && look(for_gradients_)) ||
-                          (core_.expects_ack() && look(for_acks_));
+    const bool has_come = proceed() || copy_snapshots() ||
+                          (core_.expects_gradient() && spin(for_gradients_)) ||
+                          (core_.expects_ack() && spin(for_acks_));
     if (!has_come) {
       sleep();
     }
@@ -95,18 +95,18 @@ bool ParameterServer::proceed() {
   return handlers > 0 || context_.stopped();
 }
 
-bool ParameterServer::copy_cuts() {
-  return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_cut(); });
+bool ParameterServer::copy_snapshots() {
+  return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_snapshot(); });
 }
 
-bool ParameterServer::look(net::Eagerness& eagerness) {
-  if (eagerness.begin()) {
+bool ParameterServer::spin(net::SpinBudget& spin_budget) {
+  if (spin_budget.begin()) {
     do {
       if (proceed()) {
-        eagerness.helped();
+        spin_budget.helped();
         return true;
       }
-    } while (eagerness.give_way());
+    } while (spin_budget.yield());
   }
   return false;
 }
@@ -114,32 +114,32 @@ bool ParameterServer::look(net::Eagerness& eagerness) {
 // Trainers send a frame to a ps that sleeps. A trainer that has not seen that this ps is parked may
 // have left a request in memory: one more poll after setting the parked flag finds it.
 void ParameterServer::sleep() {
-  if (giving_way_.begins()) {
+  if (yield_policy_.begins()) {
     const Clock::time_point begin = Clock::now();
     ::sched_yield();
-    giving_way_.took(Clock::now() - begin);
+    yield_policy_.took(Clock::now() - begin);
     if (proceed()) {
       return;
     }
   }
-  set_asleep(true);
+  set_parked(true);
   if (!look_into_memory()) {
     context_.run_one();
   }
-  set_asleep(false);
+  set_parked(false);
 }
 
 bool ParameterServer::look_into_memory() {
   bool wakes = false;
   for (const auto& each : ranges_) {
-    wakes = each->look() || wakes;
+    wakes = each->poll() || wakes;
   }
   return wakes;
 }
 
-void ParameterServer::set_asleep(bool asleep) {
+void ParameterServer::set_parked(bool parked) {
   for (const auto& each : ranges_) {
-    each->set_asleep(asleep);
+    each->set_parked(parked);
   }
 }
 
@@ -169,8 +169,8 @@ asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
   do_effects();
   if (reads == PsCore::Reads::kFrames) {
     co_await range(hello.replica).serve_accepted(id, connection);
-  } else if (reads == PsCore::Reads::kCuts) {
-    co_await range(hello.replica).serve_cuts(connection);
+  } else if (reads == PsCore::Reads::kSnapshots) {
+    co_await range(hello.replica).serve_snapshots(connection);
   }
   if (reads != PsCore::Reads::kNothing) {
     core_.closed(id, Clock::now());
@@ -258,7 +258,7 @@ void ParameterServer::apply(const AnswerMetrics& effect) {
     own.process.bytes_sent += served->meter().bytes_sent();
     own.process.bytes_received += served->meter().bytes_received();
   }
-  std::vector<std::string> texts = core_.take_told();
+  std::vector<std::string> texts = core_.take_metrics_of_trainers();
   texts.insert(texts.begin(), to_json(own));
   connection->send(net::MetricsReplyFrame{effect.request_id}.to_header(),
                    net::encode_metrics(texts));

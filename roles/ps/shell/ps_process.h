@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "net/transport/interrupt.h"
-#include "net/transport/server.h"
+#include "net/transport/listener.h"
 #include "roles/process/log.h"
 #include "roles/process/note_limit.h"
 #include "roles/ps/core/ps_core.h"
-#include "roles/ps/shell/giving_way.h"
 #include "roles/ps/shell/range_server.h"
+#include "roles/ps/shell/yield_policy.h"
 #include "roles/run/task.h"
 
 namespace disttf::roles {
@@ -48,7 +48,7 @@ class ParameterServer {
   void remove(ConnectionId id) { connections_.erase(id); }
   // To be called when a frame's header or body has been handed to the core: if that completed a
   // step whose time is measured, the step ends now.
-  void tell_clock() {
+  void send_clock() {
     if (core_.awaits_clock()) {
       core_.clock(Clock::now());
     }
@@ -76,16 +76,16 @@ class ParameterServer {
   // Handles what has arrived. Returns false if nothing has.
   bool proceed();
   // Repeats that for a short time.
-  bool look(net::Eagerness& eagerness);
+  bool spin(net::SpinBudget& spin_budget);
   // Copies a piece of a snapshot shard: small, so that arriving frames are handled first. Returns
   // false if there is nothing to copy.
-  bool copy_cuts();
+  bool copy_snapshots();
   // Waits until something arrives.
   void sleep();
   // Polls what trainers and other hosts have left in memory, for all ranges; see
   // net::ParameterMemory.
   bool look_into_memory();
-  void set_asleep(bool asleep);
+  void set_parked(bool parked);
 
   asio::awaitable<void> watch();  // the passage of time
   void publish_meters();
@@ -106,9 +106,9 @@ class ParameterServer {
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<RangeServer>> ranges_;  // by the core's range number
-  net::Eagerness for_gradients_;
-  net::Eagerness for_acks_;
-  GivingWay giving_way_;                               // before it sleeps
+  net::SpinBudget for_gradients_;
+  net::SpinBudget for_acks_;
+  YieldPolicy yield_policy_;                           // before it sleeps
   std::map<ConnectionId, ConnectionPtr> connections_;  // the connections being served
   ConnectionId last_id_ = 0;
   NoteLimit notes_;

@@ -117,9 +117,9 @@ void RangeMeter::copy_counters() noexcept {
 }
 
 void RangeMeter::copy_replication() noexcept {
-  const net::Standing standing = core_.standing();
-  meters_->primary.set(standing == net::Standing::kBackup ? 0 : 1);
-  if (standing == net::Standing::kPrimary) {
+  const net::ReplicaRole replica_role = core_.replica_role();
+  meters_->primary.set(replica_role == net::ReplicaRole::kBackup ? 0 : 1);
+  if (replica_role == net::ReplicaRole::kPrimary) {
     const BackupSender& backup = core_.backup();
     meters_->replicas.set(backup.is_complete() ? 2 : 1);
     meters_->lag.set(static_cast<double>(backup.lag()));
@@ -127,7 +127,7 @@ void RangeMeter::copy_replication() noexcept {
     meters_->replicas.clear();
     meters_->lag.clear();
   }
-  if (standing != net::Standing::kOnly) {
+  if (replica_role != net::ReplicaRole::kOnly) {
     const std::uint64_t view = core_.view().number.count;
     if (view > views_ && views_ != 0) {
       meters_->view_changes.add(view - views_);

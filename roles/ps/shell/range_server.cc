@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "math/model.h"
-#include "math/streaming.h"
+#include "math/non_temporal_stores.h"
 #include "net/transport/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/process/available_memory.h"
@@ -98,12 +98,12 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
   const bool is_step = connection->hello().purpose == net::ChannelPurpose::kStep;
   // A step channel has no heartbeat timeout, as a step may take long; the control channel's
   // heartbeats take its place. Nor has an evaluator's channel: no task waits for an evaluator.
-  const bool may_be_silent = is_step || connection->hello().from.job == net::Job::kEvaluator;
-  const milliseconds silence =
-      may_be_silent ? milliseconds{0} : milliseconds(task_.timeouts.silence);
+  const bool may_omit_heartbeats = is_step || connection->hello().from.job == net::Job::kEvaluator;
+  const milliseconds heartbeat_timeout =
+      may_omit_heartbeats ? milliseconds{0} : milliseconds(task_.timeouts.heartbeat_timeout);
   while (connection->is_open()) {
     FrameHeader header;
-    if (co_await connection->read_header(header, silence)) {
+    if (co_await connection->read_header(header, heartbeat_timeout)) {
       if (!connection->refused_with().empty()) {
         apply(
             Note{.level = Note::Level::kWarning,
@@ -115,7 +115,7 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
     // Measured around the call, since the core has no clock.
     meter_.received(header, header.body_size, !in_place.bytes.empty());
     const BodyPlan plan = header_came(id, header, in_place);
-    process_.tell_clock();
+    process_.send_clock();
     process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
         (plan.is_body() &&
@@ -140,12 +140,12 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
                                              BodyPlan plan, bool publishes) {
   while (plan.is_body()) {
     if (plan.next == BodyPlan::Next::kDiscard) {
-      if (co_await connection->discard_body(plan.bytes, task_.timeouts.silence)) {
+      if (co_await connection->discard_body(plan.bytes, task_.timeouts.heartbeat_timeout)) {
         co_return false;
       }
     }
     for (const std::span<std::byte> place : plan.places) {
-      if (co_await connection->read_body(place, task_.timeouts.silence)) {
+      if (co_await connection->read_body(place, task_.timeouts.heartbeat_timeout)) {
         co_return false;
       }
     }
@@ -155,7 +155,7 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
       co_await prepare_shard(id);
     }
     plan = body_came(id);
-    process_.tell_clock();
+    process_.send_clock();
     process_.do_effects();
   }
   co_return plan.next != BodyPlan::Next::kStop;
@@ -165,7 +165,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   net::NameLookup lookup;
   asio::steady_timer pause(process_.context());
-  while (core_.reaches_out()) {
+  while (core_.connects_to_backup()) {
     if (core_.may_fill()) {
       net::ConnectionLimits limits;
       // BackupSender::is_safe() bounds the queue.
@@ -195,7 +195,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
     pause.expires_after(std::min(backoff.next(), kLongestDialPause));
     co_await pause.async_wait(net::kAsTuple);
   }
-  core_.stopped_reaching();
+  core_.stopped_connecting_to_backup();
 }
 
 // ---------------------------------------------------------------------------------------- memory
@@ -263,8 +263,8 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
 void RangeServer::release_memory() {
   if (memory_) {  // peers that still map it must not leave anything there
     memory_->take_no_more();
-    memory_->set_asleep(true);
-    memory_->look();
+    memory_->set_parked(true);
+    memory_->poll();
   }
   memory_.reset();  // its memory is needed for the new one
   backup_.reset();  // it was offered updates of the old shard
@@ -278,7 +278,7 @@ Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
     arena.floats = {reinterpret_cast<float*>(memory->parameters().data()), floats};
     arena.owner = memory;
     // Non-temporal stores help only if another process reads the memory.
-    arena.streams = math::streaming_helps() && tasks_here(task_).trainers > 0;
+    arena.streams = math::non_temporal_stores_help() && tasks_here(task_).trainers > 0;
   }
   return arena;
 }
@@ -313,20 +313,20 @@ UpdateShape RangeServer::update_shape() const {
           .with_state = shard.update_size_with_state()};
 }
 
-void RangeServer::set_asleep(bool asleep) noexcept {
+void RangeServer::set_parked(bool parked) noexcept {
   if (memory_) {
-    memory_->set_asleep(asleep);
+    memory_->set_parked(parked);
   }
   if (const std::shared_ptr<net::ServerConnection> backup = backup_.lock()) {
-    backup->set_asleep(asleep);
+    backup->set_parked(parked);
   }
 }
 
 // Both are polled in any case, as each wakes a reader of its own.
-bool RangeServer::look() {
-  const bool has_request = memory_ && memory_->look();
+bool RangeServer::poll() {
+  const bool has_request = memory_ && memory_->poll();
   const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
-  const bool has_ack = backup && backup->look();
+  const bool has_ack = backup && backup->poll();
   return has_request || has_ack;
 }
 
@@ -362,7 +362,7 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
     backup->offer(std::move(slots));
     backup_ = backup;
     updates_since_state_ = updates_per_state(updates_);  // the first update is to carry a state
-    has_told_way_ = false;
+    has_logged_way_ = false;
   }
 }
 
@@ -380,12 +380,12 @@ void RangeServer::apply(SendFrame& effect) {
   } else if (effect.header.kind == FrameKind::kUpdate) {  // the backup acknowledges it
     const std::size_t bytes = effect.body.size() + effect.borrowed.size();
     const auto told = to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
-    const bool is_sent = told == net::ServerConnection::Told::kSent;
+    const bool is_sent = told == net::ServerConnection::Delivery::kSent;
     meter_.sent(effect.header, bytes, !is_sent);
-    if (!is_sent && !std::exchange(has_told_way_, true)) {
+    if (!is_sent && !std::exchange(has_logged_way_, true)) {
       log_info(describe_way_to_backup(core_.state().index()));
     }
-    if (told == net::ServerConnection::Told::kGiven) {
+    if (told == net::ServerConnection::Delivery::kHandedOff) {
       process_.core().gave(core_.replica(), effect.to, effect.header.request_id, Clock::now());
     }
   } else if (net::Ack ack; effect.body.empty() && !ack.from_header(effect.header)) {
@@ -409,7 +409,7 @@ void RangeServer::apply(const FinishConnection& effect) {
 
 void RangeServer::apply(RefuseConnection& effect) { process_.apply(effect); }
 
-void RangeServer::apply(const ReachOut&) {
+void RangeServer::apply(const ConnectToBackup&) {
   process_.spawn([this] { return keep_backup(); });
 }
 

@@ -3,7 +3,7 @@
 // things that the core does not: the memory in which the parameters lie, and writing a snapshot
 // shard to a file.
 //   range_server.cc           connections, and the core's effects
-//   range_server_cuts.cc      the chief's requests for snapshot shards
+//   range_server_snapshots.cc      the chief's requests for snapshot shards
 //
 // Everything runs on the ps's only thread. For the process see roles/ps/shell/ps_process.h.
 #pragma once
@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/transport/listener.h"
 #include "net/transport/parameter_memory.h"
-#include "net/transport/server.h"
 #include "roles/checkpoint/shell/shard_writer.h"
 #include "roles/process/log.h"
 #include "roles/process/tensor_memory.h"
@@ -42,7 +42,7 @@ class RangeServer {
   // Serves the frames of any channel but a state channel; serves a state channel, which requests
   // snapshot shards. Both return when the channel has closed.
   asio::awaitable<void> serve_accepted(ConnectionId id, ConnectionPtr connection);
-  asio::awaitable<void> serve_cuts(ConnectionPtr connection);
+  asio::awaitable<void> serve_snapshots(ConnectionPtr connection);
 
   // Allocates memory for the core's shard. Throws Failure if the machine has less than the run
   // takes.
@@ -50,10 +50,10 @@ class RangeServer {
 
   // Sets and clears the parked flag that trainers and the range's other host see; polls what they
   // have left in memory. See net::ParameterMemory.
-  void set_asleep(bool asleep) noexcept;
-  bool look();
+  void set_parked(bool parked) noexcept;
+  bool poll();
   // Copies a piece of an incomplete snapshot shard. Returns false if there is none.
-  bool copy_cut();
+  bool copy_snapshot();
 
   [[nodiscard]] RangeMeter& meter() noexcept { return meter_; }
 
@@ -63,7 +63,7 @@ class RangeServer {
   void apply(const FinishConnection& effect);
   void apply(RefuseConnection& effect);
   void apply(const Note& effect);
-  void apply(const ReachOut& effect);
+  void apply(const ConnectToBackup& effect);
   void apply(const DrainConnections& effect);
 
  private:
@@ -82,16 +82,16 @@ class RangeServer {
                                   bool publishes);
   // Completes a snapshot shard. Returns nullptr if it was lost or never taken, or if `asker` has
   // closed.
-  asio::awaitable<std::shared_ptr<const Cut>> whole_cut(const net::ServerConnection& asker,
-                                                        std::uint64_t name,
-                                                        net::Generation generation);
-  // Copies `cut` to `memory` for as long as `asker` is open, and returns where it lies. Steps are
-  // made between two pieces. REQUIRES: there is room for it.
+  asio::awaitable<std::shared_ptr<const SnapshotShard>> whole_snapshot(
+      const net::ServerConnection& asker, std::uint64_t name, net::Generation generation);
+  // Copies `snapshot` to `memory` for as long as `asker` is open, and returns where it lies. Steps
+  // are made between two pieces. REQUIRES: there is room for it.
   asio::awaitable<std::span<const std::byte>> left_in(const net::ParameterMemory& memory,
                                                       const net::ServerConnection& asker,
-                                                      const Cut& cut);
+                                                      const SnapshotShard& snapshot);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
-  asio::awaitable<bool> write_cut(const ConnectionPtr& connection, const net::FrameHeader& header);
+  asio::awaitable<bool> write_snapshot_shard(const ConnectionPtr& connection,
+                                             const net::FrameHeader& header);
   // Waits, with heartbeats to the chief, until no file is being written. Returns false if the chief
   // is lost.
   asio::awaitable<bool> writer_is_free(const ConnectionPtr& connection, std::uint64_t request_id);
@@ -134,7 +134,7 @@ class RangeServer {
   std::weak_ptr<net::ServerConnection> backup_;  // the one that was offered memory last
   UpdateShape updates_;                          // the shape of its updates
   std::size_t updates_since_state_ = 0;          // see updates_per_state()
-  bool has_told_way_ = false;                    // logged how updates reach the current backup
+  bool has_logged_way_ = false;                  // logged how updates reach the current backup
   asio::steady_timer shard_is_made_;             // never expires: cancelled when one has been made
   std::thread maker_;                            // makes a shard; joinable while it does
 };

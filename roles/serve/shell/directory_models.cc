@@ -44,14 +44,14 @@ std::string what_to_do(const std::error_code& error) {
 
 // A checksum marker that changes with the files of a directory: from the directory's identity, and
 // names, sizes and times of all files.
-std::uint64_t stamp_of(const FilePath& directory) {
-  std::uint64_t stamp = identity_of(directory);
+std::uint64_t fingerprint_of(const FilePath& directory) {
+  std::uint64_t fingerprint = identity_of(directory);
   for (const StoreEntry& entry : Storage().entries(directory).value_or(std::vector<StoreEntry>())) {
     // Added, not chained: entries come in any order.
-    stamp += std::hash<std::string>()(fmt::format("{} {} {}", entry.name, entry.size_bytes,
-                                                  entry.modified.time_since_epoch().count()));
+    fingerprint += std::hash<std::string>()(fmt::format("{} {} {}", entry.name, entry.size_bytes,
+                                                        entry.modified.time_since_epoch().count()));
   }
-  return stamp;
+  return fingerprint;
 }
 
 // Parses "00000123" as 123.
@@ -64,8 +64,8 @@ std::optional<std::uint64_t> version_in(const std::string& name) {
 
 }  // namespace
 
-DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelShelf& shelf)
-    : directory_(std::move(directory)), keep_(keep), shelf_(shelf) {}
+DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelRegistry& registry)
+    : directory_(std::move(directory)), keep_(keep), registry_(registry) {}
 
 // The models in the directory, newest first, each version once.
 std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
@@ -97,10 +97,10 @@ std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
 }
 
 std::shared_ptr<const LoadedModel> DirectoryModels::loaded(const Candidate& candidate,
-                                                           std::uint64_t stamp) const {
-  const std::shared_ptr<const Shelf> now = shelf_.now();
+                                                           std::uint64_t fingerprint) const {
+  const std::shared_ptr<const ServedModels> now = registry_.now();
   for (const std::shared_ptr<const LoadedModel>& each : now->models) {
-    if (each->path == candidate.path && each->files_stamp == stamp) {
+    if (each->path == candidate.path && each->files_fingerprint == fingerprint) {
       return each;
     }
   }
@@ -108,7 +108,7 @@ std::shared_ptr<const LoadedModel> DirectoryModels::loaded(const Candidate& cand
 }
 
 std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) const {
-  std::unique_ptr<LoadedModel> loaded = shelf_.try_out(
+  std::unique_ptr<LoadedModel> loaded = registry_.try_out(
       candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path),
       candidate.path.string());
   loaded->path = candidate.path;
@@ -118,15 +118,15 @@ std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) c
 
 // Loads a model; nullptr: it is rejected, now or earlier.
 std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candidate,
-                                                         std::uint64_t stamp) {
+                                                         std::uint64_t fingerprint) {
   const auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
-  if (known != refused_.end() && known->files_stamp == stamp &&
+  if (known != refused_.end() && known->files_fingerprint == fingerprint &&
       std::chrono::steady_clock::now() < known->again) {
     return nullptr;
   }
   try {
     std::unique_ptr<LoadedModel> loaded = read(candidate);
-    loaded->files_stamp = stamp;
+    loaded->files_fingerprint = fingerprint;
     std::erase_if(refused_, [&](const Refused& each) { return each.path == candidate.path; });
     return loaded;
   } catch (const Failure& failure) {
@@ -134,23 +134,23 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
     if (candidate.path == directory_ && failure.exit_code() == kUsage) {
       return nullptr;
     }
-    refuse(candidate, stamp, failure.what(), /*may_pass=*/false);
+    refuse(candidate, fingerprint, failure.what(), /*may_pass=*/false);
   } catch (const DamagedCheckpoint& damaged) {
-    refuse(candidate, stamp, damaged.what(), /*may_pass=*/false);
+    refuse(candidate, fingerprint, damaged.what(), /*may_pass=*/false);
   } catch (const std::system_error& error) {
-    refuse(candidate, stamp, error.what() + what_to_do(error.code()), /*may_pass=*/true);
+    refuse(candidate, fingerprint, error.what() + what_to_do(error.code()), /*may_pass=*/true);
   } catch (const std::exception& error) {
-    refuse(candidate, stamp, error.what(), /*may_pass=*/true);
+    refuse(candidate, fingerprint, error.what(), /*may_pass=*/true);
   }
   return nullptr;
 }
 
 // `may_pass`: the files may be good, but the disk or this machine may have failed.
-void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t stamp,
+void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t fingerprint,
                              const std::string& sentence, bool may_pass) {
   using Time = std::chrono::steady_clock;
   constexpr std::chrono::seconds kAgain{10};
-  shelf_.count_refused();
+  registry_.count_refused();
   auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
   if (known == refused_.end()) {
     known = refused_.insert(known, {.path = candidate.path, .again = {}, .status = {}});
@@ -159,7 +159,7 @@ void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t stamp,
     ++refusals_;
     log_warning("not served: " + sentence);
   }
-  known->files_stamp = stamp;
+  known->files_fingerprint = fingerprint;
   known->again = may_pass ? Time::now() + kAgain : Time::time_point::max();
   known->status = {
       .version = candidate.version.value_or(0), .is_available = false, .sentence = sentence};
@@ -176,8 +176,8 @@ void DirectoryModels::say_once(const std::string& sentence) {
 
 void DirectoryModels::say_not_there() {
   const std::string name = net::quoted(directory_.string());
-  say_once(shelf_.now()->models.empty() ? "waiting for a model: " + name + " is not there yet"
-                                        : name + " is gone; the present models stay");
+  say_once(registry_.now()->models.empty() ? "waiting for a model: " + name + " is not there yet"
+                                           : name + " is gone; the present models stay");
 }
 
 bool DirectoryModels::is_there() {
@@ -204,7 +204,7 @@ bool DirectoryModels::is_there() {
   const std::filesystem::directory_iterator readable(directory_, error);
   if (error) {
     say_once("cannot look into " + name + ": " + error.message() + what_to_do(error) +
-             (shelf_.now()->models.empty() ? "" : "; the present models stay"));
+             (registry_.now()->models.empty() ? "" : "; the present models stay"));
     return false;
   }
   return true;
@@ -226,10 +226,10 @@ void DirectoryModels::look() {
       break;
     }
     // Computed before the model is read, so that changes during the read are seen the next time.
-    const std::uint64_t stamp = stamp_of(each.path);
-    std::shared_ptr<const LoadedModel> model = loaded(each, stamp);
+    const std::uint64_t fingerprint = fingerprint_of(each.path);
+    std::shared_ptr<const LoadedModel> model = loaded(each, fingerprint);
     if (model == nullptr) {
-      model = load(each, stamp);
+      model = load(each, fingerprint);
       is_other = is_other || model != nullptr;
     }
     if (model != nullptr) {
@@ -237,7 +237,7 @@ void DirectoryModels::look() {
     }
   }
   is_other = is_other || refusals_ != refusals_before;
-  const std::shared_ptr<const Shelf> now = shelf_.now();
+  const std::shared_ptr<const ServedModels> now = registry_.now();
   if (models.empty()) {
     models = now->models;  // keeps the present models if no other can be served
   }
@@ -257,7 +257,7 @@ void DirectoryModels::publish(LoadedModels models) {
   for (const Refused& each : refused_) {
     refused.push_back(each.status);
   }
-  shelf_.publish(std::move(models), std::move(refused));
+  registry_.publish(std::move(models), std::move(refused));
 }
 
 }  // namespace disttf::roles

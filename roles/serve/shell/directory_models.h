@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "roles/serve/core/rest_api.h"
-#include "roles/serve/shell/model_shelf.h"
+#include "roles/serve/shell/model_registry.h"
 
 namespace disttf::roles {
 
 class DirectoryModels final : public ModelSource {
  public:
-  // `keep`: the most versions at once. `shelf` must outlive the object.
-  DirectoryModels(std::filesystem::path directory, std::size_t keep, ModelShelf& shelf);
+  // `keep`: the most versions at once. `registry` must outlive the object.
+  DirectoryModels(std::filesystem::path directory, std::size_t keep, ModelRegistry& registry);
 
   // Throws Failure(kUsage) if it is no directory, std::system_error if it cannot be read.
   void look() override;
@@ -36,7 +36,7 @@ class DirectoryModels final : public ModelSource {
   };
   struct Refused {
     std::filesystem::path path;
-    std::uint64_t files_stamp = 0;
+    std::uint64_t files_fingerprint = 0;
     // When to try again, unless its files change earlier: a failed disk may recover.
     std::chrono::steady_clock::time_point again;
     VersionStatus status;
@@ -47,16 +47,16 @@ class DirectoryModels final : public ModelSource {
   void say_not_there();
   [[nodiscard]] std::vector<Candidate> candidates() const;
   [[nodiscard]] std::shared_ptr<const LoadedModel> loaded(const Candidate& candidate,
-                                                          std::uint64_t stamp) const;
-  std::shared_ptr<const LoadedModel> load(const Candidate& candidate, std::uint64_t stamp);
+                                                          std::uint64_t fingerprint) const;
+  std::shared_ptr<const LoadedModel> load(const Candidate& candidate, std::uint64_t fingerprint);
   [[nodiscard]] std::unique_ptr<LoadedModel> read(const Candidate& candidate) const;
-  void refuse(const Candidate& candidate, std::uint64_t stamp, const std::string& sentence,
+  void refuse(const Candidate& candidate, std::uint64_t fingerprint, const std::string& sentence,
               bool may_pass);
   void publish(LoadedModels models);
 
   const std::filesystem::path directory_;
   const std::size_t keep_;
-  ModelShelf& shelf_;
+  ModelRegistry& registry_;
   std::vector<Refused> refused_;
   std::uint64_t refusals_ = 0;  // so far
   std::string said_;            // the last message about a directory without models; empty: none

@@ -9,11 +9,11 @@
 
 namespace disttf::roles {
 
-FollowedRun::FollowedRun(const FollowOptions& options, std::size_t keep, ModelShelf& shelf,
+FollowedRun::FollowedRun(const FollowOptions& options, std::size_t keep, ModelRegistry& registry,
                          StopSignal& stop)
     : options_(options),
       keep_(keep),
-      shelf_(shelf),
+      registry_(registry),
       stop_(stop),
       next_(std::chrono::steady_clock::now()),
       collector_(options.task, stop, WhenGone::kGoOn) {
@@ -26,15 +26,15 @@ void FollowedRun::look() {
     return;
   }
   has_ended_ = collector_.is_over();  // before take(), so that the last state is taken
-  if (std::optional<TrainedModel> cut = collector_.take()) {
+  if (std::optional<TrainedModel> snapshot = collector_.take()) {
     is_asked_ = false;
-    take(std::move(*cut));
+    take(std::move(*snapshot));
   }
   if (has_ended_) {
-    tell_end();
+    report_end();
     return;
   }
-  tell_of_ps();
+  report_ps();
   const auto now = std::chrono::steady_clock::now();
   // One request at a time: a slow collection must not pile up further ones.
   if (!is_asked_ && now >= next_) {
@@ -45,15 +45,15 @@ void FollowedRun::look() {
 }
 
 std::string FollowedRun::what_answers() const {
-  const auto newest = shelf_.now()->newest();
+  const auto newest = registry_.now()->newest();
   return newest == nullptr ? "there is no version yet"
                            : "version " + std::to_string(newest->version) + " is still served";
 }
 
-void FollowedRun::tell_of_ps() {
+void FollowedRun::report_ps() {
   std::string why = collector_.why_gone();
   // Logs changes only.
-  if (why == told_gone_) {
+  if (why == reported_gone_) {
     return;
   }
   if (why.empty()) {
@@ -61,48 +61,49 @@ void FollowedRun::tell_of_ps() {
   } else {
     log_warning(why + "; " + what_answers());
   }
-  told_gone_ = std::move(why);
+  reported_gone_ = std::move(why);
 }
 
-void FollowedRun::take(TrainedModel cut) {
+void FollowedRun::take(TrainedModel snapshot) {
   // Needed below to recognize a state that is served already.
-  if (cut.weights_sha256.empty()) {
-    cut.weights_sha256 = weights_hash(math::layout_of(cut.config.model), cut.parameters.span());
+  if (snapshot.weights_sha256.empty()) {
+    snapshot.weights_sha256 =
+        weights_hash(math::layout_of(snapshot.config.model), snapshot.parameters.span());
   }
-  has_result_ = cut.is_result;
-  const std::uint64_t version = cut.step;
-  const auto newest = shelf_.now()->newest();
+  has_result_ = snapshot.is_result;
+  const std::uint64_t version = snapshot.step;
+  const auto newest = registry_.now()->newest();
   if (newest != nullptr && newest->version == version &&
-      newest->model.weights_sha256 == cut.weights_sha256) {
+      newest->model.weights_sha256 == snapshot.weights_sha256) {
     return;  // the result, whose state was taken before it became the result
   }
   const std::string name = "step " + std::to_string(version) + " of the run";
   try {
-    put_first(shelf_.try_out(std::move(cut), name));
+    put_first(registry_.try_out(std::move(snapshot), name));
   } catch (const std::exception& error) {
-    shelf_.count_refused();
+    registry_.count_refused();
     log_warning(std::string("not served: ") + error.what());
     // The shelf keeps its versions; the refused one is listed with the reason.
-    shelf_.publish(shelf_.now()->models,
-                   {{.version = version, .is_available = false, .sentence = error.what()}});
+    registry_.publish(registry_.now()->models,
+                      {{.version = version, .is_available = false, .sentence = error.what()}});
   }
 }
 
 void FollowedRun::put_first(const std::shared_ptr<const LoadedModel>& model) {
   LoadedModels models = {model};
-  for (const std::shared_ptr<const LoadedModel>& each : shelf_.now()->models) {
+  for (const std::shared_ptr<const LoadedModel>& each : registry_.now()->models) {
     // Keeps older versions only: one at or above the new version is of steps that were rolled back.
     if (models.size() < keep_ && each->version < model->version) {
       models.push_back(each);
     }
   }
-  shelf_.publish(std::move(models), {});
+  registry_.publish(std::move(models), {});
 }
 
-void FollowedRun::tell_end() {
+void FollowedRun::report_end() {
   const std::string how =
       std::string("The run has ended") + (has_result_ ? "" : ", and its result was lost with a ps");
-  if (shelf_.now()->models.empty()) {
+  if (registry_.now()->models.empty()) {
     stop_.stop_with(Failure(kLostPeers, how + ": there is no model to serve"));
     return;
   }

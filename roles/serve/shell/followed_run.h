@@ -10,9 +10,9 @@
 #include <string>
 
 #include "roles/process/stop_signal.h"
-#include "roles/serve/shell/model_shelf.h"
+#include "roles/serve/shell/model_registry.h"
 #include "roles/serve/shell/serve_options.h"
-#include "roles/watch/shell/cut_collector.h"
+#include "roles/watch/shell/snapshot_collector.h"
 
 namespace disttf::roles {
 
@@ -20,27 +20,28 @@ class FollowedRun final : public ModelSource {
  public:
   // All arguments must outlive it. `keep`: the most versions at once. `stop` receives what ends the
   // service: a ps that refuses it before there is a model, or a run that ended without one.
-  FollowedRun(const FollowOptions& options, std::size_t keep, ModelShelf& shelf, StopSignal& stop);
+  FollowedRun(const FollowOptions& options, std::size_t keep, ModelRegistry& registry,
+              StopSignal& stop);
 
   void look() override;
 
  private:
-  void tell_of_ps();
-  void take(TrainedModel cut);
+  void report_ps();
+  void take(TrainedModel snapshot);
   void put_first(const std::shared_ptr<const LoadedModel>& model);
-  void tell_end();
+  void report_end();
   [[nodiscard]] std::string what_answers() const;
 
   const FollowOptions& options_;
   const std::size_t keep_;
-  ModelShelf& shelf_;
+  ModelRegistry& registry_;
   StopSignal& stop_;
   bool has_result_ = false;
   bool has_ended_ = false;
   bool is_asked_ = false;                       // a request to the collector is open
   std::chrono::steady_clock::time_point next_;  // the earliest time of the next request
-  std::string told_gone_;                       // the logged reason why ps are unreachable
-  CutCollector collector_;
+  std::string reported_gone_;                   // the logged reason why ps are unreachable
+  SnapshotCollector collector_;
 };
 
 }  // namespace disttf::roles

@@ -46,9 +46,9 @@ constexpr std::size_t kMostBodyBytes = std::size_t{256} << 20U;
 // The longest time after stop(): longer than the service's own grace for open requests.
 constexpr std::chrono::seconds kLongestEnd{7};
 
-std::size_t body_bytes_for(const Shelf& shelf) {
+std::size_t body_bytes_for(const ServedModels& served) {
   const std::size_t inputs =
-      shelf.models.empty() ? 0 : shelf.newest()->model.config.model.input.size();
+      served.models.empty() ? 0 : served.newest()->model.config.model.input.size();
   return std::clamp(inputs * kBodyRows * kBodyBytesAValue, kLeastBodyBytes, kMostBodyBytes);
 }
 
@@ -63,12 +63,12 @@ asio::ip::tcp::acceptor listen_as_asked(asio::io_context& context, const ServeOp
   }
 }
 
-std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelShelf& shelf,
+std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelRegistry& registry,
                                        StopSignal& stop) {
   if (options.follow) {
-    return std::make_unique<FollowedRun>(*options.follow, options.keep_versions, shelf, stop);
+    return std::make_unique<FollowedRun>(*options.follow, options.keep_versions, registry, stop);
   }
-  return std::make_unique<DirectoryModels>(options.directory, options.keep_versions, shelf);
+  return std::make_unique<DirectoryModels>(options.directory, options.keep_versions, registry);
 }
 
 // Looks for models until a signal comes. An error of a look is logged once, and the look repeated.
@@ -80,7 +80,7 @@ void keep_looking(ModelSource& source, const net::HttpService& service, ServePar
     parts.accuracy.look();
     try {
       source.look();
-      parts.serve_meters.ready.set(parts.shelf.now()->models.empty() ? 0 : 1);
+      parts.serve_meters.ready.set(parts.registry.now()->models.empty() ? 0 : 1);
       told.clear();
     } catch (const std::exception& error) {
       if (told != error.what()) {
@@ -153,18 +153,18 @@ int run_serve(const ServeOptions& given) {
   std::shared_ptr<net::AccessTokens> tokens = tokens_of(options.files, options.host);
   Meters meters("serve", options.version, math::isa_name(math::supported_isas().front()));
   ServeMeters serve_meters(meters.metrics(), options.threads);
-  ModelShelf shelf(options.threads, options.limits.max_batch, serve_meters);
-  const std::unique_ptr<ModelSource> source = source_of(options, shelf, stop);
+  ModelRegistry registry(options.threads, options.limits.max_batch, serve_meters);
+  const std::unique_ptr<ModelSource> source = source_of(options, registry, stop);
   source->look();
   RunAccuracy accuracy(options.directory);
   if (options.limits.max_body_bytes == 0) {
-    options.limits.max_body_bytes = body_bytes_for(*shelf.now());
+    options.limits.max_body_bytes = body_bytes_for(*registry.now());
   }
   ServeParts parts{
       .name = options.name,
       .version = options.version,
       .limits = options.limits,
-      .shelf = shelf,
+      .registry = registry,
       .accuracy = accuracy,
       .meters = meters,
       .serve_meters = serve_meters,
@@ -200,7 +200,7 @@ int run_serve(const ServeOptions& given) {
   log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.files.scheme(),
                        to_string(address), options.name, options.threads,
                        options.threads == 1 ? "" : "s"));
-  serve_meters.ready.set(shelf.now()->models.empty() ? 0 : 1);
+  serve_meters.ready.set(registry.now()->models.empty() ? 0 : 1);
   keep_looking(*source, service, parts,
                is_store_url(options.directory) ? kStoreLookInterval : kLookInterval, stop);
   end(service, parts, options.drain, stop);

@@ -72,22 +72,22 @@ ServeHandler::ServeHandler(ServeParts& parts, std::size_t thread)
       thread_(thread),
       queue_(parts.limits.max_queue),
       access_log_(parts.access_log),
-      shelf_number_(parts.shelf.number()),
-      shelf_(parts.shelf.now()) {}
+      registry_number_(parts.registry.number()),
+      served_(parts.registry.now()) {}
 
 ServeHandler::~ServeHandler() = default;
 
-void ServeHandler::look_at_shelf() {
+void ServeHandler::refresh_models() {
   // The number is cheap to read; the pointer is copied only after a change.
-  const std::uint64_t number = parts_.shelf.number();
-  if (number != shelf_number_) {
-    shelf_number_ = number;
-    shelf_ = parts_.shelf.now();
+  const std::uint64_t number = parts_.registry.number();
+  if (number != registry_number_) {
+    registry_number_ = number;
+    served_ = parts_.registry.now();
   }
 }
 
 void ServeHandler::ask(net::HttpExchange& exchange) {
-  look_at_shelf();
+  refresh_models();
   std::optional<net::HttpReply> reply;
   try {
     reply = take(exchange);
@@ -112,7 +112,7 @@ std::optional<net::HttpReply> ServeHandler::take(net::HttpExchange& exchange) {
     return answer_scrape(request, parts_.meters, {});
   }
   if (std::optional<net::HttpReply> reply =
-          page_reply(request, parts_.name, *shelf_, parts_.accuracy)) {
+          page_reply(request, parts_.name, *served_, parts_.accuracy)) {
     return reply;
   }
   return refusal(net::http_status::kNotFound,
@@ -130,18 +130,18 @@ void ServeHandler::check_name(const ApiRoute& route) const {
 
 std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route) const {
   check_name(route);
-  if (shelf_->models.empty()) {
+  if (served_->models.empty()) {
     throw ApiError(net::http_status::kUnavailable, "no model is loaded yet; try again");
   }
-  std::shared_ptr<const LoadedModel> model = route.version ? shelf_->of_version(*route.version)
+  std::shared_ptr<const LoadedModel> model = route.version ? served_->of_version(*route.version)
                                              : route.label.empty() || route.label == "latest"
-                                                 ? shelf_->newest()
+                                                 ? served_->newest()
                                                  : nullptr;
   if (model == nullptr) {
     throw ApiError(net::http_status::kNotFound,
                    (route.version ? "version " + std::to_string(*route.version)
                                   : "label " + net::quoted(route.label)) +
-                       " is not served; version " + std::to_string(shelf_->newest()->version) +
+                       " is not served; version " + std::to_string(served_->newest()->version) +
                        " is the newest, with the label latest");
   }
   return model;
@@ -153,7 +153,7 @@ net::HttpReply ServeHandler::server_facts(ApiCall call) const {
                     R"(","extensions":["binary_tensor_data","classification"]})" + "\n"};
   }
   // Not ready while draining, so that load balancers stop sending requests before the port closes.
-  const bool is_ready = !parts_.is_draining && !shelf_->models.empty();
+  const bool is_ready = !parts_.is_draining && !served_->models.empty();
   const bool is_good = call == ApiCall::kLive || is_ready;
   net::HttpReply reply{
       .status = is_good ? net::http_status::kOk : net::http_status::kUnavailable,
@@ -169,10 +169,10 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
   if (route.call == ApiCall::kStatus) {
     check_name(route);
     std::vector<VersionStatus> versions;
-    for (const auto& each : shelf_->models) {
+    for (const auto& each : served_->models) {
       versions.push_back({.version = each->version});
     }
-    versions.insert(versions.end(), shelf_->refused.begin(), shelf_->refused.end());
+    versions.insert(versions.end(), served_->refused.begin(), served_->refused.end());
     if (route.version || !route.label.empty()) {
       const std::uint64_t wanted = route.version ? *route.version : model_for(route)->version;
       std::erase_if(versions, [wanted](const auto& each) { return each.version != wanted; });
@@ -194,7 +194,7 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
                     (status == net::http_status::kOk ? "true}\n" : "false}\n")};
   }
   std::vector<std::uint64_t> versions;
-  for (const auto& each : shelf_->models) {
+  for (const auto& each : served_->models) {
     versions.push_back(each->version);
   }
   return {.body = inference_metadata(asked, versions)};
@@ -288,7 +288,7 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
 }
 
 bool ServeHandler::work() {
-  look_at_shelf();
+  refresh_models();
   const bool had_any = !queue_.empty();
   if (had_any) {
     compute();

@@ -21,7 +21,7 @@
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/question.h"
 #include "roles/serve/shell/access_log.h"
-#include "roles/serve/shell/model_shelf.h"
+#include "roles/serve/shell/model_registry.h"
 #include "roles/serve/shell/run_accuracy.h"
 #include "roles/serve/shell/serve_meters.h"
 #include "roles/serve/shell/serve_options.h"
@@ -33,7 +33,7 @@ struct ServeParts {
   std::string name;     // of the model
   std::string version;  // of disttf
   ServeLimits limits;
-  ModelShelf& shelf;
+  ModelRegistry& registry;
   RunAccuracy& accuracy;
   Meters& meters;
   ServeMeters& serve_meters;
@@ -56,7 +56,7 @@ class ServeHandler final : public net::HttpServiceHandler {
  private:
   struct Ticket;
 
-  void look_at_shelf();
+  void refresh_models();
   // nullopt: the request waits in the queue.
   [[nodiscard]] std::optional<net::HttpReply> take(net::HttpExchange& exchange);
   [[nodiscard]] net::HttpReply tell(const ApiRoute& route) const;
@@ -77,8 +77,8 @@ class ServeHandler final : public net::HttpServiceHandler {
   const std::size_t thread_;
   BatchQueue queue_;
   AccessLog access_log_;
-  std::uint64_t shelf_number_ = 0;
-  std::shared_ptr<const Shelf> shelf_;
+  std::uint64_t registry_number_ = 0;
+  std::shared_ptr<const ServedModels> served_;
   std::vector<BatchPiece> batch_;
   std::vector<Waiting*> late_;
   std::vector<std::uint8_t> pixels_;  // of a batch

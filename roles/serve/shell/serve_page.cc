@@ -13,9 +13,10 @@ namespace {
 constexpr std::string_view kPage = "/assets/serve.html";  // of web/
 
 // "kind": "image", "height", "width", "channels"; or "table", "inputs", "columns", "means".
-std::string page_json(std::string_view name, const Shelf& shelf, const RunAccuracy& accuracy) {
-  nlohmann::json json = {{"name", name}, {"ready", !shelf.models.empty()}};
-  if (const auto newest = shelf.newest()) {
+std::string page_json(std::string_view name, const ServedModels& served,
+                      const RunAccuracy& accuracy) {
+  nlohmann::json json = {{"name", name}, {"ready", !served.models.empty()}};
+  if (const auto newest = served.newest()) {
     const TrainedModel& model = newest->model;
     const math::Shape& shape = model.config.model.input;
     json["version"] = std::to_string(newest->version);
@@ -47,7 +48,7 @@ std::string page_json(std::string_view name, const Shelf& shelf, const RunAccura
 }  // namespace
 
 std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
-                                         std::string_view name, const Shelf& shelf,
+                                         std::string_view name, const ServedModels& served,
                                          const RunAccuracy& accuracy) {
   const std::string_view file = request.path == "/" ? kPage : std::string_view(request.path);
   if (request.path != "/v1/page" && !is_asset(file)) {
@@ -60,7 +61,7 @@ std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
     net::BrowserGuard::seal(*reply);
     return reply;
   }
-  return net::HttpReply{.body = page_json(name, shelf, accuracy),
+  return net::HttpReply{.body = page_json(name, served, accuracy),
                         .fields = {{"Cache-Control", "no-store"}}};
 }
 

@@ -11,14 +11,15 @@
 
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
-#include "roles/serve/shell/model_shelf.h"
+#include "roles/serve/shell/model_registry.h"
 #include "roles/serve/shell/run_accuracy.h"
 
 namespace disttf::roles {
 
 // `name`: of the model. nullopt: the path is not the page's. For any thread.
 [[nodiscard]] std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
-                                                       std::string_view name, const Shelf& shelf,
+                                                       std::string_view name,
+                                                       const ServedModels& served,
                                                        const RunAccuracy& accuracy);
 
 }  // namespace disttf::roles

@@ -12,7 +12,7 @@ namespace disttf::roles {
 using net::FrameKind;
 
 std::variant<net::Welcome, net::Refusal> ServerController::welcome(const net::Hello& hello) const {
-  if (hello.purpose != net::ChannelPurpose::kOrder &&
+  if (hello.purpose != net::ChannelPurpose::kRequest &&
       hello.purpose != net::ChannelPurpose::kProbe) {
     return refusal(kUsage, "is a server, which waits for requests and does not train");
   }
@@ -24,12 +24,12 @@ net::Refusal ServerController::refusal(ExitCode code, const std::string& why) co
           .sentence = describe(task_.cluster, task_.self) + " " + why};
 }
 
-std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
-                                                      const std::string& peer, TimePoint now) {
+std::optional<net::Refusal> ServerController::requested(ServerConnectionId from,
+                                                        const std::string& peer, TimePoint now) {
   if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
     return refusal(kUsage, "is neither ps nor worker, so it cannot train");
   }
-  if ((driver_ != 0 && driver_ != from) || task_runs_ || is_told_to_stop_) {
+  if ((driver_ != 0 && driver_ != from) || task_runs_ || is_stop_requested_) {
     return refusal(kLostPeers, "is busy");
   }
   try {
@@ -45,7 +45,7 @@ std::optional<net::Refusal> ServerController::ordered(ServerConnectionId from,
   // The task inherits the port, so the server must stop accepting before it starts.
   effects_.add(CloseServerPort{});
   effects_.add(ServerLine{.text = "training for " + peer});
-  effects_.add(StartOrderedTask{});
+  effects_.add(StartRequestedTask{});
   return std::nullopt;
 }
 
@@ -62,7 +62,7 @@ void ServerController::task_ended(const net::TaskEnd& end) {
     effects_.add(SendToDriver{
         .to = driver_, .header = net::TaskEndedFrame{}.to_header(), .body = net::encode(end)});
   }
-  if (is_told_to_stop_) {
+  if (is_stop_requested_) {
     effects_.add(EndServer{driver_});
   } else if (driver_ == 0) {
     effects_.add(OpenServerPort{});
@@ -77,16 +77,16 @@ void ServerController::closed(ServerConnectionId id) {
   driver_ = 0;
   if (task_runs_) {
     effects_.add(ServerLine{.is_warning = true, .text = "the driver was lost; stopping its task"});
-    effects_.add(StopOrderedTask{});  // its end opens the port again
+    effects_.add(StopRequestedTask{});  // its end opens the port again
   } else {
     effects_.add(OpenServerPort{});
   }
 }
 
 void ServerController::stop() {
-  is_told_to_stop_ = true;
+  is_stop_requested_ = true;
   if (task_runs_) {
-    effects_.add(StopOrderedTask{});
+    effects_.add(StopRequestedTask{});
   } else {
     effects_.add(EndServer{});
   }

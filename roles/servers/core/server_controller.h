@@ -14,7 +14,7 @@
 
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "net/wire/run_order.h"
+#include "net/wire/run_task_request.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -31,9 +31,9 @@ using ServerConnectionId = std::uint64_t;
 struct OpenServerPort {};
 struct CloseServerPort {};
 // Start the task of the last request; then could_not_start(), or later task_ended().
-struct StartOrderedTask {};
+struct StartRequestedTask {};
 // Signal the task to end, and kill it if that does not help.
-struct StopOrderedTask {};
+struct StopRequestedTask {};
 struct SendToDriver {
   ServerConnectionId to = 0;
   net::FrameHeader header;
@@ -51,16 +51,16 @@ struct EndServer {
 class ServerController {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  using Effects = EffectQueue<OpenServerPort, CloseServerPort, StartOrderedTask, StopOrderedTask,
-                              SendToDriver, ServerLine, EndServer>;
+  using Effects = EffectQueue<OpenServerPort, CloseServerPort, StartRequestedTask,
+                              StopRequestedTask, SendToDriver, ServerLine, EndServer>;
 
   // `task` must outlive it. Opens the port.
   explicit ServerController(const Task& task) : task_(task) { effects_.add(OpenServerPort{}); }
 
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
   // A driver requests its task over this connection. nullopt: it is started.
-  [[nodiscard]] std::optional<net::Refusal> ordered(ServerConnectionId from,
-                                                    const std::string& peer, TimePoint now);
+  [[nodiscard]] std::optional<net::Refusal> requested(ServerConnectionId from,
+                                                      const std::string& peer, TimePoint now);
   // Returns the refusal for the driver; then its connection is closed.
   [[nodiscard]] net::Refusal could_not_start(const std::string& why);
   void task_ended(const net::TaskEnd& end);
@@ -85,7 +85,7 @@ class ServerController {
   const Task& task_;
   ServerConnectionId driver_ = 0;
   bool task_runs_ = false;
-  bool is_told_to_stop_ = false;
+  bool is_stop_requested_ = false;
   TimePoint next_beat_{};
   Effects effects_;
 };

@@ -20,14 +20,14 @@
 #include "net/transport/listening.h"
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
-#include "net/wire/run_order.h"
+#include "net/wire/run_task_request.h"
 #include "roles/chief/shell/chief.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/finish_grace.h"
 #include "roles/run/outcome.h"
-#include "roles/servers/core/server_fleet.h"
+#include "roles/servers/core/server_pool.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,13 +37,13 @@ using net::FrameHeader;
 using net::FrameKind;
 
 // The connections to the run's servers, on a thread of their own.
-class FleetThread {
+class ServerPoolThread {
  public:
   // `listed`: the lists of the servers. The references must outlive it.
-  FleetThread(const Task& chief, net::Cluster listed, std::uint8_t data, StopSignal& stop);
-  ~FleetThread();
-  FleetThread(const FleetThread&) = delete;
-  FleetThread& operator=(const FleetThread&) = delete;
+  ServerPoolThread(const Task& chief, net::Cluster listed, std::uint8_t data, StopSignal& stop);
+  ~ServerPoolThread();
+  ServerPoolThread(const ServerPoolThread&) = delete;
+  ServerPoolThread& operator=(const ServerPoolThread&) = delete;
 
   // Called by the thread that leads the run. Waits until all servers are connected; their tasks are
   // then requested.
@@ -55,26 +55,26 @@ class FleetThread {
   // Called on the pool's thread.
   asio::awaitable<void> keep_time();
   asio::awaitable<void> dial(std::size_t server);
-  asio::awaitable<void> hear_end(std::size_t server);
+  asio::awaitable<void> receive_end(std::size_t server);
   asio::awaitable<std::error_code> read_end(std::shared_ptr<net::ServerConnection> connection,
                                             net::TaskEnd& end, net::Refusal& refusal);
   void see_time();
   void act();
-  void carry_out(const DialServer& order);
-  void carry_out(const OrderTask& order);
-  void carry_out(const BeatServer& order);
-  void carry_out(const LeaveServer& order);
-  static void carry_out(const Note& order) { log_note(order); }
-  void carry_out(const FleetReady& /*order*/) { all_there_.interrupt(); }
-  void carry_out(const FleetDone& /*order*/) { all_done_.interrupt(); }
-  void carry_out(const FailRun& order) {
-    stop_.stop_with(Failure(order.exit_code, order.sentence));
+  void carry_out(const DialServer& effect);
+  void carry_out(const RequestTask& effect);
+  void carry_out(const BeatServer& effect);
+  void carry_out(const LeaveServer& effect);
+  static void carry_out(const Note& effect) { log_note(effect); }
+  void carry_out(const PoolReady& /*effect*/) { all_there_.interrupt(); }
+  void carry_out(const PoolDone& /*effect*/) { all_done_.interrupt(); }
+  void carry_out(const FailRun& effect) {
+    stop_.stop_with(Failure(effect.exit_code, effect.sentence));
   }
   void spawn(asio::awaitable<void> work);
 
   const Task& chief_;
   const net::Cluster listed_;
-  const net::RunOrder order_;
+  const net::RunTaskRequest run_task_request_;
   StopSignal& stop_;
   net::Interrupt all_there_;  // each is set once
   net::Interrupt all_done_;
@@ -82,75 +82,77 @@ class FleetThread {
   asio::io_context context_{1};
   asio::steady_timer timer_;
   net::FreezeWatch awake_;
-  ServerFleet fleet_;
+  ServerPool server_pool_;
   std::map<std::size_t, net::NameLookup> lookups_;
   std::map<std::size_t, std::shared_ptr<net::ServerConnection>> connections_;  // open ones
   std::thread thread_;
 };
 
-FleetThread::FleetThread(const Task& chief, net::Cluster listed, std::uint8_t data,
-                         StopSignal& stop)
+ServerPoolThread::ServerPoolThread(const Task& chief, net::Cluster listed, std::uint8_t data,
+                                   StopSignal& stop)
     : chief_(chief),
       listed_(std::move(listed)),
-      order_{.start = chief.timeouts.start,
-             .peer = chief.timeouts.peer,
-             .worker = chief.timeouts.worker,
-             .silence = chief.timeouts.silence,
-             .data = data},
+      run_task_request_{.start = chief.timeouts.start,
+                        .peer = chief.timeouts.peer,
+                        .worker = chief.timeouts.worker,
+                        .heartbeat_timeout = chief.timeouts.heartbeat_timeout,
+                        .data = data},
       stop_(stop),
       timer_(context_),
-      fleet_(listed_, chief.timeouts, random_number(), Clock::now()) {
+      server_pool_(listed_, chief.timeouts, random_number(), Clock::now()) {
   act();
   spawn(keep_time());
   thread_ = start_thread(stop_, [this] { context_.run(); });
 }
 
 // Closes the channels, which ends tasks that still run.
-FleetThread::~FleetThread() {
+ServerPoolThread::~ServerPoolThread() {
   asio::post(context_, [this] { context_.stop(); });
   thread_.join();
 }
 
-void FleetThread::gather() {
+void ServerPoolThread::gather() {
   // The pool's thread reports missing servers.
   static_cast<void>(
       net::wait_for(all_there_.fd(), POLLIN, stop_.interrupt(), net::Deadline::max()));
   stop_.throw_if_stopped();
 }
 
-void FleetThread::finish(std::chrono::seconds grace) {
+void ServerPoolThread::finish(std::chrono::seconds grace) {
   if (net::wait_for(all_done_.fd(), POLLIN, stop_.interrupt(), Clock::now() + grace)) {
     log_warning("not all servers have reported the end of their task; disconnecting");
   }
 }
 
-asio::awaitable<void> FleetThread::keep_time() {
+asio::awaitable<void> ServerPoolThread::keep_time() {
   while (true) {
-    const auto deadline = fleet_.deadline();
+    const auto deadline = server_pool_.deadline();
     timer_.expires_at(deadline);
-    fleet_.forgive(awake_.missed(Clock::now(), deadline));
+    server_pool_.forgive(awake_.missed(Clock::now(), deadline));
     co_await timer_.async_wait(net::kAsTuple);
     see_time();
-    fleet_.time(awake_.now());
-    if (!fleet_.effects().effects().empty()) {
+    server_pool_.time(awake_.now());
+    if (!server_pool_.effects().effects().empty()) {
       act();
     }
   }
 }
 
 // Called before decisions by time, so that this process's own pauses count toward no timeout.
-void FleetThread::see_time() { fleet_.forgive(awake_.missed(Clock::now(), fleet_.deadline())); }
+void ServerPoolThread::see_time() {
+  server_pool_.forgive(awake_.missed(Clock::now(), server_pool_.deadline()));
+}
 
-asio::awaitable<void> FleetThread::dial(std::size_t server) {
-  net::Dialed dialed =
-      co_await net::dial(context_, listed_.address_of(fleet_.task_of(server)),
-                         {.cluster = net::hash_of(listed_),
-                          .from = {.job = net::Job::kEvaluator, .index = 0},
-                          .to = fleet_.task_of(server),
-                          .purpose = net::ChannelPurpose::kOrder,
-                          .incarnation = chief_.incarnation},
-                         {}, chief_.timeouts.silence, lookups_[server], chief_.credentials.get());
-  throw_if_out_of_descriptors(dialed.error, "connect to " + fleet_.name_of(server));
+asio::awaitable<void> ServerPoolThread::dial(std::size_t server) {
+  net::Dialed dialed = co_await net::dial(
+      context_, listed_.address_of(server_pool_.task_of(server)),
+      {.cluster = net::hash_of(listed_),
+       .from = {.job = net::Job::kEvaluator, .index = 0},
+       .to = server_pool_.task_of(server),
+       .purpose = net::ChannelPurpose::kRequest,
+       .incarnation = chief_.incarnation},
+      {}, chief_.timeouts.heartbeat_timeout, lookups_[server], chief_.credentials.get());
+  throw_if_out_of_descriptors(dialed.error, "connect to " + server_pool_.name_of(server));
   see_time();
   DialOutcome outcome = ServerReached{};
   if (dialed.error == net::WireError::kRefused) {
@@ -160,37 +162,39 @@ asio::awaitable<void> FleetThread::dial(std::size_t server) {
   } else {
     connections_[server] = std::move(dialed.connection);
   }
-  fleet_.dialed(server, outcome, awake_.now());
+  server_pool_.dialed(server, outcome, awake_.now());
   act();
 }
 
-asio::awaitable<void> FleetThread::hear_end(std::size_t server) {
+asio::awaitable<void> ServerPoolThread::receive_end(std::size_t server) {
   net::TaskEnd end;
   net::Refusal refusal;
   const std::error_code error = co_await read_end(connections_.at(server), end, refusal);
   see_time();
   if (!error) {
-    fleet_.task_ended(server, end, awake_.now());
+    server_pool_.task_ended(server, end, awake_.now());
   } else if (error == net::WireError::kRefused) {
-    fleet_.refused(server, refusal, error.message(), awake_.now());
+    server_pool_.refused(server, refusal, error.message(), awake_.now());
   } else {
-    fleet_.closed(server, error.message(), awake_.now());
+    server_pool_.closed(server, error.message(), awake_.now());
   }
   act();
 }
 
-asio::awaitable<std::error_code> FleetThread::read_end(
+asio::awaitable<std::error_code> ServerPoolThread::read_end(
     std::shared_ptr<net::ServerConnection> connection, net::TaskEnd& end, net::Refusal& refusal) {
   FrameHeader header;
   while (true) {
-    if (const auto error = co_await connection->read_header(header, chief_.timeouts.silence)) {
+    if (const auto error =
+            co_await connection->read_header(header, chief_.timeouts.heartbeat_timeout)) {
       co_return error;
     }
     std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
     if (header.body_size != body.size()) {
       co_return net::WireError::kBodyTooLarge;
     }
-    if (const auto error = co_await connection->read_body(body, chief_.timeouts.silence)) {
+    if (const auto error =
+            co_await connection->read_body(body, chief_.timeouts.heartbeat_timeout)) {
       co_return error;
     }
     if (!net::TaskEndedFrame{}.from_header(header)) {
@@ -206,34 +210,35 @@ asio::awaitable<std::error_code> FleetThread::read_end(
 }
 
 // Carries out effects. To be called after each event.
-void FleetThread::act() {
-  fleet_.effects().drain([this](const auto& order) { carry_out(order); });
+void ServerPoolThread::act() {
+  server_pool_.effects().drain([this](const auto& effect) { carry_out(effect); });
   timer_.cancel();  // the deadline may have changed
 }
 
-void FleetThread::carry_out(const DialServer& order) { spawn(dial(order.server)); }
+void ServerPoolThread::carry_out(const DialServer& effect) { spawn(dial(effect.server)); }
 
-void FleetThread::carry_out(const OrderTask& order) {
-  connections_.at(order.server)->send(net::RunTaskFrame{}.to_header(), net::encode(order_));
-  spawn(hear_end(order.server));
+void ServerPoolThread::carry_out(const RequestTask& effect) {
+  connections_.at(effect.server)
+      ->send(net::RunTaskFrame{}.to_header(), net::encode(run_task_request_));
+  spawn(receive_end(effect.server));
 }
 
-void FleetThread::carry_out(const BeatServer& order) {
-  if (const auto found = connections_.find(order.server); found != connections_.end()) {
+void ServerPoolThread::carry_out(const BeatServer& effect) {
+  if (const auto found = connections_.find(effect.server); found != connections_.end()) {
     found->second->send(net::Heartbeat{}.to_header());
   }
 }
 
-void FleetThread::carry_out(const LeaveServer& order) {
-  if (const auto found = connections_.find(order.server); found != connections_.end()) {
+void ServerPoolThread::carry_out(const LeaveServer& effect) {
+  if (const auto found = connections_.find(effect.server); found != connections_.end()) {
     found->second->close();
     connections_.erase(found);
   }
 }
 
-void FleetThread::spawn(asio::awaitable<void> work) {
+void ServerPoolThread::spawn(asio::awaitable<void> work) {
   net::spawn(context_, std::move(work), [this](const std::exception_ptr& exception) {
-    fleet_.give_up(kError);
+    server_pool_.give_up(kError);
     stop_.stop_with(exception);
   });
 }
@@ -255,10 +260,11 @@ int run_driver(TrainerOptions options) {
   task.listen_fd = open_any_port();
   StopSignal stop;
   const DatasetRow* const dataset = options.data.dataset;
-  FleetThread fleet(task, listed, dataset == nullptr ? net::kAnyData : dataset->number, stop);
-  fleet.gather();
+  ServerPoolThread server_pool(task, listed, dataset == nullptr ? net::kAnyData : dataset->number,
+                               stop);
+  server_pool.gather();
   const auto evaluation = lead(options, stop);
-  fleet.finish(finish_grace(evaluation));
+  server_pool.finish(finish_grace(evaluation));
   return kDone;
 }
 

@@ -1,4 +1,4 @@
-// The driver: one process that trains on a cluster of servers (roles/servers/shell/order_server.h),
+// The driver: one process that trains on a cluster of servers (roles/servers/shell/task_server.h),
 // as in TFMesos' fine-grained mode. It is the chief of the run, as a separate task that is in no
 // server's list. It requests from each server the ps or the worker at that server's position in the
 // lists.
@@ -8,7 +8,7 @@
 // failure ends the run.
 //
 // The calling thread leads the run; a second thread watches the servers.
-// roles/servers/core/server_fleet.h makes the decisions.
+// roles/servers/core/server_pool.h makes the decisions.
 #pragma once
 
 #include "roles/trainer/shell/trainer.h"

@@ -15,7 +15,7 @@
 #include "net/transport/peer.h"
 #include "net/wire/backoff.h"
 #include "net/wire/bare_message.h"
-#include "net/wire/order.h"
+#include "net/wire/compute_request.h"
 #include "roles/process/machine.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
@@ -75,7 +75,7 @@ class Plus {
   void reach_all();
   void reach(CheckedServer& server, net::Deadline deadline);
   void fail_without_all() const;
-  [[nodiscard]] net::OrderResult ask(CheckedServer& server, const net::Order& order);
+  [[nodiscard]] net::ComputeResult ask(CheckedServer& server, const net::ComputeRequest& request);
   void print_table();
   void print_row(CheckedServer& server);
   void print_reach(CheckedServer& server);
@@ -98,7 +98,7 @@ int Plus::run() {
   const TaskId adds = second(cluster, net::Job::kWorker);
   const TaskId first{.job = net::Job::kPs, .index = 0};
   const TaskId other = second(cluster, net::Job::kPs);
-  const net::OrderResult result =
+  const net::ComputeResult result =
       ask(server_of(asked), {{.operation = Operation::kAdd, .task = adds},
                              {.operation = Operation::kNumber, .task = first, .value = kFirst},
                              {.operation = Operation::kNumber, .task = other, .value = kSecond}});
@@ -132,7 +132,7 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
         {.cluster = net::hash_of(options_.cluster),
          .from = {.job = net::Job::kEvaluator, .index = 0},
          .to = server.task,
-         .purpose = net::ChannelPurpose::kOrder,
+         .purpose = net::ChannelPurpose::kRequest,
          .incarnation = incarnation_},
         stop_.interrupt(), std::max(deadline, Clock::now() + std::chrono::seconds(1)),
         options_.credentials.get());
@@ -166,11 +166,11 @@ void Plus::fail_without_all() const {
 }
 
 // Sends a request and returns its result. Throws Failure.
-net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
-  const net::Deadline deadline = Clock::now() + kHops * options_.silence;
+net::ComputeResult Plus::ask(CheckedServer& server, const net::ComputeRequest& request) {
+  const net::Deadline deadline = Clock::now() + kHops * options_.heartbeat_timeout;
   FrameHeader header;
   std::error_code error =
-      server.channel->send(net::OrderFrame{1}.to_header(), net::encode(order), deadline);
+      server.channel->send(net::ComputeFrame{1}.to_header(), net::encode(request), deadline);
   if (!error) {
     error = server.channel->receive_header(header, deadline);
   }
@@ -187,7 +187,7 @@ net::OrderResult Plus::ask(CheckedServer& server, const net::Order& order) {
   if (!error) {
     error = server.channel->receive_body(body, deadline);
   }
-  net::OrderResult result;
+  net::ComputeResult result;
   if (!error) {
     error = net::decode(body, result);
   }

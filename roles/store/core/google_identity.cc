@@ -22,8 +22,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxIdentityDepth = 8;  // the parsed answers have one level
 constexpr std::size_t kMaxTokenError = 200;
-constexpr const char* kTokenPlace = "https://oauth2.googleapis.com/token";
-constexpr const char* kExchangePlace = "https://sts.googleapis.com/v1/token";
+constexpr const char* kTokenUrl = "https://oauth2.googleapis.com/token";
+constexpr const char* kExchangeUrl = "https://sts.googleapis.com/v1/token";
 // The longest lifetime that Google grants.
 constexpr std::int64_t kAssertionSeconds = 3600;
 
@@ -70,14 +70,14 @@ std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::s
     return std::nullopt;
   }
   const std::string type = member_text(all, "type");
-  GoogleIdentity identity{.place = member_text(all, "token_uri"),
+  GoogleIdentity identity{.token_url = member_text(all, "token_uri"),
                           .email = member_text(all, "client_email"),
                           .private_key = member_text(all, "private_key"),
                           .key_id = member_text(all, "private_key_id"),
                           .client_id = member_text(all, "client_id"),
                           .client_secret = member_text(all, "client_secret"),
                           .refresh_token = member_text(all, "refresh_token")};
-  if (identity.place.empty()) identity.place = kTokenPlace;
+  if (identity.token_url.empty()) identity.token_url = kTokenUrl;
   if (type == "service_account") {
     if (!identity.email.empty() && !identity.private_key.empty()) return identity;
     why = "lacks client_email or private_key";
@@ -87,8 +87,8 @@ std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::s
     why = "lacks client_id or refresh_token";
   } else if (type == "external_account") {
     identity.kind = GoogleIdentity::Kind::kFederated;
-    identity.place = member_text(all, "token_url");
-    if (identity.place.empty()) identity.place = kExchangePlace;
+    identity.token_url = member_text(all, "token_url");
+    if (identity.token_url.empty()) identity.token_url = kExchangeUrl;
     return identity;
   } else {
     why = "is of the type " + net::quoted(type) +
@@ -109,7 +109,7 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
   if (!identity.key_id.empty()) head["kid"] = identity.key_id;
   const Json claims = {{"iss", identity.email},
                        {"scope", kGoogleScope},
-                       {"aud", identity.place},
+                       {"aud", identity.token_url},
                        {"iat", seconds},
                        {"exp", seconds + kAssertionSeconds}};
   const auto dumped = [](const Json& each) { return net::base64_for_urls(data::json_text(each)); };

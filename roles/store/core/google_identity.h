@@ -14,11 +14,11 @@ namespace disttf::roles {
 // Access to objects, but not to their permissions.
 inline constexpr const char* kGoogleScope = "https://www.googleapis.com/auth/devstorage.read_write";
 
-// Secret, except `kind` and `place`: never shown.
+// Secret, except `kind` and `token_url`: never shown.
 struct GoogleIdentity {
   // kFederated: google_federation.h has the requests.
   enum class Kind { kServiceAccount, kUser, kFederated } kind = Kind::kServiceAccount;
-  std::string place;  // the token server: an http(s) URL
+  std::string token_url;  // the token server: an http(s) URL
   // For a service account.
   std::string email;
   std::string private_key;  // PEM
@@ -34,7 +34,7 @@ struct GoogleIdentity {
 [[nodiscard]] std::optional<GoogleIdentity> google_identity_from(std::string_view json,
                                                                  std::string& why);
 
-// The form to post to `place`. nullopt: the private key is not an RSA key in PEM. REQUIRES: the
+// The form to post to `token_url`. nullopt: the private key is not an RSA key in PEM. REQUIRES: the
 // kind is not kFederated.
 [[nodiscard]] std::optional<std::string> token_request(const GoogleIdentity& identity,
                                                        std::chrono::sys_seconds now);

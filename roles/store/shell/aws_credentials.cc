@@ -140,13 +140,13 @@ std::optional<Credentials> AwsCredentials::from_web_identity() {
 }
 
 std::optional<Credentials> AwsCredentials::from_container() {
-  std::string place = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  std::string url = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (const std::string relative = environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
       !relative.empty()) {
-    place = "http://169.254.170.2" + relative;
+    url = "http://169.254.170.2" + relative;
   }
-  if (place.empty()) return std::nullopt;
-  net::HttpQuestion question{.url = net::parse_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", place),
+  if (url.empty()) return std::nullopt;
+  net::HttpQuestion question{.url = net::parse_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", url),
                              .fields = {{"Accept", "application/json"}},
                              .body = {},
                              .max_answer_bytes = kMaxCredentialBytes};

@@ -41,7 +41,7 @@ class Copying {
       running_ -= wanted - workers.size();
       if (workers.empty()) throw;
     }
-    tell_progress();
+    print_progress();
     // Joined before the exception is rethrown: the threads use this object.
     for (std::thread& worker : workers) worker.join();
     if (error_) std::rethrow_exception(error_);
@@ -87,7 +87,7 @@ class Copying {
     target->take_name();
   }
 
-  void tell_progress() {
+  void print_progress() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return running_ == 0; })) {
       log_info(fmt::format("{:.1f} MB so far", static_cast<double>(bytes_) / kBytesOfMegabyte));

@@ -96,11 +96,11 @@ net::HttpAnswer GcsStore::ask(const Request& request, bool* was_repeated) {
     }
     return gcs_refusal(status, answer.head.reason, answer.body, request.key.empty());
   };
-  return ask_patiently({.what = request.method + " " + url_of(request.key),
-                        .ask = [&] { return ask_once(request); },
-                        .refusal_of = refusal_of,
-                        .renew = [this] { credentials_.forget(); }},
-                       interrupt_, was_repeated);
+  return ask_with_retries({.what = request.method + " " + url_of(request.key),
+                           .ask = [&] { return ask_once(request); },
+                           .refusal_of = refusal_of,
+                           .renew = [this] { credentials_.forget(); }},
+                          interrupt_, was_repeated);
 }
 
 std::optional<ObjectInfo> GcsStore::find(const std::string& key) {

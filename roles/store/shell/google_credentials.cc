@@ -109,10 +109,10 @@ GoogleToken GoogleCredentials::posted(const std::string& path, net::HttpQuestion
       token = read(answer.body, system_now());
     return token ? std::nullopt : std::optional(refusal_of_token(question.url, answer));
   };
-  static_cast<void>(ask_patiently({.what = "a token for the identity in " + net::quoted(path),
-                                   .ask = ask_once,
-                                   .refusal_of = refusal_of},
-                                  interrupt_));
+  static_cast<void>(ask_with_retries({.what = "a token for the identity in " + net::quoted(path),
+                                      .ask = ask_once,
+                                      .refusal_of = refusal_of},
+                                     interrupt_));
   return *std::move(token);
 }
 
@@ -127,7 +127,7 @@ GoogleToken GoogleCredentials::changed(const Found& found) const {
     return *std::move(text);
   };
   return posted(found.path,
-                {.url = net::parse_url("token_uri in " + found.path, found.identity.place),
+                {.url = net::parse_url("token_uri in " + found.path, found.identity.token_url),
                  .fields = {{"Content-Type", "application/x-www-form-urlencoded"}},
                  .body = {}},
                 form, google_token_from);
@@ -146,7 +146,7 @@ std::string GoogleCredentials::subject_token(const Found& found) const {
       if (!answer.error && answer.head.status == net::http_status::kOk) return std::nullopt;
       return refusal_of_token(url, answer);
     };
-    text = ask_patiently(
+    text = ask_with_retries(
                {.what = "the subject token for the identity in " + net::quoted(found.path),
                 .ask =
                     [&] {
@@ -174,7 +174,7 @@ GoogleToken GoogleCredentials::exchanged(const Found& found) const {
   const std::string subject = subject_token(found);
   GoogleToken token = posted(
       found.path,
-      {.url = net::parse_url("token_url in " + found.path, found.identity.place),
+      {.url = net::parse_url("token_url in " + found.path, found.identity.token_url),
        .fields = exchange_fields(who),
        .body = {}},
       [&] { return exchange_form(who, subject); }, google_token_from);

@@ -171,7 +171,7 @@ std::optional<StoreRefusal> HdfsClient::refusal_of(const Request& request,
 }
 
 std::string HdfsClient::ask(const Request& request, bool* was_repeated) {
-  return ask_patiently(
+  return ask_with_retries(
              {.what = request.operation + " " + url_of(request.path),
               .ask = [&] { return ask_once(request); },
               .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },

@@ -65,7 +65,7 @@ net::HttpAnswer HttpFileSystem::ask(const std::string& method, const std::string
                              .max_answer_bytes = kMaxHttpFile};
   if (!range.empty()) question.fields.emplace_back("range", range);
   const std::string what = method + " " + url;
-  return ask_patiently(
+  return ask_with_retries(
       {.what = what, .ask = [&] { return follow(question, what); }, .refusal_of = refusal_of_http},
       interrupt_);
 }

@@ -110,7 +110,7 @@ std::optional<StoreRefusal> S3Store::refusal_of(const Request& request,
 }
 
 net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
-  return ask_patiently(
+  return ask_with_retries(
       {.what = request.method + " " + url_of(request.key),
        .ask = [&] { return ask_once(request, credentials_.get()); },
        .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },

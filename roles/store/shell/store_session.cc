@@ -81,8 +81,8 @@ StoreRefusal refusal_of_error(const net::HttpAnswer& answer) {
           .may_pass = may_pass};
 }
 
-net::HttpAnswer ask_patiently(const PatientQuestion& question, const net::Interrupt& interrupt,
-                              bool* was_repeated) {
+net::HttpAnswer ask_with_retries(const RetriedRequest& question, const net::Interrupt& interrupt,
+                                 bool* was_repeated) {
   bool has_renewed = false;
   for (int tries = 1;; ++tries) {
     net::HttpAnswer answer = question.ask();

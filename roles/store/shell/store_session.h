@@ -65,7 +65,7 @@ class StoreClock {
 [[nodiscard]] StoreRefusal refusal_of_error(const net::HttpAnswer& answer);
 
 // A request with retries.
-struct PatientQuestion {
+struct RetriedRequest {
   std::string what;  // the beginning of its messages: "GET s3://bucket/key"
   std::function<net::HttpAnswer()> ask;
   // Why the answer is a failure; nullopt: it is none.
@@ -77,9 +77,9 @@ struct PatientQuestion {
 };
 // Returns the answer. Throws std::system_error with the refusal of the last of kStoreTries. Sets
 // `was_repeated`, if not null, when a try got no answer: it may have taken effect.
-[[nodiscard]] net::HttpAnswer ask_patiently(const PatientQuestion& question,
-                                            const net::Interrupt& interrupt,
-                                            bool* was_repeated = nullptr);
+[[nodiscard]] net::HttpAnswer ask_with_retries(const RetriedRequest& question,
+                                               const net::Interrupt& interrupt,
+                                               bool* was_repeated = nullptr);
 
 // The total size, from the answer to a request for the first bytes. Throws std::system_error
 // (kBadAnswer, for `url`) if the answer has another range.

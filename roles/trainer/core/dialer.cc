@@ -74,7 +74,7 @@ Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const Di
 Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welcome,
                                 Clock::time_point now) {
   context_.welcomed_by.insert(session.host().index);
-  const bool says_replicated = welcome.standing != net::Standing::kOnly;
+  const bool says_replicated = welcome.replica_role != net::ReplicaRole::kOnly;
   // Until the configuration is known, the hosts' reports decide.
   if (!context_.is_replication_known) {
     context_.replicated = context_.replicated || says_replicated;
@@ -93,7 +93,7 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
     return failed_for_good(no_primary());
   }
   if (context_.is_replication_known && !context_.replicated &&
-      welcome.standing == net::Standing::kBackup) {  // which serves no trainer
+      welcome.replica_role == net::ReplicaRole::kBackup) {  // which serves no trainer
     context_.close(session.index());
     return refused(Failure(kUsage, "--ps_replicas: 1 is not allowed here: " + session.name() +
                                        " has a part in a run that has replicas"));
@@ -119,7 +119,7 @@ bool Dialer::is_of_another_run(RangeSession::Fit fit, const net::Welcome& welcom
     return false;
   }
   return fit == RangeSession::Fit::kNoReplicas ||
-         (!context_.replicated && welcome.standing == net::Standing::kBackup);
+         (!context_.replicated && welcome.replica_role == net::ReplicaRole::kBackup);
 }
 
 Dialer::Result Dialer::failed_for_good(std::error_code error) {

@@ -11,12 +11,12 @@ RangeSession::RangeSession(const Task& task, std::size_t index)
       name_(describe(task.cluster, {.job = net::Job::kPs, .index = index})) {}
 
 RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool replicated) {
-  if (replicated && welcome.standing != net::Standing::kPrimary) {
+  if (replicated && welcome.replica_role != net::ReplicaRole::kPrimary) {
     if (welcome.state == net::ShardState::kFinished) {
       state_ = welcome.state;  // the host may know that the run is over without holding its result
     }
     const bool trains_without =
-        welcome.standing == net::Standing::kOnly && welcome.state == net::ShardState::kReady;
+        welcome.replica_role == net::ReplicaRole::kOnly && welcome.state == net::ShardState::kReady;
     return trains_without ? Fit::kNoReplicas : Fit::kElsewhere;
   }
   is_open_ = true;

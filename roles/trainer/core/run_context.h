@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/wire/backoff.h"
-#include "roles/run/early_end.h"
+#include "roles/run/early_stop_state.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
 #include "roles/trainer/core/range_session.h"
@@ -28,7 +28,7 @@ struct RunContext {
   bool replicated = false;
   bool is_replication_known = false;  // from the configuration
   bool over = false;                  // a ps has reported this; it stays true
-  bool strict = true;                 // every gradient counts
+  bool fully_synchronous = true;      // every gradient counts
   bool elastic = false;
   // configuration_id() of what this trainer computes with; 0: not known yet.
   std::uint64_t configuration = 0;

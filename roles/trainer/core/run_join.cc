@@ -181,12 +181,12 @@ void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
     ended_ = newest_generation_;
   }
   state_step_ = step;
-  tell_best(/*then_restore=*/true, now);
+  send_best(/*then_restore=*/true, now);
 }
 
 // Sent before the state: if the chief is lost after that, all ps of the state have recorded it.
-void RunJoin::tell_best(bool then_restore, Clock::time_point now) {
-  stage_ = Stage::kTellingBest;
+void RunJoin::send_best(bool then_restore, Clock::time_point now) {
+  stage_ = Stage::kSendingBest;
   then_restore_ = then_restore;
   exchange_.begin(OnLoss::kStateLost);
   if (context_.best) {
@@ -246,7 +246,7 @@ bool RunJoin::holds_result() const {
 // notified. All hold the step that it judged. But if averages are the result, the ones that were
 // notified have answered with these, which cannot be judged again.
 bool RunJoin::is_half_ended() const {
-  return context_.strict && !result_.finished && exchange_.is_any_finished();
+  return context_.fully_synchronous && !result_.finished && exchange_.is_any_finished();
 }
 
 // Each ps that this stage sends to has answered.
@@ -256,14 +256,14 @@ void RunJoin::answered(Clock::time_point now) {
       --at_;
       publish(now);
     } else if (agree()) {
-      tell_best(/*then_restore=*/false, now);
+      send_best(/*then_restore=*/false, now);
     } else {
       stage_ = Stage::kNeedsState;
     }
-  } else if (stage_ == Stage::kTellingBest && then_restore_) {
+  } else if (stage_ == Stage::kSendingBest && then_restore_) {
     at_ = context_.ranges.size() - 1;
     restore(now);
-  } else if (stage_ == Stage::kTellingBest) {
+  } else if (stage_ == Stage::kSendingBest) {
     pull_as_chief(now);
   } else if (stage_ == Stage::kRestoring) {
     if (at_ > 0) {
@@ -279,7 +279,7 @@ void RunJoin::answered(Clock::time_point now) {
 
 void RunJoin::pulled(Clock::time_point now) {
   result_ = exchange_.result();
-  const bool is_one_step = result_.same_step || !context_.strict;
+  const bool is_one_step = result_.same_step || !context_.fully_synchronous;
   if (leads_ && agree() && !is_one_step && has_lost_steps()) {
     stage_ = Stage::kNeedsState;
     // A second attempt with the previous step would not help: the ps have moved since.
@@ -302,7 +302,7 @@ void RunJoin::pulled(Clock::time_point now) {
 bool RunJoin::has_lost_steps() const {
   const auto [slowest, fastest] =
       std::ranges::minmax_element(context_.ranges, {}, &RangeSession::step);
-  return context_.strict && !context_.elastic && fastest->step() - slowest->step() > 1;
+  return context_.fully_synchronous && !context_.elastic && fastest->step() - slowest->step() > 1;
 }
 
 // A ps that answers with an older state than another may be a process that was replaced while it

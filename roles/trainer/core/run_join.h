@@ -105,7 +105,7 @@ class RunJoin {
     kConnecting,
     kPublishing,
     kNeedsState,
-    kTellingBest,
+    kSendingBest,
     kRestoring,
     kPulling,
     kPullingPrevious,
@@ -118,7 +118,7 @@ class RunJoin {
   void connected(Clock::time_point now);
   // Sent to one ps after the other, beginning with the last: when ps 0 is ready, all are.
   void publish(Clock::time_point now);
-  void tell_best(bool then_restore, Clock::time_point now);
+  void send_best(bool then_restore, Clock::time_point now);
   void restore(Clock::time_point now);
   void pull_as_chief(Clock::time_point now);
   void pull(Stage stage, Clock::time_point now);
@@ -143,7 +143,7 @@ class RunJoin {
   bool was_over_ = false;  // before this attempt
   std::size_t at_ = 0;     // the range of the current request
   std::uint64_t state_step_ = 0;
-  bool then_restore_ = false;              // kTellingBest: a restore follows
+  bool then_restore_ = false;              // kSendingBest: a restore follows
   bool ends_ = false;                      // chief: concludes the run also at ps that do not know
   net::Generation newest_generation_ = 0;  // seen or made; a ps that was lost forgets its own
   std::optional<net::Generation> ended_;   // set by has_ended()

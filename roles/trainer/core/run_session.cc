@@ -20,7 +20,7 @@ RunSession::RunSession(const Task& task, std::mt19937_64 random)
 }
 
 void RunSession::prepare(const Run& run) {
-  context_.strict = run.strict;
+  context_.fully_synchronous = run.fully_synchronous;
   context_.elastic = run.elastic;
   context_.configuration = run.configuration;
   for (RangeSession& session : context_.ranges) {
@@ -34,7 +34,7 @@ void RunSession::begin(Operation operation) {
   // Whatever an earlier operation still waits for is abandoned; its links stay open.
   dialer_.give_up();
   connecting_.stop();
-  farewell_.stop();
+  shutdown_protocol_.stop();
   joins_ = false;
   reconnects_ = false;
   context_.failure.reset();
@@ -72,28 +72,31 @@ void RunSession::begin_pull(Clock::time_point now) {
   advance(now);
 }
 
-FrameHeader RunSession::push_header(const RangeSession& session, std::uint64_t sequence, bool cut) {
+FrameHeader RunSession::push_header(const RangeSession& session, std::uint64_t sequence,
+                                    bool keep_snapshot) {
   return net::PushPull{.step = session.step(),
                        .push = sequence,
-                       .cut = cut,
+                       .keep_snapshot = keep_snapshot,
                        .range_begin = session.range.begin,
                        .generation = session.generation()}
       .to_header();
 }
 
-FrameHeader RunSession::push_header_ahead(std::size_t range, std::uint64_t sequence, bool cut) {
+FrameHeader RunSession::push_header_ahead(std::size_t range, std::uint64_t sequence,
+                                          bool keep_snapshot) {
   RangeSession& session = context_.ranges[range];
-  FrameHeader header = push_header(session, sequence, cut);
+  FrameHeader header = push_header(session, sequence, keep_snapshot);
   header.request_id = session.reserve_request_id();
   return header;
 }
 
-void RunSession::begin_push_pull(std::uint64_t sequence, bool cut, Clock::time_point now) {
+void RunSession::begin_push_pull(std::uint64_t sequence, bool keep_snapshot,
+                                 Clock::time_point now) {
   begin(Operation::kPushPull);
   exchange_.begin(patience());
   for (const RangeSession& session : context_.ranges) {
-    exchange_.ask(session.index(), push_header(session, sequence, cut), RequestBody::kGradient,
-                  FrameKind::kParameters, now);
+    exchange_.ask(session.index(), push_header(session, sequence, keep_snapshot),
+                  RequestBody::kGradient, FrameKind::kParameters, now);
   }
   advance(now);
 }
@@ -109,8 +112,8 @@ void RunSession::begin_peek(Clock::time_point now) {
   advance(now);
 }
 
-void RunSession::begin_tell_best(Clock::time_point now) {
-  begin(Operation::kTellBest);
+void RunSession::begin_send_best(Clock::time_point now) {
+  begin(Operation::kSendBest);
   exchange_.begin(OnLoss::kRepeat);
   exchange_.ask_for_best(now);
   advance(now);
@@ -136,7 +139,8 @@ void RunSession::push(std::uint64_t micro_batch) {
   }
 }
 
-void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_point now) {
+void RunSession::begin_await_step(std::uint64_t sequence, bool keep_snapshot,
+                                  Clock::time_point now) {
   if (std::exchange(broken_, false)) {
     begin(Operation::kAwaitStep);
     join_again(now);
@@ -152,7 +156,7 @@ void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_
       exchange_.ask(session.index(),
                     net::AwaitStep{.step = session.step(),
                                    .push = sequence,
-                                   .cut = cut,
+                                   .keep_snapshot = keep_snapshot,
                                    .generation = session.generation()}
                         .to_header(),
                     RequestBody::kNone, FrameKind::kParameters, now);
@@ -163,33 +167,33 @@ void RunSession::begin_await_step(std::uint64_t sequence, bool cut, Clock::time_
 
 void RunSession::begin_await_end(Clock::time_point now) {
   begin(Operation::kAwaitEnd);
-  farewell_.begin_leaving(now);
+  shutdown_protocol_.begin_leaving(now);
   advance(now);
 }
 
 void RunSession::begin_fetch_final(Clock::time_point now) {
   begin(Operation::kFetchFinal);
   exchange_.begin(OnLoss::kLeave);
-  farewell_.begin_fetching(now);
+  shutdown_protocol_.begin_fetching(now);
   advance(now);
 }
 
 void RunSession::begin_await_others(Clock::time_point now) {
   begin(Operation::kAwaitOthers);
   reply_.joined = false;
-  farewell_.say_goodbye(now);
+  shutdown_protocol_.say_goodbye(now);
   advance(now);
 }
 
 void RunSession::begin_shutdown(Clock::time_point now) {
   begin(Operation::kShutdown);
-  farewell_.begin_telling(now);
+  shutdown_protocol_.begin_notifying(now);
   advance(now);
 }
 
-void RunSession::tell_the_end() {
+void RunSession::announce_end() {
   begin(Operation::kShutdown);
-  farewell_.tell_at_once();
+  shutdown_protocol_.notify_at_once();
   end(Outcome::kDone);
 }
 
@@ -204,8 +208,8 @@ void RunSession::dialed(std::size_t range, std::uint64_t attempt, const DialAnsw
   // Only one part dials at a time.
   if (connecting_.is_under_way()) {
     connecting_.dialed(result, now);
-  } else if (farewell_.dials()) {
-    farewell_.dialed(range, result, now);
+  } else if (shutdown_protocol_.dials()) {
+    shutdown_protocol_.dialed(range, result, now);
   } else {
     exchange_.dialed(range, result, now);
   }
@@ -262,7 +266,7 @@ void RunSession::lost(std::size_t range, std::error_code error, Clock::time_poin
   advance(now);
 }
 
-void RunSession::hear_of_incarnation(std::uint64_t by, Clock::time_point now) {
+void RunSession::record_incarnation(std::uint64_t by, Clock::time_point now) {
   if (outcome_ == Outcome::kUnderWay && operation_ == Operation::kConnect &&
       by > context_.incarnation) {
     connecting_.begin_above(by, "the ps, some of which have recorded another process of this task",
@@ -292,7 +296,7 @@ void RunSession::time(Clock::time_point now) {
   }
   connecting_.time(now);
   exchange_.time(now);
-  farewell_.time(now);
+  shutdown_protocol_.time(now);
   advance(now);
 }
 
@@ -317,7 +321,8 @@ Clock::time_point RunSession::deadline() const noexcept {
   if (outcome_ != Outcome::kUnderWay) {
     return Clock::time_point::max();
   }
-  auto deadline = std::min({connecting_.deadline(), exchange_.deadline(), farewell_.deadline()});
+  auto deadline =
+      std::min({connecting_.deadline(), exchange_.deadline(), shutdown_protocol_.deadline()});
   return joins_ ? std::min(deadline, join_.deadline()) : deadline;
 }
 
@@ -368,11 +373,11 @@ void RunSession::advance(Clock::time_point now) {
     case Operation::kAwaitEnd:
     case Operation::kFetchFinal:
     case Operation::kShutdown:
-      if (farewell_.advance(now)) {
+      if (shutdown_protocol_.advance(now)) {
         end(Outcome::kDone);
       }
       return;
-    case Operation::kTellBest:
+    case Operation::kSendBest:
       if (exchange_.is_state_lost() || !exchange_.awaits_any()) {
         exchange_.close_unfinished();
         end(Outcome::kDone);
@@ -409,7 +414,7 @@ void RunSession::advance_join(Clock::time_point now) {
   joins_ = false;
   // The result was restored: GOODBYE again, to the ps that replaced the lost ones as well.
   if (operation_ == Operation::kAwaitOthers && join_.result().finished) {
-    farewell_.say_goodbye(now);
+    shutdown_protocol_.say_goodbye(now);
   } else {
     reply_ = join_.result();
     end(Outcome::kDone);
@@ -434,7 +439,8 @@ void RunSession::advance_exchange(Clock::time_point now) {
     // peek names no state, so its answers may be from two.
     const bool needs_one_step =
         operation_ == Operation::kAwaitStep ||
-        ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) && context_.strict);
+        ((operation_ == Operation::kPushPull || operation_ == Operation::kPeek) &&
+         context_.fully_synchronous);
     if ((needs_one_step && !reply_.same_step) || !reply_.same_generation) {
       begin_join(now);
       advance_join(now);

@@ -4,7 +4,7 @@
 //   dialer.h           opens one link: which host of the range, until when
 //   step_exchange.h    one request to every range, until all have answered
 //   run_join.h         how a trainer joins the run's state, and joins it again
-//   farewell.h         how it leaves
+//   shutdown_protocol.h         how it leaves
 //
 // A state machine. Its calls report events with their time. It puts effects into the outbox, which
 // the caller empties after each call (but for queries), in order. It does not handle the bytes of
@@ -47,10 +47,10 @@
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
 #include "roles/trainer/core/dialer.h"
-#include "roles/trainer/core/farewell.h"
 #include "roles/trainer/core/range_session.h"
 #include "roles/trainer/core/run_context.h"
 #include "roles/trainer/core/run_join.h"
+#include "roles/trainer/core/shutdown_protocol.h"
 #include "roles/trainer/core/step_exchange.h"
 #include "roles/trainer/core/trainer_outbox.h"
 
@@ -89,8 +89,8 @@ class RunSession {
     }
   }
   struct Run {
-    std::size_t size = 0;  // floats of the parameter vector
-    bool strict = true;    // every gradient counts
+    std::size_t size = 0;           // floats of the parameter vector
+    bool fully_synchronous = true;  // every gradient counts
     bool elastic = false;
     std::uint64_t configuration = 0;  // configuration_id() of what is published; 0: not known
   };
@@ -109,7 +109,7 @@ class RunSession {
 
   // Chief, with --patience: this evaluation is the best so far, found or read from a checkpoint; or
   // there is none yet.
-  void know_best(const BestEvaluation& best) {
+  void record_best(const BestEvaluation& best) {
     BestEvaluation newest = this->best();
     newest.learn(best);
     context_.best = newest;
@@ -131,26 +131,26 @@ class RunSession {
   // Joins the run: until all ps hold one state, and its parameters have arrived.
   void begin_pull(Clock::time_point now);
   // Pushes the gradient of the parameters of the last reply. If a ps has lost its state, the run is
-  // joined again, and reply().joined is set. `sequence`: Stepper::sequence(). `cut`: the ps take a
-  // snapshot of the state that it leads to.
-  void begin_push_pull(std::uint64_t sequence, bool cut, Clock::time_point now);
+  // joined again, and reply().joined is set. `sequence`: Stepper::sequence(). `keep_snapshot`: the
+  // ps take a snapshot of the state that it leads to.
+  void begin_push_pull(std::uint64_t sequence, bool keep_snapshot, Clock::time_point now);
   // Returns the header that begin_push_pull() with the same arguments will send to that range,
   // unless the link is lost before; for a caller that begins to send it earlier.
   [[nodiscard]] net::FrameHeader push_header_ahead(std::size_t range, std::uint64_t sequence,
-                                                   bool cut);
+                                                   bool keep_snapshot);
   // Elastic: sends the gradient of one micro-batch to every ps that has not answered with the next
   // step's parameters. Done once the outbox is empty; begin_await_step() reports the outcome.
   void push(std::uint64_t micro_batch);
   // Elastic: waits until the step has been made. After kNeedsWork: continues, with the same
   // arguments.
-  void begin_await_step(std::uint64_t sequence, bool cut, Clock::time_point now);
+  void begin_await_step(std::uint64_t sequence, bool keep_snapshot, Clock::time_point now);
   // Chief: the current parameters of every ps are the run's result, and no step is made any more.
   // If every gradient counts, that ends the run before its last step. kDone: reply().finished, or
   // reply().joined if the state was lost before all ps were notified.
   void begin_peek(Clock::time_point now);
   // Chief: sends every ps the best evaluation on record. If the state is lost meanwhile, the next
-  // operation notices, and the ps receive it when the run is joined again. REQUIRES: know_best().
-  void begin_tell_best(Clock::time_point now);
+  // operation notices, and the ps receive it when the run is joined again. REQUIRES: record_best().
+  void begin_send_best(Clock::time_point now);
 
   // Worker: sends GOODBYE, and waits until the result is durable. kDone: was_released() returns
   // whether it is; otherwise the ps were rolled back, and the run is to be joined again.
@@ -165,7 +165,7 @@ class RunSession {
   // Chief: the result is durable. Notifies every ps, then waits until they release it. Never fails.
   void begin_shutdown(Clock::time_point now);
   // After that, without waiting any more: done once the outbox is empty.
-  void tell_the_end();
+  void announce_end();
   // The reply's body is JSON; kDone without a body (has_text() is false) if the ps is lost.
   void begin_status(std::size_t range, Clock::time_point now);
 
@@ -193,7 +193,7 @@ class RunSession {
   // that incarnation. If that is higher than this process's, and the session connects for the first
   // time, it connects again with an incarnation above it. The same happens when a link is refused,
   // but a link need not be refused if that ps was lost since. No effect otherwise.
-  void hear_of_incarnation(std::uint64_t by, Clock::time_point now);
+  void record_incarnation(std::uint64_t by, Clock::time_point now);
   // Nothing else has arrived until `now`.
   void time(Clock::time_point now);
   // `missed`: how much of the time until now this process was suspended. It counts toward no
@@ -221,11 +221,11 @@ class RunSession {
   }
   // kNeedsWork: the missing micro-batches.
   [[nodiscard]] std::span<const std::uint64_t> work() const noexcept { return exchange_.work(); }
-  [[nodiscard]] bool was_released() const noexcept { return farewell_.was_released(); }
+  [[nodiscard]] bool was_released() const noexcept { return shutdown_protocol_.was_released(); }
   [[nodiscard]] std::optional<std::uint64_t> final_step() const noexcept {
-    return farewell_.final_step();
+    return shutdown_protocol_.final_step();
   }
-  // After know_best(): the best evaluation that this trainer or a ps has recorded. Complete once
+  // After record_best(): the best evaluation that this trainer or a ps has recorded. Complete once
   // the run has been joined.
   [[nodiscard]] BestEvaluation best() const noexcept {
     return context_.best.value_or(BestEvaluation{});
@@ -256,7 +256,7 @@ class RunSession {
     kPushPull,
     kAwaitStep,
     kPeek,
-    kTellBest,
+    kSendBest,
     kAwaitEnd,
     kFetchFinal,
     kAwaitOthers,
@@ -265,7 +265,7 @@ class RunSession {
   };
 
   [[nodiscard]] static net::FrameHeader push_header(const RangeSession& session,
-                                                    std::uint64_t sequence, bool cut);
+                                                    std::uint64_t sequence, bool keep_snapshot);
   // How the loss of a ps is handled while a step is made.
   [[nodiscard]] OnLoss patience() const noexcept {
     return context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat;
@@ -288,7 +288,7 @@ class RunSession {
   StepExchange exchange_{context_, dialer_};
   Connecting connecting_{context_, dialer_};
   RunJoin join_;
-  Farewell farewell_{context_, dialer_, exchange_};
+  ShutdownProtocol shutdown_protocol_{context_, dialer_, exchange_};
 
   Operation operation_ = Operation::kNone;
   Outcome outcome_ = Outcome::kDone;

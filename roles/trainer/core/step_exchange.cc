@@ -84,14 +84,14 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
   }
   item.state = State::kWaiting;
   item.awaited_id = header.request_id;
-  item.silent_at = now + context_.task.timeouts.silence;
+  item.times_out_at = now + context_.task.timeouts.heartbeat_timeout;
   context_.out.add(SendRequest{.range = range, .header = header, .body = item.body});
 }
 
 // A large body may have taken some time to send.
 void StepExchange::sent(std::size_t range, Clock::time_point now) {
   if (items_[range].state == State::kWaiting) {
-    items_[range].silent_at = now + context_.task.timeouts.silence;
+    items_[range].times_out_at = now + context_.task.timeouts.heartbeat_timeout;
   }
 }
 
@@ -108,7 +108,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     if (is_work && takes_work_ && work.request_id == item.awaited_id) {
       work_.push_back(work.micro_batch);
     }
-    item.silent_at = now + context_.task.timeouts.silence;
+    item.times_out_at = now + context_.task.timeouts.heartbeat_timeout;
     // Proof of life ends the time since a broken link, but not since an invalid frame.
     item.is_failing = item.is_failing && item.is_nonsense;
     return ReplyPlan::kNothing;
@@ -207,7 +207,7 @@ void StepExchange::done(Item& item, Clock::time_point now) noexcept {
   item.state = State::kDone;
   item.is_answered = true;
   item.beat_at = now + kHeartbeatInterval;
-  item.silent_at = now + context_.task.timeouts.silence;
+  item.times_out_at = now + context_.task.timeouts.heartbeat_timeout;
 }
 
 // The next welcome reports what the ps holds now.
@@ -318,7 +318,7 @@ void StepExchange::leave(std::size_t range) {
   items_[range].is_answered = false;
 }
 
-void StepExchange::leave_silent() {
+void StepExchange::leave_timed_out() {
   for (std::size_t range = 0; range < items_.size(); ++range) {
     if (reads(range)) {
       leave(range);
@@ -353,7 +353,7 @@ void StepExchange::close_unfinished() {
 
 void StepExchange::time(Clock::time_point now) {
   for (std::size_t range = 0; range < items_.size(); ++range) {
-    if (reads(range) && now >= items_[range].silent_at) {
+    if (reads(range) && now >= items_[range].times_out_at) {
       close_and_lose(range, std::make_error_code(std::errc::timed_out), now);
     } else if (is_watched(range) && now >= items_[range].beat_at) {
       beat(range, now);
@@ -403,7 +403,7 @@ void StepExchange::retry_one(Clock::time_point now) {
 
 void StepExchange::forgive(Clock::duration missed) noexcept {
   for (Item& item : items_) {
-    item.silent_at += missed;
+    item.times_out_at += missed;
     item.lost_since += missed;
     item.notes.forgive(missed);
   }
@@ -414,7 +414,7 @@ Clock::time_point StepExchange::deadline() const noexcept {
   for (std::size_t range = 0; range < items_.size(); ++range) {
     const Item& item = items_[range];
     if (reads(range)) {
-      deadline = std::min(deadline, item.silent_at);
+      deadline = std::min(deadline, item.times_out_at);
     }
     if (item.state == State::kLost) {
       deadline = std::min(deadline, dialer_.range() ? given_up_at(item) : item.retry_at);
@@ -467,7 +467,8 @@ StepResult StepExchange::result() const {
     result.dropped += was_dropped(range) ? 1U : 0U;
     // Fully synchronous: the chief may have ended the run at only some of the ps before it was
     // lost.
-    result.finished = result.finished && (items_[range].reply.finished || !context_.strict);
+    result.finished =
+        result.finished && (items_[range].reply.finished || !context_.fully_synchronous);
   }
   return result;
 }

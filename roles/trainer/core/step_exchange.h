@@ -86,7 +86,7 @@ class StepExchange {
   // Goes on without this ps.
   void leave(std::size_t range);
   // Goes on without each ps that has not begun to answer.
-  void leave_silent();
+  void leave_timed_out();
   void time(Clock::time_point now);
   void forgive(Clock::duration missed) noexcept;
 
@@ -143,7 +143,7 @@ class StepExchange {
     std::uint64_t awaited_id = 0;  // of the newest request
     net::Parameters reply;
     // While waiting or done: the time at which the heartbeat timeout expires.
-    Clock::time_point silent_at;
+    Clock::time_point times_out_at;
     Clock::time_point beat_at;  // done: the time of the next heartbeat to the ps
     Clock::time_point lost_since;
     // Nothing has arrived from the ps since lost_since, though a link may have been open meanwhile.

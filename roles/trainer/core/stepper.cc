@@ -96,15 +96,15 @@ bool Stepper::left(bool released) {
     return false;
   }
   // In a fully synchronous run the result is the same whenever the last steps are made.
-  const bool is_new = run_.strict && reply_.finished;
+  const bool is_new = run_.fully_synchronous && reply_.finished;
   if (is_new) {
     kept_ = reply_.step;
   }
-  set_back();
+  roll_back();
   return is_new;
 }
 
-void Stepper::set_back() noexcept {
+void Stepper::roll_back() noexcept {
   // Otherwise run_over() would take the current parameters for the result.
   reply_.finished = false;
   next_ = Action::kPull;
@@ -114,7 +114,7 @@ void Stepper::run_over() noexcept {
   if (next_ == Action::kFetchFinal || next_ == Action::kEnd) {
     return;
   }
-  if (run_.strict && reply_.finished) {
+  if (run_.fully_synchronous && reply_.finished) {
     end(Result::kInHand);
   } else if (kept_) {
     reply_ = {.step = *kept_, .finished = true};

@@ -26,7 +26,7 @@ class Stepper {
   struct Run {
     std::size_t rank = 0;
     bool sync_replicas = true;
-    bool strict = true;             // every gradient counts
+    bool fully_synchronous = true;  // every gradient counts
     std::size_t micro_batches = 0;  // elastic: per step; 0: not elastic
   };
   explicit Stepper(const Run& run) : run_(run), pushed_(run.micro_batches) {}
@@ -76,7 +76,7 @@ class Stepper {
   // bit-identical ones.
   [[nodiscard]] bool left(bool released);
   // Chief: the same, not released, if the result is not kept.
-  void set_back() noexcept;
+  void roll_back() noexcept;
   // Instead of an answer, at any time: the run is over. A repeat has no effect.
   void run_over() noexcept;
   // The ps's parameters have been fetched: those of `step`, or none.

@@ -17,7 +17,7 @@
 
 #include "net/transport/as_tuple.h"
 #include "net/transport/dial.h"
-#include "net/transport/server.h"
+#include "net/transport/listener.h"
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
@@ -41,7 +41,7 @@ class Background::Impl {
  public:
   Impl(const Task& task, StopSignal& stop)
       : task_(task), stop_(stop), incarnation_(task.incarnation) {
-    net::ServerHooks hooks;
+    net::ListenerHooks hooks;
     hooks.make_welcome = [this](const net::Hello& hello) { return welcome(hello); };
     hooks.on_connection = [](std::shared_ptr<net::ServerConnection>) -> asio::awaitable<void> {
       co_return;  // welcome() accepts probes only
@@ -84,8 +84,10 @@ class Background::Impl {
     });
   }
 
-  void on_replaced(std::function<void(std::size_t, net::Generation)> hear) {
-    asio::post(context_, [this, hear = std::move(hear)]() mutable { replaced_ = std::move(hear); });
+  void on_replaced(std::function<void(std::size_t, net::Generation)> callback) {
+    asio::post(context_, [this, callback = std::move(callback)]() mutable {
+      replaced_ = std::move(callback);
+    });
   }
 
   void tell(std::function<std::string()> text, std::function<void(const StepWindow&)> trace) {
@@ -99,8 +101,10 @@ class Background::Impl {
     asio::post(context_, [this, window] { window_ = window; });
   }
 
-  void collect(Hear hear) {
-    asio::post(context_, [this, hear = std::move(hear)]() mutable { hear_ = std::move(hear); });
+  void collect(Callback callback) {
+    asio::post(context_, [this, callback = std::move(callback)]() mutable {
+      callback_ = std::move(callback);
+    });
   }
 
   Impl(const Impl&) = delete;
@@ -193,12 +197,12 @@ class Background::Impl {
       }
       std::vector<std::byte> body(std::min<std::uint64_t>(header.body_size, kMostAnswer));
       if (header.body_size > kMostAnswer || net::MetricsReplyFrame{}.from_header(header) ||
-          co_await connection->read_body(body, task_.timeouts.silence)) {
+          co_await connection->read_body(body, task_.timeouts.heartbeat_timeout)) {
         break;
       }
       std::vector<std::string> texts;
-      if (hear_ && !net::decode_metrics(body, texts)) {
-        hear_(beat.ps.index, std::move(texts));
+      if (callback_ && !net::decode_metrics(body, texts)) {
+        callback_(beat.ps.index, std::move(texts));
       }
     }
     connection->close();
@@ -220,7 +224,7 @@ class Background::Impl {
       beat.connection->send(
           net::TraceSteps{.from = window_.from, .count = window_.count}.to_header());
     }
-    if (hear_) {
+    if (callback_) {
       beat.connection->send(net::GetMetrics{}.to_header());
     }
   }
@@ -240,7 +244,7 @@ class Background::Impl {
   std::function<void(std::size_t, net::Generation)> replaced_;
   std::function<std::string()> text_;  // empty: no metrics are sent
   std::function<void(const StepWindow&)> trace_;
-  Hear hear_;          // empty: no ps is asked
+  Callback callback_;  // empty: no ps is asked
   StepWindow window_;  // the window that all ps are sent
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Beat>> beats_;  // by ps index
@@ -251,8 +255,8 @@ Background::Background(const Task& task, StopSignal& stop)
     : impl_(std::make_unique<Impl>(task, stop)) {}
 Background::~Background() = default;
 
-void Background::on_replaced(std::function<void(std::size_t, net::Generation)> hear) {
-  impl_->on_replaced(std::move(hear));
+void Background::on_replaced(std::function<void(std::size_t, net::Generation)> callback) {
+  impl_->on_replaced(std::move(callback));
 }
 
 void Background::tell(std::function<std::string()> text,
@@ -262,7 +266,7 @@ void Background::tell(std::function<std::string()> text,
 
 void Background::trace(const StepWindow& window) { impl_->trace(window); }
 
-void Background::collect(Hear hear) { impl_->collect(std::move(hear)); }
+void Background::collect(Callback callback) { impl_->collect(std::move(callback)); }
 
 void Background::set_generation(net::Generation generation) { impl_->set_generation(generation); }
 

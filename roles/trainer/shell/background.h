@@ -41,16 +41,16 @@ class Background {
 
   // Sets a function that is called on the background thread when a heartbeat of `generation` to
   // that ps has reached a process that holds nothing of it.
-  void on_replaced(std::function<void(std::size_t ps, net::Generation generation)> hear);
+  void on_replaced(std::function<void(std::size_t ps, net::Generation generation)> callback);
 
   // Metrics of this trainer: the result of `text`, if not empty, is sent to ps 0 with each
   // heartbeat (net/wire/metrics_messages.h). `trace` is called with a window of steps to trace.
   // Both are called on the background thread.
   void tell(std::function<std::string()> text, std::function<void(const StepWindow&)> trace);
   // Chief: requests the metrics of each ps, and those that trainers have sent to it, with each
-  // heartbeat. `hear` is called with the answer, on the background thread.
-  using Hear = std::function<void(std::size_t ps, std::vector<std::string> texts)>;
-  void collect(Hear hear);
+  // heartbeat. `callback` is called with the answer, on the background thread.
+  using Callback = std::function<void(std::size_t ps, std::vector<std::string> texts)>;
+  void collect(Callback callback);
   // Chief: sends all ps this window of steps to trace, with each heartbeat from now on. An empty
   // window ends that.
   void trace(const StepWindow& window);

@@ -11,7 +11,7 @@ namespace {
 
 // The pause, in gradients, between attempts to meet the group: 1, then 2, 4 and so on, up to this
 // number.
-constexpr std::uint64_t kMostBetweenMeeting = 256;
+constexpr std::uint64_t kMaxStepsBetweenDiscoveries = 256;
 // The core must not depend on the transport.
 static_assert(GroupWay::kMostRanges == net::kMostSummedRanges);
 
@@ -45,7 +45,7 @@ bool HostSum::is_likely() {
 
 // ----------------------------------------------------------------------------------------- meeting
 
-std::error_code HostSum::meet(PsLink& link, Ranges remote) {
+std::error_code HostSum::discover_peers(PsLink& link, Ranges remote) {
   if (!is_possible()) {
     return {};
   }
@@ -55,7 +55,7 @@ std::error_code HostSum::meet(PsLink& link, Ranges remote) {
     leave();
     return {};
   }
-  net::Meet meeting;
+  net::PeerDiscovery discovery;
   if (way_.leads()) {
     if (!leader_) {
       leader_ = net::GroupLeader::open(size_ * sizeof(float), way_.members(), ignored);
@@ -63,17 +63,18 @@ std::error_code HostSum::meet(PsLink& link, Ranges remote) {
     if (!leader_) {
       return {};
     }
-    meeting.rendezvous = leader_->introduction().rendezvous;
-    meeting.token = leader_->introduction().token;
+    discovery.listener_name = leader_->leader_address().listener_name;
+    discovery.token = leader_->leader_address().token;
   } else if (is_met()) {
     return {};
   }
-  if (const auto error = link.ask(meeting)) {
+  if (const auto error = link.ask(discovery)) {
     return error;
   }
-  if (!way_.leads() && meeting.rendezvous != 0) {
-    member_ = net::GroupMember::meet({.rendezvous = meeting.rendezvous, .token = meeting.token},
-                                     size_ * sizeof(float), way_.member(), ignored);
+  if (!way_.leads() && discovery.listener_name != 0) {
+    member_ = net::GroupMember::connect(
+        {.listener_name = discovery.listener_name, .token = discovery.token}, size_ * sizeof(float),
+        way_.member(), ignored);
   }
   return {};
 }
@@ -82,12 +83,12 @@ bool HostSum::is_met() const noexcept {
   return way_.leads() ? leader_ != nullptr : member_ != nullptr && member_->is_open();
 }
 
-bool HostSum::is_to_meet() noexcept {
-  if (!is_possible() || is_met() || --meet_in_ != 0) {
+bool HostSum::is_discovery_due() noexcept {
+  if (!is_possible() || is_met() || --discover_in_ != 0) {
     return false;
   }
-  meet_in_ = meet_after_;
-  meet_after_ = std::min(2 * meet_after_, kMostBetweenMeeting);
+  discover_in_ = discover_after_;
+  discover_after_ = std::min(2 * discover_after_, kMaxStepsBetweenDiscoveries);
   return true;
 }
 
@@ -121,8 +122,8 @@ void HostSum::choose(const net::FrameHeader& push, std::span<const float> gradie
   heard_ = net::Clock::now();
   beat_at_ = heard_ + kHeartbeatInterval;
   if (summed != 0) {  // if the group breaks up, meet it again soon
-    meet_in_ = 1;
-    meet_after_ = 1;
+    discover_in_ = 1;
+    discover_after_ = 1;
   }
   if (summed != 0 && !std::exchange(was_summed_, true) && way_.leads()) {
     log_info("pushes the gradients of the " + std::to_string(way_.members() + 1) +
@@ -205,8 +206,8 @@ HostSum::Ranges HostSum::lost(net::Deadline now) {
     return 0;
   }
   const bool is_open = member_->look();
-  heard_ = member_->has_heard() ? now : heard_;
-  if (is_open && now < heard_ + task_.timeouts.silence) {
+  heard_ = member_->has_received() ? now : heard_;
+  if (is_open && now < heard_ + task_.timeouts.heartbeat_timeout) {
     return 0;
   }
   // From here on the leader's memory is read, but nothing is awaited in it.

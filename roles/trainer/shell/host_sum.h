@@ -51,10 +51,10 @@ class HostSum {
   // Peer discovery over the link to ps 0: the leader reports where it is found, and a member asks
   // for that and connects. `remote`: the ps that do not read gradients in shared memory. REQUIRES:
   // no request to that ps is outstanding.
-  [[nodiscard]] std::error_code meet(PsLink& link, Ranges remote);
+  [[nodiscard]] std::error_code discover_peers(PsLink& link, Ranges remote);
   // To be called before each gradient. Returns whether meet() is to be tried again, after the group
   // was not met or was left: now and then.
-  [[nodiscard]] bool is_to_meet() noexcept;
+  [[nodiscard]] bool is_discovery_due() noexcept;
 
   // Decides how the gradient of this push's state reaches the ps in `remote`. Waits for the other
   // trainers, until wait_until() at most, unless it has been decided. `has_begun`: the push is
@@ -62,7 +62,7 @@ class HostSum {
   void choose(const net::FrameHeader& push, std::span<const float> gradient, Ranges remote,
               bool has_begun);
   [[nodiscard]] net::Deadline wait_until() const {
-    return net::Clock::now() + task_.timeouts.silence;
+    return net::Clock::now() + task_.timeouts.heartbeat_timeout;
   }
 
   // The decision, see GroupWay.
@@ -116,10 +116,10 @@ class HostSum {
   net::Deadline beat_at_{};
 
   std::unique_ptr<net::GroupMember> member_;
-  bool awaits_leader_ = false;    // a push had no body
-  net::Deadline heard_{};         // since then, or later
-  std::uint64_t meet_in_ = 1;     // the number of gradients until the next attempt
-  std::uint64_t meet_after_ = 1;  // and until the one after that
+  bool awaits_leader_ = false;        // a push had no body
+  net::Deadline heard_{};             // since then, or later
+  std::uint64_t discover_in_ = 1;     // the number of gradients until the next attempt
+  std::uint64_t discover_after_ = 1;  // and until the one after that
 };
 
 }  // namespace disttf::roles

@@ -63,7 +63,7 @@ void PsClient::prepare(const Run& run) {
   gradients_.prepare(make_gradient_memory(task_, run.size, run.gradients), run.size,
                      std::max<std::size_t>(run.micro_batches, 1));
   session_.prepare({.size = run.size,
-                    .strict = run.strict,
+                    .fully_synchronous = run.fully_synchronous,
                     .elastic = run.micro_batches != 0,
                     .configuration = run.configuration});
   for (std::size_t index = 0; index < links_.size(); ++index) {
@@ -75,7 +75,7 @@ void PsClient::prepare(const Run& run) {
   }
   // A leader's sum replaces exactly what the ps would compute, so every mode that treats single
   // gradients differently is excluded.
-  const bool is_added_up = run.strict && run.micro_batches == 0 && !run.judges_norms &&
+  const bool is_added_up = run.fully_synchronous && run.micro_batches == 0 && !run.judges_norms &&
                            gradients_.memory() != nullptr && gradient_flags(run.wire) == 0 &&
                            tensor_flags(run.wire) == 0;
   if (is_added_up) {
@@ -128,7 +128,7 @@ std::span<float> PsClient::place_gradient() {
 
 std::span<float> PsClient::begin_gradient() {
   const std::span<float> place = place_gradient();
-  meet_neighbours_again();
+  discover_neighbours_again();
   return place;
 }
 
@@ -145,7 +145,7 @@ bool PsClient::pushes_ahead() const noexcept {
   return std::ranges::any_of(links_, [](const PsLink& link) { return link.sends_ahead(); });
 }
 
-void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
+void PsClient::push_ahead(std::uint64_t sequence, bool keep_snapshot, std::size_t ready) {
   // If a group sum is likely, the gradient itself is probably not pushed at all.
   if (!is_sent_ahead_ && host_sum_.is_likely()) {
     return;
@@ -154,17 +154,17 @@ void PsClient::push_ahead(std::uint64_t sequence, bool cut, std::size_t ready) {
     const math::Range range = session_.range(index).range;
     if (ready > range.begin && links_[index].sends_ahead()) {
       is_sent_ahead_ = true;
-      links_[index].push_ahead(session_.push_header_ahead(index, sequence, cut),
+      links_[index].push_ahead(session_.push_header_ahead(index, sequence, keep_snapshot),
                                part_of(gradients_.current(), index),
                                std::min(ready, range.end) - range.begin);
     }
   }
 }
 
-StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                              const std::function<void()>& meanwhile) {
-  std::ranges::fill(places_, net::BodyPlace{});
-  session_.begin_push_pull(sequence, cut, begin_now());
+StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters,
+                              bool keep_snapshot, const std::function<void()>& meanwhile) {
+  std::ranges::fill(places_, net::BodyLocation{});
+  session_.begin_push_pull(sequence, keep_snapshot, begin_now());
   may_stay_ = true;
   StepReply reply = run_step(parameters, meanwhile);
   host_sum_.answered();
@@ -182,7 +182,7 @@ std::span<const float> PsClient::joined(std::span<float> parameters) {
     }
   }
   for (std::size_t index = 0; index < links_.size(); ++index) {
-    const net::BodyPlace& place = places_[index];
+    const net::BodyLocation& place = places_[index];
     if (place.view) {
       std::copy_n(place.bytes().begin(), place.size,
                   std::as_writable_bytes(part_of(parameters, index)).begin());
@@ -207,16 +207,16 @@ void PsClient::push(std::uint64_t micro_batch) {
   gradients_.pushed();
 }
 
-bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
+bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool keep_snapshot,
                           StepReply& reply, std::vector<std::uint64_t>& missing,
                           const std::function<void()>& meanwhile) {
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
   if (!goes_on) {
     // The previous reply's memory must stay mapped: gradients are still computed from it.
     std::swap(places_, places_before_);
-    std::ranges::fill(places_, net::BodyPlace{});
+    std::ranges::fill(places_, net::BodyLocation{});
   }
-  session_.begin_await_step(sequence, cut, goes_on ? awake_.now() : begin_now());
+  session_.begin_await_step(sequence, keep_snapshot, goes_on ? awake_.now() : begin_now());
   // A suspended trainer does not stop an elastic run, so a worker checks what it reads in shared
   // memory; the chief judges what it reads, and needs a copy.
   may_stay_ = task_.cluster.rank_of(task_.self) != 0;
@@ -243,8 +243,8 @@ StepReply PsClient::peek(std::span<float> parameters) {
   return {newest, parameters};
 }
 
-void PsClient::tell_best() {
-  session_.begin_tell_best(begin_now());
+void PsClient::send_best() {
+  session_.begin_send_best(begin_now());
   run();
 }
 
@@ -300,7 +300,7 @@ void PsClient::shutdown() {
   try {
     run();
   } catch (const Failure&) {  // a signal, after the result: wait for no ps any more
-    session_.tell_the_end();
+    session_.announce_end();
     perform();
   }
 }
@@ -350,7 +350,7 @@ std::error_code PsClient::send(const SendRequest& effect) {
     check_awake(link.settle_until());
     auto error = link.settle();
     if (!error && effect.range == 0 && !link.has_frame()) {
-      error = meet_neighbours();
+      error = discover_neighbours();
     }
     check_awake();
     if (error) {
@@ -425,7 +425,7 @@ void PsClient::settle() {
     in_place += link.is_in_place() ? 1U : 0U;
   }
   if (links_.front().is_open() && !links_.front().has_frame()) {
-    if (const auto error = meet_neighbours()) {
+    if (const auto error = discover_neighbours()) {
       session_.lost(0, error, awake_.now());
     }
   }

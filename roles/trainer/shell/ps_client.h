@@ -32,16 +32,16 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/eager_wait.h"
 #include "net/transport/interrupt.h"
 #include "net/transport/joined_bodies.h"
+#include "net/transport/spin_wait.h"
 #include "roles/monitor/core/step_sampling.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/task.h"
 #include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
-#include "roles/trainer/shell/gradient_places.h"
+#include "roles/trainer/shell/gradient_buffers.h"
 #include "roles/trainer/shell/host_sum.h"
 #include "roles/trainer/shell/ps_link.h"
 #include "roles/trainer/shell/replaced_ps.h"
@@ -93,7 +93,7 @@ class PsClient {
   // Before connect(): another channel of this process was refused because of that incarnation.
   void take_incarnation_above(std::uint64_t other);
   // The same, from another thread: connect() handles it. No effect once that has returned.
-  void hear_of_incarnation(std::uint64_t other) noexcept { heard_of_ = other; }
+  void record_incarnation(std::uint64_t other) noexcept { reported_incarnation_ = other; }
 
   // Called whenever this trainer has joined a state that all ps hold, with its generation.
   void on_joined(std::function<void(net::Generation)> hook) { on_joined_ = std::move(hook); }
@@ -111,7 +111,7 @@ class PsClient {
   // The run, known from its configuration.
   struct Run {
     std::size_t size = 0;           // floats of the parameter vector
-    bool strict = true;             // every gradient counts
+    bool fully_synchronous = true;  // every gradient counts
     std::size_t micro_batches = 0;  // elastic: per step; 0: not elastic
     std::size_t trainers = 0;
     std::size_t gradients = 1;  // per step, in memory that a ps may read
@@ -145,14 +145,14 @@ class PsClient {
   [[nodiscard]] bool pushes_ahead() const noexcept;
   // The first `ready` floats of gradient() are final: begins to push them. push_pull() with the
   // same arguments follows.
-  void push_ahead(std::uint64_t sequence, bool cut, std::size_t ready);
+  void push_ahead(std::uint64_t sequence, bool keep_snapshot, std::size_t ready);
   // Pushes gradient(), computed from the parameters of the last call. `sequence`: its number, see
-  // Stepper::sequence(). Returns when every ps has applied (or dropped) it. Chief: with `cut` the
-  // ps take a snapshot of the state that it leads to, named `sequence`. `meanwhile` is called once,
-  // while the ps work. If the parameters of all ps can be read in shared memory, they stay there:
-  // see StepReply.
-  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters, bool cut = false,
-                      const std::function<void()>& meanwhile = {});
+  // Stepper::sequence(). Returns when every ps has applied (or dropped) it. Chief: with
+  // `keep_snapshot` the ps take a snapshot of the state that it leads to, named `sequence`.
+  // `meanwhile` is called once, while the ps work. If the parameters of all ps can be read in
+  // shared memory, they stay there: see StepReply.
+  StepReply push_pull(std::uint64_t sequence, std::span<float> parameters,
+                      bool keep_snapshot = false, const std::function<void()>& meanwhile = {});
 
   // Bytes sent and received in frames since this process began.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> traffic() const noexcept;
@@ -172,8 +172,9 @@ class PsClient {
   // computed from. Returns false if the micro-batches in `missing` are to be pushed first, and this
   // is to be called again with the same arguments. If the parameters of all ps can be read in
   // shared memory, they stay there: see StepReply.
-  [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters, bool cut,
-                                StepReply& reply, std::vector<std::uint64_t>& missing,
+  [[nodiscard]] bool await_step(std::uint64_t sequence, std::span<float> parameters,
+                                bool keep_snapshot, StepReply& reply,
+                                std::vector<std::uint64_t>& missing,
                                 const std::function<void()>& meanwhile = {});
 
   // Chief: the current parameters of every ps are the run's result, and are copied to `parameters`
@@ -183,11 +184,11 @@ class PsClient {
   void provides_result() noexcept { session_.provides_result(); }
   // Chief, with --patience: from now on each ps that is joined receives the best evaluation that
   // this chief or a ps has recorded: best().
-  void know_best(const BestEvaluation& best) { session_.know_best(best); }
+  void record_best(const BestEvaluation& best) { session_.record_best(best); }
   [[nodiscard]] BestEvaluation best() const noexcept { return session_.best(); }
-  // Sends it to all ps at once, before a step is made. REQUIRES: know_best(), and pull() has
+  // Sends it to all ps at once, before a step is made. REQUIRES: record_best(), and pull() has
   // returned.
-  void tell_best();
+  void send_best();
 
   // The end.
   //
@@ -213,11 +214,11 @@ class PsClient {
 
  private:
   // Polls for answers that arrive without a system call while this trainer is awake.
-  class AnswerLookout final : public net::Lookout {
+  class AnswerPoller final : public net::Poller {
    public:
-    explicit AnswerLookout(PsClient& client) : client_(client) {}
-    [[nodiscard]] bool sees() noexcept override;
-    void set_asleep(bool asleep) noexcept override;
+    explicit AnswerPoller(PsClient& client) : client_(client) {}
+    [[nodiscard]] bool is_ready() noexcept override;
+    void set_parked(bool parked) noexcept override;
 
    private:
     PsClient& client_;
@@ -243,10 +244,10 @@ class PsClient {
   // Agrees with all ps on how tensors are transferred.
   void settle();
   // Meets the other trainers of the host, over the link to ps 0.
-  [[nodiscard]] std::error_code meet_neighbours();
+  [[nodiscard]] std::error_code discover_neighbours();
   // The same, now and then, if they were not met or were left. REQUIRES: no request to a ps is
   // outstanding.
-  void meet_neighbours_again();
+  void discover_neighbours_again();
   // Returns the ps that are sent gradients: a bit for each.
   [[nodiscard]] HostSum::Ranges remote() const noexcept;
   // Decides how the gradient of this push reaches the ps.
@@ -282,14 +283,14 @@ class PsClient {
   const Task& task_;
   const StopSignal& stop_;
   RunSession session_;
-  GradientPlaces gradients_;     // outlives the links
+  GradientBuffers gradients_;    // outlives the links
   bool is_memory_left_ = false;  // left to a ps whose channel is idle now
   std::vector<PsLink> links_;    // by ps index
   HostSum host_sum_;
   bool is_sent_ahead_ = false;  // part of the gradient
   const std::shared_ptr<ReplacedPs> replaced_ = std::make_shared<ReplacedPs>();
   std::atomic<std::uint64_t> incarnation_;
-  std::atomic<std::uint64_t> heard_of_ = 0;  // incarnation of another process; 0: none
+  std::atomic<std::uint64_t> reported_incarnation_ = 0;  // incarnation of another process; 0: none
   std::vector<std::function<void(std::uint64_t)>> on_incarnation_;
   std::function<void(net::Generation)> on_joined_;
   std::string config_json_;                       // chief
@@ -297,11 +298,12 @@ class PsClient {
   net::JoinedBodies joined_bodies_;
   std::optional<std::size_t> in_place_;  // number of ps read in place, as logged last
   // Of the current operation; reused, so that a step allocates nothing.
-  std::span<float> parameters_;                // where they are received
-  bool may_stay_ = false;                      // or they stay where the ps has them:
-  std::vector<net::BodyPlace> places_;         // there; without a view: in the caller's memory
-  std::vector<net::BodyPlace> places_before_;  // of the previous reply, which may be read meanwhile
-  std::optional<TrainingState> state_;         // chief: the state being restored
+  std::span<float> parameters_;            // where they are received
+  bool may_stay_ = false;                  // or they stay where the ps has them:
+  std::vector<net::BodyLocation> places_;  // there; without a view: in the caller's memory
+  std::vector<net::BodyLocation>
+      places_before_;                   // of the previous reply, which may be read meanwhile
+  std::optional<TrainingState> state_;  // chief: the state being restored
   net::Deadline answer_came_{};
   bool has_answer_ = false;           // of the current operation
   net::Clock::duration receiving_{};  // the parameters, so far
@@ -309,9 +311,9 @@ class PsClient {
   std::string text_;            // a reply's
   std::vector<pollfd> polled_;  // one more: the interrupt
   bool polls_ = false;          // anything besides the interrupt is awaited
-  net::EagerWait wait_;
+  net::SpinWait wait_;
   net::FreezeWatch awake_;  // while an operation is in progress
-  AnswerLookout lookout_{*this};
+  AnswerPoller poller_{*this};
 };
 
 }  // namespace disttf::roles

@@ -37,17 +37,19 @@ void PsClient::choose_way(const FrameHeader& push) {
 }
 
 // To be called before any of the gradient is sent ahead.
-void PsClient::meet_neighbours_again() {
+void PsClient::discover_neighbours_again() {
   const PsLink& link = links_.front();
-  if (!link.is_open() || !link.is_settled() || link.has_frame() || !host_sum_.is_to_meet()) {
+  if (!link.is_open() || !link.is_settled() || link.has_frame() || !host_sum_.is_discovery_due()) {
     return;
   }
   check_awake(link.settle_until());
-  static_cast<void>(meet_neighbours());  // an error here recurs when the gradient is pushed
+  static_cast<void>(discover_neighbours());  // an error here recurs when the gradient is pushed
   check_awake();
 }
 
-std::error_code PsClient::meet_neighbours() { return host_sum_.meet(links_.front(), remote()); }
+std::error_code PsClient::discover_neighbours() {
+  return host_sum_.discover_peers(links_.front(), remote());
+}
 
 void PsClient::push_without_leader() {
   const HostSum::Ranges ranges = host_sum_.lost(awake_.now());

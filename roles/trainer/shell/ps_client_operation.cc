@@ -60,7 +60,7 @@ void PsClient::await_some() {
   prepare_poll();
   if (polls_) {
     static_cast<void>(wait_.wait_for_any(polled_, stop_.interrupt(), deadline,
-                                         gradients_.memory() != nullptr ? &lookout_ : nullptr));
+                                         gradients_.memory() != nullptr ? &poller_ : nullptr));
   } else {
     stop_.interrupt().wait_until(deadline);
   }
@@ -85,8 +85,8 @@ void PsClient::await_some() {
 }
 
 void PsClient::look_at_incarnations(net::Deadline now) {
-  if (heard_of_ != 0) {
-    session_.hear_of_incarnation(heard_of_.exchange(0), now);
+  if (reported_incarnation_ != 0) {
+    session_.record_incarnation(reported_incarnation_.exchange(0), now);
   }
 }
 
@@ -100,7 +100,7 @@ void PsClient::prepare_poll() {
   polled_[links_.size()] = {.fd = host_sum_.fd(), .events = POLLIN, .revents = 0};
 }
 
-bool PsClient::AnswerLookout::sees() noexcept {
+bool PsClient::AnswerPoller::is_ready() noexcept {
   for (std::size_t index = 0; index < client_.links_.size(); ++index) {
     if (client_.session_.reads(index) && client_.links_[index].has_frame()) {
       return true;
@@ -109,8 +109,8 @@ bool PsClient::AnswerLookout::sees() noexcept {
   return false;
 }
 
-void PsClient::AnswerLookout::set_asleep(bool asleep) noexcept {
-  client_.gradients_.memory()->set_asleep(asleep);
+void PsClient::AnswerPoller::set_parked(bool parked) noexcept {
+  client_.gradients_.memory()->set_parked(parked);
 }
 
 void PsClient::check_awake(net::Deadline until) {

@@ -150,11 +150,11 @@ std::error_code PsLink::settle() {
   return error;
 }
 
-std::error_code PsLink::ask(net::Meet& meeting) {
+std::error_code PsLink::ask(net::PeerDiscovery& discovery) {
   std::optional<FrameHeader> answer;
-  const auto error = channel_->ask(meeting.to_header(), answer, settle_until());
-  meeting = {};
-  return error || !answer ? error : meeting.from_header(*answer);
+  const auto error = channel_->ask(discovery.to_header(), answer, settle_until());
+  discovery = {};
+  return error || !answer ? error : discovery.from_header(*answer);
 }
 
 bool PsLink::sends_ahead() const noexcept {
@@ -174,11 +174,11 @@ std::error_code PsLink::receive_header(FrameHeader& header, net::Deadline now) {
   if (meters_ != nullptr) {
     meters_->bytes.received_header();
   }
-  return channel_->receive_header(header, now + task_.timeouts.silence);
+  return channel_->receive_header(header, now + task_.timeouts.heartbeat_timeout);
 }
 
 std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<float> parameters,
-                                           net::BodyPlace* place) {
+                                           net::BodyLocation* place) {
   const std::span<std::byte> bytes = std::as_writable_bytes(parameters);
   if (place != nullptr) {
     *place = {};
@@ -191,7 +191,7 @@ std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<
     return bad_body();
   }
   if (place != nullptr) {
-    *place = channel_->place_of_body();
+    *place = channel_->body_location();
     if (place->view) {
       count_received(Codec::kMemory, bytes.size());
       return {};
@@ -222,7 +222,8 @@ std::error_code PsLink::receive_text(const FrameHeader& header, std::string& tex
 }
 
 net::Refusal PsLink::receive_refusal(const FrameHeader& header) {
-  return net::receive_refusal(*channel_, header, net::Clock::now() + task_.timeouts.silence);
+  return net::receive_refusal(*channel_, header,
+                              net::Clock::now() + task_.timeouts.heartbeat_timeout);
 }
 
 std::error_code PsLink::bad_body() noexcept {

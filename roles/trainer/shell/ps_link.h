@@ -70,7 +70,7 @@ class PsLink {
   // where.
   [[nodiscard]] std::error_code receive_parameters(const net::FrameHeader& header,
                                                    std::span<float> parameters,
-                                                   net::BodyPlace* place);
+                                                   net::BodyLocation* place);
   // REQUIRES: header.body_size <= net::kMaxControlBodyBytes.
   [[nodiscard]] std::error_code receive_text(const net::FrameHeader& header, std::string& text);
   [[nodiscard]] net::Refusal receive_refusal(const net::FrameHeader& header);
@@ -81,7 +81,7 @@ class PsLink {
   [[nodiscard]] std::error_code settle();
   // Peer discovery: exchanges where the leader of the trainer's host group is found. REQUIRES:
   // Run::memory.
-  [[nodiscard]] std::error_code ask(net::Meet& meeting);
+  [[nodiscard]] std::error_code ask(net::PeerDiscovery& discovery);
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_ || run_.memory == nullptr; }
   // Gradients lie in other memory now: settle() before the next push.
   void unsettle() noexcept {
@@ -93,7 +93,7 @@ class PsLink {
   // Returns whether the memory has been handed over to a ps.
   [[nodiscard]] bool was_in_place() const noexcept { return was_in_place_; }
   [[nodiscard]] net::Deadline settle_until() const {
-    return net::Clock::now() + task_.timeouts.silence;
+    return net::Clock::now() + task_.timeouts.heartbeat_timeout;
   }
   // Returns whether gradients and parameters stay in shared memory.
   [[nodiscard]] bool is_in_place() const noexcept { return is_open() && channel_->is_in_place(); }

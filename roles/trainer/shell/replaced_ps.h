@@ -25,8 +25,8 @@ class ReplacedPs {
 
   // Calls hear(ps, generation) for each one added since the last call. Costs one load if there are
   // none, as it is called in every step.
-  template <typename Hear>
-  void drain(Hear hear) {
+  template <typename Callback>
+  void drain(Callback callback) {
     if (!is_any_) {
       return;
     }
@@ -36,9 +36,9 @@ class ReplacedPs {
       is_any_ = false;
       found.swap(found_);
     }
-    // Without the lock: `hear` may take long.
+    // Without the lock: `callback` may take long.
     for (const auto& [ps, generation] : found) {
-      hear(ps, generation);
+      callback(ps, generation);
     }
   }
 

@@ -60,8 +60,8 @@ class StageClock final : public math::PassObserver {
   void give_up() noexcept { is_measuring_ = false; }
   [[nodiscard]] bool is_measuring() const noexcept { return is_measuring_; }
 
-  void went_forward() noexcept override { mark(Stage::kForward); }
-  void went_back() noexcept override { mark(Stage::kBackward); }
+  void on_forward_done() noexcept override { mark(Stage::kForward); }
+  void on_backward_done() noexcept override { mark(Stage::kBackward); }
 
   // Returns the steps since the last call, and the counts after the last of them. Like trace(),
   // callable from any thread.

@@ -130,10 +130,10 @@ void Trainer::allocate(const RunConfig& config, std::uint64_t configuration) {
   }
   stepper_.emplace(Stepper::Run{.rank = rank(),
                                 .sync_replicas = config.sync_replicas,
-                                .strict = config.every_gradient_counts(),
+                                .fully_synchronous = config.every_gradient_counts(),
                                 .micro_batches = config.micro_batches});
   client_->prepare({.size = size,
-                    .strict = config.every_gradient_counts(),
+                    .fully_synchronous = config.every_gradient_counts(),
                     .micro_batches = config.micro_batches,
                     .trainers = config.trainers,
                     .gradients = gradients_in_memory(config),
@@ -156,7 +156,7 @@ bool Trainer::leave() {
 bool Trainer::await_others() {
   const bool are_done = client_->await_others();
   if (!are_done) {
-    set_back();
+    roll_back();
   }
   return are_done;
 }
@@ -165,13 +165,13 @@ bool Trainer::peek() {
   const StepReply newest = client_->peek(parameters_.span());
   const bool are_done = newest.finished || !newest.joined;
   if (!are_done) {
-    set_back();
+    roll_back();
   }
   return are_done;
 }
 
-void Trainer::set_back() {
-  stepper_->set_back();
+void Trainer::roll_back() {
+  stepper_->roll_back();
   reply_.finished = false;
 }
 
@@ -318,16 +318,16 @@ void Trainer::take_step(const StepHooks& hooks) {
   const std::uint64_t local_step = stepper_->made();
   const net::Generation generation = reply_.generation;
   const std::uint64_t step = reply_.step;
-  const bool cut = hooks.wants_cut && hooks.wants_cut(reply_.step + 1);
+  const bool keep_snapshot = hooks.wants_snapshot && hooks.wants_snapshot(reply_.step + 1);
   float loss = 0;
   if (config_.elastic()) {
     delay(local_step);
-    loss = take_elastic_step(cut);
+    loss = take_elastic_step(keep_snapshot);
   } else {
     const auto push_ahead = [&](float loss_of_batch, std::size_t ready) {
       // A non-finite loss is not pushed: compute() throws after this.
       if (std::isfinite(loss_of_batch)) {
-        client_->push_ahead(sequence, cut, ready);
+        client_->push_ahead(sequence, keep_snapshot, ready);
       }
     };
     // The norm is known only when the gradient is complete.
@@ -337,7 +337,7 @@ void Trainer::take_step(const StepHooks& hooks) {
     delay(local_step);
     {
       const Timed timed(meter_.push_pull());
-      reply_ = client_->push_pull(sequence, parameters_.span(), cut, [this] {
+      reply_ = client_->push_pull(sequence, parameters_.span(), keep_snapshot, [this] {
         stages_.mark(Stage::kPush);
         load_ahead();
       });
@@ -350,8 +350,8 @@ void Trainer::take_step(const StepHooks& hooks) {
   if (reply_.joined && reply_.generation != generation) {
     log_info(fmt::format("The run goes on from global step {}, generation {}", reply_.step,
                          net::number_of(reply_.generation)));
-  } else if (cut && !reply_.joined) {
-    hooks.on_cut(sequence, reply_);
+  } else if (keep_snapshot && !reply_.joined) {
+    hooks.on_snapshot(sequence, reply_);
   }
   if (reply_.joined || reply_.step != step) {  // else the run has ended before the step was made
     meter_.stepped(reply_, config_);
@@ -427,7 +427,7 @@ void Trainer::keep_unused() {
   }
 }
 
-float Trainer::take_elastic_step(bool cut) {
+float Trainer::take_elastic_step(bool keep_snapshot) {
   std::vector<std::uint64_t> missing;
   float loss = 0;
   while (true) {
@@ -439,8 +439,8 @@ float Trainer::take_elastic_step(bool cut) {
       stepper_->pushed();
     }
     const Timed timed(meter_.push_pull());
-    if (client_->await_step(stepper_->sequence(), next_parameters_.span(), cut, reply_, missing,
-                            [this] { load_ahead(); })) {
+    if (client_->await_step(stepper_->sequence(), next_parameters_.span(), keep_snapshot, reply_,
+                            missing, [this] { load_ahead(); })) {
       break;
     }
     stepper_->needs(missing);

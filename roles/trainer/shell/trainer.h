@@ -57,9 +57,9 @@ struct TrainerOptions {
 // The chief's work besides the steps; every function is called on the computing thread.
 struct StepHooks {
   // Returns whether the push that makes `step` is to request a snapshot.
-  std::function<bool(std::uint64_t step)> wants_cut;
+  std::function<bool(std::uint64_t step)> wants_snapshot;
   // The push of this sequence was answered.
-  std::function<void(std::uint64_t sequence, const StepReply& reply)> on_cut;
+  std::function<void(std::uint64_t sequence, const StepReply& reply)> on_snapshot;
   // Called before a step is made from the parameters of this reply. Returns whether they are the
   // run's result, so that no step is to be made.
   std::function<bool(const StepReply& reply)> ends_at;
@@ -129,13 +129,13 @@ class Trainer {
   void write_metrics(std::uint64_t step, const SetEvaluations& found, bool is_last);
   void open_client();
   void allocate(const RunConfig& config, std::uint64_t configuration);
-  void set_back();
+  void roll_back();
   void take_step(const StepHooks& hooks);
   // Chief: the current parameters are the run's result.
   void end_here();
   // Computes this trainer's micro-batches, then those that turn out to be missing, until the step
   // has been made. Returns the last loss.
-  float take_elastic_step(bool cut);
+  float take_elastic_step(bool keep_snapshot);
   // Computes the gradient of the next batch.
   float compute(const math::Model::OnReady& on_ready = {});
   // Returns this trainer's metrics as JSON; empty before it has begun. Runs on the background

@@ -4,9 +4,9 @@
 
 #include "net/transport/peer.h"
 #include "net/wire/bare_message.h"
-#include "net/wire/cut_messages.h"
 #include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/snapshot_messages.h"
 #include "roles/process/ps_channel.h"
 #include "roles/run/outcome.h"
 
@@ -33,9 +33,9 @@ std::error_code WatchLink::connect_to(std::uint8_t replica) {
 
 std::error_code WatchLink::connect(bool is_replicated) {
   std::error_code error = connect_to(0);
-  if (is_replicated && (error || welcome_.standing != net::Standing::kPrimary)) {
+  if (is_replicated && (error || welcome_.replica_role != net::ReplicaRole::kPrimary)) {
     error = connect_to(1);
-    if (!error && welcome_.standing != net::Standing::kPrimary) {
+    if (!error && welcome_.replica_role != net::ReplicaRole::kPrimary) {
       close();
       error = net::WireError::kUnexpected;
     }
@@ -69,7 +69,7 @@ std::error_code WatchLink::watch(std::uint64_t step) {
 }
 
 std::error_code WatchLink::receive(math::Range range, std::span<float> place,
-                                   std::optional<CutPlan::Part>& part, bool& has_nothing) {
+                                   std::optional<SnapshotPlan::Part>& part, bool& has_nothing) {
   part.reset();
   FrameHeader header;
   if (const auto error = channel_->receive_header(header, transfer_deadline(task_, 0))) {
@@ -82,8 +82,8 @@ std::error_code WatchLink::receive(math::Range range, std::span<float> place,
     has_nothing = true;
     return {};
   }
-  net::CutReply cut;
-  if (cut.from_header(header) || cut.range_begin != range.begin ||
+  net::SnapshotShardReply snapshot;
+  if (snapshot.from_header(header) || snapshot.range_begin != range.begin ||
       header.body_size != place.size_bytes()) {
     return unexpected(header);
   }
@@ -91,7 +91,8 @@ std::error_code WatchLink::receive(math::Range range, std::span<float> place,
                                                 transfer_deadline(task_, header.body_size))) {
     return error;
   }
-  part = CutPlan::Part{.step = cut.step, .generation = cut.generation, .is_last = cut.is_result};
+  part = SnapshotPlan::Part{
+      .step = snapshot.step, .generation = snapshot.generation, .is_last = snapshot.is_result};
   return {};
 }
 

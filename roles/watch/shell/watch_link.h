@@ -18,7 +18,7 @@
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 #include "roles/run/task.h"
-#include "roles/watch/core/cut_plan.h"
+#include "roles/watch/core/snapshot_plan.h"
 
 namespace disttf::roles {
 
@@ -39,7 +39,7 @@ class WatchLink {
   // nullopt for a heartbeat, or, with `has_nothing`, if the run is over and the ps has nothing of
   // its result.
   [[nodiscard]] std::error_code receive(math::Range range, std::span<float> place,
-                                        std::optional<CutPlan::Part>& part, bool& has_nothing);
+                                        std::optional<SnapshotPlan::Part>& part, bool& has_nothing);
 
   [[nodiscard]] const net::Welcome& welcome() const noexcept { return welcome_; }
   [[nodiscard]] bool is_open() const noexcept { return channel_ && channel_->is_open(); }

@@ -153,7 +153,7 @@ TEST(RenderKubernetes, LetsMetricsBeScraped) {
   EXPECT_EQ(all.size(), 3U);
 }
 
-TEST(RenderKubernetes, SaysNothingOfMetricsWhereNobodyWantsThem) {
+TEST(RenderKubernetes, OmitsMetricsWhereTheyAreNotRequested) {
   const json pod = objects("").at(1)["spec"]["template"];
   EXPECT_FALSE(pod["metadata"].contains("annotations"));
   EXPECT_EQ(pod["spec"]["containers"][0]["ports"].size(), 1U);

@@ -1,0 +1,318 @@
+#include "main/sandbox_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "net/http/tls.h"
+#include "net/transport/credentials.h"
+#include "roles/store/core/google_federation.h"
+#include "roles/store/core/store_url.h"
+#include "roles/store/shell/store_environment.h"
+
+namespace disttf {
+namespace {
+
+using Path = std::filesystem::path;
+
+// The configuration of the machine: name resolution, trusted certificates, libraries. Whole
+// folders, because files of /etc are replaced while a task runs (resolv.conf). /proc is readable,
+// but a sandboxed process that is not root's cannot read the secrets of other processes there.
+constexpr std::array kOfTheMachine = {"/etc",
+                                      "/usr",
+                                      "/lib",
+                                      "/lib64",
+                                      "/proc",
+                                      "/sys",
+                                      "/dev/random",
+                                      "/dev/urandom",
+                                      "/run/NetworkManager",
+                                      "/run/nscd",
+                                      "/run/resolvconf",
+                                      "/run/systemd/resolve"};
+// Standard output and the log, which are opened once more when they are a terminal.
+constexpr std::array kWritten = {"/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"};
+
+constexpr std::uint16_t kNames = 53;  // DNS over TCP, for long answers
+constexpr std::uint16_t kHttp = 80;
+constexpr std::uint16_t kHttps = 443;
+
+// Limits of the search for links below a folder: entries, and depth.
+constexpr std::size_t kMostEntries = 10'000;
+constexpr int kDeepest = 1;
+
+// Folders that hold everybody's files. A directory of models does not open these, nor the user's
+// home, even if it lies directly in one.
+constexpr std::array<std::string_view, 10> kOfEverybody = {
+    "/", "/etc", "/home", "/proc", "/root", "/run", "/tmp", "/usr", "/var", "/var/tmp"};
+constexpr int kMostLinks = 16;
+
+Path existing(Path path) {
+  std::error_code ignored;
+  path = std::filesystem::absolute(path, ignored);
+  // Landlock needs something that exists: the parent in which the path will be created.
+  while (!std::filesystem::exists(path, ignored) && path.has_relative_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+class Needs {
+ public:
+  explicit Needs(const Environment& environment) : environment_(environment) {
+    policy_.read.assign(kOfTheMachine.begin(), kOfTheMachine.end());
+    policy_.changed.assign(kWritten.begin(), kWritten.end());
+    read_beside("/etc/resolv.conf");
+    read_beside(net::find_ca_file());
+    // An empty list allows no port; nullopt would allow all.
+    policy_.listens_on.emplace();
+    policy_.connects_to = {kNames};
+  }
+
+  [[nodiscard]] roles::SandboxPolicy take() && { return std::move(policy_); }
+
+  // Allows reading a folder, or a file that is read once; its nearest existing parent if missing.
+  void read(const Path& place) {
+    if (is_here(place)) {
+      policy_.read.push_back(existing(place));
+      follow_links(place);
+    }
+  }
+  // Allows reading a directory of models that may be replaced, by a switched link or by being
+  // recreated. So the parent folders of the directory, and of the targets of links on its path, are
+  // readable too, except those that hold everything.
+  void read_models(const Path& place) {
+    read(place);
+    if (!is_here(place)) return;
+    std::error_code error;
+    const Path full = std::filesystem::absolute(place, error).lexically_normal();
+    read_folder_of(full);
+    read_targets_of(full, kMostLinks);
+  }
+  // Allows reading a file that may be replaced by another, as secrets and certificates are.
+  void read_beside(const Path& file) {
+    if (file.empty()) return;
+    std::error_code error;
+    policy_.read.push_back(existing(std::filesystem::absolute(file, error).parent_path()));
+    // The file may be a link, as in Kubernetes, whose target is replaced.
+    if (const Path real = std::filesystem::canonical(file, error); !error) {
+      policy_.read.push_back(real.parent_path());
+    }
+  }
+  void change(const Path& folder) {
+    if (is_here(folder)) {
+      std::error_code ignored;  // the later write reports the error
+      std::filesystem::create_directories(folder, ignored);
+      policy_.changed.push_back(folder);
+      follow_links(folder);
+    }
+  }
+  // Allows writing a file that is created, or replaced by another.
+  void change_beside(const Path& file) {
+    if (file.empty()) return;
+    std::error_code ignored;
+    policy_.changed.push_back(std::filesystem::absolute(file, ignored).parent_path());
+    policy_.changed.push_back(file);
+  }
+
+  void listen(std::uint16_t port) { policy_.listens_on->push_back(port); }
+  void connect(std::uint16_t port) {
+    if (policy_.connects_to) policy_.connects_to->push_back(port);
+  }
+  // The destination comes from elsewhere: a redirect, a DataNode's address, a server of tokens.
+  void connect_anywhere() { policy_.connects_to.reset(); }
+
+  void metrics(const roles::MetricsOptions& metrics) {
+    if (metrics.port) listen(*metrics.port);
+    change_beside(metrics.textfile);
+    of_address(metrics.files);  // flags without an address are rejected earlier
+  }
+  void of_address(const roles::AddressFiles& files) {
+    read_beside(files.certificate);
+    read_beside(files.key);
+    read_beside(files.tokens);
+  }
+
+  void task(const roles::Task& task) {
+    const net::Cluster& cluster = task.cluster;
+    for (const net::Job job :
+         {net::Job::kPs, net::Job::kWorker, net::Job::kChief, net::Job::kEvaluator}) {
+      for (const net::Address& address : cluster.tasks_of(job)) connect(address.port);
+    }
+    // An inherited socket listens already.
+    if (task.listen_fd < 0 && task.self.index < cluster.tasks_of(task.self.job).size()) {
+      listen(cluster.address_of(task.self).port);
+    }
+    if (!task.credentials) return;
+    for (const std::string& file : task.credentials->files()) read_beside(file);
+  }
+
+  void data(const roles::DataOptions& data) {
+    const bool is_made = data.dataset != nullptr && data.dataset->is_built_in() && !data.own;
+    std::error_code ignored;
+    // A generated data set is written only where the directory exists.
+    if (!is_made || std::filesystem::exists(data.directory, ignored)) change(data.directory);
+    read_beside(data.ca_file);
+    if (data.own) read(data.own->path);
+    const bool has_proxy = !data.proxy.http_proxy.empty() || !data.proxy.https_proxy.empty() ||
+                           !data.proxy.all_proxy.empty();
+    // The address of a proxy or a mirror may be any.
+    if (!data.mirrors.empty() || has_proxy) connect_anywhere();
+    if (!data.store.empty()) use_store();
+    connect(kHttp);
+    connect(kHttps);
+  }
+
+  void trainer(const roles::TrainerOptions& options, bool is_chief) {
+    task(options.task);
+    data(options.data);
+    change_beside(options.metrics_file);
+    if (!is_chief) return;
+    change(options.checkpoint.train_dir);
+    change(options.summaries.directory);
+    if (options.page) listen(options.page->port);
+  }
+  // A chief writes timelines beside its checkpoints; without a local --train_dir, below /tmp.
+  void timelines(const roles::CheckpointOptions& checkpoint) {
+    if (checkpoint.train_dir.empty() || roles::is_store_url(checkpoint.train_dir)) {
+      std::error_code error;
+      change(std::filesystem::temp_directory_path(error));
+    }
+  }
+
+ private:
+  void read_folder_of(const Path& place) {
+    Path folder = (place.has_filename() ? place : place.parent_path()).parent_path();
+    const std::string home = value_of(environment_, "HOME");
+    std::error_code error;
+    const Path real = std::filesystem::weakly_canonical(folder, error);
+    const bool holds_everything =
+        error || std::ranges::find(kOfEverybody, real.string()) != std::end(kOfEverybody) ||
+        (!home.empty() && real == std::filesystem::weakly_canonical(home, error));
+    if (!holds_everything) policy_.read.push_back(std::move(folder));
+  }
+  // Follows each link on an absolute path.
+  void read_targets_of(const Path& place, int links_left) {
+    Path way;
+    std::error_code error;
+    for (const Path& each : place) {
+      way /= each;
+      if (links_left == 0 || !std::filesystem::is_symlink(way, error)) continue;
+      const Path target =
+          (way.parent_path() / std::filesystem::read_symlink(way, error)).lexically_normal();
+      if (error) continue;
+      read_folder_of(target);
+      read_targets_of(target, links_left - 1);
+    }
+  }
+
+  // Whether the path is of this machine, not a store's URL; a URL opens what stores need.
+  [[nodiscard]] bool is_here(const Path& place) {
+    if (place.empty()) return false;
+    if (roles::is_store_url(place)) use_store();
+    return !roles::is_store_url(place);
+  }
+
+  void use_store() {
+    connect_anywhere();
+    for (const char* name : roles::kStoreFileVariables) read_beside(value_of(environment_, name));
+    read_token_of_workload(value_of(environment_, "GOOGLE_APPLICATION_CREDENTIALS"));
+    read(value_of(environment_, "CLOUDSDK_CONFIG"));
+    read(value_of(environment_, "HADOOP_CONF_DIR"));
+    if (const std::string home = value_of(environment_, "HOME"); !home.empty()) {
+      policy_.read.emplace_back(home + "/.aws");
+      policy_.read.emplace_back(home + "/.config/gcloud");
+    }
+  }
+
+  // Google's credentials may name a token file that another process renews. Errors of the file are
+  // reported by the code that uses it.
+  void read_token_of_workload(const std::string& credentials) {
+    std::ifstream file(credentials, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string ignored;
+    if (const auto identity = roles::federated_identity_from(text, ignored)) {
+      read_beside(identity->file);
+    }
+  }
+
+  // Links in a folder may lead elsewhere, as in caches of data. Links that exist at the start
+  // belong to the folder's owner, so their targets may be read.
+  void follow_links(const Path& folder) {
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(folder, error);
+    for (std::size_t count = 0;
+         !error && entry != std::filesystem::recursive_directory_iterator() && count < kMostEntries;
+         entry.increment(error), ++count) {
+      if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
+      std::error_code ignored;
+      if (entry->is_symlink(ignored)) policy_.read.push_back(entry->path());
+    }
+  }
+
+  const Environment& environment_;
+  roles::SandboxPolicy policy_;
+};
+
+}  // namespace
+
+roles::SandboxPolicy sandbox_policy_for(const RunTask& run, const Environment& environment) {
+  const roles::TrainerOptions& options = run.options;
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  if (options.task.self.job == net::Job::kPs) {
+    needs.task(options.task);
+    needs.change(options.checkpoint.train_dir);
+  } else {
+    const bool is_chief = options.task.cluster.is_chief(options.task.self);
+    needs.trainer(options, is_chief);
+    if (is_chief) needs.timelines(options.checkpoint);
+  }
+  return std::move(needs).take();
+}
+
+roles::SandboxPolicy sandbox_policy_for(const RunDriver& run, const Environment& environment) {
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  needs.trainer(run.options, true);
+  needs.timelines(run.options.checkpoint);
+  needs.listen(0);
+  return std::move(needs).take();
+}
+
+roles::SandboxPolicy sandbox_policy_for(const RunEvaluator& run, const Environment& environment) {
+  Needs needs(environment);
+  needs.metrics(run.metrics);
+  needs.trainer(run.options.trainer, true);
+  return std::move(needs).take();
+}
+
+roles::SandboxPolicy sandbox_policy_for(const RunServe& run, const Environment& environment) {
+  const roles::ServeOptions& options = run.options;
+  Needs needs(environment);
+  needs.listen(options.port);
+  needs.change_beside(options.access_log);
+  needs.of_address(options.files);
+  if (options.follow) {
+    needs.task(options.follow->task);
+  } else {
+    needs.read_models(options.directory);
+  }
+  return std::move(needs).take();
+}
+
+roles::SandboxPolicy sandbox_policy_for(const RunShow& run, const Environment& environment) {
+  Needs needs(environment);
+  for (const std::string& each : run.options.runs) needs.read(each);
+  if (run.options.page) {
+    needs.listen(run.options.page->port);
+    needs.of_address(run.options.page->files);
+  }
+  return std::move(needs).take();
+}
+
+}  // namespace disttf

@@ -1,0 +1,65 @@
+// Messages between the chief and a ps about snapshot shards, one struct for each kind of frame, as
+// in net/wire/messages.h. The name of a shard is the number of the push that asked for it. Body of
+// WRITE_SNAPSHOT_SHARD: net/wire/write_snapshot_shard.h.
+#pragma once
+
+#include <cstdint>
+#include <system_error>
+
+#include "net/wire/frame.h"
+
+namespace disttf::net {
+
+// GET_SNAPSHOT_SHARD or FIND_SNAPSHOT_SHARD.
+struct SnapshotShardRequest {
+  std::uint64_t request_id = 0;
+  std::uint64_t name = 0;
+  bool now = false;           // of the current state: the shard is made first, under this name
+  bool with_tensors = false;  // GET_SNAPSHOT_SHARD; otherwise only its step is wanted
+  Generation generation = 0;  // of the state
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const SnapshotShardRequest&, const SnapshotShardRequest&) = default;
+};
+
+// SNAPSHOT_SHARD, the answer to both, and to WATCH.
+struct SnapshotShardReply {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;  // of the state
+  std::uint64_t name = 0;
+  std::uint64_t range_begin = 0;  // floats
+  Generation generation = 0;
+  bool is_result = false;  // to WATCH: the run is over, and this is its result
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const SnapshotShardReply&, const SnapshotShardReply&) = default;
+};
+
+// WATCH: an evaluator requests the range's parameters as they are evaluated (their averages, if the
+// run has these) as soon as they are those of `step` or a later one, or the run is over. The
+// answer, a SNAPSHOT_SHARD, may take that long. A newer WATCH replaces an older one.
+struct Watch {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const Watch&, const Watch&) = default;
+};
+
+// WRITE_SNAPSHOT_SHARD: requests the ps to write its snapshot shard into its own directory.
+struct WriteSnapshotShardRequest {
+  std::uint64_t request_id = 0;
+  std::uint64_t step = 0;  // of the checkpoint
+  std::uint64_t name = 0;
+  Generation generation = 0;
+
+  [[nodiscard]] FrameHeader to_header() const noexcept;
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  friend bool operator==(const WriteSnapshotShardRequest&,
+                         const WriteSnapshotShardRequest&) = default;
+};
+
+}  // namespace disttf::net

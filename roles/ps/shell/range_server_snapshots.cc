@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <array>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "math/model.h"
+#include "net/transport/as_tuple.h"
+#include "net/wire/text.h"
+#include "net/wire/write_snapshot_shard.h"
+#include "roles/process/log.h"
+#include "roles/process/tensor_memory.h"
+#include "roles/ps/shell/ps_process.h"
+
+namespace disttf::roles {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using std::chrono::milliseconds;
+
+// 16 KiB, about 2 us. Up to 16 handlers run between two polls of trainers' memory
+// (parameter_server.cc), so a push waits for at most that many pieces.
+constexpr std::size_t kSnapshotPieceFloats = std::size_t{1} << 12U;
+// Every pause between two pieces may be a step, so a snapshot shard must not take too many.
+constexpr std::size_t kMostTurns = 256;
+
+// The time between two snapshots of the chief, for which its channel is kept. That the chief was
+// replaced is noticed elsewhere.
+constexpr std::chrono::minutes kLongestPause{5};
+
+// The time for a whole snapshot shard, to a chief that keeps reading it.
+constexpr std::chrono::hours kLongestTransfer{1};
+
+// Between two looks whether a file has been written that a chief has ordered which is gone.
+constexpr milliseconds kLookAtWriter{20};
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// What the connection's coroutine waits for while the other thread writes.
+struct Writing {
+  explicit Writing(asio::io_context& context) : done(context) {}
+  // Cancelled when there is a result, unless memory is too short to post that.
+  asio::steady_timer done;
+  std::shared_ptr<const SnapshotShard> snapshot;  // held so that the ps's thread releases it last
+  ShardWriter::Result result;
+  std::atomic<bool> has_result = false;  // once true, the writing thread no longer uses `result`
+};
+
+}  // namespace
+
+bool RangeServer::copy_snapshot() { return core_.state().copy_snapshot(kSnapshotPieceFloats); }
+
+// The chief's second thread fetches a snapshot shard here, or has it written, while its first one
+// trains.
+asio::awaitable<void> RangeServer::serve_snapshots(ConnectionPtr connection) {
+  // Used by this connection alone: a chief that is suspended may read a snapshot there much later,
+  // and nothing is written there unless the chief requests it.
+  std::shared_ptr<net::ParameterMemory> memory;
+  connection->answer_offers([this, &memory] {
+    memory = make_snapshot_memory(task_, state_bytes());
+    return net::InPlaceTerms{.memory = memory, .most = most_of_snapshot_reader()};
+  });
+  milliseconds pause = task_.timeouts.heartbeat_timeout;  // until the first request
+  while (connection->is_open()) {
+    FrameHeader header;
+    if (co_await connection->read_header(header, pause)) {
+      break;
+    }
+    pause = kLongestPause;
+    if (!connection->shares_memory()) {
+      memory.reset();
+    }
+    if (header.kind == FrameKind::kWriteSnapshotShard) {
+      if (!co_await write_snapshot_shard(connection, header)) {
+        break;
+      }
+      continue;
+    }
+    net::SnapshotShardRequest request;
+    if (request.from_header(header) || header.body_size != 0) {
+      refuse(connection, header, kError,
+             "a state channel carries requests for snapshot shards only");
+      break;
+    }
+    const std::optional<SnapshotShardName> name = core_.state().find_snapshot(request);
+    std::shared_ptr<const SnapshotShard> snapshot;
+    // Steps may be made while this waits, so the snapshot is looked up again afterwards.
+    if (name && request.with_tensors) {
+      snapshot = co_await whole_snapshot(*connection, name->sequence, request.generation);
+    }
+    // ACK in place of a snapshot: this ps does not have it.
+    if (!name || (request.with_tensors && !snapshot)) {
+      connection->send(net::Ack{header.request_id}.to_header());
+      continue;
+    }
+    const FrameHeader reply =
+        net::SnapshotShardReply{.request_id = header.request_id,
+                                .step = snapshot ? snapshot->step : name->step,
+                                .name = name->sequence,
+                                .range_begin = core_.state().shard()->range().begin,
+                                .generation = request.generation}
+            .to_header();
+    if (!snapshot) {
+      connection->send(reply);
+      continue;
+    }
+    if (memory && snapshot->values.span().size_bytes() <= memory->parameters().size()) {
+      const std::span<const std::byte> body = co_await left_in(*memory, *connection, *snapshot);
+      connection->send_borrowed(reply, body, memory);
+    } else {
+      connection->send_borrowed(reply, std::as_bytes(snapshot->values.span()), snapshot);
+    }
+    // The connection itself closes a peer that reads nothing.
+    if (!co_await connection->drained(kLongestTransfer)) {
+      connection->close();
+    }
+  }
+}
+
+// Steps are made between two pieces, possibly so many that another snapshot has replaced this one.
+asio::awaitable<std::shared_ptr<const SnapshotShard>> RangeServer::whole_snapshot(
+    const net::ServerConnection& asker, std::uint64_t name, net::Generation generation) {
+  while (asker.is_open() && copy_snapshot()) {
+    co_await asio::post(process_.context(), asio::use_awaitable);
+  }
+  co_return asker.is_open() ? core_.state().kept_snapshot(name, generation) : nullptr;
+}
+
+asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::ParameterMemory& memory,
+                                                                 const net::ServerConnection& asker,
+                                                                 const SnapshotShard& snapshot) {
+  const std::span<const std::byte> from = std::as_bytes(snapshot.values.span());
+  const std::span<std::byte> to = memory.parameters().first(from.size());
+  const std::size_t most = std::max(kSnapshotPieceFloats * sizeof(float), from.size() / kMostTurns);
+  for (std::size_t begin = 0; begin < from.size() && asker.is_open(); begin += most) {
+    const auto piece = from.subspan(begin, std::min(most, from.size() - begin));
+    std::copy(piece.begin(), piece.end(), to.subspan(begin).begin());
+    co_await asio::post(process_.context(), asio::use_awaitable);
+  }
+  co_return to;
+}
+
+std::size_t RangeServer::state_bytes() const {
+  const std::shared_ptr<Shard>& shard = core_.state().shard();
+  return shard ? shard->state_size() * sizeof(float) : 0;
+}
+
+asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connection,
+                                                  std::uint64_t request_id) {
+  asio::steady_timer timer(process_.context());
+  auto next_beat = net::Clock::now() + kHeartbeatInterval;
+  while (writer_.is_busy() && connection->is_open()) {
+    timer.expires_after(kLookAtWriter);
+    co_await timer.async_wait(net::kAsTuple);
+    if (net::Clock::now() >= next_beat) {
+      connection->send(net::Heartbeat{.request_id = request_id}.to_header());
+      next_beat += kHeartbeatInterval;
+    }
+  }
+  co_return connection->is_open();
+}
+
+asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& connection,
+                                                        const FrameHeader& header) {
+  std::array<std::byte, net::kWriteSnapshotShardBytes> body{};
+  net::WriteSnapshotShard shard_file;
+  net::WriteSnapshotShardRequest request;
+  if (const auto error = request.from_header(header)) {
+    co_return refuse(connection, header, kError, error.message());
+  }
+  if (header.body_size != body.size()) {
+    co_return refuse(connection, header, kError, "WRITE_SNAPSHOT_SHARD has a body of 16 bytes");
+  }
+  if (co_await connection->read_body(body, task_.timeouts.heartbeat_timeout)) {
+    co_return false;
+  }
+  // The body names the shard, so that a chief with another list of ps cannot mix up the files.
+  const bool is_ours = !net::decode(body, shard_file) &&
+                       shard_file.shard == core_.state().index() &&
+                       shard_file.shards == task_.cluster.ps.size();
+  if (!is_ours) {
+    co_return refuse(connection, header, kError,
+                     describe(task_.cluster, task_.self) + " writes its own range only");
+  }
+  // A chief that died may have left an order that is still carried out. Its file is finished first:
+  // to refuse the order of its successor would cost the run its last checkpoint.
+  std::shared_ptr<const SnapshotShard> snapshot;
+  do {
+    if (!co_await writer_is_free(connection, header.request_id)) {
+      co_return false;
+    }
+    snapshot = co_await whole_snapshot(*connection, request.name, request.generation);
+  } while (snapshot && writer_.is_busy());  // for another order, which came meanwhile
+  if (!snapshot) {
+    connection->send(net::Ack{header.request_id}.to_header());
+    co_return true;
+  }
+  // Shared with the writing thread: the connection may close before the file is written.
+  auto writing = std::make_shared<Writing>(process_.context());
+  writing->snapshot = snapshot;
+  auto why_not = writer_.start(
+      {.id = {.step = request.step, .attempt = shard_file.attempt},
+       .shard = shard_file.shard,
+       .shards = shard_file.shards,
+       .snapshot = std::move(snapshot),
+       .range = core_.state().shard()->range(),
+       .optimizer = core_.state().shard()->state_names(),
+       .layout = math::layout_of(core_.state().shard()->config().model)},
+      // Posted, so that the timer is never destroyed on the writing thread.
+      [this, writing](ShardWriter::Result result) mutable {
+        writing->result = std::move(result);
+        writing->has_result = true;
+        asio::post(process_.context(),
+                   [writing = std::move(writing)]() mutable { writing->done.cancel(); });
+      });
+  if (why_not) {
+    writing->result = std::move(*why_not);
+    writing->has_result = true;
+  }
+  // Heartbeats go out meanwhile, and the connection is checked. If the chief has hung up, the file
+  // belongs to no checkpoint.
+  while (!writing->has_result && connection->is_open()) {
+    writing->done.expires_after(kHeartbeatInterval);
+    co_await writing->done.async_wait(net::kAsTuple);
+    if (!writing->has_result) {
+      connection->send(net::Heartbeat{.request_id = header.request_id}.to_header());
+    }
+  }
+  if (!writing->has_result) {
+    co_return false;
+  }
+  const auto* file = std::get_if<ShardFile>(&writing->result);
+  if (file == nullptr) {
+    log_warning("could not write the range of step " + std::to_string(request.step) + ": " +
+                std::get<std::string>(writing->result));
+  }
+  connection->send(
+      file != nullptr ? net::Written{header.request_id}.to_header()
+                      : net::NotWritten{header.request_id}.to_header(),
+      bytes_of(file != nullptr ? to_json(*file) : std::get<std::string>(writing->result)));
+  co_return true;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,380 @@
+#include "roles/watch/shell/snapshot_collector.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "math/model.h"
+#include "net/wire/backoff.h"
+#include "roles/process/available_memory.h"
+#include "roles/process/log.h"
+#include "roles/process/machine.h"
+#include "roles/process/start_thread.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// How soon a request of the other thread is noticed.
+constexpr std::chrono::milliseconds kTick{50};
+// The interval of requests for a configuration that is not published yet.
+constexpr std::chrono::milliseconds kAskAgain{250};
+// A step that no run reaches, so only the result is an answer.
+constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+SnapshotCollector::SnapshotCollector(const Task& task, StopSignal& stop, WhenGone when_gone)
+    : task_(task),
+      stop_(stop),
+      when_gone_(when_gone),
+      plan_(task.cluster.ps.size()),
+      heard_(task.cluster.ps.size()),
+      has_spoken_(task.cluster.ps.size()),
+      has_last_(task.cluster.ps.size()),
+      gone_since_(net::Clock::now()) {
+  for (std::size_t ps = 0; ps < task.cluster.ps.size(); ++ps) {
+    links_.emplace_back(task, ps, ends_);
+  }
+  thread_ = start_thread(stop_, [this] { work(); });
+}
+
+SnapshotCollector::~SnapshotCollector() {
+  ends_.interrupt();
+  thread_.join();
+}
+
+// -------------------------------------------------------------------- on the thread of its owner
+
+void SnapshotCollector::ask() {
+  const std::scoped_lock lock(mutex_);
+  // A snapshot that was not taken yet answers this request.
+  is_wanted_ = !snapshot_;
+}
+
+std::optional<TrainedModel> SnapshotCollector::take() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(snapshot_, std::nullopt);
+}
+
+bool SnapshotCollector::is_over() {
+  const std::scoped_lock lock(mutex_);
+  return is_over_;
+}
+
+std::string SnapshotCollector::why_gone() {
+  const std::scoped_lock lock(mutex_);
+  return is_there_ ? std::string() : why_gone_;
+}
+
+std::optional<TrainedModel> SnapshotCollector::await_snapshot() {
+  ask();
+  std::unique_lock lock(mutex_);
+  while (!snapshot_ && !is_over_) {
+    changed_.wait_for(lock, kTick);
+    stop_.throw_if_stopped();
+  }
+  return std::exchange(snapshot_, std::nullopt);
+}
+
+void SnapshotCollector::wait_until(net::Deadline time) {
+  std::unique_lock lock(mutex_);
+  while (!snapshot_ && !is_over_ && net::Clock::now() < time) {
+    changed_.wait_for(lock, std::min<net::Clock::duration>(kTick, time - net::Clock::now()));
+    stop_.throw_if_stopped();
+  }
+}
+
+// ------------------------------------------------------------------------------------- the thread
+
+bool SnapshotCollector::is_ending() { return ends_.interrupted(); }
+
+bool SnapshotCollector::wants_snapshot() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(is_wanted_, false);
+}
+
+void SnapshotCollector::over() {
+  const std::scoped_lock lock(mutex_);
+  is_over_ = true;
+  changed_.notify_all();
+}
+
+math::Range SnapshotCollector::range_of(std::size_t ps) const {
+  return math::shard_range(parameters_.size(), ps, links_.size());
+}
+
+void SnapshotCollector::report_gone(std::string why) {
+  const std::scoped_lock lock(mutex_);
+  is_there_ = false;
+  why_gone_ = std::move(why);
+}
+
+void SnapshotCollector::report_present() {
+  const std::scoped_lock lock(mutex_);
+  is_there_ = true;
+}
+
+void SnapshotCollector::throw_if_gone(std::chrono::seconds limit) const {
+  if (when_gone_ == WhenGone::kGiveUp && net::Clock::now() - gone_since_ > limit) {
+    throw Failure(kLostPeers, why_gone_ + ", for " + seconds_text(limit));
+  }
+}
+
+void SnapshotCollector::work() {
+  net::Backoff backoff{std::mt19937_64(random_number())};
+  while (!is_ending() && !is_over()) {
+    bool is_there = false;
+    try {
+      if (find_config() && reach_all()) {
+        report_present();
+        is_there = listen();
+      }
+      if (!is_there && !is_over()) {
+        throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
+      }
+    } catch (const Failure& failure) {
+      const bool may_recover = failure.exit_code() == kLostPeers || has_delivered_;
+      if (when_gone_ == WhenGone::kGiveUp || !may_recover) {
+        throw;
+      }
+      is_there = false;
+      begin_anew(failure.what());
+    }
+    if (is_there) {
+      backoff.reset();
+    } else {
+      ends_.wait_until(net::Clock::now() + backoff.next());
+    }
+  }
+}
+
+// Asks any ps: if a range has two hosts, its own ps may be lost.
+bool SnapshotCollector::find_config() {
+  std::string why;  // of the first ps
+  for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
+    WatchLink& link = links_[ps];
+    std::string json;
+    std::error_code error = link.connect(/*is_replicated=*/false);
+    while (!error && json.empty() && !is_ending()) {
+      error = link.get_config(json);
+      if (!error && json.empty()) {
+        report_gone("no chief has published what the run trains");
+        throw_if_gone(task_.timeouts.start);
+        ends_.wait_until(net::Clock::now() + kAskAgain);
+      }
+    }
+    link.close();
+    if (error) {
+      // The first error names the ps that a user should look at.
+      why = why.empty() ? link.name() + " cannot be reached: " + error.message() : why;
+    } else if (!json.empty()) {
+      take_config(json);
+    }
+  }
+  if (config_json_.empty() && !why.empty()) {
+    report_gone(std::move(why));
+  }
+  return !config_json_.empty();
+}
+
+void SnapshotCollector::take_config(const std::string& json) {
+  try {
+    config_ = run_config_from_json(json);
+    validate(config_);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(kError,
+                  std::string("the chief published what this version cannot use: ") + error.what());
+  }
+  require_memory(math::layout_of(config_.model).size() * sizeof(float), "this process",
+                 "the parameters of the run");
+  config_json_ = json;
+  parameters_ = math::AlignedVector(math::layout_of(config_.model).size());
+  gone_since_ = net::Clock::now();
+}
+
+bool SnapshotCollector::reach_all() {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    WatchLink& link = links_[ps];
+    if (has_last_[ps] || link.is_open()) {
+      continue;
+    }
+    std::string json;
+    std::error_code error = link.connect(config_.ps_replicas > 1);
+    if (!error) {
+      error = link.get_config(json);
+    }
+    if (error) {
+      return lose(ps, error.message());
+    }
+    // This ps holds no state yet: the run that it will join may be another one.
+    if (json.empty() && link.welcome().state != net::ShardState::kFinished) {
+      return lose(ps, "it holds nothing of a run");
+    }
+    if (!json.empty() && json != config_json_) {
+      const std::string why = "another chief has restarted the run with another configuration";
+      log_warning(why + "; reading it again");
+      begin_anew(why);
+      return false;
+    }
+    plan_.saw(link.welcome().step);
+    heard_[ps] = net::Clock::now();
+    has_spoken_[ps] = false;
+  }
+  waits_for_end_ = true;
+  return watch_all(kToTheEnd);
+}
+
+// Ps that have sent their shard of the result are not asked again.
+bool SnapshotCollector::watch_all(std::uint64_t step) {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    if (has_last_[ps]) {
+      continue;
+    }
+    if (const std::error_code error = links_[ps].watch(step)) {
+      return lose(ps, error.message());
+    }
+  }
+  return true;
+}
+
+// A requested snapshot stays requested. Always returns false.
+bool SnapshotCollector::lose(std::size_t ps, const std::string& why) {
+  std::string sentence = links_[ps].name() + " cannot be reached: " + why;
+  if (when_gone_ == WhenGone::kGiveUp && why_gone_ != sentence) {
+    log_info(sentence);
+  }
+  report_gone(std::move(sentence));
+  leave_all();
+  return false;
+}
+
+void SnapshotCollector::leave_all() {
+  for (WatchLink& link : links_) {
+    link.close();
+  }
+  plan_.lost();
+  if (!std::exchange(waits_for_end_, true)) {
+    const std::scoped_lock lock(mutex_);
+    is_wanted_ = true;
+  }
+}
+
+// The next run there may be another one.
+void SnapshotCollector::begin_anew(const std::string& why) {
+  report_gone(why);
+  leave_all();
+  config_json_.clear();
+  plan_ = SnapshotPlan(links_.size());
+  has_last_.assign(links_.size(), false);
+}
+
+// Runs until a ps is lost, or nothing more is to arrive. Returns true if all ps have sent something
+// meanwhile, so that the next loss counts as a new one.
+bool SnapshotCollector::listen() {
+  bool have_spoken = false;
+  std::vector<pollfd> fds(links_.size() + 1);  // the last one is the interrupt
+  for (;;) {
+    if (waits_for_end_ && wants_snapshot()) {
+      waits_for_end_ = false;
+      if (!watch_all(plan_.begin())) {
+        return have_spoken;
+      }
+    }
+    for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+      fds[ps] = {.fd = has_last_[ps] ? -1 : links_[ps].fd(), .events = POLLIN, .revents = 0};
+    }
+    static_cast<void>(net::wait_for_any(fds, ends_, net::Clock::now() + kTick));
+    if (is_ending()) {
+      return have_spoken;
+    }
+    const auto now = net::Clock::now();
+    for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+      // After a suspension of this process, arrived frames are read before a ps counts as lost.
+      const bool has_timed_out =
+          !has_last_[ps] && now - heard_[ps] > task_.timeouts.heartbeat_timeout;
+      if (fds[ps].revents != 0 ? !receive(ps) : has_timed_out && !lose(ps, "no heartbeat")) {
+        return have_spoken;
+      }
+    }
+    have_spoken = have_spoken || all_have_spoken();
+    if (have_spoken) {
+      gone_since_ = now;
+    }
+    const SnapshotPlan::State state = plan_.state();
+    if (state == SnapshotPlan::State::kResult) {
+      deliver(/*is_result=*/true);
+      return true;
+    }
+    if (!waits_for_end_ && state == SnapshotPlan::State::kWhole) {
+      waits_for_end_ = true;  // each ps was asked for the result when it had answered
+      deliver(/*is_result=*/false);
+    } else if (!waits_for_end_ && state == SnapshotPlan::State::kTorn &&
+               !watch_all(plan_.begin())) {
+      return have_spoken;
+    }
+  }
+}
+
+bool SnapshotCollector::all_have_spoken() const {
+  for (std::size_t ps = 0; ps < links_.size(); ++ps) {
+    if (!has_last_[ps] && !has_spoken_[ps]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool SnapshotCollector::receive(std::size_t ps) {
+  const math::Range range = range_of(ps);
+  std::optional<SnapshotPlan::Part> part;
+  bool has_nothing = false;
+  const std::error_code error = links_[ps].receive(
+      range, parameters_.span().subspan(range.begin, range.size()), part, has_nothing);
+  if (error) {
+    return lose(ps, error.message());
+  }
+  heard_[ps] = net::Clock::now();
+  has_spoken_[ps] = true;
+  if (has_nothing) {
+    over();
+    return false;
+  }
+  if (!part) {
+    return true;
+  }
+  plan_.took(ps, *part);
+  if (part->is_last) {
+    has_last_[ps] = true;
+    links_[ps].close();
+    return true;
+  }
+  const std::error_code failed = links_[ps].watch(kToTheEnd);
+  return !failed || lose(ps, failed.message());
+}
+
+// A snapshot that was not taken is replaced by a newer one.
+void SnapshotCollector::deliver(bool is_result) {
+  TrainedModel snapshot;
+  snapshot.config = config_;
+  snapshot.step = plan_.step();
+  snapshot.is_result = is_result;
+  const std::size_t size = parameters_.size();
+  // Handed over without a copy; the next snapshot gets new memory.
+  snapshot.parameters = std::exchange(parameters_, math::AlignedVector(is_result ? 0 : size));
+  if (is_result) {
+    snapshot.weights_sha256 =
+        weights_hash(math::layout_of(config_.model), snapshot.parameters.span());
+  }
+  has_delivered_ = true;
+  const std::scoped_lock lock(mutex_);
+  snapshot_ = std::move(snapshot);
+  is_over_ = is_result;
+  changed_.notify_all();
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,137 @@
+#!/bin/bash
+# Dependency rules of the source tree: which module may include which. A module may include the modules in its line
+# of `allowed`, and itself; a source outside of all modules is a violation. A core module only makes decisions, so it
+# must not include anything with which it could act. All modules may include text/. Takes no argument and checks the
+# folders below the working directory.
+set -euo pipefail
+
+# allowed ROOM: prints the modules whose headers it may include, as a regular expression; fails if ROOM is not a
+# module.
+allowed() {
+  local run='net/wire|math|data/json|roles/run'
+  local process="$run|data|net/transport|roles/process"
+  local store='roles/store/core|roles/store/shell'
+  case $1 in
+    text | data/json | net/wire) echo 'nothing' ;;
+    data) echo 'data/json' ;;
+    data/own | data/tensorboard) echo 'data|data/json' ;;
+    math) echo 'math/layers|math/losses' ;;
+    math/losses) echo 'math' ;;
+    math/layers) echo 'math' ;;
+    net/transport | net/resolvers) echo 'net/wire' ;;
+    main/render) echo 'net/wire|data/json' ;;
+    net/http) echo 'net/wire|net/transport' ;;
+    roles/run) echo 'net/wire|math|data/json' ;;
+    roles/store/core) echo "$run|data" ;;
+    roles/store/shell) echo "$process|net/http|roles/store/core" ;;
+    roles/checkpoint/core) echo "$run|data" ;;
+    roles/model/core) echo "$run|data" ;;
+    roles/model/shell) echo "$process|$store|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
+    roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
+    roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
+    roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
+    roles/serve/shell) echo "$process|$store|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
+    roles/export/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core|roles/checkpoint/core" ;;
+    roles/export/shell) echo "$process|$store|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
+    roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
+    roles/import/shell) echo "$process|$store|roles/checkpoint/core|roles/import/core" ;;
+    roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
+    roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
+    roles/evaluator/shell) echo "$process|$store|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
+    roles/chief/core) echo "$run|roles/checkpoint/core" ;;
+    roles/servers/core) echo "$run|roles/launch/core" ;;
+    roles/monitor/core) echo "$run|data" ;;
+    roles/ps/core) echo "$run|roles/monitor/core" ;;
+    roles/*/core) echo "$run" ;;
+    roles/process) echo "$process" ;;
+    roles/checkpoint/shell) echo "$process|$store|roles/checkpoint/core" ;;
+    roles/download) echo "$process|$store|data/own|net/http" ;;
+    roles/monitor/shell) echo "$process|roles/store/core|net/http|roles/monitor/core" ;;
+    roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
+    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/trainer/core" ;;
+    roles/chief/shell) echo "$process|$store|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/doctor/shell) echo "$process|net/http|roles/doctor/core" ;;
+    roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
+    roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    main | main/manual) echo '.*' ;;
+    *) return 1 ;;
+  esac
+}
+
+# Only shells may use these: Asio, threads and their synchronization, files, random devices, the
+# log, and clocks. (std::chrono's durations are values; so is a point in time that a caller passes.
+# A path is a value, and data/file_system.h an interface.)
+readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
+
+# Only net/transport/ may handle shared memory; it hands out bodies and takes them back. One file in
+# roles/ distinguishes the transports, and the task selects the one that --transport requests.
+readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|header_mailbox)'
+readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
+
+# In g++ 12, std::ranges::copy and copy_n of contiguous const elements are loops over the elements: they test with
+# source and destination in the wrong order whether bytes can be copied. std::copy is a memmove(). (A copy of 318 KB
+# took 198 us instead of 8, of floats 49 us; Zen 3.)
+readonly slow='ranges::copy(_n)?\('
+
+# violations ROOT: prints file:line:text of each line that breaks a rule.
+violations() {
+  local folder file
+  while IFS= read -r folder; do
+    folder=${folder#"$1/"}
+    if ! allowed "$folder" >/dev/null; then
+      find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \) |
+        sed 's/$/: is in no module/'
+      continue
+    fi
+    # Also matches "../math/x.h" and <math/x.h>.
+    while IFS= read -r file; do
+      grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(text|net|math|data|roles|main)/' "$file" |
+        grep -vE "[\"<](\.\./)*($(allowed "$folder")|$folder|text)/[a-z0-9_]+\.(h|inc)[\">]" || true
+      case $folder in
+        roles/*/core | roles/run | net/wire) grep -nHE "$acts" "$file" || true ;;
+      esac
+      grep -nHE "$slow" "$file" || true
+      if [[ $folder == roles/* && ! ${file#"$1/"} =~ $knows_ways ]]; then
+        grep -nHiE "$ways" "$file" || true
+      fi
+    done < <(find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \))
+  done < <(find "$1"/{text,net,math,data,roles,main} -type d 2>/dev/null)
+}
+
+# A broken check would report no violations, so this test must first find these.
+self_test() {
+  local tree found
+  tree=$(mktemp -d)
+  mkdir -p "$tree"/{roles/process,net/wire,net/transport,math,data,roles/run,roles/ps/core,roles/ps/shell,roles/checkpoint/core,main/render}
+  echo '#include "math/model.h"' >"$tree/net/wire/a.cc"
+  echo '#  include <net/wire/frame.h>' >"$tree/math/b.h"
+  echo '#include "data/idx.h"' >"$tree/math/c.inc"
+  echo '#include "data/idx.h"' >"$tree/roles/run/n.cc"
+  echo ' #include "../roles/run/x.h"' >"$tree/data/c.cc"
+  echo '#include "main/options.h"' >"$tree/roles/run/d.cc"
+  echo '#include "roles/run/log.h"' >"$tree/main/render/e.cc"
+  echo '#include "net/transport/channel.h"' >"$tree/roles/ps/core/f.cc"
+  echo '#include <thread>' >"$tree/roles/ps/core/g.cc"
+  echo 'auto now = std::chrono::steady_clock::now();' >"$tree/roles/ps/core/h.cc"
+  echo 'if (std::filesystem::exists(path)) return;' >"$tree/roles/ps/core/i.cc"
+  echo '#include "data/posix_file_system.h"' >"$tree/roles/checkpoint/core/j.cc"
+  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
+  echo '// in shared memory' >"$tree/roles/ps/core/l.h"
+  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/process/tensor_memory.cc"
+  echo 'std::ranges::copy(bytes, to.begin());' >"$tree/data/m.cc"
+  echo '' >"$tree/roles/outside.cc"
+  printf '#include "net/wire/frame.h"\n#include <thread>\n' >"$tree/roles/ps/shell/allowed.cc"
+  printf '#include "net/wire/frame.h"\n#include "data/json/json_text.h"\n#include <chrono>\n' >"$tree/roles/ps/core/allowed.cc"
+  echo '#include "data/file_system.h"' >"$tree/roles/checkpoint/core/allowed.cc"
+  found=$(violations "$tree" | wc -l)
+  rm -rf "$tree"
+  [ "$found" -eq 16 ] || { echo "this check is broken: it found $found of 16 violations"; exit 1; }
+}
+
+self_test
+found=$(violations .)
+if [ -n "$found" ]; then
+  echo "These lines break the dependency rules (listed at the head of this test):"
+  echo "$found"
+  exit 1
+fi
