@@ -61,8 +61,10 @@ class PlainFormatter : public CLI::Formatter {
     }
     const std::string text = make_description(app) + make_usage(app, std::move(name)) +
                              make_positionals(app) + usual_groups(*app);
+    // What a word of the command may be stands in its footer.
+    const bool has_words = !make_positionals(app).empty();
     const std::string with_footer = text + make_footer(app);
-    return lines_of(with_footer) <= kThreeScreens ? with_footer : text + examples();
+    return has_words || lines_of(with_footer) <= kThreeScreens ? with_footer : text + examples();
   }
   std::string make_footer(const CLI::App* app) const override {
     return CLI::Formatter::make_footer(app) + examples();

@@ -196,7 +196,8 @@ TEST_F(ControlVerbs, APageHasALink) {
 TEST_F(ControlVerbs, WhatIsNotThereIs404) {
   for (const char* path : {"/", "//", "/v1", "/v1/", "/v2/status", "/v1/status/", "/v1/pods/ps:0",
                            "/v1/pods/ps:0/kill", "/v1/logs", "/v1/logs/a/b", "/v1/update/x"}) {
-    EXPECT_THAT(refusal("GET", path), HasSubstr("404 \"" + std::string(path) + "\" is not there"));
+    EXPECT_THAT(refusal("GET", path),
+                HasSubstr("404 \"" + std::string(path) + "\" does not exist"));
   }
   EXPECT_EQ(refusal("GET", "/v1/logs/worker:7"), "404 there is no task worker:7");
 }

@@ -40,7 +40,7 @@ TEST(GradientCheck, FindsTheOneValueThatIsNoNumberWhereverItIs) {
     for (const float value : {kNone, kInfinity, -kInfinity}) {
       Values gradient(kSize, 1);
       gradient[at] = value;
-      EXPECT_THAT(fault_in(gradient), Optional(HasSubstr("that are no numbers, 1 of 67"))) << at;
+      EXPECT_THAT(fault_in(gradient), Optional(HasSubstr("non-finite values, 1 of 67"))) << at;
     }
   }
   EXPECT_THAT(fault_in({kInfinity, -kInfinity}), Optional(HasSubstr("2 of 2")))
@@ -85,7 +85,7 @@ TEST(GradientCheck, RunningStatisticsAreNoPartOfTheNormButMustBeNumbers) {
   EXPECT_THAT(check.fault_in(gradient), Optional(HasSubstr("has a norm of 100 here")));
   gradient.back() = 0;
   gradient[running.front().range.begin] = kNone;
-  EXPECT_THAT(check.fault_in(gradient), Optional(HasSubstr("no numbers, 1 of")));
+  EXPECT_THAT(check.fault_in(gradient), Optional(HasSubstr("non-finite values, 1 of")));
 
   // As a ps checks it whose range begins between the statistics.
   const std::size_t begin = running.front().range.end;

@@ -227,7 +227,7 @@ TEST(Images, OfAnotherSizeOrKindAreRefused) {
   EXPECT_EQ(read(3, 2, PNG_FORMAT_GRAY, image_model()),
             "a.png: it is 3x2, grey; the model takes 2x3, grey");
   EXPECT_EQ(read(2, 3, PNG_FORMAT_RGB, image_model()),
-            "a.png: it is 2x3, in colours; the model takes 2x3, grey");
+            "a.png: it is 2x3, colour; the model takes 2x3, grey");
   EXPECT_EQ(read(2, 3, PNG_FORMAT_GRAY, table_model()),
             "a.png: it is an image, but the model takes rows of 2 numbers");
   Bytes half = data::test::png(2, 3, PNG_FORMAT_GRAY, pixels);

@@ -275,9 +275,9 @@ TEST(ServeRest, WhatDoesNotFitIsToldInASentence) {
   EXPECT_THAT(sentence(R"({"instances": 7})"), HasSubstr("array"));
   EXPECT_THAT(sentence("{}"), HasSubstr("instances is missing"));
   EXPECT_THAT(sentence(""), HasSubstr("object"));
-  EXPECT_THAT(sentence(R"({"instances": [[0,1,2,3,4,NaN]]})"), HasSubstr("number"));
+  EXPECT_THAT(sentence(R"({"instances": [[0,1,2,3,4,NaN]]})"), HasSubstr("NaN"));
   EXPECT_THAT(sentence(R"({"instances": [[0,1,2,3,4,5]], "inputs": [[0]]})"), HasSubstr("twice"));
-  EXPECT_THAT(sentence(R"({"instances": [[0,1,2,3,4,5]]} x)"), HasSubstr("follows"));
+  EXPECT_THAT(sentence(R"({"instances": [[0,1,2,3,4,5]]} x)"), HasSubstr("after the end"));
   EXPECT_THAT(sentence(R"({"signature_name": "x", "instances": [[0,1,2,3,4,5]]})"),
               HasSubstr("signature_name: \"x\""));
   EXPECT_THAT(sentence(R"({"instances": [{"b64": "!!"}]})"), HasSubstr("base64"));

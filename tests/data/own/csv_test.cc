@@ -289,8 +289,9 @@ TEST_F(Csv, NamesTheEncodingsThatItDoesNotRead) {
 TEST_F(Csv, NamesLinesThatEndInCrAlone) {
   EXPECT_THAT(refusal("x,y,label\r1,2,a\r3,4,b\r"),
               testing::HasSubstr("its lines end in CR alone"));
-  EXPECT_THAT(refusal("x,y,label\n1,2,a\r3,4,b\n"),
-              testing::HasSubstr("line 2: 5 cells where the first line has 3; a CR alone"));
+  EXPECT_THAT(
+      refusal("x,y,label\n1,2,a\r3,4,b\n"),
+      testing::HasSubstr("line 2: 5 cells where the first line has 3; it contains a CR alone"));
   EXPECT_THAT(read("x,label\r\n1,a\n2,b\r\n\n\r\n3,c\r\r\n").labels, ElementsAre("a", "b", "c"));
 }
 
