@@ -68,7 +68,7 @@ SharedOffer BodyRing::offer() const noexcept {
           .parked_flag = parked_flag_of(shape_)};
 }
 
-// The rendezvous is closed in every case, so no other process can fetch the memory later.
+// The peer listener is closed in every case, so no other process can fetch the memory later.
 std::optional<SharedOffer> BodyRing::answered(std::span<const std::byte> body) {
   // Any failure below leaves the state at "declined"; success sets it again.
   const State before = std::exchange(state_, State::kDeclined);

@@ -49,7 +49,7 @@ class GradientMemory {
   [[nodiscard]] std::unique_ptr<Channel> carry(std::unique_ptr<Channel> channel,
                                                std::optional<std::size_t> number);
   // Sets the trainer's parked flag: a ps that answers a parked trainer also makes the channel's
-  // fd() ready. See Lookout; the event that it sees is Channel::has_frame().
+  // fd() ready. See Poller; the event that it polls for is Channel::has_frame().
   void set_parked(bool parked) noexcept;
 
  private:

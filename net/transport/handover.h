@@ -1,7 +1,7 @@
 // Passes a file descriptor from one task of a machine to another over a Unix-domain socket
 // (AF_UNIX). The two tasks discover each other over the connection that they already have.
 //
-// A trainer listens at a random name (a Rendezvous) and sends the name and a token over the
+// A trainer listens at a random name (a PeerListener) and sends the name and a token over the
 // connection. The ps connects to that name, sends the token and hands its descriptor over. The
 // trainer hands its own over in the same way, with a token that the ps has sent. The name is no
 // secret, because every process may read /proc/net/unix. The tokens are secret: they have crossed
@@ -40,7 +40,7 @@ class PeerListener {
   // nullptr, and `error` set, where the system has no such sockets.
   [[nodiscard]] static std::unique_ptr<PeerListener> open(std::error_code& error);
 
-  // The name for meet(); not 0.
+  // The name for connect_to_peer_listener(); not 0.
   [[nodiscard]] std::uint64_t name() const noexcept { return name_; }
   // Of the peers that have connected, returns the first one of the same user that has sent the
   // token together with one descriptor. All others are closed. nullopt: there is no such peer.
@@ -53,7 +53,7 @@ class PeerListener {
   const std::uint64_t name_;
 };
 
-// Connects to the rendezvous of that name. Returns a closed descriptor, and sets `error`, where
+// Connects to the peer listener of that name. Returns a closed descriptor, and sets `error`, where
 // there is none, or where it belongs to another user.
 [[nodiscard]] Descriptor connect_to_peer_listener(std::uint64_t name, std::error_code& error);
 

@@ -37,7 +37,7 @@ constexpr std::size_t kGroupLineBytes = 64;  // a processor's cache line
 // The most messages of one peer that are read before the clock is read: far more than a correct
 // peer has under way.
 constexpr int kMostReceivedAtOnce = 256;
-// All connections that wait at a rendezvous, and some that arrive meanwhile.
+// All connections that wait at a peer listener, and some that arrive meanwhile.
 constexpr int kMostAdmittedAtOnce = 32;
 // Attempts to connect: a leader that polls between connect() and the handover refuses.
 constexpr int kDiscoveryAttempts = 3;

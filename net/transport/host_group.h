@@ -3,7 +3,7 @@
 // leader's answer where the leader leaves them. roles/trainer/shell/host_sum.h decides when they do
 // so and what the ps are sent.
 //
-// The leader listens at a rendezvous (net/transport/handover.h). Its members learn the name by way
+// The leader has a peer listener (net/transport/handover.h). Its members learn the name by way
 // of the ps; a member on another host does not find it. A member connects and hands over memory
 // that it copies its gradients to; the leader hands over memory that it copies parameters to in the
 // same way. Each writes only its own memory and reads the other's. Notifications go over the

@@ -158,7 +158,7 @@ asio::awaitable<std::error_code> ServerConnection::shake_hands() {
   std::error_code error = tls_->shake_hands();
   while (error == asio::error::would_block && state_ == State::kOpen) {
     error = co_await await_tls();
-    // A peer that ends here only probed the port, or has no TLS. That is an end, not a cut.
+    // A peer that ends here only probed the port, or has no TLS. That is an end, not a truncation.
     if (error == TlsError::kCut) error = asio::error::eof;
     if (!error && state_ == State::kOpen) error = tls_->shake_hands();
   }
@@ -464,7 +464,7 @@ void ServerConnection::close() noexcept {
   state_ = State::kClosed;
   // Headers that the peer leaves from here on are not handed off.
   if (in_place_) in_place_->take_no_more();
-  // Sends close_notify, so the peer can distinguish an end from a cut.
+  // Sends close_notify, so the peer can distinguish an end from a truncation.
   if (tls_) tls_->finish();
   std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);

@@ -27,7 +27,7 @@
 namespace disttf::net {
 
 struct SharedOffer {
-  // In a trainer's offer that asks for a handover: Rendezvous::name(). 0, together with the ps's
+  // In a trainer's offer that asks for a handover: PeerListener::name(). 0, together with the ps's
   // token: the memory has been handed over.
   std::uint64_t listener_name = 0;
   std::uint64_t token = 0;  // to be sent along by the peer that hands its memory over

@@ -27,7 +27,7 @@ class Poller {
   virtual void set_parked(bool parked) noexcept = 0;
 };
 
-// Waits as net::wait_for_any() does, but first polls within the spin budget (Eagerness), yielding
+// Waits as net::wait_for_any() does, but first polls within its SpinBudget, yielding
 // to other threads between two polls. An event that `poller` sees ends the wait as a ready
 // descriptor does; no descriptor needs to be ready then.
 //

@@ -47,7 +47,7 @@ class WireCategory final : public std::error_category {
       case WireError::kBadBody:
         return "the frame's body cannot be decoded";
       case WireError::kUnexpected:
-        return "a kind of frame that makes no sense at this point";
+        return "a kind of frame that is invalid at this point";
       case WireError::kRefused:
         return "refused by the peer";
     }

@@ -6,15 +6,15 @@
 //   40  24  last answer: generation,   16  8  generation               4  8  replaced_by
 //           step, push                 24  4  heartbeat_ms            12  n  sentence, UTF-8,
 //   64   4  from: index                28  1  state                          n <= 4096
-//   68   4  to: index                  29  1  standing
+//   68   4  to: index                  29  1  replica role
 //   72   1  from: job                  30  2  reserved, 0
 //   73   1  to: job
 //   74   1  purpose
 //   75   1  replica
 //
 // Integers are little-endian; docs/wire_format.md has an example. Decoders take untrusted bytes:
-// any other length, job, purpose, replica, state, standing or reserved byte is WireError::kBadBody,
-// and `out` is then untouched. Pure functions; callable from any thread.
+// any other length, job, purpose, replica, state, replica role or reserved byte is
+// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,8 @@ std::error_code decode(std::span<const std::byte> body, View& out) {
   view.primary = reader.get<std::uint8_t>();
   const auto paired = reader.get<std::uint8_t>();
   const auto reserved = reader.get<std::uint16_t>();
-  // Values outside their range are refused instead of cut, so an error of the sender is noticed.
+  // Values outside their range are refused instead of truncated, so an error of the sender is
+  // noticed.
   if (!reader.complete() || view.primary > 1 || paired > 1 || reserved != 0) {
     return WireError::kBadBody;
   }

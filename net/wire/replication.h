@@ -3,7 +3,7 @@
 //
 //   VIEW, 16 bytes       REPORT, 24 bytes      UPDATE, 16 and more     FILL, 72 and more
 //    0 12  number         0 12  view            0  8  incarnation       0  8  lineage
-//   12  1  primary       12  1  standing        8 8w  trainers          8  48  six counters
+//   12  1  primary       12  1  replica role    8 8w  trainers          8  48  six counters
 //   13  1  paired        13  1  bits               n  gradient         56  4  trainers
 //   14  2  reserved, 0   14  2  reserved, 0                            60  4  tensors
 //                        16  8  trainers                               64  8  reserved, 0

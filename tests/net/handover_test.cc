@@ -1,4 +1,4 @@
-// Which process receives a descriptor over a rendezvous, and whose descriptor is accepted.
+// Which process receives a descriptor over a peer listener, and whose descriptor is accepted.
 #include "net/transport/handover.h"
 
 #include <fcntl.h>
@@ -214,7 +214,7 @@ TEST_F(HandoverToAnotherUser, IsRefusedByTheOneWhoListens) {
     if (setresuid(kOther, kOther, kOther) != 0) {
       return 2;
     }
-    // meet() refuses this, see below.
+    // connect_to_peer_listener() refuses this, see below.
     const Descriptor peer(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     socklen_t size = sizeof address;

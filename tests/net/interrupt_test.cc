@@ -90,7 +90,7 @@ TEST_F(SpinBudgetTest, ALookThatHelpedForgivesTheOthers) {
   EXPECT_EQ(sleeps(), 0);
 }
 
-// A long turn counts as a look in vain however soon something arrives: if other threads keep the
+// A long turn counts as a fruitless spin however soon something arrives: if other threads keep the
 // processor for so long, a sleeping thread gets it sooner.
 TEST_F(SpinBudgetTest, ALongTurnOfOthersIsALookInVain) {
   ASSERT_TRUE(spin_budget_.begin(Deadline::max(), now_));

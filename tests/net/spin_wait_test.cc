@@ -77,7 +77,7 @@ TEST(SpinWait, PollsOnceMoreAfterItHasSetTheParkedFlag) {
   EXPECT_EQ(wait.wait_for_any(fds, interrupt, Deadline::min(), &in_vain), std::errc::timed_out);
   EXPECT_TRUE(in_vain.polled_while_parked());
   EXPECT_FALSE(in_vain.parked());
-  CountingPoller at_once(1);  // the wait before was in vain: this one parks without a spin
+  CountingPoller at_once(1);  // the spin before was fruitless: this wait parks without a spin
   EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max(), &at_once));
   EXPECT_EQ(at_once.looks(), 1);
   EXPECT_TRUE(at_once.polled_while_parked());
@@ -91,7 +91,7 @@ TEST(SpinWait, IsWokenWhenItIsParked) {
   for (int round = 0; round < 8; ++round) {
     std::array<pollfd, 2> in_vain{pollfd{never.fd(), POLLIN, 0}};
     EXPECT_EQ(wait.wait_for_any(in_vain, interrupt, Clock::now() + 1ms), std::errc::timed_out);
-    Interrupt later;  // after a look in vain the next wait parks at once
+    Interrupt later;  // after a fruitless spin the next wait parks at once
     std::thread other([&] { later.interrupt(); });
     std::array<pollfd, 2> fds{pollfd{later.fd(), POLLIN, 0}};
     EXPECT_FALSE(wait.wait_for_any(fds, interrupt, Deadline::max()));

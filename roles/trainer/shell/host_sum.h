@@ -52,8 +52,8 @@ class HostSum {
   // for that and connects. `remote`: the ps that do not read gradients in shared memory. REQUIRES:
   // no request to that ps is outstanding.
   [[nodiscard]] std::error_code discover_peers(PsLink& link, Ranges remote);
-  // To be called before each gradient. Returns whether meet() is to be tried again, after the group
-  // was not met or was left: now and then.
+  // To be called before each gradient. Returns whether discover_peers() is to be tried again, after
+  // the group was not found or was left: now and then.
   [[nodiscard]] bool is_discovery_due() noexcept;
 
   // Decides how the gradient of this push's state reaches the ps in `remote`. Waits for the other
