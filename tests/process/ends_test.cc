@@ -104,7 +104,7 @@ TEST_F(Ends, AWorkerWithoutPsNamingThemAll) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   Process& worker = run_task(cluster, Job::kWorker, 1, {"--start_timeout=1"});
   EXPECT_TRUE(exits(worker, kExitLostPeers));
-  EXPECT_TRUE(says(worker, "waited 1 s in vain for ps 0 \\(" + cluster.address(Job::kPs, 0) +
+  EXPECT_TRUE(says(worker, "waited 1 s for ps 0 \\(" + cluster.address(Job::kPs, 0) +
                                "\\): Connection refused, ps 1 \\(" + cluster.address(Job::kPs, 1) +
                                "\\): Connection refused"));
 }

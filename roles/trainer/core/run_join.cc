@@ -86,8 +86,7 @@ void Connecting::all_tried(Clock::time_point now) {
     stage_ = Stage::kGivenUp;
   } else if (now >= give_up_at_) {
     stage_ = Stage::kGivenUp;
-    context_.failure =
-        Failure(kLostPeers, sentence_ + seconds_text(limit_) + " in vain for " + missing_);
+    context_.failure = Failure(kLostPeers, sentence_ + seconds_text(limit_) + " for " + missing_);
   } else {
     if (notes_.is_due(now)) {
       context_.out.info("waits for " + missing_);
