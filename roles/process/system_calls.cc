@@ -91,7 +91,7 @@ constexpr std::array kCalls = {
     CALL(prctl, kAll, "the name of a thread; no core dump once a secret is read"),
     CALL(set_tid_address, kLauncher, "the start of a task"),
     CALL(uname, kAll, "what the machine is called"),
-    CALL(getrusage, kAll, "what a process tells of itself"),
+    CALL(getrusage, kAll, "the resource usage of the process"),
     CALL(sysinfo, kAll, "how much memory the machine has"),
     CALL(prlimit64, kAll, "how much memory and how many descriptors there may be"),
     CALL(getrlimit, kAll, "prlimit64() of other libraries"),

@@ -32,7 +32,7 @@ Number lock_number(const nlohmann::json& json, const char* key) {
   return json.contains(key) && json[key].is_number_integer() ? json[key].get<Number>() : Number{0};
 }
 
-// The name of a process comes from a file that anybody may have written.
+// The name of a process comes from a file that any user may have written.
 std::string file_name_part(std::string_view process) {
   constexpr std::size_t kMost = 64;
   std::string part;

@@ -107,8 +107,8 @@ SnapshotAction SnapshotCoordinator::told(const std::optional<std::string>& why_n
   return await_next();
 }
 
-// All ps that were told to write are waited for, so that none still writes into what is about to be
-// removed.
+// Waits for all ps that have received a request to write, so that none of them still writes into
+// files that are about to be removed.
 SnapshotAction SnapshotCoordinator::await_next() {
   if (ps_ < told_) {
     return AwaitWritten{.ps = ps_, .deadline = written_by_};

@@ -1,9 +1,8 @@
-// A distributed snapshot: makes a checkpoint of the snapshot shards of all ps at one step. (The
-// frames call a snapshot shard a cut.)
+// A distributed snapshot: makes a checkpoint of the snapshot shards of all ps at one step.
 //
-// Collected: the shards are fetched from one ps after the other. Sharded: first all ps are found to
-// have the same snapshot; then each is told to write its shard, and all are waited for; then the
-// files become a checkpoint, or are removed.
+// Collected: the chief fetches the shards from one ps after the other. Sharded: it first checks
+// that all ps have the same snapshot. Then it requests each ps to write its shard, and waits for
+// all of them. Then the files become a checkpoint, or are removed.
 //
 // A state machine: begin(), and then the result of each request, with the time. Each call returns
 // the next request, until that is SnapshotDone. One snapshot at a time. It does not handle the

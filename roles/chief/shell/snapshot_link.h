@@ -1,6 +1,5 @@
-// The chief's channel to one ps for its shard of a snapshot (a cut, in the frames), and of the
-// following ones: a ps closes it after a while without a request. If both share a machine, the ps
-// leaves the values in memory.
+// The chief's channel to one ps for its shard of a snapshot, and of the following ones: a ps closes
+// it after a while without a request. If both share a machine, the ps leaves the values in memory.
 //
 // Not thread-safe: the saving thread owns it.
 #pragma once

@@ -1,7 +1,7 @@
-// The evaluator: a task beside a run that reports how good its model is. The run neither waits for
-// it nor knows of it. It evaluates one state after the other, each of one step: the checkpoints in
-// --train_dir, or without one the state of the ps. States that arrive while it computes are
-// skipped, except for the last one, which is always evaluated; then it exits.
+// The evaluator: a task beside a run that reports how good its model is. The run does not wait
+// for it and does not depend on it. It evaluates one state after the other, each of one step: the
+// checkpoints in --train_dir, or without one the state of the ps. States that arrive while it
+// computes are skipped, except for the last one, which is always evaluated; then it exits.
 #pragma once
 
 #include <chrono>

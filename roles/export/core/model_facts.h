@@ -1,6 +1,6 @@
 // Metadata of a model in an exported file of any format:
 //
-//   disttf.configuration   of the run, with what is known of its examples, as in checkpoints
+//   disttf.configuration   of the run, with the facts about its examples, as in checkpoints
 //   disttf.layers          in order, as in a model file, as JSON
 //   disttf.step            number of updates
 //   disttf.weights_sha256  hash of the variables before folding

@@ -203,8 +203,8 @@ class OnnxGraph {
              {float_attribute("epsilon", normalization.epsilon)});
   }
 
-  // The flattened numbers are in the order channels, height, width. The next dense layer's weights
-  // are permuted to match; without a dense layer before the order matters, the numbers are.
+  // The flattened numbers are in channel, height, width order. The next dense layer's weights are
+  // permuted to match; without a dense layer before the order matters, the numbers are.
   void add(const math::Flattening& /*flattening*/) {
     const math::Shape& image = step().input;
     if (image.channels != 1 && image.height * image.width != 1) {

@@ -6,7 +6,7 @@
 //   output  "probabilities" float [N, classes], or "value" float [N, 1]
 //
 // Scaling is in the graph. Weights of convolutions are transposed to [units, channels, kernel,
-// kernel]. The rows of a dense layer behind an image are in the order channels, height, width.
+// kernel]. The rows of a dense layer behind an image are in channel, height, width order.
 //
 // A pure function; callable from any thread.
 #pragma once

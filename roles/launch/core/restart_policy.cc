@@ -87,7 +87,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
     }
     return {};
   }
-  // A finished run ignores later failures, except a chief's own that no restart can mend.
+  // A finished run ignores later failures, except a chief's own that a restart cannot fix.
   if (finished_ && (state.part != Part::kChief || may_be_mended(ending))) {
     return {.sentence = to_string(ending) + "; the run was over already"};
   }

@@ -16,9 +16,10 @@ namespace {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
-// An update may change only these flags, whoever sends it. Flags that name a file, a folder, an
-// address, a program, a secret or data are excluded, and those that decide about the sandbox:
-// access to the control address must not grant more than the launch's user has given to its tasks.
+// An update may change only these flags, regardless of its sender. Flags that name a file, a
+// folder, an address, a program, a secret or data are excluded, and those that decide about the
+// sandbox: access to the control address must not grant more than the launch's user has given to
+// its tasks.
 //
 // Settings of one task, which affect neither the weights nor other tasks.
 constexpr std::array<std::string_view, 16> kOfOneTask = {

@@ -18,7 +18,7 @@
 namespace disttf::roles {
 
 struct TrainedModel {
-  RunConfig config;                // of the run, with what is known of its examples
+  RunConfig config;                // of the run, with the facts about its examples
   std::uint64_t step = 0;          // number of updates
   math::AlignedVector parameters;  // the whole vector of layout_of(config.model), padding included
   std::string weights_sha256;      // weights_hash() of the parameters

@@ -282,7 +282,7 @@ void CriticalPathFinder::add_shares(const Step& step, CriticalPath& critical_pat
     const auto furthest = std::ranges::max_element(sums);
     add(static_cast<CriticalPathStage>(stage), false,
         step.trainers[static_cast<std::size_t>(furthest - sums.begin())].rank, *furthest - front);
-    // The front moves only forward: a stage that overtakes nobody contributes nothing.
+    // The front moves only forward: a stage that does not pass it contributes nothing.
     front = std::max(front, *furthest);
   }
   const auto add_ps = [&](CriticalPathStage stage, const std::vector<double>& seconds) {

@@ -197,7 +197,7 @@ Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings) {
       curve.name = net::one_line(runs.size() == 1 ? name : name + " " + run.name);
       for (const Sample& each : samples) {
         const double x = settings.by_time ? std::max(each.time - beginning, 0.0) : each.step;
-        // A clock may be set back during a run; a curve must not go back.
+        // A clock may be moved backwards during a run; a curve must not go backwards.
         const double least = curve.points.empty() ? x : curve.points.back().x;
         curve.points.push_back({std::max(x, least), each.value});
       }

@@ -11,7 +11,7 @@
 
 namespace disttf::roles {
 
-// An example and what is known of it.
+// An example and its known facts.
 struct AskedExample {
   std::string_view name;                  // of its file
   std::optional<std::size_t> row = {};    // from 1, in a file of several examples

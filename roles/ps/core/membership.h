@@ -1,5 +1,5 @@
-// What a ps has recorded about each trainer: its connections, its outstanding request, and when it
-// was last heard from; hence which trainers are present and which have been gone too long.
+// What a ps has recorded about each trainer: its connections, its outstanding request, and when its
+// last heartbeat arrived; hence which trainers are present and which have been gone too long.
 // (process_order.h decides which process of a trainer is the current one.)
 #pragma once
 
@@ -98,8 +98,8 @@ class Membership {
   [[nodiscard]] std::size_t present() const noexcept { return present_; }
 
   // Registers a welcomed connection. Closes an older connection of the same purpose, and all
-  // connections of an older process. Returns true when a step channel makes an absent trainer
-  // present.
+  // connections of an older process. Returns true when a step channel makes a disconnected
+  // trainer present.
   bool attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
               Clock::time_point now, Outbox& out);
   // The connection has ended. Returns true when that made the trainer absent.
@@ -122,9 +122,9 @@ class Membership {
   // Closes the step channels of all trainers, and drops the requests that wait on them.
   void close_steps(Outbox& out);
 
-  // Sets of ranks, for a Report. lacked(): trainers that had joined and have been disconnected for
-  // longer than `longer_than`. knocking(): redirected clients, that is trainers that have tried
-  // this host more than once and still do.
+  // Sets of ranks, for a Report. unreachable_trainers(): trainers that had joined and have been
+  // disconnected for longer than `longer_than`. redirected_clients(): trainers that have tried this
+  // host more than once and still do.
   [[nodiscard]] std::uint64_t unreachable_trainers(Clock::time_point now,
                                                    Clock::duration longer_than) const;
   [[nodiscard]] std::uint64_t redirected_clients(Clock::time_point now) const;

@@ -400,7 +400,7 @@ bool PsCore::is_over() const {
   return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
 }
 
-// Returns whether this process may be told to stop without loss to the run.
+// Returns whether this process may be stopped without loss to the run.
 bool PsCore::is_finishing() const {
   return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
            return range->is_finishing() || range->is_unused() || range->is_backup();

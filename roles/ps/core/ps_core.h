@@ -124,7 +124,7 @@ class PsCore {
   // Returns whether the process is about to end, or is idle; time() has no effect then.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
-  // --- what is told of the run
+  // --- telemetry
 
   // take_metrics(): of the range that this ps serves, its own first. take_metrics_of_trainers():
   // the metrics that trainers have sent since the last call, verbatim; of each trainer the newest

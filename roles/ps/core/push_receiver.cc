@@ -29,8 +29,8 @@ bool is_leader(const Task& task, std::size_t rank) {
 BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_place,
                               Clock::time_point now) {
   const FrameHeader& header = from.header;
-  // A push of a replaced state is discarded, not refused: its trainer cannot know of the
-  // replacement yet. Its size is not known here, hence the general limit.
+  // A push of a replaced state is discarded, not refused: its trainer may not have received
+  // the replacement yet. Its size is not known here, hence the general limit.
   if (!state_.is_of(header.generation)) {
     if (header.body_size > kMaxParameters * sizeof(float)) {
       return from.refuse(out_, kError, "the gradient is larger than that of the largest model");

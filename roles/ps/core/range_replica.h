@@ -110,8 +110,8 @@ class RangeReplica {
   [[nodiscard]] bool follows(ConnectionId id) const noexcept { return id != 0 && id == primary_; }
 
   // A control channel has opened; has sent a heartbeat with the trainer's generation; has closed.
-  // hear() returns why this process must leave the run, if it was replaced there while it was
-  // disconnected.
+  // record_heartbeat() returns why this process must leave the run, if it was replaced there while
+  // it was disconnected.
   void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
   [[nodiscard]] std::optional<std::string> record_heartbeat(const net::Hello& hello,
                                                             net::Generation generation,
@@ -242,7 +242,7 @@ class RangeReplica {
   [[nodiscard]] std::size_t rank_of(const net::Hello& hello) const {
     return task_.cluster.rank_of(hello.from);
   }
-  // Registers the connection. Returns whether it makes an absent trainer present.
+  // Registers the connection. Returns whether it makes a disconnected trainer present.
   bool attach(ConnectionId id, const net::Hello& hello);
   // Log lines.
   void log_joined(std::size_t rank, const std::string& peer);

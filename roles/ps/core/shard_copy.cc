@@ -60,7 +60,7 @@ void Shard::finish_fill(const ShardIdentity& identity, bool with_previous) {
   }
 }
 
-// ------------------------------------------------------------------------- an update is told
+// ---------------------------------------------------------------------- the bytes of an update
 
 std::size_t Shard::padded_size() const noexcept {
   return (range_.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;

@@ -37,7 +37,7 @@ bool Shard::copy_snapshot(std::size_t floats) {
   }
   const std::size_t end =
       snapshot_copied_ + std::min(floats, snapshot_->values.size() - snapshot_copied_);
-  std::size_t begin = 0;  // of the tensor, in the cut
+  std::size_t begin = 0;  // of the tensor, in the snapshot
   const auto copy = [&](std::span<const float> tensor) {
     const std::size_t until = std::min(end, begin + tensor.size());
     if (snapshot_copied_ < until) {

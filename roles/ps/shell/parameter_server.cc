@@ -71,7 +71,7 @@ int ParameterServer::run() {
 // trainer's processor, where that trainer could load its next batch. When a step has been made and
 // the other host of the range does not have it yet, all trainers wait, and processors are free.
 // (With more tasks than processors polling may take a processor from a trainer that computes; it
-// yields, and net::Eagerness notices when that takes long.)
+// yields, and net::SpinBudget notices when that takes long.)
 void ParameterServer::loop() {
   set_parked(false);
   while (!context_.stopped()) {

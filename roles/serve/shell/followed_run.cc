@@ -83,7 +83,7 @@ void FollowedRun::take(TrainedModel snapshot) {
   } catch (const std::exception& error) {
     registry_.count_refused();
     log_warning(std::string("not served: ") + error.what());
-    // The shelf keeps its versions; the refused one is listed with the reason.
+    // The registry keeps its versions; the refused one is listed with the reason.
     registry_.publish(registry_.now()->models,
                       {{.version = version, .is_available = false, .sentence = error.what()}});
   }

@@ -60,12 +60,12 @@ void ModelRegistry::publish(LoadedModels models, std::vector<VersionStatus> refu
         newest->model.weights_sha256,
         before->models.empty() ? "" : fmt::format("; it replaces {}", before->newest()->version)));
   }
-  // Readers hold their own pointer, so the old shelf lives until the last request is answered.
+  // Readers hold their own pointer, so the old table lives until the last request is answered.
   {
     const std::scoped_lock lock(mutex_);
     served_ = std::move(next);
   }
-  // After the store: a reader that sees the new number must find the new shelf.
+  // After the store: a reader that sees the new number must find the new table.
   number_.fetch_add(1, std::memory_order_release);
 }
 

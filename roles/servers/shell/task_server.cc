@@ -143,7 +143,7 @@ asio::awaitable<void> TaskServer::serve(Connection connection) {
   const ServerConnectionId id = ++last_id_;
   connections_.emplace(id, connection);
   FrameHeader header;
-  // A driver sends heartbeats, so its silence is noticed sooner than that of others.
+  // A driver sends heartbeats, so it has a shorter timeout than other peers.
   while (!co_await connection->read_header(
       header, controller_.is_driver(id) ? task_.timeouts.heartbeat_timeout : task_.timeouts.peer)) {
     if (!net::is_bodiless<net::Heartbeat>(header) && !co_await take(id, connection, header)) {

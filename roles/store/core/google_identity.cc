@@ -38,7 +38,7 @@ using Bio = std::unique_ptr<BIO, FreedBy<&BIO_free>>;
 using Key = std::unique_ptr<EVP_PKEY, FreedBy<&EVP_PKEY_free>>;
 using Digest = std::unique_ptr<EVP_MD_CTX, FreedBy<&EVP_MD_CTX_free>>;
 
-// Rejects keys with a passphrase, as nobody can be asked for it.
+// Rejects keys with a passphrase: a task cannot prompt for one.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*context*/) { return -1; }
 
 std::optional<std::string> rs256(const std::string& private_key, const std::string& text) {

@@ -58,8 +58,8 @@ class GroupWay {
     return header;
   }
   // A member's leader has gone, after leaving the answers of the ps in `answered`. This trainer
-  // pushes its own gradient to all other ps of the sum. Returns those: they have been told that the
-  // gradient is in a sum.
+  // pushes its own gradient to all other ps of the sum. Returns those: each was sent a header that
+  // says that the gradient is in a sum.
   [[nodiscard]] Ranges part(Ranges answered) noexcept {
     return std::exchange(summed_, summed_ & answered) & ~answered;
   }

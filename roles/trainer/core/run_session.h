@@ -77,7 +77,7 @@ class RunSession {
   RunSession& operator=(const RunSession&) = delete;
   ~RunSession() = default;
 
-  // --- what is known of the run
+  // --- facts about the run
 
   // Sets whether the run has --ps_replicas 2, from the configuration; before that any ps may report
   // it.

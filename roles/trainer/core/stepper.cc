@@ -17,7 +17,7 @@ void Stepper::replied(const StepResult& reply) {
 void Stepper::peeked(const StepResult& reply) { go_on(reply); }
 
 void Stepper::go_on(const StepResult& reply) {
-  // A ps that knows of a newer push, of a replaced process, moves the count up.
+  // A ps that has recorded a newer push, of a replaced process, moves the count up.
   numbered_ = std::max(numbered_, reply.counts_from);
   reply_ = reply;
   if (reply.finished) {

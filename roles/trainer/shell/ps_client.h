@@ -253,7 +253,7 @@ class PsClient {
   // Decides how the gradient of this push reaches the ps.
   void choose_way(const net::FrameHeader& push);
   [[nodiscard]] std::error_code push(const SendRequest& effect);
-  // Handles ps that were told that the gradient is in the sum of a leader that has gone.
+  // Pushes to each ps that expects the gradient in the sum of a leader that has gone.
   void push_without_leader();
   void receive(std::size_t index);
   // A ps's parameters begin to arrive.

@@ -23,8 +23,8 @@ class ReplacedPs {
     is_any_ = true;
   }
 
-  // Calls hear(ps, generation) for each one added since the last call. Costs one load if there are
-  // none, as it is called in every step.
+  // Calls callback(ps, generation) for each one added since the last call. Costs one load if there
+  // are none, as it is called in every step.
   template <typename Callback>
   void drain(Callback callback) {
     if (!is_any_) {
