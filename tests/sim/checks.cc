@@ -190,7 +190,7 @@ void Checks::host_goes_on(const std::string& who, std::size_t range, const State
     seen.remembered.merge(lost);
     return;
   }
-  world_.log("--- nobody is left who knows better: " + who + " goes on with " +
+  world_.log("--- no process is left that has recorded more: " + who + " goes on with " +
              at_step(range, state.generation, step));
   const auto is_lost = [&](std::size_t component) {
     const auto push = seen.pushes.find(component);

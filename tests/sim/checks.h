@@ -150,8 +150,8 @@ class Checks {
     // answered.
     std::map<net::ViewNumber, Answered> answered;
     std::map<PushName, net::ViewNumber> answered_in;
-    // Views in which a step was answered that a later primary lacks although a live process knew of
-    // it.
+    // Views in which a step was answered that a later primary lacks although a live process had
+    // recorded it.
     std::set<net::ViewNumber> remembered;
   };
   struct Host {

@@ -1,5 +1,5 @@
 // Checks what the checkers report for a run whose primary had continued alone and was lost: every
-// acknowledged push is required unless no live process knows of it.
+// acknowledged push is required unless no live process has recorded it.
 #include "tests/sim/checks.h"
 
 #include <gtest/gtest.h>

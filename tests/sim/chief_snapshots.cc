@@ -338,7 +338,7 @@ void ChiefProcess::take_values(std::size_t ps, std::span<const std::byte> body) 
   const math::Range range = session_.range(ps).range;
   const std::size_t bytes = range.size() * sizeof(float);
   if (body.size() != (1 + tensor_names_.size()) * bytes) {
-    world_.violate(name() + " was sent a cut of another size");
+    world_.violate(name() + " was sent a snapshot shard of another size");
     return;
   }
   if (bytes == 0) {

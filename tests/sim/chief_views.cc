@@ -159,9 +159,9 @@ Routine<void> ChiefProcess::listen(Fiber& fiber, roles::HostNumber number) {
       co_return;
     }
     if (world_.traces()) {
-      note("hears of range " + std::to_string(views_->range_of(number)) + ", replica " +
+      note("receives a report of range " + std::to_string(views_->range_of(number)) + ", replica " +
            std::to_string(views_->replica_of(number)) + ": view " +
-           std::to_string(report.view.count) + ", standing " +
+           std::to_string(report.view.count) + ", replica role " +
            std::to_string(static_cast<int>(report.replica_role)) + (report.holds ? ", holds" : "") +
            (report.wants_alone ? ", wants alone" : "") + (report.wants_pair ? ", wants pair" : "") +
            (report.finished ? ", finished" : ""));

@@ -360,7 +360,7 @@ void Network::deliver_first(ConnectionId id, std::size_t end) {
   listener->accept(id, through.hello);
 }
 
-// The listener's answer is no frame, so a fault that cuts the connection may strike it, too.
+// The listener's answer is no frame, so a fault that breaks the connection may strike it, too.
 void Network::shake_hands(ConnectionId id, Process& listener) {
   Connection& through = at(id);
   through.handshake = Handshake::kAnswered;

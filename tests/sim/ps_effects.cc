@@ -99,7 +99,7 @@ void PsProcess::check_none_waits(const RangeReplica& range) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
         net::header_of(record.waiting->request).generation != range.state().generation()) {
       world_.violate(
-          name() + " keeps somebody waiting for a " +
+          name() + " keeps a trainer waiting for a " +
           std::string(name_of(net::header_of(record.waiting->request).kind)) + " of generation " +
           std::to_string(net::number_of(net::header_of(record.waiting->request).generation)) +
           ", which is no more: it holds " +

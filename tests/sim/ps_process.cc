@@ -200,7 +200,7 @@ void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& 
           from.incarnation) {
     world_.violate(name() + " goes on with generation " +
                    std::to_string(net::number_of(range.state().generation())) +
-                   " though it has been told of " + std::to_string(net::number_of(generation)));
+                   " though it has received " + std::to_string(net::number_of(generation)));
   }
 }
 
@@ -432,7 +432,7 @@ std::string PsProcess::describe_state() const {
   for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
     const RangeReplica& core = core_->range(replica);
     text += (text.empty() ? "range " : "; range ") + std::to_string(core.state().index()) +
-            ": standing " + std::to_string(static_cast<int>(core.replica_role())) +
+            ": replica role " + std::to_string(static_cast<int>(core.replica_role())) +
             ", generation " + std::to_string(net::number_of(core.state().generation()));
     if (core.state().shard() != nullptr) {
       text += ", step " + std::to_string(core.state().shard()->step());

@@ -31,7 +31,7 @@ void StateChannels::header(ConnectionId id, roles::RangeReplica& range, const Fr
   }
   net::SnapshotShardRequest request;
   if (request.from_header(header)) {
-    world_.violate(ps_.name() + " was asked for a cut in a way that it refuses");
+    world_.violate(ps_.name() + " received a snapshot request that it rejects");
     return;
   }
   const bool is_there = range.state().find_snapshot(request).has_value();
@@ -68,7 +68,7 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
   orders_.erase(found);
   net::WriteSnapshotShard order;
   if (net::decode(body, order) || order.shard != range.state().index() || disk_ == nullptr) {
-    world_.violate(ps_.name() + " was told to write what it cannot");
+    world_.violate(ps_.name() + " was requested to write a shard that it cannot write");
     return;
   }
   std::shared_ptr<const roles::SnapshotShard> snapshot =

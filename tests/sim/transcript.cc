@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view kRule = "---";
 
 [[noreturn]] void refuse(const std::string& line) {
-  throw std::invalid_argument("a transcript says what nobody understands: " + line);
+  throw std::invalid_argument("a transcript has an invalid line: " + line);
 }
 
 std::vector<std::string> words_of(const std::string& line) {
