@@ -63,7 +63,7 @@ TEST_P(ArchiveTest, IsCheckedOnceAndThenByItsChecksumMarker) {
   Bytes flipped = packed_;
   flipped[100] ^= 1;
   test::write(path(), flipped);
-  EXPECT_EQ(check().error, DataError::kWrongChecksum) << "the stamp is not of this file";
+  EXPECT_EQ(check().error, DataError::kWrongChecksum) << "the checksum marker is of another file";
 }
 
 TEST_P(ArchiveTest, IsRefusedWhereItIsAbsent) {

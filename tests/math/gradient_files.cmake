@@ -1,5 +1,5 @@
-# Gradients of models of each kind of layer, in files: for PyTorch to compute them again, and for other
-# processors to have the same bits (tests/build/aarch64_test.sh).
+# Gradients of models of each kind of layer, in files: PyTorch computes them again, and tests/build/aarch64_test.sh
+# checks that other processors compute bit-identical ones.
 add_executable(math_gradient_files ${CMAKE_CURRENT_LIST_DIR}/gradient_files.cc)
 target_link_libraries(math_gradient_files PRIVATE disttf_flags disttf_math nlohmann_json::nlohmann_json)
 if(CMAKE_CROSSCOMPILING)

@@ -1,5 +1,5 @@
-// The outputs of a trained model: the same bits whatever other rows are in the batch, and the same
-// as in an evaluation.
+// The outputs of a trained model: bit-identical whatever other rows are in the batch, and equal to
+// those of an evaluation.
 #include "math/predictor.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST_P(Predictors, WholePixelsAsNumbersHaveTheBitsOfBytes) {
         EXPECT_EQ(row_of(outputs), row_of(expected)) << row;
       }
     }
-    // The changed image has a similar result, and the same bits if predicted alone.
+    // The changed image has a similar result, and a bit-identical one if predicted alone.
     std::vector<float> alone(10);
     predictor.predict_numbers(std::span(numbers).subspan(3 * inputs, inputs), alone);
     for (std::size_t i = 0; i < 10; ++i) {

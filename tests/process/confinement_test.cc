@@ -74,7 +74,7 @@ TEST_F(Confined, ATaskOpensConnectsAndRunsNothingElse) {
   }
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
   const std::filesystem::path secret = scratch() / "secret";
-  std::ofstream(secret) << "of somebody else";
+  std::ofstream(secret) << "of another task";
   const ReservedPort other;
   const std::string where = "127.0.0.1:" + std::to_string(other.number());
   // Without --train_dir a chief temporarily keeps files in the directory of temporary files.

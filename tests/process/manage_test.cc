@@ -386,7 +386,7 @@ TEST_F(Manage, UnauthenticatedPeersDoNotDisturbTheRun) {
     EXPECT_THAT(answer_to(connect(), garbage), HasSubstr("{\"error\":"));
   }
   open.clear();
-  for (int each = 0; each < 20; ++each) {  // half a request, then silence
+  for (int each = 0; each < 20; ++each) {  // half a request, then nothing
     std::error_code ignored;
     asio::write(connect(), asio::buffer(std::string("GET /v1/sta")), ignored);
   }

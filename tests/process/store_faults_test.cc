@@ -141,7 +141,7 @@ TEST_P(BucketFaultsTest, AServerThatDiesInTheMiddleOfAWriteCostsAWarningAndNotTh
             std::string::npos);
 }
 
-// The client waits for 15 s of silence, and then sends the request again.
+// The client sends the request again after 15 s without a byte of the answer.
 TEST_P(BucketFaultsTest, AServerThatIsSilentForAWhileIsAskedAgain) {
   const std::string text = write("a", 3'000'000);
   done({"cp", "a", at("a")});

@@ -120,8 +120,8 @@ TEST_F(ArchivedDatasetTest, IsNotTakenFromAMirrorThatHasAnother) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "set.tar.gz"));
 }
 
-// What a person has extracted is nobody's word: the archive is fetched, and its files take their
-// place.
+// Files that another program has extracted have no verified checksum: the archive is downloaded,
+// and its files replace them.
 TEST_F(ArchivedDatasetTest, IsDownloadedWhereAnotherUserHasExtractedIt) {
   std::filesystem::create_directory(directory_.path() / "set");
   data::test::write(directory_.path() / "set/train.bin", Bytes{9, 9, 9, 9, 9, 9});

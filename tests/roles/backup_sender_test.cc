@@ -63,7 +63,9 @@ class BackupSenderTest : public testing::Test {
   }
   void note(const CloseConnection&, std::vector<FrameKind>&) { is_closed_ = true; }
   void note(const FinishConnection&, std::vector<FrameKind>&) { is_closed_ = true; }
-  static void note(const auto&, std::vector<FrameKind>&) { ADD_FAILURE() << "nobody asked for it"; }
+  static void note(const auto&, std::vector<FrameKind>&) {
+    ADD_FAILURE() << "no test expects this effect";
+  }
 };
 
 TEST_F(BackupSenderTest, FillsTheOtherHostAndSaysWhenItHasEverything) {
@@ -78,7 +80,7 @@ TEST_F(BackupSenderTest, FillsTheOtherHostAndSaysWhenItHasEverything) {
 
 TEST_F(BackupSenderTest, SendsEachUpdateToTheConnectedBackup) {
   step(0);
-  EXPECT_TRUE(sent().empty()) << "nobody is";
+  EXPECT_TRUE(sent().empty()) << "no backup is connected";
   complete();
   step(1);
   EXPECT_EQ(sent(), std::vector{FrameKind::kUpdate});
@@ -127,7 +129,7 @@ TEST_F(BackupSenderTest, WhatIsNoAnswerIsNonsense) {
 }
 
 TEST_F(BackupSenderTest, TheEndIsTheLastThingThatItTells) {
-  EXPECT_EQ(sender_.end(), 0) << "nobody is there";
+  EXPECT_EQ(sender_.end(), 0) << "no backup is connected";
   complete();
   EXPECT_EQ(sender_.end(), kOtherHost);
   EXPECT_EQ(sent(), std::vector{FrameKind::kShutdown});

@@ -153,7 +153,7 @@ TEST(ChildProcess, MayBeAnotherProgram) {
   EXPECT_EQ(status, 0);
 }
 
-// A program that has not set it itself is killed by it, and so ends when nobody reads on.
+// SIGPIPE kills a program that has not ignored it itself, so the program ends when its reader does.
 TEST(ChildProcess, DoesNotIgnoreABrokenPipeBecauseTheLauncherDoes) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   const ChildProcess child =
@@ -169,7 +169,7 @@ TEST(FindProgram, LooksWhereAShellDoes) {
   EXPECT_EQ(find_program("/bin/sh", ""), "/bin/sh");
   EXPECT_EQ(find_program("sh", "/nowhere:/bin:/usr/bin"), "/bin/sh");
   EXPECT_EQ(find_program("sh", "/nowhere"), std::nullopt);
-  EXPECT_EQ(find_program("passwd", "/etc"), std::nullopt) << "nobody may run it";
+  EXPECT_EQ(find_program("passwd", "/etc"), std::nullopt) << "not executable";
   EXPECT_EQ(find_program("bin", "/usr"), std::nullopt) << "a folder";
   EXPECT_EQ(find_program("", "/bin"), std::nullopt);
 }

@@ -89,11 +89,11 @@ TEST_F(ControlAddress, TheSecretIsOfTheUserAloneAndGoesWithTheLaunch) {
   EXPECT_EQ(path, directory() + "/launch-" + std::to_string(getpid()) + ".secret");
   std::ofstream(path) << "of one that died";
   fs::permissions(path, fs::perms::all);
-  socket->write_secret("something that nobody knows");
+  socket->write_secret("a random secret");
   EXPECT_EQ(mode_of(path), 0600U);
   std::string line;
   std::getline(std::ifstream(path), line);
-  EXPECT_EQ(line, "something that nobody knows");
+  EXPECT_EQ(line, "a random secret");
   socket.reset();
   EXPECT_FALSE(fs::exists(path));
 }
@@ -139,7 +139,7 @@ TEST_F(ControlAddress, RefusesADirectoryThatOthersCanReach) {
   fs::permissions(directory(), fs::perms::all);
   EXPECT_THAT(refusal(in_directory()), HasSubstr("belongs to this user alone"));
   const ControlSocket planted(context_, at(directory() + "/launch-1.sock"));
-  EXPECT_THAT(find_control_sockets(directory()), IsEmpty()) << "nor is anybody found there";
+  EXPECT_THAT(find_control_sockets(directory()), IsEmpty()) << "no socket is found there either";
   fs::remove_all(directory());
   fs::create_directory(path("real"));
   fs::permissions(path("real"), fs::perms::owner_all);

@@ -1,4 +1,4 @@
-// What a control address answers, by a job that only writes down what it is told.
+// What a control address answers, with a job that only records the requests.
 #include "roles/launch/shell/control_verbs.h"
 
 #include <gmock/gmock.h>

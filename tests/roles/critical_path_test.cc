@@ -129,8 +129,8 @@ TEST(CriticalPathFinder, WhatAllTrainersShareIsThePs) {
   EXPECT_EQ(found->slowest->stage, CriticalPathStage::kReceive);
 }
 
-// Whoever waits for one ps's parameters sends no gradient to the other meanwhile: the way to that
-// one is no longer for it.
+// A trainer that waits for one ps's parameters sends no gradient to the other ps meanwhile, so the
+// path to the other ps does not become longer.
 TEST(CriticalPathFinder, WhoWaitsForOnePsIsNotOnTheWayToAnother) {
   CriticalPathFinder critical_path(2, 2, true);
   TrainerSample late = sample(0, 0, 0, 0.01F, 0.01F, 0);

@@ -84,7 +84,7 @@ class DownloadTest : public testing::Test {
     }
     EXPECT_THAT(names(), testing::ElementsAre(".download.lock", "a.gz", "b.gz"));
   }
-  // A URL at which nobody listens.
+  // A URL at which no process listens.
   static std::string dead_url() {
     const test_support::MirrorServer gone(test_support::serve({}));
     return gone.url();

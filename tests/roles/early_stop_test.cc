@@ -116,7 +116,7 @@ TEST(EarlyStopTest, ACheckpointSaysWhatThePsHaveToldAndWhetherItIsTheResult) {
   EXPECT_EQ(early_stop.saved_with(told, std::nullopt), (EarlyStopState{.best = told}));
   EXPECT_EQ(early_stop.saved_with({}, 400), (EarlyStopState{.best = told, .step = 400}));
   EXPECT_EQ(early_stop.saved_with({}, kPatient.train_steps), (EarlyStopState{.best = told}))
-      << "the last step of all is no early end";
+      << "a stop at the last step is not early";
   EarlyStop without({.train_steps = 1000, .eval_every = 100});
   EXPECT_EQ(without.saved_with({}, 400), EarlyStopState{});
 }

@@ -173,7 +173,7 @@ TEST_F(FailoverControllerTest, ANewProcessIsNotToldThatItIsThePrimaryOfAPair) {
   core_.closed(0, now_);
   core_.reached(0, now_);
   receive_report(0, {});
-  EXPECT_FALSE(views_.contains(0)) << "the other one has yet to be told";
+  EXPECT_FALSE(views_.contains(0)) << "the other host has not received a view yet";
   receive_report(
       1, {.view = {7, 4}, .replica_role = ReplicaRole::kBackup, .holds = true, .paired = true});
   for (const HostNumber host : {0U, 1U}) {

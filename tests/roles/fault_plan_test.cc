@@ -61,7 +61,7 @@ TEST(FaultPlanTest, FreezesForAtMostTwoSeconds) {
   }
 }
 
-// However coarsely the run's progress is told.
+// However coarse the reports of the run's progress are.
 TEST(FaultPlanTest, GivesEachFaultOnceInItsOrder) {
   const ChaosOptions options{.seed = 7, .per_1000 = 100};
   FaultPlan plan(options, kTasks);

@@ -1,4 +1,4 @@
-// Somebody else's model as layers and weights, and sentences for what is not supported.
+// A model of another program as layers and weights, and messages for what is not supported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

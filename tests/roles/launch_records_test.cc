@@ -1,4 +1,4 @@
-// The story that a launch tells of its tasks: each change once, and in words.
+// The records of a launch about its tasks: each change once, and as a sentence.
 #include "roles/launch/shell/launch_records.h"
 
 #include <gmock/gmock.h>

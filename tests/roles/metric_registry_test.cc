@@ -55,7 +55,7 @@ TEST(MetricRegistry, TakesABoundIntoItsBucket) {
   Histogram& histogram = metrics.histogram(Metric::kGradientSeconds);
   histogram.observe(microseconds(10));
   histogram.observe(microseconds(10) + nanoseconds(1));
-  histogram.observe(nanoseconds(-5));  // a clock that was set back
+  histogram.observe(nanoseconds(-5));  // a clock that was moved backwards
   histogram.observe(seconds(51));
   const HistogramValue value = histogram_of(metrics, Metric::kGradientSeconds);
   EXPECT_EQ(value.counts.at(0), 2U);

@@ -112,7 +112,7 @@ TEST_F(ProgramSupervisorTest, AFailureStopsTheOthersAndDecidesTheCode) {
   end(0, {.signal = SIGTERM});
   EXPECT_EQ(core_.exit_code(), 7);
   EXPECT_EQ(core_.failed(), 2U);
-  EXPECT_EQ(lines_.size(), 1U) << "they were told to";
+  EXPECT_EQ(lines_.size(), 1U) << "the stop was requested";
 }
 
 TEST_F(ProgramSupervisorTest, AProgramThatIsKilledHasAShellsCode) {
@@ -172,7 +172,7 @@ TEST_F(ProgramSupervisorTest, AFinalizerThatFailsAfterTheEndIsSaid) {
 
 TEST_F(ProgramSupervisorTest, APipeThatStaysOpenIsWaitedForAWhile) {
   begin(/*all_parts=*/false);
-  core_.pipes_opened(1);  // somebody has left the group with it
+  core_.pipes_opened(1);  // a process has left the group with it
   for (const std::size_t task : {1U, 2U, 0U}) {
     end(task, kPartDone);
   }

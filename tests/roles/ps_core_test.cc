@@ -194,7 +194,7 @@ TEST_F(PsCoreTest, TheNewerProcessReplacesTheOlderOneOnEveryChannelOfEveryRange)
   EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 8, ChannelPurpose::kView)));
   EXPECT_THAT(host_.closed, UnorderedElementsAre(step, control, snapshots));
   EXPECT_THAT(host_.replaced, ElementsAre(std::pair(views, 8)))
-      << "a chief is told, or it would take this host for lost";
+      << "the chief is notified, or it would consider this host lost";
   EXPECT_FALSE(host_.closed.contains(other));
 }
 
@@ -283,7 +283,7 @@ TEST_F(PsCoreTest, OneThatWasReplacedAfterATimeoutLeavesTheRunAsItIs) {
   EXPECT_TRUE(host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 1}));
   EXPECT_FALSE(host_.say(control, {.kind = FrameKind::kHeartbeat, .generation = 2}));
   expect_end(kLostPeers, "was replaced while it was silent");
-  EXPECT_TRUE(host_.refused.empty()) << "nobody is told that the run has failed";
+  EXPECT_TRUE(host_.refused.empty()) << "no peer is notified of a failed run";
 }
 
 TEST_F(PsCoreTest, TheRunFailsWithAChiefThatIsGoneForTooLong) {

@@ -198,7 +198,7 @@ TEST_F(PairedHosts, WhoHasHeardNonsenseOfThePrimaryHasNoCopyToGoOnWith) {
   EXPECT_TRUE(second_.core.follows(from_first_));
   EXPECT_FALSE(second_.say(from_first_, {}));
   EXPECT_FALSE(second_.core.follows(from_first_));
-  EXPECT_FALSE(second_.last_report(views_[&second_]).holds) << "the chief is told at once";
+  EXPECT_FALSE(second_.last_report(views_[&second_]).holds) << "the chief is notified at once";
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 3}, .primary = 1, .paired = true});
   EXPECT_EQ(second_.core.state().shard(), nullptr);
@@ -226,7 +226,7 @@ TEST_F(HandedOffUpdate, IsAnsweredBeforeItIsAcknowledged) {
   make_step();
   EXPECT_TRUE(first_.core.expects_ack());
   first_.gave(to_second_ + 1, update_.request_id);
-  EXPECT_FALSE(first_.take(chief_)) << "to somebody else";
+  EXPECT_FALSE(first_.take(chief_)) << "to another connection";
   first_.gave(to_second_, update_.request_id);
   EXPECT_FALSE(first_.core.expects_ack());
   expect_parameters(first_, chief_, 1, -3);

@@ -59,7 +59,7 @@ TEST_F(RestartPolicyTest, PlannedDeathsAreNotCounted) {
 }
 
 TEST_F(RestartPolicyTest, StartsATaskAgainWhoseCodeAsksForIt) {
-  // 143: somebody else sent it a SIGTERM.
+  // 143: another process sent it a SIGTERM.
   for (const int code : {128, static_cast<int>(kLostPeers), static_cast<int>(kTerminated), 255}) {
     RestartPolicy rules = policy();
     const auto decision = ended(rules, kPs, {.exit_code = code});

@@ -1,5 +1,5 @@
-// The page of a run on real sockets: what is served to whom, that readers get every record once,
-// and that whoever is hostile, slow or many is in nobody's way.
+// The page of a run on real sockets: what each client is served, that readers get every record
+// once, and that hostile, slow or numerous clients do not hinder the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -231,7 +231,7 @@ TEST_F(RunPageTest, RefusesRequestsThatOthersReadDifferently) {
   EXPECT_THAT(ask("GET", "/", "Host: localhost\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask("GET", "/", "X: " + std::string(100'000, 'a') + "\r\n"),
               StartsWith("HTTP/1.1 431 "));
-  EXPECT_THAT(get("/v1/run"), StartsWith("HTTP/1.1 200 ")) << "nobody else is disturbed";
+  EXPECT_THAT(get("/v1/run"), StartsWith("HTTP/1.1 200 ")) << "other clients are not affected";
 }
 
 TEST_F(RunPageTest, StreamsTheViewAndThenEveryRecord) {
@@ -326,7 +326,7 @@ TEST_F(RunPageTest, IsThereBehindAThousandHalfOpenConnections) {
   EXPECT_THAT(get("/v1/run"), StartsWith("HTTP/1.1 200 "));
   tell(1);
   EXPECT_THAT(reader.read("\"step\":1}"), HasSubstr("id: 1\n"))
-      << "whoever is served is not who makes room";
+      << "a client that is being served is not evicted";
 }
 
 TEST_F(RunPageTest, EndsAtOnceThoughABrowserKeepsItsConnections) {

@@ -184,7 +184,7 @@ TEST_F(SandboxTest, ConnectsToNoPortThatIsNotNamed) {
   EXPECT_EQ(within(policy, [&] { return error_of_connecting(named.port()); }), 0);
   EXPECT_EQ(within(policy, [&] { return error_of_connecting(other.port()); }), EACCES);
   EXPECT_EQ(within({}, [&] { return error_of_connecting(other.port()); }), 0)
-      << "where no ports are told, any will do";
+      << "without a list of ports, any port is allowed";
 }
 
 TEST_F(SandboxTest, ListensOnNoPortThatIsNotNamed) {

@@ -114,7 +114,7 @@ TEST(ServeJson, NumbersAreTheNearestFloat32) {
   EXPECT_EQ(read("7]"), 7.0F);
 }
 
-// Labels may have any characters, and two of them are told apart by one.
+// Labels may have any characters, and two of them may differ in a single one.
 TEST(ServeJson, StringsAreReadBackAsTheyWere) {
   const std::string value = "a\tb\nc \"d\\ \x1F\x7F\xC2\x85 f\xC3\xBCr";
   std::string text;
@@ -471,7 +471,7 @@ TEST_F(ServeQueue, ModelsAreNotMixed) {
 
 TEST_F(ServeQueue, IsBounded) {
   BatchQueue queue(4);
-  EXPECT_TRUE(queue.admit(waiting(10)));  // nobody waits
+  EXPECT_TRUE(queue.admit(waiting(10)));  // the queue is empty
   EXPECT_FALSE(queue.admit(waiting(1)));
   EXPECT_EQ(take(queue, 8), (Sizes{8}));
   EXPECT_TRUE(queue.admit(waiting(2)));

@@ -94,7 +94,7 @@ TEST_F(ServerControllerTest, WithTheDriverItsTaskEnds) {
   EXPECT_EQ(refusal(2), "worker 0 (w0:2) is busy");
   core_.task_ended({.signal = 15});
   EXPECT_THAT(take_did(), ElementsAre("open"));
-  EXPECT_THAT(sent_, IsEmpty()) << "nobody is there to be told";
+  EXPECT_THAT(sent_, IsEmpty()) << "no driver is connected";
   EXPECT_EQ(refusal(2), "");
 }
 

@@ -104,7 +104,7 @@ TEST_F(ServerPoolTest, NothingIsRequestedBeforeAllAreThere) {
   dial(1, ServerReached{});
   EXPECT_THAT(requested_, IsEmpty());
   pass(seconds(30));
-  EXPECT_EQ(beats_[1], 31) << "who waits hears that the driver is there";
+  EXPECT_EQ(beats_[1], 31) << "a waiting server receives heartbeats of the driver";
   dial(0, ServerReached{});
   EXPECT_THAT(requested_, ElementsAre(0, 1));
   EXPECT_EQ(ready_, 1);

@@ -152,7 +152,7 @@ TEST(StalenessClocks, WhoIsHeldIsWhoIsAheadOfTheSlowestOtherWhateverHappens) {
       ASSERT_EQ(is_held, reference.is_held(rank, kBound)) << "after " << each;
       // The trainer's own clock may release it as well; it notices that itself.
       ASSERT_TRUE(!was_held.at(rank) || is_held || rank == trainer || clocks.releases() != releases)
-          << "nobody was told after " << each;
+          << "no trainer was notified after " << each;
       was_held.at(rank) = is_held;
     }
     releases = clocks.releases();

@@ -23,7 +23,7 @@ Failure failure_after(const std::function<void()>& body) {
     try {
       stop.throw_if_stopped();
     } catch (const Failure& failure) {
-      EXPECT_TRUE(stop.interrupt().interrupted()) << "nobody who waits was told";
+      EXPECT_TRUE(stop.interrupt().interrupted()) << "waiting threads were not notified";
       return failure;
     }
     return {kDone, "nothing"};

@@ -324,7 +324,7 @@ TEST_F(SavingSupervisorTest, AllStartAgainAfterTheChiefHasSaved) {
   EXPECT_TRUE(all_ended_);
   EXPECT_TRUE(core_.may_start());
   EXPECT_FALSE(all_gone_);
-  EXPECT_THAT(started_, IsEmpty()) << "that is whoever asked's to do";
+  EXPECT_THAT(started_, IsEmpty()) << "the requester starts the tasks again";
   core_.started(0, now_);
   EXPECT_EQ(core_.tasks()[0].restarts, 1U);
 }
@@ -344,7 +344,7 @@ TEST_F(SavingSupervisorTest, ARunThatIsStoppedWhileAllEndIsOver) {
 
 class RollingUpdateTest : public SupervisorTest {
  protected:
-  // The task that was told to end ends, and its next process is there.
+  // The task that was signalled ends, and its next process starts.
   void come_back(std::size_t task) {
     take_effects();
     EXPECT_THAT(take_signals(), ElementsAre(Pair(task, SIGTERM)));

@@ -78,7 +78,7 @@ TEST(TensorMemory, IsTakenForNoPeerOnAnotherMachine) {
       answer);
   EXPECT_EQ(handover, nullptr);
   EXPECT_TRUE(answer.empty());
-  EXPECT_FALSE(has_asked) << "there is nobody to hand it to";
+  EXPECT_FALSE(has_asked) << "there is no peer to hand it to";
 }
 
 TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {

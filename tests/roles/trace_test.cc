@@ -288,9 +288,9 @@ TEST_F(TraceCollectorTest, ChoosesStepsThatAllWillKnowOfInTime) {
   EXPECT_FALSE(collector_.look(1200, at(2000)));
   all_tell();
   const auto result = collector_.look(1460, at(4600));
-  ASSERT_TRUE(result && result->trace) << "all have told";
+  ASSERT_TRUE(result && result->trace) << "all have reported";
   EXPECT_EQ(result->trace->window().from, 1402U);
-  EXPECT_EQ(collector_.window(), StepWindow{}) << "nothing is to be told any more";
+  EXPECT_EQ(collector_.window(), StepWindow{}) << "no more steps are to be reported";
   EXPECT_FALSE(collector_.look(1500, at(5000)));
 }
 
