@@ -24,7 +24,7 @@ namespace disttf::bench {
 namespace {
 
 constexpr std::size_t kTag = 16;
-constexpr const char* kSecret = "a secret that only this benchmark has, and nobody needs";
+constexpr const char* kSecret = "a secret that only this benchmark uses";
 
 // AES-128-GCM over a vector, in records as in TLS 1.3, and decryption; one after the other on one
 // core, without transport.

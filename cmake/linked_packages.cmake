@@ -2,7 +2,7 @@
 # packages whose archives and headers go into the file, as dpkg reports them when CMake configures. Where
 # there is no dpkg, it has none.
 #
-# Warns about each package of which apt's lists have a newer version: a flaw that Debian has mended stays in
+# Warns about each package of which apt's lists have a newer version: a flaw that Debian has fixed stays in
 # the file until the file is built with the new package. `.ci/install --newest build` installs them.
 set(linked_packages libasio-dev libc6-dev libcli11-dev libeigen3-dev libfmt-dev libhttp-parser-dev
   libjpeg62-turbo-dev libminizip-dev libpng-dev libspdlog-dev libssl-dev libtomlplusplus-dev nlohmann-json3-dev
@@ -36,7 +36,7 @@ if(APT_CACHE)
     if(NOT CMAKE_MATCH_2 STREQUAL CMAKE_MATCH_3 AND NOT CMAKE_MATCH_2 STREQUAL "(none)"
         AND NOT CMAKE_MATCH_3 STREQUAL "(none)")
       message(WARNING "${CMAKE_MATCH_1} ${CMAKE_MATCH_2} goes into the file, and apt offers ${CMAKE_MATCH_3}, which may "
-        "mend a flaw: run .ci/install --newest build, then build again")
+        "fix a flaw: run .ci/install --newest build, then build again")
     endif()
   endforeach()
 endif()

@@ -44,7 +44,7 @@ std::filesystem::path checksum_marker_path(const std::filesystem::path& path) {
   return path.string() + ".verified";
 }
 
-// The status change time makes a marker hard to forge: no tool can set it back.
+// The status change time makes a marker hard to forge: no system call can set it.
 std::string checksum_marker_text(std::string_view by, const struct stat& status) {
   return "disttf verified 1\n" + std::string(by) + "\nsize " + std::to_string(status.st_size) +
          "\ninode " + std::to_string(status.st_ino) + "\nmodified " + nanoseconds(status.st_mtim) +

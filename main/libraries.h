@@ -20,7 +20,7 @@ struct Library {
 [[nodiscard]] std::vector<Library> libraries();
 
 // Lines: the version, wire and checkpoint formats, the compiler, the libraries with the versions of
-// their Debian packages, whose last part counts the flaws that Debian has mended.
+// their Debian packages, whose last part counts the security fixes of Debian.
 [[nodiscard]] std::string version_in_full();
 
 }  // namespace disttf

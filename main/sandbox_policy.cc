@@ -45,8 +45,8 @@ constexpr std::uint16_t kHttps = 443;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr int kDeepest = 1;
 
-// Folders that hold everybody's files. A directory of models does not open these, nor the user's
-// home, even if it lies directly in one.
+// Folders with files of several users or of the system. A directory of models does not open these,
+// nor the user's home, even if it lies directly in one.
 constexpr std::array<std::string_view, 10> kOfEverybody = {
     "/", "/etc", "/home", "/proc", "/root", "/run", "/tmp", "/usr", "/var", "/var/tmp"};
 constexpr int kMostLinks = 16;

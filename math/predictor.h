@@ -47,8 +47,8 @@ class Predictor {
   void predict(std::span<const std::uint8_t> pixels, std::span<float> outputs);
 
   // Numbers, [rows, inputs()] -> [rows, outputs()]. For a model of images they are pixel values
-  // from 0 to 255 that may be fractional; an image of whole values gives the same bits as the image
-  // in bytes. REQUIRES: the sizes fit.
+  // from 0 to 255 that may be fractional; an image of whole values gives a result that is
+  // bit-identical to that of the image in bytes. REQUIRES: the sizes fit.
   void predict_numbers(std::span<const float> numbers, std::span<float> outputs);
 
  private:

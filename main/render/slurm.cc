@@ -86,7 +86,7 @@ std::string secret_check(const Deployment& deployment) {
   if (!deployment.secret.starts_with('/')) {
     refuse("secret", deployment.secret, kAllowed);
   }
-  return "\n# The secret of the run, which nobody else may read; (umask 077; " +
+  return "\n# The secret of the run. Other users must not be able to read it; (umask 077; " +
          std::string(kMakeSecret) +
          " >FILE) makes one.\n"
          "secret=" +
@@ -132,7 +132,7 @@ std::string render_slurm(const Deployment& deployment) {
       "port_base=$((" +
       std::to_string(common.port) +
       " + SLURM_JOB_ID % 256 * 64))\n"
-      "\n# --wait=0: whoever ends first does not end the others.\n"
+      "\n# --wait=0: a task that exits does not end the others.\n"
       "# --distribution=block: rank after rank, node after node, as the tasks count.\n"
       "exec srun --kill-on-bad-exit=1 --wait=0 --distribution=block \\\n  " +
       shell_word(deployment.program.empty() ? "disttf" : deployment.program) +
