@@ -25,6 +25,7 @@ ProfileSettings profile_settings(std::string_view text, std::string_view profile
       continue;
     }
     const std::size_t equals = bare.find('=');
+    // Indented lines belong to the setting above them, such as `s3 =`.
     const bool is_inner = line.front() == ' ' || line.front() == '\t';
     if (!is_ours || is_inner || equals == std::string_view::npos) continue;
     settings.insert_or_assign(net::to_lower(net::trim(bare.substr(0, equals))),

@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxGcsDepth = 16;  // an object's access list has four levels
 constexpr std::size_t kMaxGcsSaid = 200;  // longest message of the store to pass on
 
+// The interface sends 64-bit numbers, such as the size and the generation, as text.
 std::optional<ObjectInfo> object_from(const Json& object) {
   ObjectInfo info{.key = member_text(object, "name"),
                   .etag = member_text(object, "generation"),
@@ -32,6 +33,7 @@ std::optional<ObjectInfo> object_from(const Json& object) {
   return info;
 }
 
+// Whether a retry may succeed. A rate limit may also come with status 403 and one of these reasons.
 bool is_passing(int status, std::string_view why) {
   static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
   return std::ranges::find(kPassing, status) != kPassing.end() || why == "rateLimitExceeded" ||
@@ -40,6 +42,7 @@ bool is_passing(int status, std::string_view why) {
 
 StoreError meaning_of_gcs(int status, std::string_view message, bool is_of_bucket) {
   switch (status) {
+    // Counts as expired, so that the token is renewed once.
     case 401:
       return StoreError::kExpired;
     case 403:
@@ -94,6 +97,7 @@ std::optional<ListingPage> read_gcs_listing(std::string_view text) {
   const Json all = json_answer(text, kMaxGcsDepth);
   if (!all.is_object()) return std::nullopt;
   ListingPage page{.listing = {}, .next = member_text(all, "nextPageToken")};
+  // Either list is absent if it is empty.
   if (const auto items = all.find("items"); items != all.end()) {
     if (!items->is_array()) return std::nullopt;
     for (const Json& each : *items) {

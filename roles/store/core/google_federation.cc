@@ -107,6 +107,7 @@ std::string exchange_form(const FederatedIdentity& identity, std::string_view su
                      pair("scope", identity.impersonation.empty() ? kGoogleScope : kCloudScope) +
                      "&" + pair("subject_token_type", identity.subject_type) + "&" +
                      pair("subject_token", subject_token);
+  // As in Google's libraries: a client determines the project itself.
   if (identity.client.empty() && !identity.user_project.empty()) {
     const nlohmann::json options = {{"userProject", identity.user_project}};
     form += "&" + pair("options", data::json_text(options));
@@ -131,6 +132,7 @@ std::string impersonation_body(const FederatedIdentity& identity) {
 std::optional<GoogleToken> impersonated_token_from(std::string_view text,
                                                    std::chrono::sys_seconds now) {
   const nlohmann::json all = json_answer(text, kMaxFederationDepth);
+  // Under the name in other answers, so that google_token_from() checks it.
   const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
   auto token = google_token_from(data::json_text(named), now);
   if (!token) return std::nullopt;

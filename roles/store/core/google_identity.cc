@@ -42,6 +42,7 @@ using Digest = std::unique_ptr<EVP_MD_CTX, FreedBy<&EVP_MD_CTX_free>>;
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*context*/) { return -1; }
 
 std::optional<std::string> rs256(const std::string& private_key, const std::string& text) {
+  // BIO_new_mem_buf() takes an int.
   if (private_key.size() > std::numeric_limits<int>::max()) return std::nullopt;
   const Bio file(BIO_new_mem_buf(private_key.data(), static_cast<int>(private_key.size())));
   if (file == nullptr) return std::nullopt;
@@ -53,6 +54,7 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
   }
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t size = 0;
+  // Without a buffer, the call returns the size of the signature.
   if (EVP_DigestSign(digest.get(), nullptr, &size, bytes, text.size()) != 1) return std::nullopt;
   std::string signature(size, '\0');
   auto* const to = reinterpret_cast<unsigned char*>(signature.data());

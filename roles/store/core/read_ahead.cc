@@ -14,6 +14,7 @@ ReadAhead::ReadAhead(std::uint64_t size_bytes, std::string_view first, Read read
 
 std::size_t ReadAhead::read(std::uint64_t offset, std::span<std::byte> to) const {
   std::size_t done = 0;
+  // The bytes may lie in more than one window.
   while (done < to.size()) {
     const std::size_t count = read_some(offset + done, to.subspan(done));
     if (count == 0) break;
@@ -25,6 +26,7 @@ std::size_t ReadAhead::read(std::uint64_t offset, std::span<std::byte> to) const
 std::size_t ReadAhead::read_some(std::uint64_t offset, std::span<std::byte> to) const {
   if (offset >= size_bytes_) return 0;
   if (offset < begin_ || offset >= begin_ + window_.size()) {
+    // The new window begins at the offset: most files are read forwards.
     const std::uint64_t left = size_bytes_ - offset;
     window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
     begin_ = offset;

@@ -17,6 +17,8 @@ using std::chrono::sys_seconds;
 constexpr std::size_t kMaxJsonDepth = 8;  // the parsed answers have one level
 
 StoreError meaning_of(int status, std::string_view code) {
+  // Codes of AWS and of stores with the same interface. An invalid token counts as expired, so that
+  // the credentials are renewed once.
   static constexpr std::array<std::pair<std::string_view, StoreError>, 13> kCodes{{
       {"NoSuchBucket", StoreError::kNoBucket},
       {"NoSuchKey", StoreError::kNotFound},
@@ -44,6 +46,7 @@ StoreError meaning_of(int status, std::string_view code) {
   return StoreError::kRefused;
 }
 
+// Whether a retry may succeed. 409 comes while another request writes the same object.
 bool passes(int status, std::string_view code) {
   static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
   return std::ranges::find(kPassing, status) != kPassing.end() || code == "SlowDown" ||
@@ -79,6 +82,7 @@ std::optional<ListingPage> read_listing(std::string_view xml) {
       object.modified = time.value_or(sys_seconds{});
     } else if (path == "ListBucketResult/Contents") {
       is_right = is_right && !object.key.empty();
+      // Cleared, so that the next entry inherits no field.
       page.listing.objects.push_back(std::exchange(object, {}));
     } else if (path == "ListBucketResult/CommonPrefixes/Prefix") {
       page.listing.folders.push_back(text);

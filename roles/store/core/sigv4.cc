@@ -99,6 +99,8 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
   const std::string date = time.substr(0, 8);
   NamedTexts fields = request.fields;
   fields.emplace_back("x-amz-content-sha256", request.payload_sha256);
+  // Part of the signature. A store rejects a time that is too far from its own, so that a recorded
+  // request cannot be repeated later.
   fields.emplace_back("x-amz-date", time);
   if (!credentials.token.empty()) fields.emplace_back("x-amz-security-token", credentials.token);
 

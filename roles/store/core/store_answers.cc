@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::sys_seconds;
 
+// Limits the Retry-After of a store, too.
 constexpr int kMaxWaitSeconds = 20;
 
 struct DateParts {
@@ -65,6 +66,7 @@ std::string iso_text(sys_seconds time) {
 }
 
 std::optional<sys_seconds> time_from_iso(std::string_view text) {
+  // Fractions of a second may follow the seconds. They are ignored.
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
       text[16] != ':' || text.back() != 'Z') {
     return std::nullopt;
@@ -95,6 +97,7 @@ std::optional<sys_seconds> time_from_http(std::string_view text) {
                  month / 3 + 1);
 }
 
+// The caller removes the prefix from each name, so each has to begin with it.
 bool is_listing_of(const ObjectListing& listing, std::string_view prefix) {
   return std::ranges::all_of(
              listing.objects,

@@ -46,6 +46,8 @@ class StoreCategory final : public std::error_category {
     }
     return "unknown store error " + std::to_string(code);
   }
+  // Maps the errors that users of data::FileSystem compare with std::errc. All others equal only
+  // themselves.
   [[nodiscard]] std::error_condition default_error_condition(int code) const noexcept override {
     switch (static_cast<StoreError>(code)) {
       case StoreError::kAway:
@@ -67,6 +69,7 @@ class StoreCategory final : public std::error_category {
 }  // namespace
 
 const std::error_category& store_category() noexcept {
+  // One object: error categories are equal if their addresses are.
   static const StoreCategory category;
   return category;
 }

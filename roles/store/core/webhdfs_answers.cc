@@ -46,6 +46,7 @@ std::optional<HdfsStatus> status_from(const Json& object) {
                     .size_bytes = length->get<std::uint64_t>()};
   const auto time = std::min<std::uint64_t>(modified->get<std::uint64_t>(), kMaxHdfsTimeMs);
   status.modified = HdfsTime(std::chrono::milliseconds(static_cast<std::int64_t>(time)));
+  // A name from the server must not lead out of the directory.
   const bool is_name =
       status.name.find('/') == std::string::npos && status.name != "." && status.name != "..";
   return is_name ? std::optional(std::move(status)) : std::nullopt;
@@ -152,6 +153,7 @@ std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) 
   std::vector<HdfsStatus> found;
   for (const Json& each : *list) {
     auto status = status_from(each);
+    // The listing of a file has one entry, without a name.
     if (!status || (status->name.empty() && list->size() > 1)) return std::nullopt;
     found.push_back(*std::move(status));
   }
@@ -185,6 +187,7 @@ std::string hadoop_property(std::string_view xml, std::string_view name) {
     } else if (path == "configuration/property/value") {
       last_value = net::trim(text);
     } else if (path == "configuration/property") {
+      // The last value of a name counts, as in Hadoop.
       if (last_name == name) found = last_value;
       last_name.clear();
       last_value.clear();

@@ -78,6 +78,7 @@ class XmlDocument {
     return true;
   }
 
+  // Outside the root, only blanks and a byte order mark are allowed.
   bool read_text() {
     const std::string_view text = rest_.substr(0, rest_.find('<'));
     rest_.remove_prefix(text.size());
@@ -102,6 +103,7 @@ class XmlDocument {
     std::string_view inside;
     if (rest_.starts_with("<!--")) return take_until("-->", inside);
     if (rest_.starts_with("<?")) return take_until("?>", inside);
+    // A document type, or CDATA, which S3 does not send.
     if (rest_.starts_with("<!")) return false;
     rest_.remove_prefix(1);
     if (!take_until(">", inside) || inside.empty()) return false;

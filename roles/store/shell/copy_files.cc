@@ -69,6 +69,7 @@ class Copying {
 
   void copy(const FileToCopy& file, std::vector<std::byte>& buffer) {
     Storage storage;
+    // Opened first, so that a missing source leaves no directory and no file.
     const auto source = storage.open(file.from);
     data::create_directories(
         storage, file.to.has_parent_path() ? file.to.parent_path() : std::filesystem::path("."));

@@ -15,6 +15,7 @@
 namespace disttf::roles {
 namespace {
 
+// As ifGenerationMatch: write only if the object is absent.
 constexpr const char* kNothingThere = "0";
 
 }  // namespace
@@ -37,6 +38,7 @@ std::string GcsUpload::key_of(std::size_t number) const {
 
 GcsUpload::~GcsUpload() {
   parts_.wait();
+  // Also after complete(): the composed object does not need its parts.
   const std::size_t all = parts_.count() + merged_;
   try {
     PartsUnderWay removals([this](std::size_t number, auto /*bytes*/) {
@@ -63,6 +65,7 @@ void GcsUpload::complete() {
   const std::vector<std::string>& generations = parts_.finish();
   std::vector<ObjectInfo> pieces;  // together the beginning of the object
   for (std::size_t i = 0; i < generations.size(); ++i) {
+    // Too many for one request: composes the beginning, which is then the first piece.
     if (pieces.size() == kMaxComposed) {
       const std::string key = key_of(generations.size() + ++merged_);
       auto beginning = store_.compose_after(kNothingThere, key, pieces, sums_[i - 1]);
@@ -71,6 +74,8 @@ void GcsUpload::complete() {
     }
     pieces.push_back({.key = key_of(i + 1), .size_bytes = sizes_[i], .etag = generations[i]});
   }
+  // Replaces the generation that is there. If another process replaces the object between the two
+  // requests, the condition fails and the next try uses the new generation.
   std::string generation = kNothingThere;
   for (int i = 0; i < kStoreTries; ++i) {
     if (store_.compose_after(generation, key_, pieces, sums_.back())) return;

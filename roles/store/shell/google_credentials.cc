@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxTokenAnswer = std::size_t{1} << 20U;
 // A token that expires this soon could expire during the request.
 constexpr auto kTokenRefreshBefore = 5min;
+// Short: on most machines outside Google Cloud no host answers at this address.
 constexpr net::HttpLimits kMachineLimits{.connect_timeout = 1s, .stall_timeout = 5s};
 constexpr net::HttpLimits kTokenLimits{.connect_timeout = 5s, .stall_timeout = 15s};
 // The address of the metadata server, for hosts without name resolution.
@@ -47,6 +48,8 @@ StoreRefusal refusal_of_token(const net::Url& place, const net::HttpAnswer& answ
 
 std::string GoogleCredentials::token() {
   const std::scoped_lock lock(mutex_);
+  // Under the lock, requests included: other threads wait for the same token instead of requesting
+  // one each.
   if (known_ && system_now() < known_->end - kTokenRefreshBefore) return known_->text;
   if (const auto found = from_files()) {
     known_ = changed(*found);
@@ -78,6 +81,7 @@ std::optional<GoogleCredentials::Found> GoogleCredentials::from_files() const {
   }
   std::string why = "is empty";
   const std::string text = small_file(path, &why);
+  // A file that is named must be usable. gcloud's may be absent.
   if (text.empty() && !is_named) return std::nullopt;
   Found found{.identity = {}, .federated = {}, .path = path};
   auto identity = text.empty() ? std::nullopt : google_identity_from(text, why);
@@ -98,6 +102,7 @@ GoogleToken GoogleCredentials::posted(const std::string& path, net::HttpQuestion
   question.method = "POST";
   question.max_answer_bytes = kMaxTokenAnswer;
   std::optional<GoogleToken> token;
+  // The body is made for each try: it has a signature over the current time.
   const auto ask_once = [&] {
     const std::string text = body();
     question.body = std::as_bytes(std::span(text.data(), text.size()));
@@ -138,6 +143,7 @@ std::string GoogleCredentials::subject_token(const Found& found) const {
   std::string place = who.file;
   std::string text;
   if (who.url.empty()) {
+    // Read for each exchange: the provider replaces the file before its token expires.
     text = small_file(who.file);
   } else {
     const net::Url url = net::parse_url("the credential_source in " + found.path, who.url);
@@ -178,6 +184,7 @@ GoogleToken GoogleCredentials::exchanged(const Found& found) const {
        .fields = exchange_fields(who),
        .body = {}},
       [&] { return exchange_form(who, subject); }, google_token_from);
+  // Else the token only authorizes the request for one of the service account.
   if (who.impersonation.empty()) return token;
   return posted(
       found.path,
@@ -204,6 +211,7 @@ std::optional<GoogleToken> GoogleCredentials::from_metadata() const {
   if (!answer.error && answer.head.status == net::http_status::kOk) {
     return google_token_from(answer.body, system_now());
   }
+  // Without GCE_METADATA_HOST, no metadata server is the usual case.
   if (is_expected) {
     log_warning(
         "no token from " + net::authority(url) + ": " +

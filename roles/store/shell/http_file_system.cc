@@ -101,6 +101,7 @@ std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag
 
 std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
   const std::string url = path.string();
+  // One request finds the size and the entity tag, and brings the first bytes.
   net::HttpAnswer answer = ask("GET", url, range_text(0, kReadAtOnce));
   // The answer for an empty file.
   if (answer.head.status == net::http_status::kRangeNotSatisfiable) answer.body.clear();

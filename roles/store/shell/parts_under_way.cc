@@ -13,6 +13,7 @@ constexpr std::size_t kMaxPartsUnderWay = 4;
 }  // namespace
 
 void PartsUnderWay::add(std::span<const std::byte> bytes) {
+  // Before the copy, so that no more than the allowed parts are in memory.
   while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
   auto next = std::make_unique<Part>();
   next->bytes.assign(bytes.begin(), bytes.end());
@@ -29,6 +30,7 @@ void PartsUnderWay::add(std::span<const std::byte> bytes) {
 }
 
 void PartsUnderWay::join_oldest() {
+  // The oldest first, so that names_ has the order of the parts.
   const std::unique_ptr<Part> part = std::move(under_way_.front());
   under_way_.pop_front();
   part->thread.join();

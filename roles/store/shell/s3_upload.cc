@@ -50,6 +50,7 @@ S3Upload::~S3Upload() {
   parts_.wait();
   if (is_complete_) return;
   try {
+    // The store keeps, and charges for, the parts of an upload until it is completed or aborted.
     static_cast<void>(store_.ask({.method = "DELETE",
                                   .key = key_,
                                   .query = {{"uploadId", id_}},
@@ -79,6 +80,7 @@ void S3Upload::complete() {
   } catch (const std::system_error& error) {
     // A retried request finds no upload if an earlier try without an answer has completed it.
     if (!was_repeated || error.code() != StoreError::kNotFound) throw;
+    // Compares the size: the entity tag of an upload in parts is no hash of its bytes.
     const auto there = store_.find(key_);
     if (!there || there->size_bytes != parts_.bytes()) throw;
   }

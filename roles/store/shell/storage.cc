@@ -86,6 +86,7 @@ std::string time_text(std::filesystem::file_time_type time) {
 void configure_stores(StoreEnvironment environment) {
   KnownStores& known = known_stores();
   const std::scoped_lock lock(known.mutex);
+  // In place: stores keep a reference to it.
   known.environment = std::move(environment);
 }
 
@@ -110,6 +111,7 @@ std::unique_ptr<data::NewFile> Storage::create(const Path& target) {
   return on(target).create(target);
 }
 
+// A local output may be a device or a pipe, which create() would replace.
 std::unique_ptr<data::NewFile> Storage::create_output(const Path& target) {
   return is_store_url(target) ? create(target) : data::create_output(target);
 }
@@ -169,6 +171,7 @@ bool Storage::is_directory(const Path& path) { return entries(path).has_value();
 bool Storage::exists(const Path& path) {
   std::error_code error;
   static_cast<void>(size_of(path, error));
+  // A bucket's folder is no object, so it has no size.
   return !error || is_directory(path);
 }
 

@@ -70,6 +70,7 @@ int list(const ListCommand& command) {
   Storage storage;
   const Path place = without_slash(command.place);
   auto entries = storage.entries(place);
+  // A file lists itself, as with ls.
   if (!entries) {
     auto file = file_entry(storage, place);
     if (!file) throw Failure(kUsage, net::quoted(command.place) + ": does not exist");
@@ -90,6 +91,8 @@ int copy(const CopyCommand& command) {
   Storage storage;
   const Path from = without_slash(command.from);
   Path to = without_slash(command.to);
+  // As with cp, a file goes into a directory under its own name. In a store, only a slash at the
+  // end says that the target is a directory.
   if (command.to.ends_with('/') || (!is_store_url(to) && storage.is_directory(to))) {
     to /= from.filename();
   }
