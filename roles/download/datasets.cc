@@ -50,6 +50,7 @@ std::vector<std::string> cifar10_mirrors() {
           "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"};
 }
 
+// The first one is usual_dataset(). Servers receive the number, so a release must not change one.
 constexpr std::array kDatasets = {
     DatasetRow{.name = "mnist", .number = 2, .files = &data::mnist, .mirrors = &default_mirrors},
     DatasetRow{.name = "digits", .number = 3, .files = &data::digits, .make = &make_digits},

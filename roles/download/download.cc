@@ -237,6 +237,8 @@ std::vector<std::string> default_mirrors() {
 void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& options,
                  const net::Interrupt& interrupt) {
   Fetcher fetcher(options, interrupt);
+  // Before the lock: a process that has all files does not wait for another's download, and needs
+  // no right to write.
   if (fetcher.missing(files).empty()) return;
   fetcher.make_directory();
   const auto on_wait = [&] {
@@ -244,6 +246,7 @@ void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& optio
                     "; waiting for it");
   };
   DownloadLock lock(options.directory, on_wait, options.deadline, interrupt);
+  // Again: the process that had the lock may have fetched them.
   const std::vector<const RemoteFile*> missing = fetcher.missing(files);
   if (missing.empty()) return;
   if (!lock.inherited_failure().empty()) {

@@ -11,6 +11,7 @@
 namespace disttf::roles {
 namespace {
 
+// In the order of Finding::Grade.
 constexpr std::array<std::string_view, 3> kGrades = {"good", "lacking", "bad"};
 
 }  // namespace

@@ -44,6 +44,7 @@ Finding check_kernel() {
 
 Finding check_seccomp() {
   constexpr int kFilters = 2;
+  // This process has installed the filter of a task already, in carry_out().
   if (prctl(PR_GET_SECCOMP) == kFilters) {
     return {"seccomp", Grade::kGood, "system calls that a task does not need are refused"};
   }
@@ -75,6 +76,7 @@ Finding check_landlock() {
 }
 
 Finding check_core_dumps() {
+  // Set on this process: only a try shows whether the kernel allows it.
   if (keep_memory_private()) {
     return {"core_dumps", Grade::kGood,
             "disabled for a task with a secret; other processes of its user cannot read its memory "
@@ -116,6 +118,7 @@ Finding check_clock() {
   clock_getres(CLOCK_MONOTONIC, &resolution);
   std::tm parts{};
   std::array<char, 32> moment{};
+  // A year that does not fit is possible: the clock may have any value.
   if (gmtime_r(&now, &parts) == nullptr ||
       std::strftime(moment.data(), moment.size(), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
     return {"clock", Grade::kLacking, "its year is out of range"};
@@ -143,6 +146,7 @@ Finding check_port(std::uint16_t port) {
     const auto acceptor = net::listen_on(context, port);
     return {"port", Grade::kGood, fmt::format("{} is free", port)};
   } catch (const std::system_error& error) {
+    // The only finding that prevents a task from running.
     return {"port", Grade::kBad,
             fmt::format("cannot listen on {}: {}{}", port, error.code().message(),
                         net::descriptor_hint(error.code())),

@@ -34,6 +34,7 @@ Finding check_descriptors() {
 
 Finding check_processors() {
   const std::size_t count = allowed_processors();
+  // A container's share of time does not show in the processors that it may use.
   const auto limit = ControlGroup().processors();
   if (limit && *limit < static_cast<double>(count)) {
     return {"processors", Grade::kGood,
@@ -50,6 +51,7 @@ Finding check_memory() {
   const double total = static_cast<double>(machine.totalram) * machine.mem_unit;
   const auto limit = ControlGroup().memory_bytes();
   std::string text = fmt::format("{:.0f} MiB", total / kMebibyte);
+  // A limit above the machine's memory has no effect.
   if (limit && static_cast<double>(*limit) < total) {
     text += fmt::format(", limited to {:.0f} by a control group",
                         static_cast<double>(*limit) / kMebibyte);

@@ -100,6 +100,7 @@ math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
   }
   if (wishes.input) {
     model.input = *wishes.input;
+    // An input of one row and one column is a row of a table, not an image.
     model.numbers = model.input.height == 1 && model.input.width == 1;
   }
   model.classes = wishes.classes.value_or(model.classes);
@@ -171,6 +172,7 @@ std::string to_model_file(const std::vector<math::LayerSpec>& layers) {
       text += fmt::format("name = \"{}\"\n", layer.name);
     }
     for (const auto& [field, value] : layer.fields) {
+      // As float, for the shortest decimal: 0.9, not 0.8999999761581421.
       text += std::holds_alternative<double>(value)
                   ? fmt::format("{} = {}\n", field, static_cast<float>(std::get<double>(value)))
                   : fmt::format("{} = \"{}\"\n", field, std::get<std::string>(value));

@@ -8,6 +8,7 @@
 namespace disttf::roles {
 namespace {
 
+// The longest operator name in a message: the file decides what it is.
 constexpr std::size_t kMostListed = 64;
 
 }  // namespace
@@ -25,6 +26,7 @@ void ChainNode::require(bool is_good, std::string_view attribute,
 }
 
 void ChainNode::check() const {
+  // Both are names of ONNX's own operators.
   if (!node_.domain.empty() && node_.domain != "ai.onnx") {
     refuse("operators of " + net::quoted(node_.domain) + " are not supported");
   }
@@ -50,6 +52,7 @@ void ChainNode::take_operands(const std::string& last, const OnnxConstants& cons
       is_first_ = i == 0;
     } else if (constant != constants.end()) {
       operands_.push_back(constant->second);
+      // ONNX leaves the name of an omitted operand empty.
     } else if (name.empty()) {
       operands_.push_back(nullptr);
     } else {

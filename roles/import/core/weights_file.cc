@@ -22,6 +22,7 @@ constexpr std::string_view kArrayEnding = ".npy";
 constexpr const char* kFactsMember = "disttf.json";
 constexpr std::size_t kMostFactBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostHeaderBytes = std::size_t{64} << 10U;
+// Of float64 and int64, the widest types that are read.
 constexpr std::size_t kMostElementBytes = 8;
 
 }  // namespace
@@ -132,6 +133,7 @@ void WeightsFile::read_safetensors(const math::Variable& variable, std::span<flo
   const auto entry =
       std::ranges::find(header_.tensors, variable.name, &data::SafetensorsEntry::name);
   check_shape(variable, entry->shape);
+  // parse_safetensors() accepts only float32, and has checked that the tensor is in the file.
   std::memcpy(to.data(), bytes_.data() + entry->begin_bytes, to.size_bytes());
 }
 

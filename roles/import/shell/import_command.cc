@@ -39,6 +39,7 @@ ImportedModel import_or_fail(const ImportOptions& options) {
     return import_model(bytes, net::one_line(options.file.string()), options.wishes);
   } catch (const std::invalid_argument& error) {
     const std::string sentence = error.what();
+    // A message about a flag begins with the flag. All others are about the file.
     throw Failure(sentence.starts_with("--") ? kUsage : kBadData, sentence);
   }
 }
@@ -83,6 +84,7 @@ int run_import(const ImportOptions& options) {
   const math::ParameterLayout layout = math::layout_of(config.model);
   data::create_directories(disk, options.train_dir);
   std::string next = "disttf launch --train_dir " + options.train_dir.string();
+  // Before the checkpoint: once there is one, a second import is refused.
   if (imported.has_layers) {
     write_layers(disk, options.train_dir / kLayersName, config.model.layers);
     next += " --model " + (options.train_dir / kLayersName).string();

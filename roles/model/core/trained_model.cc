@@ -12,12 +12,14 @@ bool TrainedModel::tells_numbers() const noexcept {
 }
 
 std::string TrainedModel::class_name(std::size_t index) const {
+  // Not all data sets have names of classes.
   const auto& names = config.examples.classes;
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
 std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {
   data::Sha256 hash;
+  // By variable, because the bytes between them are padding.
   for (const math::Variable& variable : layout.variables()) {
     hash.update(std::as_bytes(parameters.subspan(variable.offset, variable.size)));
   }

@@ -34,12 +34,14 @@ std::vector<std::size_t> most_probable(std::span<const float> outputs, std::size
   }
   std::vector<std::size_t> order(outputs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // Stable: of equally probable classes, the one with the lower index comes first.
   std::ranges::stable_sort(
       order, [&outputs](std::size_t a, std::size_t b) { return outputs[a] > outputs[b]; });
   order.resize(std::min(top, order.size()));
   return order;
 }
 
+// On one line: a file name may contain line ends and control characters.
 std::string place_of(const AskedExample& asked) {
   std::string text = net::one_line(asked.name);
   if (asked.row) {

@@ -57,6 +57,7 @@ RangeDecision decide_range(InputRange wanted, FoundRange found, float most, bool
 
 void scale_to_bytes(std::span<float> numbers) {
   constexpr float kWhite = 255;
+  // Files often hold pixels divided by 255. The products differ from whole numbers by rounding.
   constexpr float kRounding = 1e-3F;
   for (float& each : numbers) {
     const float scaled = each * kWhite;

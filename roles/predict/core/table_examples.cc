@@ -19,6 +19,7 @@ namespace {
 
 using data::UnusableData;
 
+// Uses of columns that are not inputs.
 constexpr std::size_t kLeftOut = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kLabel = kLeftOut - 1;
 
@@ -95,6 +96,8 @@ class TableReader {
     for (const std::string& name : names) {
       const auto found = inputs.find(name);
       if (found != inputs.end()) {
+        // Removed below, so that the inputs that remain are the missing ones, and a second column
+        // of this name is ignored.
         uses_.push_back(found->second);
         inputs.erase(found);
       } else {
@@ -135,6 +138,7 @@ class TableReader {
       return;
     }
     if (use == kLabel && !model_.tells_numbers()) {
+      // class_called() compares with the names of all classes, so its results are kept.
       auto found = labels_.find(cell);
       if (found == labels_.end()) {
         const std::optional<std::size_t> label = class_called(model_, cell);
@@ -159,6 +163,8 @@ class TableReader {
   static std::string shown(std::string_view cell) { return "\"" + data::printable(cell) + "\""; }
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    // Counted only for a message. A quoted cell may contain line ends, so a row is not always a
+    // line.
     const auto lines = std::count(counted_, begin_, '\n');
     throw UnusableData(name_ + ": line " +
                        std::to_string(line_ + static_cast<std::uint64_t>(lines)) + ", column " +

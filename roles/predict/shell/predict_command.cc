@@ -94,6 +94,7 @@ std::vector<ImageFile> images_in(const Path& folder, const TrainedModel& model) 
         net::quoted(folder.string()) +
             " contains no .png, .jpg or .jpeg file, and no folder of them with a class's name");
   }
+  // A directory has no order of its own, and the answers must not depend on it.
   std::ranges::sort(files, {}, &ImageFile::path);
   return files;
 }
