@@ -96,6 +96,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   options.task = task_from(flags, environment, std::move(found));
   check_checkpoint_flags(flags);
   const net::Cluster& cluster = options.task.cluster;
+  // The driver trains as the chief, and is in no list.
   const std::size_t drivers = flags.existing_servers ? 1 : 0;
   options.config = run_config(flags, cluster.ps.size(), cluster.trainer_count() + drivers);
   options.explicit_flags = std::move(given);
@@ -245,6 +246,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
         run_evaluator(flags, environment, std::move(*resolution.found), given_options(app));
     return;
   }
+  // Checked here: only the resolved cluster shows which task is the chief.
   if (flags.page && !resolution.found->cluster.is_chief(task)) {
     throw std::invalid_argument("--page: only the chief serves it, and this task is " +
                                 invocation.log.task);
@@ -301,6 +303,7 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
   if (arguments.front() == "help") {
     return Print{.text = help_of(std::span(arguments).subspan(1))};
   }
+  // The completion scripts of the shells call this command.
   if (arguments.front() == kCompleteCommand) {
     const auto tasks = [&environment](const std::string& socket) {
       return roles::running_tasks(socket, control_directory(environment));
@@ -343,6 +346,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
       command == Command::kResolve ? take_resolve_word(arguments) : command;
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
+  // Before the flags are parsed: the words after -- belong to the COMMAND.
   const std::optional<std::vector<std::string>> launched =
       command == Command::kLaunch ? take_launched_command(arguments) : std::nullopt;
   if (auto help = parse_flags(*app, arguments)) {
@@ -369,6 +373,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = std::move(run);
     return invocation;
   }
+  // Before the cluster is resolved: a download needs none.
   if (command == Command::kDownload || flags.download_only) {
     invocation.action = RunDownload{.data = data_options(flags, environment)};
     return invocation;

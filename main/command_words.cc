@@ -40,6 +40,7 @@ std::string top_level_help() {
 
 std::string help_of(std::span<const std::string> words) {
   const auto is_flag = [](const std::string& word) { return word.starts_with("-"); };
+  // Flags may come first, as in help --help-all launch.
   const auto name = std::ranges::find_if_not(words, is_flag);
   if (name == words.end() || *name == "help") {
     return top_level_help();

@@ -40,6 +40,7 @@ std::size_t width_of(const CacheIndex& index) {
   for (const std::string& name : index.classes) {
     width = std::max(width, printable(name).size());
   }
+  // A longer name moves the numbers of its own line only.
   return std::min<std::size_t>(width, 40);
 }
 
@@ -102,6 +103,7 @@ std::uint64_t images_of(const data::Split& split, std::size_t label) {
 // An image in block characters, two a pixel for square proportions, from the mean of the channels.
 std::string blocks_of(std::span<const std::uint8_t> image, const data::ImageShape& shape) {
   constexpr std::array<const char*, 5> kBlocks = {"  ", "░░", "▒▒", "▓▓", "██"};
+  // The part of a larger image that fits a terminal of 120 columns.
   constexpr std::size_t kMostRows = 64;
   constexpr std::size_t kMostColumns = 60;
   std::string text;

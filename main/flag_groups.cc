@@ -185,6 +185,7 @@ void add_data(CLI::App& app, Command command, Flags& flags) {
       ->check(one_of(dataset_names()))
       ->capture_default_str()
       ->group(kData);
+  // These two take only data sets that have a name.
   if (command != Command::kDownload && command != Command::kServer) {
     add_own_data_flags(app, flags.own_data, kData, /*has_path=*/true);
   }

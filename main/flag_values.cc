@@ -25,6 +25,7 @@ std::string range_text(std::uint64_t least, std::uint64_t most) {
 std::optional<float> read_float(const std::string& text) {
   float value = 0;
   const char* const end = text.data() + text.size();
+  // Independent of the locale, unlike strtof().
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stopped != end || !std::isfinite(value)) {
     return std::nullopt;
@@ -104,6 +105,7 @@ CLI::Validator one_of(std::vector<std::string> names) {
 
 CLI::Validator boolean() {
   return {[](std::string& text) -> std::string {
+            // Scripts in Python pass True and False.
             std::string lower = text;
             std::transform(lower.begin(), lower.end(), lower.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

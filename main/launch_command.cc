@@ -57,6 +57,7 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
 }
 
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
+  // The first one: the COMMAND may have a -- of its own.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   if (separator == arguments.end()) {
     return std::nullopt;
@@ -70,6 +71,7 @@ std::optional<std::vector<std::string>> take_launched_command(std::vector<std::s
 }
 
 void check_launch_flags(const CLI::App& app, bool has_command) {
+  // Flags that apply with and without a COMMAND.
   static const std::set<std::string> kOfBoth = {"ps",       "workers",    "config",  "help",
                                                 "help-all", "log_format", "insecure"};
   for (const CLI::Option* option : app.get_options()) {
@@ -91,6 +93,7 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
 
 roles::ProgramOptions program_options(const Flags& flags, const std::vector<std::string>& command,
                                       const std::string& search_path) {
+  // First: workers_from() needs at least one.
   if (flags.launch_workers == 0) {
     throw std::invalid_argument(
         "--workers: must be at least 1; the launch exits when the workers do (got 0)");

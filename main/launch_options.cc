@@ -75,6 +75,8 @@ void add_launch_resources(CLI::App& app, Flags& flags) {
 
 std::string control_directory(const net::Environment& environment) {
   const auto found = environment.find("XDG_RUNTIME_DIR");
+  // All users share /tmp, hence the number of the user. ControlSocket refuses a directory of
+  // another user.
   return found != environment.end() && found->second.starts_with("/")
              ? found->second + "/disttf"
              : "/tmp/disttf-" + std::to_string(geteuid());
@@ -196,9 +198,11 @@ roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
                                   const roles::LaunchUpdate& update) {
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
+  // Parsed again, so that an update passes the checks of a command line.
   static_cast<void>(parse_flags(*app, words));
   if (update.workers) {
     CLI::Option* const workers = app->get_option("--workers");
+    // The words may have a value already.
     workers->clear();
     workers->add_result(std::to_string(*update.workers));
     workers->run_callback();
@@ -227,6 +231,7 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
   options.secret = secret_of_launch(flags, environment);
   options.reconsider = [words, given](const roles::LaunchUpdate& update) {
     roles::LaunchUpdate all = update;
+    // An update of the workers alone keeps the options of the start.
     if (!all.options) {
       all.options = given.options;
     }

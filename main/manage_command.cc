@@ -80,6 +80,7 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 
 }  // namespace
 
+// These commands are the last ones of the enumeration.
 bool is_management(Command command) noexcept { return command >= Command::kStatus; }
 
 void add_management_flags(CLI::App& app, Command command, Flags& flags) {

@@ -127,6 +127,7 @@ math::Shape shape_from_text(const std::string& text) {
       break;
     }
     if (rest.empty()) {
+      // A single number is the length of a row of a table.
       return count == 1 ? math::Shape{.channels = lengths[0]}
                         : math::Shape{lengths[0], lengths[1], lengths[2]};
     }

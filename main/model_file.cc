@@ -128,6 +128,7 @@ class ModelFile {
     // Checks this field alone, so that the message names its line. Missing fields are found later.
     const math::LayerSpec alone{
         .type = spec.type, .name = {}, .fields = {{key, spec.fields.at(key)}}};
+    // With an unknown key all fields stay, because the message lists them.
     const auto field = std::ranges::find(type.fields, key, &math::LayerField::name);
     const std::span<const math::LayerField> known =
         field == type.fields.end() ? type.fields : std::span(&*field, 1);
@@ -181,6 +182,7 @@ std::size_t begin_of_layers(std::string_view text) noexcept {
 std::vector<math::LayerSpec> read_model_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
+  // One byte more than allowed shows that the file is too large.
   std::string text(kMostBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) {

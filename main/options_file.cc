@@ -31,6 +31,7 @@ bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
 std::string read_options_text(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
+  // One byte more than allowed shows that the file is too large.
   std::string text(kMostOptionsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));

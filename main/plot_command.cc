@@ -116,6 +116,7 @@ roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flag
                                 net::quoted(flags.plot_output) +
                                 ", which is a picture; JSON goes to standard output");
   }
+  // A name like loss.png would promise a format that the file does not have.
   if (!flags.plot_output.empty() && !flags.plot_output.ends_with(".svg")) {
     throw std::invalid_argument("--output: " + net::quoted(flags.plot_output) +
                                 " does not end in .svg, the only format");
@@ -163,6 +164,7 @@ roles::TerminalVariables terminal_variables(const net::Environment& environment)
                                      .term = value_of("TERM"),
                                      .no_color = value_of("NO_COLOR"),
                                      .locale = value_of("LC_ALL")};
+  // The order of POSIX: the first variable that is not empty counts.
   for (const char* const name : {"LC_CTYPE", "LANG"}) {
     variables.locale = variables.locale.empty() ? value_of(name) : variables.locale;
   }

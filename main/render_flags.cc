@@ -172,6 +172,7 @@ render::Volume read_volume(const std::string& text) {
       "lower-case letters, digits and hyphens";
   std::string rest = text;
   render::Volume volume;
+  // Taken off first: what remains has one colon.
   if (rest.ends_with(":ro")) {
     volume.read_only = true;
     rest.erase(rest.size() - 3);
@@ -231,12 +232,14 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
     }
   };
   add(net::Job::kPs, flags.ps, of_ps);
+  // The first group is that of the ps: --ps is at least 1.
   groups.front().port = flags.ps_port.value_or(flags.port);
   if (flags.ps_placement) {
     groups.front().placement = checked_placement("ps_placement", *flags.ps_placement);
   }
   add(net::Job::kChief, flags.chief ? 1 : 0, of_trainers);
   add(net::Job::kWorker, flags.workers, of_trainers);
+  // Before the evaluator is added, which does not train.
   if (groups.size() == 1) {
     throw std::invalid_argument("--workers: must be at least 1 without --chief (got 0)");
   }
@@ -407,6 +410,7 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   }
   if (!options.train_dir.empty()) {
     set_training_flag(app, "train_dir", options.train_dir);
+    // All tasks need this directory: each mounts it from its host at the same path.
     if (!roles::is_store_url(std::string_view(options.train_dir))) {
       flags.volumes.push_back(options.train_dir + ":" + options.train_dir);
     }
@@ -451,6 +455,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
   check_characters("domain", flags.domain, ".-", "a domain: letters, digits, dots and hyphens");
   check_text("program", flags.program);
   for (const std::string& flag : task_flags) {
+    // Line ends would break the comments and scripts of some targets.
     check_text(flag.substr(2, flag.find('=') - 2), flag);
   }
   render::Deployment deployment{.name = flags.name,

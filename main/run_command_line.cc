@@ -55,6 +55,7 @@ roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
 
 int run_command_line(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments.front();
+  // Provisional: errors in the flags need a log before the flags are parsed.
   roles::set_up_log({.format = wanted_format(arguments), .task = command, .name_task = false});
   try {
     const Environment environment = read_environment();

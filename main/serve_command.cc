@@ -204,6 +204,7 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
   const bool is_name = !options.name.empty() && std::ranges::all_of(options.name, [](char c) {
     return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
   });
+  // The name is a segment of URLs, in which clients resolve these two.
   if (!is_name || options.name == "." || options.name == "..") {
     throw std::invalid_argument("--name: " + net::quoted(options.name) +
                                 " is not a name of letters, digits, -, _ and .");

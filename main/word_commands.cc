@@ -106,6 +106,7 @@ Action render_action(Words& words, Warnings& warnings) {
                                 " is not allowed for " + target.name + ", only for kserve");
   }
   refuse_scheduling(flags.render, target);
+  // A target that only serves has no tasks with a secret.
   if (target.trains) {
     check_rendered_credentials(flags, target.secret_advice);
   }
@@ -269,6 +270,7 @@ std::optional<Invocation> parse_word_command(Command command,
   Words words{.command = command, .arguments = arguments, .environment = environment, .flags = {}};
   words.app = make_app(command, words.flags);
   Invocation invocation;
+  // Before the positional words are checked: --help works without them.
   if (auto help = help_asked_for(*words.app, words.arguments)) {
     invocation.action = Print{.text = *std::move(help)};
     return invocation;

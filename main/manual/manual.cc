@@ -222,6 +222,7 @@ std::string main_page(std::string_view version, std::string_view date) {
     see_also += (see_also.empty() ? "" : ",\n") + reference(info.name);
     const CommandText& text = text_of(info.command);
     examples.push_back(text.examples.front());
+    // Several commands use the same file. The page lists it once.
     std::ranges::copy_if(text.files, std::back_inserter(files), [&files](const FileText& each) {
       return std::ranges::find(files, std::string_view(each.name), &FileText::name) == files.end();
     });
@@ -245,6 +246,7 @@ std::string manual_text(std::string_view text) {
   std::string out;
   bool begins_line = true;
   for (const char c : text) {
+    // At the beginning of a line, roff takes these two for a request.
     if (begins_line && (c == '.' || c == '\'')) {
       out += "\\&";
     }

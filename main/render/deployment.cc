@@ -74,6 +74,8 @@ const Volume* Deployment::volume_with(std::string_view directory) const {
   return found == volumes.end() ? nullptr : &*found;
 }
 
+// The image's own user can neither write to a directory of the host nor read the file of a secret
+// that belongs to another user.
 bool Deployment::wants_root() const {
   return !secret.empty() ||
          std::ranges::any_of(volumes, [](const Volume& volume) { return !volume.read_only; });
@@ -119,6 +121,7 @@ std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks
     return task.id.job == group.job;
   });
   std::vector<std::string> arguments = first->arguments;
+  // arguments_of() puts this flag second.
   arguments.at(1) = "--task_index=" + std::string(index);
   return arguments;
 }
@@ -149,11 +152,13 @@ Deployment serving_part(const Deployment& deployment) {
   return part;
 }
 
+// `why` continues "is not".
 void refuse(std::string_view field, std::string_view value, const std::string& why) {
   throw std::invalid_argument("--" + std::string(field) + ": " + net::quoted(value) + " is not " +
                               why);
 }
 
+// A letter first, as in RFC 1035: Kubernetes requires that of Services.
 bool is_dns_label(std::string_view text) {
   const auto is_lower = [](char c) { return net::is_letter(c) && c == net::lower(c); };
   return !text.empty() && is_lower(text.front()) && text.back() != '-' &&
@@ -287,6 +292,7 @@ KeyValue read_placement(const std::string& text) {
 std::string cpus_text(double cpus) { return fmt::format("{:g}", cpus); }
 
 std::string replaced(std::string text, std::string_view found, std::string_view replacement) {
+  // Continues behind each replacement, which may contain `found`.
   for (std::size_t at = text.find(found); at != std::string::npos;
        at = text.find(found, at + replacement.size())) {
     text.replace(at, found.size(), replacement);

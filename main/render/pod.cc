@@ -13,6 +13,8 @@ std::string memory(std::uint64_t mib) { return std::to_string(mib) + "Mi"; }
 
 Json resources(const Resources& wanted) {
   Json json;
+  // CPUs have no limit, so a task may use idle ones. Memory has one, because a node cannot take it
+  // back.
   if (wanted.cpus) {
     json["requests"]["cpu"] = cpus_text(*wanted.cpus);
   }
@@ -162,6 +164,7 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
   return spec;
 }
 
+// Kubernetes replaces $(NAME) in arguments. $$ is a dollar sign.
 std::string without_expansion(const std::string& argument) { return replaced(argument, "$", "$$"); }
 
 Deployment without_expansion(Deployment deployment) {

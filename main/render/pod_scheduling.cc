@@ -10,6 +10,7 @@ bool places_by_volcano(const Deployment& deployment) {
 
 }  // namespace
 
+// Without the evaluator: the run does not wait for it.
 std::size_t gang_size(const Deployment& deployment) {
   return deployment.task_count() - (deployment.group(net::Job::kEvaluator) != nullptr ? 1 : 0);
 }
@@ -65,6 +66,7 @@ void add_scheduling(const Deployment& deployment, const std::string& app, Json& 
     Json constraint;
     constraint["topologyKey"] = scheduling.spread;
     constraint["maxSkew"] = 1;
+    // A preference: the run must start with fewer nodes than tasks, too.
     constraint["whenUnsatisfiable"] = "ScheduleAnyway";
     constraint["labelSelector"]["matchLabels"]["app"] = app;
     spec["topologySpreadConstraints"].push_back(std::move(constraint));

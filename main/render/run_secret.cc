@@ -13,6 +13,7 @@ void check_secret(const Deployment& deployment, std::string_view besides, const 
   const bool is_good = std::ranges::all_of(name, [besides](char c) {
     return net::is_letter(c) || net::is_digit(c) || besides.find(c) != std::string_view::npos;
   });
+  // Programs would take a leading hyphen for an option.
   if (!is_good || name.starts_with('-')) {
     refuse("secret", name, allowed);
   }

@@ -79,6 +79,7 @@ Json named_volumes(const Deployment& deployment) {
   return json;
 }
 
+// Whole numbers are written as 2, not as 2.0.
 Json cpus_number(double cpus) {
   if (cpus == std::floor(cpus)) {
     return static_cast<std::uint64_t>(cpus);
