@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace disttf::roles {
 
@@ -28,9 +29,11 @@ std::size_t ReadAhead::read_some(std::uint64_t offset, std::span<std::byte> to) 
   if (offset < begin_ || offset >= begin_ + window_.size()) {
     // The new window begins at the offset: most files are read forwards.
     const std::uint64_t left = size_bytes_ - offset;
-    window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
+    std::vector<std::byte> next = std::exchange(window_, {});  // empty if the read throws
+    next.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kReadAtOnce)));
+    next.resize(read_(offset, next));
+    window_ = std::move(next);
     begin_ = offset;
-    window_.resize(read_(offset, window_));
   }
   const auto skipped = static_cast<std::size_t>(offset - begin_);
   const std::size_t count = std::min(to.size(), window_.size() - skipped);
