@@ -9,6 +9,7 @@ markers of DOCUMENT.
 import json
 import pathlib
 import sys
+import textwrap
 
 BEGIN, END = "<!-- bench/report.py: begin -->\n", "<!-- bench/report.py: end -->\n"
 MODELS = {"mlp_100": "784-100-10", "mlp_1024": "784-1024-10", "softmax": "softmax", "lenet": "`lenet`",
@@ -76,8 +77,9 @@ def section(path):
     lines = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines() if line]
     run, figures = lines[0], {line["name"]: line for line in lines[1:]}
     text = f"### {run['machine']}\n\n"
-    text += f"Commit `{run['commit']}`, {run['isa']}; {run['settings']}. "
-    text += f"The figures are {run['origin']}.\n\n" if "origin" in run else f"Load {run['load'][0]:.1f} at the start.\n\n"
+    about = f"Commit `{run['commit']}`, {run['isa']}; {run['settings']}. "
+    about += f"The figures are {run['origin']}." if "origin" in run else f"Load {run['load'][0]:.1f} at the start."
+    text += textwrap.fill(about, 100, break_on_hyphens=False) + "\n\n"
     text += compared(figures)
     text += ratios(figures, RATIOS, ["784-100-10 with", "images/s, relative to a run without it"])
     text += ratios(figures, BUSY, ["784-100-10, shared memory", "images/s, relative to TCP"])
