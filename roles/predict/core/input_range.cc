@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace disttf::roles {
 namespace {
@@ -19,7 +20,9 @@ FoundRange found_range(std::span<const Number> numbers) {
     if (each < 0 || each > 255) return FoundRange::kOutside;
     most = std::max(most, each);
     ones += each == 1 ? 1U : 0U;
-    has_fractions = has_fractions || (each > 0 && each < 1);
+    if constexpr (std::is_floating_point_v<Number>) {
+      has_fractions = has_fractions || (each > 0 && each < 1);
+    }
   }
   const bool is_unit = most <= 1 && (has_fractions || ones * kLeastOnesOf > numbers.size());
   return is_unit ? FoundRange::kUnit : FoundRange::kByte;
