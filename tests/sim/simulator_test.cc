@@ -24,6 +24,20 @@ TEST_P(SimulatorTest, KeepsItsPromisesWhateverFails) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, SimulatorTest, testing::Range(0, 4));
 
+// Faults that a search of 1 000 000 has found to break a promise.
+TEST(SimulatorTest, RunsThatOnceBrokeAPromiseKeepIt) {
+  constexpr std::uint64_t kRestartedWhileAPsWrites = 20305274;
+  constexpr std::uint64_t kPushAfterTheFirstGoodbye = 20273153;
+  constexpr std::uint64_t kRefusingPsIsLost = 20294865;
+  constexpr std::uint64_t kPsOfTwoConfigurations = 20376723;
+  constexpr std::uint64_t kDiskLosesPowerInTheLastSave = 491353;
+  for (const std::uint64_t seed :
+       {kRestartedWhileAPsWrites, kPushAfterTheFirstGoodbye, kRefusingPsIsLost,
+        kPsOfTwoConfigurations, kDiskLosesPowerInTheLastSave}) {
+    EXPECT_EQ(simulate(scenario_of(seed)).violation, "") << seed;
+  }
+}
+
 TEST(SimulatorTest, TheSameSeedIsTheSameRun) {
   math::flush_denormals();
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
