@@ -21,7 +21,7 @@ FoundRange found_range(std::span<const Number> numbers) {
     most = std::max(most, each);
     ones += each == 1 ? 1U : 0U;
     if constexpr (std::is_floating_point_v<Number>) {
-      has_fractions = has_fractions || (each > 0 && each < 1);
+      has_fractions = has_fractions || each != std::floor(each);
     }
   }
   const bool is_unit = most <= 1 && (has_fractions || ones * kLeastOnesOf > numbers.size());
