@@ -61,8 +61,9 @@ void add_launch(CLI::App& app, Flags& flags) {
       ->check(one_of({"on-failure", "never"}))
       ->capture_default_str()
       ->group(kLaunchGroup);
-  app.add_option("--max_restarts", flags.max_restarts,
-                 "most restarts of all tasks together; the evaluator has as many of its own")
+  app.add_option(
+         "--max_restarts", flags.max_restarts,
+         "most restarts of all tasks together; the evaluator has a separate limit of the same size")
       ->type_name("N")
       ->transform(whole_number(0, kMaxCount))
       ->capture_default_str()

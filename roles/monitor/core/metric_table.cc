@@ -65,7 +65,7 @@ constexpr std::array<MetricRow, kMetrics> kRows = {{
     {Metric::kPsRejectedGradients, "disttf_ps_bad_gradients", kCounter, "", "range", kPs,
      "Gradients that were not finite, or larger than --max_gradient_norm"},
     {Metric::kPsApplySeconds, "disttf_ps_apply_seconds", kHistogram, "seconds", "range", kPs,
-     "Time to take the gradient that completes a step, and to update the parameters"},
+     "Time to add the last gradient of a step and to update the parameters"},
     {Metric::kPsWaitForLastSeconds, "disttf_ps_wait_for_last_seconds", kHistogram, "seconds",
      "range", kPs, "Time from a step's first gradient to its last"},
     {Metric::kPsStaleness, "disttf_ps_staleness_steps", kHistogram, "", "range", kPs,
