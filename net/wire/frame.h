@@ -9,9 +9,10 @@
 //        8     8  request_id   chosen by the requester, echoed in the reply
 //       16     8  body_size    bytes of the body; the receiver's state limits it
 //       24     8  step         global step of the message; 0 if it has none
-//       32     8  sequence     async: the trainer's count of pushes, for exactly-once;
-//                              elastic: a micro-batch, or which of them a trainer takes
-//       40     8  range_begin  first float of the tensor range in the body
+//       32     8  sequence     depends on the kind. Of a push: async: the trainer's count of
+//                              pushes, for exactly-once; elastic: the number of the micro-batch
+//       40     8  range_begin  first float of the tensor range in the body; in PARAMETERS of an
+//                              elastic run the micro-batches assigned to the trainer
 //       48     8  generation   of the run's state; messages of an older one are rejected
 //       56     4  body_offset  offset of the body if it does not follow: see kFlagInPlace
 //       60     4  header_crc   crc32 (zlib's) of bytes [0, 60)

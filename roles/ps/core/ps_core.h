@@ -86,9 +86,9 @@ class PsCore {
   // the older ones at once, at all ranges.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello,
                                                                  Clock::time_point now);
-  // The peer has been welcomed. `peer`: its name in messages. Returns what to read from it:
-  // nothing, as this core did not register it; frames; or requests for snapshot shards, which its
-  // range answers (find_snapshot(), kept_snapshot()).
+  // The peer has been welcomed. `peer`: its name in messages. Returns what to read from it: nothing
+  // (this core did not register it), frames, or requests for snapshot shards. The range answers the
+  // latter with find_snapshot() and kept_snapshot().
   enum class Reads : std::uint8_t { kNothing, kFrames, kSnapshots };
   [[nodiscard]] Reads connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                                 Clock::time_point now);
@@ -148,7 +148,8 @@ class PsCore {
   [[nodiscard]] RangeReplica& range(std::size_t replica) const { return *ranges_[replica]; }
 
   // Hands out the effects and empties the outboxes: own(effect) first, then of_range(replica,
-  // effect), each range's in order. (So the port is closed before any peer can learn why.)
+  // effect), each range's in order. (So the port is closed before any peer can receive the reason
+  // of the failure.)
   template <typename OfRange, typename Own>
   void drain(OfRange of_range, Own own) {
     out_.drain(own);

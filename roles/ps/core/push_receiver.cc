@@ -127,7 +127,7 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
     return from.refuse(out_, kLostPeers, admission.why);
   }
   if (admission.verdict == Admission::Verdict::kDiscard) {
-    // A discarded gradient settles what its trainer owed, too.
+    // A discarded gradient also counts as one that the trainer had to send.
     if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
       scheduler->came(from.rank);
     }
@@ -196,13 +196,14 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
 // `stands`: the state of the push is still that of the ps.
 BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_point now) {
   if (from.header.kind == FrameKind::kPush) {
-    // It may have been the last outstanding one, while another trainer's was lost.
+    // This may have been the last gradient that was still expected, while that of a lost trainer is
+    // missing.
     answers_.schedule_missing();
     return {};  // no reply: the trainer's next pull carries the result
   }
   net::PushPull push;
   if (stands && !push.from_header(from.header)) {
-    // A member's, whose answer has a body.
+    // Only a member's answer has no body: the leader receives the parameters.
     push.group_sum = push.group_sum && !is_leader(task_, from.rank);
     answers_.wait(from.rank, from.id, push, now);
   } else {

@@ -58,7 +58,7 @@ class RangeReplica {
  public:
   // `task` must outlive it. `replica`: 0, the range is this ps's own; 1, it is that of the
   // preceding ps. `make_arena` and `threads`: as RangeState's. `order`: of the ps; it must outlive
-  // this range, which adds to it. Replaced processes never get this far.
+  // this range, which adds to it. The caller rejects HELLOs of replaced processes.
   RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads,
                RangeState::MakeArena make_arena, ProcessOrder& order, Clock::time_point now);
   // Not copyable: its members hold references to one another.
@@ -70,9 +70,10 @@ class RangeReplica {
 
   // Returns the answer to a HELLO of this cluster.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello) const;
-  // Returns whether this host is the primary and its copy lacks what the trainer of this HELLO was
-  // answered. It happens if the previous primary had gone on alone and was lost together with the
-  // chief that had permitted it: the next chief then takes this copy for a complete one.
+  // Returns whether this host is the primary and its copy is older than the last answer that the
+  // trainer of this HELLO has received. It happens if the previous primary had gone on alone and
+  // was lost together with the chief that had permitted it: the next chief then takes this copy for
+  // a complete one.
   [[nodiscard]] bool lacks(const net::Hello& hello) const;
   // Drops that copy: the chief is to restore all ps in a new generation.
   void lose_state(Clock::time_point now);
@@ -110,8 +111,8 @@ class RangeReplica {
   [[nodiscard]] bool follows(ConnectionId id) const noexcept { return id != 0 && id == primary_; }
 
   // A control channel has opened; has sent a heartbeat with the trainer's generation; has closed.
-  // record_heartbeat() returns why this process must leave the run, if it was replaced there while
-  // it was disconnected.
+  // record_heartbeat() returns why this process must leave the run, if it was replaced while it was
+  // disconnected.
   void attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now);
   [[nodiscard]] std::optional<std::string> record_heartbeat(const net::Hello& hello,
                                                             net::Generation generation,

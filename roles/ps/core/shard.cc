@@ -116,7 +116,7 @@ void Shard::finish_restore(std::uint64_t step) {
   snapshot_.reset();
   for (Trainer& trainer : trainers_) {
     trainer.dropped = false;
-    trainer.settled = step;  // the gradients behind these parameters are part of them
+    trainer.settled = step;  // the restored parameters contain the gradients of earlier steps
     trainer.used = 0;
     trainer.last_step = step;
     trainer.incarnation = 0;
@@ -353,7 +353,7 @@ void Shard::count_async(const PushId& push) {
   trainer.dropped = false;
   trainer.incarnation = push.incarnation;
   trainer.last_sequence = push.sequence;
-  // After a repeat was excluded: a clock must count each push once.
+  // Repeats have been excluded before this: a clock must count each push once.
   clocks_.set(push.trainer, push.sequence);
   // After a failover the trainer's step may be ahead of this copy.
   const std::uint64_t staleness = step_ >= push.step ? step_ - push.step : 0;
@@ -457,7 +457,7 @@ Answer Shard::answer(std::size_t trainer, bool is_result) {
   return answer;
 }
 
-// Copies to where a trainer reads it.
+// Copies parameters to the memory from which a trainer reads them.
 void Shard::copy_out(std::span<const float> from, std::span<float> to) const noexcept {
   if (streams_) {
     math::store_non_temporal(from.data(), to.data(), from.size());

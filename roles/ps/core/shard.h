@@ -14,20 +14,20 @@
 // Sync: gradients are added as a tree over the ranks, whatever the order of arrival
 // (math/tree_sum.h). A gradient is identified by (step, trainer): a repeat is answered, but never
 // added twice.
-// Elastic: the same with (step, micro-batch), whichever trainer sends it: a micro-batch's gradient
-// is bit-identical from all of them, and the first to arrive counts.
+// Elastic: a gradient is identified by (step, micro-batch). Any trainer may send it, as all compute
+// bit-identical gradients of a micro-batch; the first to arrive counts.
 // If every gradient counts (a fully synchronous run), a push may be the sum of a subtree
-// (PushId::summed), bit-identical to what would be added here. It counts for each trainer of the
-// subtree whose gradient has not arrived, and replaces the gradients that have. A trainer whose
-// gradient is in another trainer's sum waits for that sum.
+// (PushId::summed), bit-identical to what would be added here. The sum counts as the gradient of
+// every trainer of the subtree, and replaces gradients of the subtree that have arrived before. A
+// trainer whose gradient is in another trainer's sum waits for that sum.
 // Backup workers: the first `replicas_to_aggregate` gradients of a step count, later ones are
 // dropped.
 // Async: each push is applied at once; (incarnation, sequence) makes it exactly once across
 // retries.
 //
-// With averages (OptimizerSpec::average_decay) these are the result of the run: every answer after
-// the last step carries them instead of the parameters. Whatever continues a state (snapshots,
-// copies, previous()) has both.
+// With averages (OptimizerSpec::average_decay) the averages are the result of the run: every answer
+// after the last step carries them instead of the parameters. Snapshots and copies have both;
+// previous() has the parameters.
 //
 // With `max_staleness` the answer to a trainer that is too far ahead of the slowest one is held
 // back: staleness_clocks.h.
@@ -36,10 +36,11 @@
 // trainer that was lost between its pushes to two ps finds these one step apart, and needs the
 // older parameters from both to compute its gradient again.
 //
-// With --ps_replicas 2 another ps keeps a copy (shard_copy.cc). It is filled once, and then makes
-// the same updates in the same order, which it receives through on_update. So it is bit-identical,
-// and recognizes the same repeats. If the primary's memory keeps updates, and the state that the
-// first of them starts from, the copy defers these updates until it needs them: catch_up().
+// With --ps_replicas 2 another ps keeps a copy (shard_copy.cc). The copy is filled once. Then it
+// receives each update through on_update and makes the same updates in the same order. So it is
+// bit-identical, and recognizes the same repeats. The primary's memory may keep the updates,
+// together with the state that the first one starts from. The copy then defers the updates until
+// catch_up() is called.
 //
 // Not thread-safe: the ps's only thread owns it.
 #pragma once
@@ -79,10 +80,10 @@ struct PushId {
   bool wants_snapshot = false;    // take a snapshot of the state that this push leads to
   std::size_t micro_batch = 0;    // elastic: which one of the step
   bool in_place = false;          // the gradient is read where it lies
-  // Fully synchronous: the gradient is the sum of those of `summed` trainers from this one on, a
-  // subtree; or there is none, since this trainer's gradient is part of another one's sum.
+  // Fully synchronous: the gradient is the sum of the gradients of the `summed` trainers of a
+  // subtree, of which `trainer` is the first.
   std::size_t summed = 1;
-  bool is_in_sum = false;
+  bool is_in_sum = false;  // the push has no gradient, since another trainer's sum contains it
 };
 
 struct Admission {
@@ -117,10 +118,9 @@ struct ShardCounters {
   std::uint64_t bad = 0;  // rejected gradients, seen by this process alone: a copy begins at 0
 };
 
-// One update of the parameters, for a copy of the shard. `trainers` is valid during the call.
-// `gradient` is valid during the call, too. Beyond that it is valid until the next call to the
-// shard, if the memory that it may lie in is kept: a connection keeps shared memory until its next
-// header.
+// One update of the parameters, for a copy of the shard. `trainers` and `gradient` are valid during
+// the call. If its memory is kept, `gradient` stays valid until the next call to the shard. (A
+// connection keeps shared memory until it receives its next header.)
 struct ShardUpdate {
   PushId push;  // async: the applied push; sync: the one that completed the step
   std::span<const float> gradient;          // the sum of the gradients of these:
@@ -138,7 +138,7 @@ struct ShardIdentity {
   struct Trainer {
     std::uint64_t incarnation = 0;
     std::uint64_t last_sequence = 0;
-    std::uint64_t clock = 0;  // kept across restores, after which no repeat is recognized
+    std::uint64_t clock = 0;  // kept across restores; after one no push counts as a repeat
     std::uint64_t used = 0;   // see net::FillTrainer
   };
   std::uint64_t step = 0;
@@ -193,8 +193,8 @@ class Shard {
   // in a fully synchronous run after a step, the parameters of the previous step.
   [[nodiscard]] ShardIdentity identity() const;
   [[nodiscard]] std::vector<std::span<const float>> tensors();
-  // The copy's side: where to receive the tensors, and the end of that. `with_previous`: there is
-  // one more tensor than in a state.
+  // The copy's side. begin_fill() returns where to receive the tensors; finish_fill() is called
+  // when they are complete. `with_previous`: there is one more tensor than in a state.
   [[nodiscard]] std::vector<std::span<float>> begin_fill(bool with_previous);
   void finish_fill(const ShardIdentity& identity, bool with_previous);
   // Takes an update, as the primary's hook received it. Its gradient may be received into the
@@ -226,7 +226,7 @@ class Shard {
   // Returns whether the trainer's last push can be answered now.
   [[nodiscard]] bool answerable(std::size_t trainer) const;
   // Returns the answer to a trainer. `is_result`: no more steps are waited for, though some may be
-  // missing here. With averages the result is these, as after the last step.
+  // missing here. With averages the answer carries the averages, as after the last step.
   [[nodiscard]] Answer answer(std::size_t trainer, bool is_result = false);
 
   // Returns a number that changes whenever a trainer may have become answerable() because of
@@ -273,8 +273,8 @@ class Shard {
   [[nodiscard]] std::optional<Answer> previous() const;
   // No push changes the parameters any more until the next restore: they are the run's result.
   // Fully synchronous: if the run ends early, the current step counts as the last one. Gradients
-  // received so far belong to a step that is not made: with backup workers they are dropped, as
-  // their senders are answered now and then compute in the memory that these may lie in.
+  // received so far belong to a step that is not made: with backup workers they are dropped,
+  // because their senders are answered at once and may then overwrite the memory in which they lie.
   void conclude();
   [[nodiscard]] bool is_concluded() const noexcept { return is_concluded_; }
   // Fully synchronous: returns whether conclude() was called before the last step.
@@ -325,13 +325,14 @@ class Shard {
     bool is_current = false;
   };
   struct Trainer {
-    // Elastic, and for sums: the receive buffer, then exchanged with the slot's.
+    // Gradients of micro-batches and group sums are received here. The memory is then swapped with
+    // the slot's.
     math::AlignedVector inbox;
     std::vector<std::byte> packed;  // a gradient's body that is not raw floats
     Rounded rounded;                // of `snapshot`
     std::span<float> snapshot;      // the content of the last answer, where parameters may change
     bool dropped = false;           // backup workers: the newest gradient came too late
-    // Of the last push, which is answered once that step has been made.
+    // The step of the trainer's last push, which is answered once that step has been made.
     std::uint64_t last_step = 0;
     std::uint64_t settled = 0;  // sync: gradients of steps before this one are used or dropped
     // Sync: one more than the newest step that used a gradient of this trainer. A trainer repeats
@@ -392,7 +393,8 @@ class Shard {
   // Constant after construction.
   RunConfig config_;
   math::Range range_;
-  // config_.every_gradient_counts(): parameters are kept until all have been answered.
+  // config_.every_gradient_counts(): the parameters before a step are kept, also for replies that
+  // are still being sent.
   bool fully_synchronous_;
   WireFormat wire_;
   GradientCheck check_;

@@ -15,7 +15,7 @@ class WaitNotes {
     since_ = now;
     next_after_ = kFirst;
   }
-  // It goes on. Returns true after 5 s, then 10, 20, 40 and so on.
+  // The wait continues. Returns true after 5 s, then after 10, 20, 40 s and so on.
   [[nodiscard]] bool is_due(Clock::time_point now) noexcept {
     if (now - since_ < next_after_) return false;
     while (now - since_ >= next_after_) next_after_ *= 2;
