@@ -405,7 +405,7 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
     return;
   }
   if (options_.busy == hello.cluster) {
-    refuse(connection, {kExitRestartMe, options_.self_text + " is at work for another driver"},
+    refuse(connection, {kExitRestartMe, options_.self_text + " is busy with another driver"},
            header.request_id);
     return;
   }

@@ -63,9 +63,10 @@ allowed() {
 # A path is a value, and data/file_system.h an interface.)
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
-# Only net/transport/ may handle shared memory; it hands out bodies and takes them back. One file in
-# roles/ distinguishes the transports, and the task selects the one that --transport requests.
-readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|shared? memory|shares? memory|net/transport/(shared_memory|header_mailbox)'
+# Only net/transport/ may handle shared memory; it hands out bodies and takes them back. (Comments may
+# name it.) One file in roles/ distinguishes the transports, and the task selects the one that
+# --transport requests.
+readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|net/transport/(shared_memory|header_mailbox)'
 readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
 
 # In g++ 12, std::ranges::copy and copy_n of contiguous const elements are loops over the elements: they test with
@@ -116,7 +117,7 @@ self_test() {
   echo 'if (std::filesystem::exists(path)) return;' >"$tree/roles/ps/core/i.cc"
   echo '#include "data/posix_file_system.h"' >"$tree/roles/checkpoint/core/j.cc"
   echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
-  echo '// in shared memory' >"$tree/roles/ps/core/l.h"
+  echo 'SharedMemory memory;' >"$tree/roles/ps/core/l.h"
   echo '#include "net/transport/shared_memory.h"' >"$tree/roles/process/tensor_memory.cc"
   echo 'std::ranges::copy(bytes, to.begin());' >"$tree/data/m.cc"
   echo '' >"$tree/roles/outside.cc"

@@ -50,7 +50,7 @@ allowed() {
     disttf_doctor) echo 'doctor_core|process|http' ;;
     disttf_launch) echo 'launch_core|process|http|monitor|monitor_core' ;;
     disttf_servers) echo 'servers_core|chief|launch|monitor' ;;
-    disttf_command_line) echo 'license_texts|render|resolvers|roles' ;;
+    disttf_command_line) echo 'license_texts|linked_packages|render|resolvers|roles' ;;
     disttf) echo 'command_line' ;;
     *) return 1 ;;
   esac

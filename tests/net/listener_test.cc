@@ -109,7 +109,7 @@ TEST_F(ListenerTest, TellsAnotherDriverThatItIsAtWork) {
   server.start();
   const OpenedChannel opened = open(server, hello);
   EXPECT_EQ(opened.refusal, (Refusal{.exit_code = kExitRestartMe,
-                                     .sentence = "ps 0 (ps0:2222) is at work for another driver"}));
+                                     .sentence = "ps 0 (ps0:2222) is busy with another driver"}));
 }
 
 TEST_F(ListenerTest, RefusesATaskThatIsNotListed) {

@@ -36,7 +36,7 @@ packages = {"Asio": "libasio-dev", "CLI11": "libcli11-dev", "Eigen": "libeigen3-
 lines = subprocess.run([sys.argv[2], "--version", "--verbose"], check=True, capture_output=True, text=True).stdout.splitlines()
 said = lines[lines.index("libraries in it:") + 1:]
 for name, package in packages.items():
-    line = next((line for line in said if re.match(rf"  {re.escape(name)}( [0-9]|$)", line)), None)
+    line = next((line for line in said if re.match(rf"  {re.escape(name)}( [0-9]| [(]|$)", line)), None)
     assert line, f"--version --verbose does not name {name}"
     assert line.endswith(f" ({package} {versions[package]})"), (line, versions[package])
     number = line.removeprefix(f"  {name}").split(" (")[0].strip()

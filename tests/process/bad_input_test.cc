@@ -44,7 +44,7 @@ const std::vector<Mistake>& mistakes() {
        "--batch_size: 1048576 is not from 1 to [0-9]+ with --hidden_units 65536: "},
       {"NoTrainers",
        {"launch", "--workers=0"},
-       "--workers: must be at least 1 without --chief (got 0)"},
+       "--workers: must be at least 1 without --chief .got 0."},
       {"NegativeRate", {"launch", "--learning_rate=-1"}, "learning_rate.*-1"},
       {"UnknownModel", {"launch", "--model=resnet"}, "--model.*resnet"},
       {"UnknownIsa", {"launch", "--isa=mmx"}, "--isa: \"mmx\" is not one that this CPU has"},

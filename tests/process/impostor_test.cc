@@ -294,7 +294,7 @@ TEST_F(Impostor, SendsRepliesAsRequests) {
   start_run();
   for (const FrameKind kind : {FrameKind::kHello, FrameKind::kWelcome, FrameKind::kRefused,
                                FrameKind::kParameters, FrameKind::kAck, FrameKind::kStatusReply}) {
-    expect_refused(connect(), frame({.kind = kind}), "is invalid at this point");
+    expect_refused(connect(), frame({.kind = kind}), "is not allowed from this task now");
     expect_refused(connect(), frame({.kind = kind}, Bytes(100)), "no body here");
   }
   expect_parameters_unchanged();

@@ -104,7 +104,7 @@ TEST_P(BucketSummaries, OfARunWhoseStoreStaysAwayAreLeftOutWithAWarning) {
   const FaultyProxy proxy(server_->port(), [](const ProxiedRequest&) { return Fault::kError; });
   Process& job = done(training(at("run")), server_->variables_at(proxy.port()));
   EXPECT_THAT(job.standard_error(),
-              HasSubstr("what was last written for TensorBoard is not in " + at("run/chief")));
+              HasSubstr("TensorBoard were not written to " + at("run/chief")));
 }
 
 TEST_F(HdfsSummaries, AreShownWhole) {
