@@ -201,7 +201,7 @@ TEST_F(NetworkTest, PsThatOneWorkerDoesNotReachIsReplacedByItsCopy) {
     ASSERT_TRUE(says(tasks.chief(), std::string("range ") + range + ": view .* with a backup"));
   }
   network_->drop_way("worker1", "ps0");
-  EXPECT_TRUE(says(tasks.chief(), "range 0: view 3, ps 1 .* alone: a trainer does not reach"));
+  EXPECT_TRUE(says(tasks.chief(), "range 0: view 3, ps 1 .* alone: a trainer cannot reach"));
   EXPECT_TRUE(says(tasks.chief(), "range 0: view 4, ps 1 .* with a backup"));
   expect_undisturbed(tasks);
 }
@@ -215,7 +215,7 @@ TEST_F(NetworkTest, WorkersThatReachDifferentCopiesEndTheRun) {
   network_->drop_way("worker0", "ps1");
   network_->drop_way("worker1", "ps0");
   EXPECT_TRUE(all_exit(tasks.all(), kExitLostPeers));
-  EXPECT_LE(count_of(tasks.chief().standard_error(), "a trainer does not reach"), 2U);
+  EXPECT_LE(count_of(tasks.chief().standard_error(), "a trainer cannot reach"), 2U);
 }
 
 // A ps is lost, and its name cannot be resolved: each lookup takes seconds. The remaining ps, which
