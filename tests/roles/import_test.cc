@@ -250,6 +250,15 @@ TEST(ImportOfOnnx, NamesWhatIsNotSupported) {
            .node("MatMul", {"x", "w"}, "y")
            .bytes({2}),
        "the constant \"w\" has 3 numbers"},
+      {Graph()
+           .tensor("w", {2, 1}, {1, 2})
+           .tensor("s", {}, {3})
+           .tensor("v", {1, 2}, {1, 2})
+           .node("MatMul", {"x", "w"}, "h")
+           .node("Mul", {"h", "s"}, "g")
+           .node("MatMul", {"g", "v"}, "y")
+           .bytes({2}),
+       "it follows the scaling of an output of one number"},
       {Graph().node("Relu", {"x"}, "y").bytes({0}), "with known sizes"},
       {Graph().node("Relu", {"x"}, "y").bytes({4}).substr(0, 20), "cut short"},
       {"no model at all", "not an ONNX file"},

@@ -281,6 +281,12 @@ TEST(ServeRest, WhatDoesNotFitIsToldInASentence) {
   EXPECT_THAT(sentence(R"({"signature_name": "x", "instances": [[0,1,2,3,4,5]]})"),
               HasSubstr("signature_name: \"x\""));
   EXPECT_THAT(sentence(R"({"instances": [{"b64": "!!"}]})"), HasSubstr("base64"));
+  const std::string no_rows =  // an array of NumPy of the shape (0, 6)
+      "k05VTVBZAQB2AHsnZGVzY3InOiAnfHUxJywgJ2ZvcnRyYW5fb3JkZXInOiBGYWxzZSwgJ3"
+      "NoYXBlJzogKDAsIDYpLCB9ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg"
+      "ICAgICAgICAgICAgICAgICAgICAgIAo=";
+  EXPECT_THAT(sentence(R"({"instances": [{"b64": ")" + no_rows + R"("}]})"),
+              HasSubstr("it has no rows; at least 1 is needed"));
   EXPECT_THAT(sentence(R"({"instances": [{"b64": "H4sIAAAA"}]})"), HasSubstr("gzipped"));
   EXPECT_THAT(sentence(R"({"instances": [{"x": 1}]})"), HasSubstr("\"x\""));
   EXPECT_THAT(sentence(R"({"instances": [{"x": 1}]})", table_model()),

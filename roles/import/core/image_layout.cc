@@ -61,7 +61,8 @@ std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
   Sizes sizes(with_n.begin() + 1, with_n.end());
   std::int64_t known = 1;
   for (const std::int64_t size : sizes) {
-    if (size == 0 || size < -1 || known > static_cast<std::int64_t>(numbers)) {
+    // Neither factor exceeds `numbers`, so the product cannot overflow.
+    if (size == 0 || size < -1 || std::max(known, size) > static_cast<std::int64_t>(numbers)) {
       return std::nullopt;
     }
     known *= size == -1 ? 1 : size;

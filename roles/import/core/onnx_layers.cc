@@ -170,6 +170,9 @@ class Chain {
 
   // `variables`: in the layer's layout.
   void add(const math::LayerOperation& operation, std::vector<std::vector<float>> variables = {}) {
+    if (is_answer_scaled_) {  // the scaling of what was no answer would be lost
+      refuse_node("it follows the scaling of an output of one number, which must be the answer");
+    }
     math::LayerSpec spec = *math::layer_that_does(operation);
     if (!variables.empty()) {
       spec.name = name_of_layer();
@@ -221,6 +224,7 @@ class Chain {
     std::vector<float> biases;
     if (node_->has_operand(1)) {
       biases = node_->operand(1).floats;
+      require(!biases.empty(), "the biases", "floats");
       scale_all(biases, node_->number("beta", 1));
     }
     add_dense(weights, is_turned, node_->number("alpha", 1), std::move(biases));

@@ -119,12 +119,16 @@ std::size_t add_file(std::span<const std::uint8_t> file, std::string_view what,
   }
   try {
     const Examples examples = read_examples(file, std::string(what), model);
+    const std::size_t count = examples.rows(model.config.model.input.size());
+    if (count == 0) {  // an array of shape (0, 784), say: an answer of no rows has no columns
+      throw BadRequest(std::string(what) + ": it has no rows; at least 1 is needed");
+    }
     if (examples.pixels.empty()) {
       rows.add(std::span<const float>(examples.numbers));
     } else {
       rows.add(std::span<const std::uint8_t>(examples.pixels));
     }
-    return examples.rows(model.config.model.input.size());
+    return count;
   } catch (const data::UnusableData& error) {
     throw BadRequest(error.what());
   }
