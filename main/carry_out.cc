@@ -47,6 +47,8 @@ namespace {
 // Does not check for write errors: finish_output() reports them.
 int run(const Print& print) {
   const std::string text = shown_text(print.text, KeptBreaks::kAll);
+  // A help text that stands for an error goes to standard error: a script that reads the output
+  // must not take it for a result.
   if (print.exit_code == roles::kDone) {
     roles::standard_output().write(text);
   } else {
@@ -60,6 +62,8 @@ class Exported {
  public:
   Exported(const roles::MetricsOptions& options, const std::string& task, math::Isa isa) {
     if (options.any()) {
+      // The order of the members counts: the address reads the meters until its destructor has
+      // written the last values.
       meters_.emplace(task, kVersion, math::isa_name(isa));
       address_.emplace(options, *meters_);
     }
@@ -76,11 +80,13 @@ int run(RunTask& run) {
   math::flush_denormals();  // before there is a second thread
   const roles::TrainerOptions& options = run.options;
   roles::Task& task = run.options.task;
+  // On this frame: it outlives the role, and writes the last values after the role has ended.
   Exported exported(run.metrics, net::task_name(task.self), options.config.isa);
   task.meters = exported.meters();
   if (task.self.job == net::Job::kPs) {
     return roles::run_parameter_server(task, options.checkpoint.train_dir);
   }
+  // Only the cluster decides: worker 0 is the chief if no chief task is listed.
   return task.cluster.is_chief(task.self) ? roles::run_chief(options) : roles::run_worker(options);
 }
 
@@ -155,6 +161,8 @@ int run(const RunRender& run) {
   try {
     data::write_output_file(run.path, run.text);
   } catch (const std::system_error& error) {
+    // Not std::invalid_argument, which would exit as for a wrong flag: the file may be writable on
+    // the next try.
     throw roles::Failure(roles::kError, "--output: " + std::string(error.what()));
   }
   return roles::kDone;
@@ -170,6 +178,7 @@ int run(RunEvaluator& run) {
 
 // Which system-call filter an action gets.
 template <typename Action>
+// Commands are the default: a new action gets their filter until it is listed here.
 constexpr roles::ProcessKind kKind = roles::ProcessKind::kCommand;
 template <>
 constexpr roles::ProcessKind kKind<RunLaunch> = roles::ProcessKind::kLauncher;
@@ -218,6 +227,8 @@ bool answers_others(const Action& action) {
 // threads.
 template <typename Action>
 void enter_sandbox(const Action& action, const Environment& environment) {
+  // seccomp first: confine() sets no_new_privs, without which the kernel refuses Landlock. An old
+  // kernel is logged, not refused: the sandbox is a second line of defence.
   if (!roles::confine(kind_of(action)).filters_calls) {
     roles::log_debug("seccomp is unavailable: system calls are not filtered");
   }
@@ -247,12 +258,15 @@ void keep_secrets(roles::ProcessKind kind) {
 
 int carry_out(Invocation& invocation, const Environment& environment) {
   const auto start = [&](auto& action) {
+    // The order below: the secret is erased before anything of a peer is read, and the sandbox is
+    // in force before the role opens its first socket or file.
     const roles::ProcessKind kind = kind_of(action);
     // As process 1 of a container, or as a child subreaper, a task inherits orphans. The kernel
     // reaps them where SIGCHLD is ignored. Launchers reap their children themselves.
     if (!starts_programs(kind)) std::signal(SIGCHLD, SIG_IGN);
     keep_secrets(kind);
     if (invocation.confines) enter_sandbox(action, environment);
+    // After the sandbox is in force, because the attempts test it.
     if constexpr (kIsSandboxed<std::remove_reference_t<decltype(action)>>) {
       for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));
     }

@@ -58,6 +58,7 @@ roles::LogOptions launch_log(roles::LogOptions log) {
 }
 
 roles::Transport transport_from(const std::string& name) {
+  // The check of --transport has accepted the name, so at() cannot throw.
   static const std::map<std::string, roles::Transport> kTransports = {
       {"auto", roles::Transport::kAuto},
       {"tcp", roles::Transport::kTcp},
@@ -73,6 +74,7 @@ roles::Task task_from(const Flags& flags, const Environment& environment,
                       net::ClusterAndTask found) {
   using std::chrono::seconds;
   std::shared_ptr<net::Credentials> credentials =
+      // Before the cluster is moved from below: the credentials depend on who else is in it.
       credentials_from(flags, environment, found.cluster, found.task);
   return {.cluster = std::move(found.cluster),
           .self = found.task,
@@ -98,7 +100,11 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   const net::Cluster& cluster = options.task.cluster;
   // The driver trains as the chief, and is in no list.
   const std::size_t drivers = flags.existing_servers ? 1 : 0;
+  // The counts come from the cluster found, not from flags: a resolver may have derived them from
+  // the environment.
   options.config = run_config(flags, cluster.ps.size(), cluster.trainer_count() + drivers);
+  // A trainer compares these flags with the configuration that the chief publishes, and exits if
+  // they contradict it. Defaults are not compared.
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
   options.explicit_flags.erase("dataset");  // compared separately, by the data that was opened
@@ -141,6 +147,8 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
   run.options.keep_best = roles::best_metric_from_name(flags.keep_best);
   roles::TrainerOptions& options = run.options.trainer;
   options.task = task_from(flags, environment, std::move(found));
+  // Not run_config(), which derives what depends on the counts of ps and trainers: an evaluator of
+  // checkpoints has no cluster.
   options.config = flags.settings.run;
   options.explicit_flags = std::move(given);
   options.data = data_options(flags, environment);
@@ -184,6 +192,7 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
   }
   net::ClusterAndTask found;
   found.cluster = find_lists(flags, environment);
+  // The driver leads the listed cluster as its chief, and is itself in no list.
   found.task = {.job = net::Job::kChief, .index = 0};
   return {.options = trainer_options(flags, environment, std::move(found), std::move(given)),
           .metrics = flags.metrics};
@@ -203,6 +212,8 @@ RunPlus run_plus(const Flags& flags, const Environment& environment) {
 // Finds the cluster and sets the action: ps, worker, chief, evaluator, train or server.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
                 const Environment& environment, Invocation& invocation) {
+  // First: an evaluator of checkpoints must also start where the environment describes an unrelated
+  // or malformed cluster.
   if (needs_no_cluster(command, flags)) {
     const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
     invocation.log.task = net::task_name(self);
@@ -211,6 +222,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
+  // Kept, not logged: the log is set up after parsing, with the flags that are being parsed.
   invocation.warnings = std::move(resolution.warnings);
   if (flags.listen_fd < 0) {  // else launch, which started this task, has logged it
     invocation.summary = summary(resolution);
@@ -220,6 +232,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
         "--job_name: missing; a server needs --job_name, --task_index, --ps_hosts and "
         "--worker_hosts, or an environment that describes a cluster");
   }
+  // The tasks of a local run would idle after the result, and the launch would never end.
   if (!resolution.found && flags.on_finish == "idle") {
     throw std::invalid_argument("--on_finish: \"idle\" is not allowed without a cluster");
   }
@@ -234,6 +247,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   }
   const net::TaskId& task = resolution.found->task;
   invocation.log.task = net::task_name(task);
+  // A server has no training options of its own: the driver sends each run's, so only the words for
+  // its tasks are kept.
   if (command == Command::kServer) {
     invocation.action =
         RunServer{.options = {.task = task_from(flags, environment, std::move(*resolution.found)),
@@ -260,6 +275,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
 // Rejects TLS and token flags of a task or a launch without an HTTP address. Throws
 // std::invalid_argument.
 void check_address_of_task(const Flags& flags) {
+  // One set of TLS and token files serves both the metrics and the page, hence either address gives
+  // them an effect.
   check_address_flags(flags.metrics.files);
   if (flags.page || flags.metrics.port) {
     return;
@@ -288,6 +305,8 @@ Print print_version(std::span<const std::string> words) {
 // environment, the help with exit code 2. Nullopt: a command is to be parsed.
 std::optional<Print> print_without_command(const std::vector<std::string>& arguments,
                                            const Environment& environment) {
+  // Without arguments, a container of an orchestrator is a task if TF_CONFIG or TFMesos describes
+  // one; at a terminal the user needs the help.
   if (arguments.empty()) {
     return net::is_task_environment(environment)
                ? std::nullopt
@@ -305,6 +324,7 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
   }
   // The completion scripts of the shells call this command.
   if (arguments.front() == kCompleteCommand) {
+    // A function, so that only words that name a task cost a connection to the running launches.
     const auto tasks = [&environment](const std::string& socket) {
       return roles::running_tasks(socket, control_directory(environment));
     };
@@ -316,6 +336,8 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
 }  // namespace
 
 std::span<const char* const> environment_names() {
+  // The program's own code reads no variable outside this list, so a test can replace the whole
+  // environment.
   static const std::vector<const char*> kNames = [] {
     const auto of_resolvers = net::resolver_variables();
     std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
@@ -334,11 +356,14 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
                               const Environment& environment) {
   std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
   Invocation invocation;
+  // Before take_command(), which takes a leading flag such as --version for one of train.
   if (std::optional<Print> print = print_without_command(arguments, environment)) {
     invocation.action = std::move(*print);
     return invocation;
   }
   const Command command = take_command(arguments);
+  // Commands with positional words remove these before the flags are parsed; the parser below
+  // allows no word without a flag.
   if (std::optional<Invocation> other = parse_word_command(command, arguments, environment)) {
     return *std::move(other);
   }
@@ -353,6 +378,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = Print{.text = std::move(*help)};
     return invocation;
   }
+  // Before any role is chosen, so that a wrong address flag is reported the same way for each.
   check_address_of_task(flags);
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
@@ -367,6 +393,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.log = launch_log(invocation.log);
     check_launch_flags(*app, launched.has_value());
   }
+  // Before the download and the cluster: programs of others have neither data sets nor a resolver.
   if (launched) {
     RunPrograms run{.options = program_options(flags, *launched, value_of(environment, "PATH"))};
     run.options.secret = secret_of_launch(flags, environment);
@@ -388,6 +415,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = run_plus(flags, environment);
     return invocation;
   }
+  // Before start_task(), whose resolver would look for this process in the lists: the driver is in
+  // none.
   if (flags.existing_servers) {
     invocation.action = run_driver(flags, environment, given_options(*app));
     return invocation;

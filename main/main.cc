@@ -37,6 +37,7 @@ void open_standard_descriptors() {
 void take_signals_as_process_1() {
   if (getpid() != 1) return;
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    // A parent that ignores a signal (nohup) means that for this process, too.
     if (roles::is_ignored(number)) continue;
     std::signal(number, roles::end_by_signal);
   }
@@ -59,9 +60,13 @@ void take_signals_as_process_1() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // First: these two choose for the whole process, and must run while it has one thread.
   roles::keep_memory_reserve();
   math::choose_large_copies();
+  // Before any other descriptor is opened: the next one would get the number of a closed standard
+  // descriptor.
   open_standard_descriptors();
+  // After the standard descriptors are open, because the handler writes to the log.
   std::set_terminate(report_uncaught);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that closes our output must not end the run
   std::signal(SIGUSR1, SIG_IGN);  // "save now": handled by a leading chief (stop_signal.h)
@@ -72,5 +77,6 @@ int main(int argc, char** argv) {
   prctl(PR_SET_NAME, "disttf");  // launch's children run as /proc/self/exe; ps would show "exe"
   const int exit_code =
       run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  // Last: a result that standard output does not accept turns exit code 0 into an error.
   return roles::finish_output(exit_code);
 }

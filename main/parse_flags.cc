@@ -29,6 +29,7 @@ class WordCheck {
   void run() {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
+      // A lone - is a word here: no flag takes it, and predict removes its own before this check.
       if (word.size() < 2 || !word.starts_with("-")) {
         fail(net::quoted(word) +
              " is not expected here; values follow their flag, as in --flag value");
@@ -40,6 +41,7 @@ class WordCheck {
       if (option == nullptr) {
         fail(net::quoted(name) + " is not a flag of " + app_.get_name());
       }
+      // normalized() has joined a boolean's value to its flag, so any word that follows is wrong.
       if (option->get_expected_max() == 0) {
         check_flag(name, word);
       } else {
@@ -71,6 +73,8 @@ class WordCheck {
   }
 
   void check_value(const CLI::Option& option, const std::string& name, std::string value) {
+    // A word that begins with a hyphen is taken for the next flag, not for a value: else a
+    // forgotten value would swallow that flag, and the message would name the wrong one.
     if (value.empty() && is_value(at_)) {
       value = words_[at_++];
     } else if (value.empty() || value == "=") {
@@ -79,6 +83,7 @@ class WordCheck {
       value.erase(0, 1);
     }
     if (&option == app_.get_config_ptr()) {
+      // Before CLI11 opens the file: CLI11 reports a missing file without the reason.
       check_readable(name, value);
     }
     // A list of values may be split over several words.
@@ -88,6 +93,7 @@ class WordCheck {
       }
       return;
     }
+    // By option, not by name: -s and --ps are one flag.
     const auto [first, is_first] = values_.emplace(&option, value);
     if (!is_first) {
       fail(name + ": given twice, with " + net::quoted(first->second) + " and " +
@@ -103,6 +109,8 @@ class WordCheck {
     } else if (std::filesystem::is_directory(path, error)) {
       why = std::generic_category().message(EISDIR);
     } else if (!std::filesystem::is_regular_file(path, error)) {
+      // An update of a launch parses the same words, and with them the file, again; a pipe is empty
+      // by then.
       why = "it is a pipe or a device, but launch reads the file more than once";
     }
     if (!why.empty()) {
@@ -140,6 +148,8 @@ std::vector<std::string> normalized(const CLI::App& app, std::span<const std::st
 }  // namespace
 
 std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::string> arguments) {
+  // The order matters: names are spelled as the options before they are looked up, and --help wins
+  // over any wrong word.
   std::vector<std::string> words = normalized(app, arguments);
   if (auto help = help_asked_for(app, words)) {
     return help;
@@ -148,6 +158,7 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
   std::reverse(words.begin(), words.end());  // CLI11 takes words from the back
   try {
     app.parse(std::move(words));
+    // ConfigError is a ParseError, so it must be caught first.
   } catch (const CLI::ConfigError& error) {
     throw std::invalid_argument("--" + app.get_config_ptr()->get_lnames().front() + ": " +
                                 net::quoted(unknown_key(error)) + " is not a flag of " +

@@ -42,6 +42,8 @@ constexpr std::uint16_t kHttp = 80;
 constexpr std::uint16_t kHttps = 443;
 
 // Limits of the search for links below a folder: entries, and depth.
+// The search runs at every start, before the task listens: a folder of a million images must not
+// delay it.
 constexpr std::size_t kMostEntries = 10'000;
 constexpr int kDeepest = 1;
 
@@ -49,6 +51,7 @@ constexpr int kDeepest = 1;
 // nor the user's home, even if it lies directly in one.
 constexpr std::array<std::string_view, 10> kOfEverybody = {
     "/", "/etc", "/home", "/proc", "/root", "/run", "/tmp", "/usr", "/var", "/var/tmp"};
+// Links that lead in a circle end the search here.
 constexpr int kMostLinks = 16;
 
 Path existing(Path path) {
@@ -66,6 +69,7 @@ class Needs {
   explicit Needs(const Environment& environment) : environment_(environment) {
     policy_.read.assign(kOfTheMachine.begin(), kOfTheMachine.end());
     policy_.changed.assign(kWritten.begin(), kWritten.end());
+    // Both may be links that lead out of /etc, and both may be replaced while a task runs.
     read_beside("/etc/resolv.conf");
     read_beside(net::find_ca_file());
     // An empty list allows no port; nullopt would allow all.
@@ -104,6 +108,8 @@ class Needs {
     }
   }
   void change(const Path& folder) {
+    // The folder is created now: a rule needs an existing file, and a rule for the parent would
+    // open its other folders for writing.
     if (is_here(folder)) {
       std::error_code ignored;  // the later write reports the error
       std::filesystem::create_directories(folder, ignored);
@@ -115,12 +121,16 @@ class Needs {
   void change_beside(const Path& file) {
     if (file.empty()) return;
     std::error_code ignored;
+    // The folder, because a replacement is written beside the file and renamed over it. The file
+    // itself, because it may be a link or a device elsewhere.
     policy_.changed.push_back(std::filesystem::absolute(file, ignored).parent_path());
     policy_.changed.push_back(file);
   }
 
   void listen(std::uint16_t port) { policy_.listens_on->push_back(port); }
   void connect(std::uint16_t port) {
+    // After connect_anywhere() there is no list any more, and the order of the calls does not
+    // matter.
     if (policy_.connects_to) policy_.connects_to->push_back(port);
   }
   // The destination comes from elsewhere: a redirect, a DataNode's address, a server of tokens.
@@ -141,6 +151,7 @@ class Needs {
     const net::Cluster& cluster = task.cluster;
     for (const net::Job job :
          {net::Job::kPs, net::Job::kWorker, net::Job::kChief, net::Job::kEvaluator}) {
+      // Landlock filters by port, not by host: the lists are all that can be said about peers.
       for (const net::Address& address : cluster.tasks_of(job)) connect(address.port);
     }
     // An inherited socket listens already.
@@ -148,6 +159,7 @@ class Needs {
       listen(cluster.address_of(task.self).port);
     }
     if (!task.credentials) return;
+    // Credentials are read again when their files change, long after the sandbox is in force.
     for (const std::string& file : task.credentials->files()) read_beside(file);
   }
 
@@ -157,12 +169,14 @@ class Needs {
     // A generated data set is written only where the directory exists.
     if (!is_made || std::filesystem::exists(data.directory, ignored)) change(data.directory);
     read_beside(data.ca_file);
+    // Own data is only read: its conversion goes to the data directory.
     if (data.own) read(data.own->path);
     const bool has_proxy = !data.proxy.http_proxy.empty() || !data.proxy.https_proxy.empty() ||
                            !data.proxy.all_proxy.empty();
     // The address of a proxy or a mirror may be any.
     if (!data.mirrors.empty() || has_proxy) connect_anywhere();
     if (!data.store.empty()) use_store();
+    // The ports of the built-in mirrors.
     connect(kHttp);
     connect(kHttps);
   }
@@ -171,6 +185,8 @@ class Needs {
     task(options.task);
     data(options.data);
     change_beside(options.metrics_file);
+    // Workers write neither checkpoints nor summaries, so a worker that an attacker controls cannot
+    // damage them.
     if (!is_chief) return;
     change(options.checkpoint.train_dir);
     change(options.summaries.directory);
@@ -219,6 +235,8 @@ class Needs {
 
   void use_store() {
     connect_anywhere();
+    // Where a store's credentials may be: the files are renewed by other programs, hence their
+    // folders.
     for (const char* name : roles::kStoreFileVariables) read_beside(value_of(environment_, name));
     read_token_of_workload(value_of(environment_, "GOOGLE_APPLICATION_CREDENTIALS"));
     read(value_of(environment_, "CLOUDSDK_CONFIG"));
@@ -247,6 +265,8 @@ class Needs {
     std::filesystem::recursive_directory_iterator entry(folder, error);
     for (std::size_t count = 0;
          !error && entry != std::filesystem::recursive_directory_iterator() && count < kMostEntries;
+         // An unreadable folder ends the search without an error: the code that uses the folder
+         // reports it.
          entry.increment(error), ++count) {
       if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
       std::error_code ignored;
@@ -280,6 +300,8 @@ roles::SandboxPolicy sandbox_policy_for(const RunDriver& run, const Environment&
   needs.metrics(run.metrics);
   needs.trainer(run.options, true);
   needs.timelines(run.options.checkpoint);
+  // The driver listens as the chief, at a port that the system chooses after the sandbox is in
+  // force.
   needs.listen(0);
   return std::move(needs).take();
 }
@@ -287,6 +309,7 @@ roles::SandboxPolicy sandbox_policy_for(const RunDriver& run, const Environment&
 roles::SandboxPolicy sandbox_policy_for(const RunEvaluator& run, const Environment& environment) {
   Needs needs(environment);
   needs.metrics(run.metrics);
+  // As a chief: an evaluator writes the best checkpoint and its summaries to the same folders.
   needs.trainer(run.options.trainer, true);
   return std::move(needs).take();
 }
@@ -297,6 +320,7 @@ roles::SandboxPolicy sandbox_policy_for(const RunServe& run, const Environment& 
   needs.listen(options.port);
   needs.change_beside(options.access_log);
   needs.of_address(options.files);
+  // A service that follows a run reads parameters from the ps and needs no folder of models.
   if (options.follow) {
     needs.task(options.follow->task);
   } else {
