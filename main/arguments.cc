@@ -22,6 +22,7 @@ std::vector<std::string> normalize_arguments(std::span<const std::string> argume
   std::vector<std::string> out;
   for (std::size_t each = 0; each < arguments.size(); ++each) {
     const std::string& argument = arguments[each];
+    // Values are never touched: only names have a second spelling, and a value may contain hyphens.
     if (!argument.starts_with("--")) {
       out.push_back(argument);
       continue;
@@ -32,6 +33,7 @@ std::vector<std::string> normalize_arguments(std::span<const std::string> argume
     std::string value = argument.substr(equals);  // with its "=", or empty
     if (is_flag(name)) {
       if (!value.empty()) {
+        // What is no boolean stays as it is: the flag's check reports it with the user's spelling.
         value = "=" + as_boolean(value.substr(1)).value_or(value.substr(1));
       } else if (each + 1 < arguments.size() && as_boolean(arguments[each + 1])) {
         value = "=" + *as_boolean(arguments[++each]);

@@ -44,6 +44,8 @@ std::optional<net::Job> job_from_flags(Command command, const Flags& flags) {
   return named;
 }
 
+// An evaluator trains nothing, so is_chief() is not asked about it: its index counts in no list of
+// trainers.
 std::string chief_of(const net::ClusterAndTask& found) {
   const net::Cluster& cluster = found.cluster;
   if (found.task.job != net::Job::kEvaluator && cluster.is_chief(found.task)) {
@@ -165,6 +167,8 @@ std::string resolve_text(const net::Resolution& resolution, const Flags& flags) 
 
 net::Cluster find_lists(const Flags& flags, const net::Environment& environment) {
   net::Cluster cluster;
+  // The lists come first, without a resolver: with them the environment of this process, which is
+  // in no list, does not matter.
   cluster.ps = net::parse_address_list("--ps_hosts", flags.ps_hosts);
   cluster.workers = net::parse_address_list("--worker_hosts", flags.worker_hosts);
   cluster.chief = net::parse_address_list("--chief_host", flags.chief_host);
@@ -178,7 +182,9 @@ net::Cluster find_lists(const Flags& flags, const net::Environment& environment)
     }
     cluster = resolution.found->cluster;
   }
+  // Validated as an evaluator, the one task that needs no entry in the lists.
   net::validate(cluster, {.job = net::Job::kEvaluator, .index = 0});
+  // A sparse list leaves out other workers, and a driver must reach all of them.
   if (cluster.workers.empty() || cluster.sparse) {
     throw std::invalid_argument("--worker_hosts: missing; list all workers, in order");
   }

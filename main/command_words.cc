@@ -45,6 +45,7 @@ std::string help_of(std::span<const std::string> words) {
   if (name == words.end() || *name == "help") {
     return top_level_help();
   }
+  // A copy: take_command() removes the word, and help_asked_for() looks at the words as given.
   std::vector<std::string> command{*name};
   Flags flags;
   const auto app = make_app(take_command(command), flags);
@@ -87,6 +88,7 @@ roles::CheckpointCommand take_checkpoint_words(std::vector<std::string>& argumen
 }
 
 Command take_resolve_word(std::vector<std::string>& arguments) {
+  // resolve's own two flags may stand before the task's name.
   const auto word = std::ranges::find_if(
       arguments, [](const std::string& each) { return each != "--print" && each != "--json"; });
   if (word == arguments.end() || word->starts_with("-")) {

@@ -59,6 +59,8 @@ void add_of_setting(const std::string& name, Offer& offer) {
     if (setting.name != name) {
       continue;
     }
+    // Choices that do not depend on the machine are in the flag's type, which add_listed() has
+    // offered.
     const auto* const choice = std::get_if<roles::Choice>(&setting.value);
     if (choice != nullptr && !choice->automatic().empty()) {
       offer.add(choice->automatic());
@@ -97,6 +99,7 @@ void add_values(const CLI::Option& option, Offer& offer) {
 
 void add_flags(const CLI::App& app, Offer& offer) {
   for (const CLI::Option* option : app.get_options()) {
+    // Hidden flags pass between processes of this program, or are accepted for compatibility only.
     if (option->get_group() != kHiddenGroup && !option->get_lnames().empty()) {
       offer.add("--" + option->get_lnames().front(), plain_text(option->get_description()));
     }
@@ -116,6 +119,8 @@ constexpr std::string_view kControl = "--control=";
 Before read_before(const CLI::App& app, std::span<const std::string> words) {
   Before before;
   for (const std::string& word : words) {
+    // A lenient reading: the words may be wrong or incomplete, and completion must still offer
+    // something.
     if (before.flag != nullptr) {
       if (before.flag->check_lname("control")) {
         before.control = word;
@@ -169,17 +174,21 @@ void add_tasks(const RunningTasks& running_tasks, const Before& before, std::str
 
 std::string complete_of_command(Command command, std::vector<std::string> before,
                                 std::string current, const RunningTasks& running_tasks) {
+  // Before the words are normalized, which would change the words of the other program.
   if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // the words of another program
   }
   before.push_back(std::move(current));
   // Spell names as the options do.
+  // No flag counts as a boolean here: joining its value would remove a word, and the word being
+  // typed with it.
   before = normalize_arguments(before, [](std::string_view /*name*/) { return false; });
   current = std::move(before.back());
   before.pop_back();
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   const Before read = read_before(*app, before);
+  // After --flag= only the value is offered, as the shells' scripts expect.
   const std::size_t equals = current.find('=');
   if (read.flag == nullptr && current.starts_with("--") && equals != std::string::npos) {
     const CLI::Option* const option = app->get_option_no_throw(current.substr(0, equals));
@@ -222,6 +231,7 @@ std::string complete_words(std::span<const std::string> words, const RunningTask
     }
     return std::move(offer).text();
   }
+  // help takes one command and no further word.
   if (before.size() > 1 && before.front() == "help") {
     return {};
   }

@@ -29,6 +29,7 @@ namespace {
 std::optional<std::string> with_quotes(std::string_view line) {
   constexpr std::string_view kOfOtherValues = "\"'[]{}";
   constexpr std::string_view kBlanks = " \t\r";
+  // A # within quotes is no comment, but such a line has a quote before it and is left alone below.
   const std::size_t comment = std::min(line.find('#'), line.size());
   const std::string_view code = line.substr(0, comment);
   const std::size_t equals = code.find('=');
@@ -62,6 +63,8 @@ class Recipe : public CLI::ConfigTOML {
   [[nodiscard]] std::string path() const { return app_.get_config_ptr()->as<std::string>(); }
 
   [[nodiscard]] std::vector<CLI::ConfigItem> items_of(std::string_view file) const {
+    // The layers are cut off before the flags are parsed: read_model_file() reads them, and keys of
+    // a layer are no flags.
     const std::string_view text = checked_utf8(file);
     const std::size_t layers = begin_of_layers(text);
     std::vector<CLI::ConfigItem> read = flags_of(escape_non_ascii(text.substr(0, layers)));
@@ -77,6 +80,7 @@ class Recipe : public CLI::ConfigTOML {
       throw std::invalid_argument("--config: " + path() +
                                   " has a [[layer]], so its name must end in .toml");
     }
+    // The same file then counts as --model FILE: one code path reads and checks layers.
     read.push_back(item_of("model", {path()}));
     return read;
   }
@@ -113,6 +117,7 @@ class Recipe : public CLI::ConfigTOML {
 
   // Quotes values on those lines of `text` that are wrong without quotes.
   static toml::table table_of(std::string& text) {
+    // The bound also limits the time: every round parses the whole text.
     constexpr int kMostLines = 1000;  // more than there are flags
     // Each round fixes one line; a line that is still wrong afterwards ends the loop.
     for (int each = 0;; ++each) {
@@ -121,6 +126,8 @@ class Recipe : public CLI::ConfigTOML {
       } catch (const TomlError& error) {
         const std::string_view wrong = line_of(text, error.line());
         const std::optional<std::string> right = with_quotes(wrong);
+        // The exception of this round, not of the first: lines are fixed from the top, so it names
+        // the line that stays wrong.
         if (!right || each == kMostLines) {
           throw;
         }
@@ -136,6 +143,7 @@ class Recipe : public CLI::ConfigTOML {
     // Keys may be spelled with dashes, as on the command line.
     std::replace(flag.begin() + 2, flag.end(), '-', '_');
     const CLI::Option* const option = app_.get_option_no_throw(flag);
+    // --help and --config would be read as flags of the file otherwise.
     if (option == nullptr || !option->get_configurable() || option == app_.get_help_ptr() ||
         option == app_.get_help_all_ptr()) {
       throw std::invalid_argument(fmt::format(
@@ -160,6 +168,7 @@ class Recipe : public CLI::ConfigTOML {
       return inputs;
     }
     std::string input = input_of(key, value, text);
+    // Only booleans are normalized, as on the command line: for other flags "yes" or 1 is a value.
     return {option.get_expected_max() == 0 ? as_boolean(input).value_or(input) : input};
   }
 

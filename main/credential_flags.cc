@@ -40,6 +40,8 @@ void check_credential_flags(const Flags& flags) {
   const auto* const given = std::ranges::find_if(files, is_given);
   // No part of a certificate: nothing more to check.
   if (given == files.end()) return;
+  // A certificate without its key or its authorities must not fall back to a connection in clear
+  // text.
   const auto* const missing = std::ranges::find_if_not(files, is_given);
   if (missing != files.end()) {
     throw std::invalid_argument(std::string(missing->flag) + ": missing; it belongs to " +
@@ -99,6 +101,8 @@ std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
                                                    const net::Cluster& cluster,
                                                    const net::TaskId& self) {
   check_credential_flags(flags);
+  // After the contradictions are checked, and before the variable is read: --insecure overrides the
+  // variable, but contradicts a flag.
   if (flags.insecure) return nullptr;
   const std::string text = value_of(environment, net::kSecretVariable);
   if (flags.secret_file.empty() && flags.task_cert.empty() && text.empty()) {
@@ -113,6 +117,8 @@ std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
     }
     return nullptr;
   }
+  // Before the secret is read from its file. A failure is no error: other users cannot read it in
+  // any case.
   if (!roles::keep_memory_private()) {
     roles::log_debug("other processes of this user can read or dump this task's memory");
   }
@@ -124,6 +130,7 @@ std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
     return net::while_renewed(
         [&] { return std::make_shared<net::TaskCertificates>(files, self, warn); });
   }
+  // A flag wins over the variable.
   if (!flags.secret_file.empty()) return std::make_shared<net::Secrets>(flags.secret_file, warn);
   return std::make_shared<net::Secrets>(text, net::kSecretVariable);
 }
@@ -133,6 +140,8 @@ void check_rendered_credentials(const Flags& flags, const char* advice) {
   const std::string& secret = flags.render.secret;
   const std::array others{GivenFile{"--secret_file", flags.secret_file},
                           GivenFile{"--task_cert", flags.task_cert}};
+  // --secret names the engine's secret; the other two name files that the user has put on the
+  // machines.
   bool is_given = !secret.empty();
   for (const GivenFile& other : others) {
     if (other.path.empty()) continue;
@@ -158,6 +167,7 @@ roles::SecretOfRun secret_of_launch(const Flags& flags, const Environment& envir
                                 " is not allowed without a cluster: a certificate belongs to one "
                                 "task, and a local run makes a secret for its tasks");
   }
+  // The same order as in credentials_from(), so that the launch and its tasks agree.
   if (flags.insecure) return roles::SecretOfRun::kNone;
   const bool is_given =
       !flags.secret_file.empty() || !value_of(environment, net::kSecretVariable).empty();

@@ -113,6 +113,7 @@ std::string blocks_of(std::span<const std::uint8_t> image, const data::ImageShap
       for (std::size_t c = 0; c < shape.channels; ++c) {
         sum += image[(y * shape.width + x) * shape.channels + c];
       }
+      // The mean is at most 255, so the index is at most 4: at() cannot throw.
       text += kBlocks.at(sum / shape.channels * kBlocks.size() / 256);
     }
     text += "\n";

@@ -39,6 +39,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   // The help omits kMaxCount, a bound that only prevents overflow.
   const bool is_bounded = most < roles::kMaxCount;
   const auto check = [least, most, is_bounded](std::string& text) -> std::string {
+    // Digits are checked first: from_chars() accepts a text that only begins with a number.
     const bool is_number = !text.empty() && std::ranges::all_of(text, net::is_digit);
     if (!is_number) {
       return net::quoted(text) + " is not a whole number " +
@@ -49,6 +50,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
     if (error == std::errc() && value < least && !is_bounded) {
       return text + " is not at least " + std::to_string(least);
     }
+    // A number beyond 64 bits sets an error, and is out of any range.
     if (error != std::errc() || value < least || value > most) {
       return text + " is not " + range_text(least, most);
     }
@@ -121,6 +123,7 @@ CLI::Validator boolean() {
 CLI::Validator attempts() {
   return {[](std::string& text) -> std::string {
             try {
+              // The check is the parser itself, so that the two cannot disagree.
               static_cast<void>(read_attempts(text));
             } catch (const std::invalid_argument& error) {
               return error.what();
@@ -154,6 +157,7 @@ CLI::Validator seed_and_rate() {
 
 roles::ChaosOptions read_seed_and_rate(const std::string& text) {
   const std::vector<std::string> parts = split_at_commas({text});
+  // seed_and_rate() has accepted the text, so neither conversion throws.
   return {.seed = std::stoull(parts.at(0)),
           .per_1000 = static_cast<std::uint32_t>(std::stoul(parts.at(1)))};
 }
@@ -207,6 +211,7 @@ std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) 
   std::vector<std::string> entries;
   for (const std::string& text : texts) {
     std::size_t begin = 0;
+    // An empty text has one empty entry, which comma_list_of() rejects.
     for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
       comma = text.find(',', begin);
       entries.push_back(text.substr(begin, comma - begin));

@@ -32,6 +32,7 @@ namespace {
 
 constexpr const char* kSmokeTest = "Smoke test";
 
+// A bound against typing errors: every task is a process of this machine.
 constexpr std::uint64_t kMostStarted = 1000;  // tasks of one job that launch starts
 
 using roles::kMaxCount;
@@ -84,6 +85,7 @@ void add_of_servers(CLI::App& app, Command command, Flags& flags) {
     add_identity_flags(app, command, flags);
     add_find_flags(app, flags);
     add_data(app, command, flags);
+    // The driver sends the other timeouts with its request.
     add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1,
                 "wait for an answer or the next request");
     add_transport(app, command, flags);
@@ -202,6 +204,8 @@ void add_of_one_task(CLI::App& app, Command command, Flags& flags) {
   }
   add_find_flags(app, flags);
   add_on_finish(app, flags);
+  // Which trainer is the chief is known only after the cluster has been found, so every trainer
+  // takes the flags of the page.
   if (command != Command::kPs) {
     add_page_flags(app, flags);
   }
@@ -232,6 +236,7 @@ void add_of_tasks(CLI::App& app, Command command, Flags& flags) {
   add_timeouts(app, flags);
   add_transport(app, command, flags);
   add_threads(app, flags);
+  // render has a --metrics_port of its own, among the flags of a deployment.
   if (command != Command::kRender) {
     add_metrics_flags(app, flags.metrics);
   }
@@ -295,6 +300,7 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   const auto info =
       std::find_if(commands().begin(), commands().end(),
                    [command](const CommandInfo& each) { return each.command == command; });
+  // find_if() always finds: the table has a row for each Command.
   auto app = std::make_unique<CLI::App>(info->description, std::string("disttf ") + info->name);
   app->option_defaults()->always_capture_default(false);
   show_plain_help(*app, text_of(command).examples);
@@ -302,16 +308,20 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   app->set_help_all_flag("--help-all", "Print the help with all flags and exit");
   add_config_file(*app, command == Command::kRender ? "--cluster,--config" : "--config")
       ->type_name("FILE");
+  // A misspelled key must not train with the default value.
   app->allow_config_extras(CLI::config_extras_mode::error);
   const bool has_few = add_few(*app, command, flags);
   if (!has_few) {
     add_of_tasks(*app, command, flags);
   }
   add_log(*app, flags);
+  // Tasks take the flags of the sandbox and of testing; commands that end soon are confined without
+  // a flag.
   if (!has_few && command != Command::kDownload) {
     add_confine(*app, flags);
     add_testing(*app, flags);
   }
+  // serve is a network service like a task, but takes no flags of testing.
   if (command == Command::kServe) {
     add_confine(*app, flags);
   }

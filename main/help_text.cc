@@ -12,6 +12,7 @@ namespace disttf {
 namespace {
 
 constexpr std::size_t kColumns = 80;
+// Screens of 24 lines.
 constexpr std::size_t kThreeScreens = 72;
 
 // What most runs need, of any command that has more than three screens of flags.
@@ -62,6 +63,8 @@ class PlainFormatter : public CLI::Formatter {
     const std::string text = make_description(app) + make_usage(app, std::move(name)) +
                              make_positionals(app) + usual_groups(*app);
     // What a word of the command may be stands in its footer.
+    // A footer that explains no word is dropped if the short help would be too long with it; the
+    // examples stay.
     const bool has_words = !make_positionals(app).empty();
     const std::string with_footer = text + make_footer(app);
     return has_words || lines_of(with_footer) <= kThreeScreens ? with_footer : text + examples();
@@ -84,6 +87,8 @@ class PlainFormatter : public CLI::Formatter {
     std::string shown;
     std::string others;
     for (const std::string& group : app.get_groups()) {
+      // What follows a colon or a bracket in a group's name explains it, and is left to the full
+      // help.
       const std::string title = group.substr(0, std::min(group.find(':'), group.find(" (")));
       std::string usual;
       std::size_t left = 0;
@@ -129,6 +134,7 @@ class PlainFormatter : public CLI::Formatter {
     if (about.size() <= most) {
       return about;
     }
+    // From the strongest boundary to the weakest: a sentence's end leaves the most complete text.
     for (const auto& ends :
          {std::vector{"; ", ". ", " ["}, std::vector{": "}, std::vector{", ", " ("}}) {
       std::size_t found = 0;
@@ -167,6 +173,8 @@ class PlainFormatter : public CLI::Formatter {
 std::size_t target_of_link(std::string_view text, std::size_t from) {
   const std::size_t target = text.find("](", from);
   const std::size_t bracket = text.find(']', from);
+  // The first "]" must be that of "](": else the bracket holds a default value, which stays in the
+  // text.
   return target == bracket && text.find(')', target) != std::string_view::npos
              ? target
              : std::string_view::npos;

@@ -60,6 +60,8 @@ roles::ImportOptions import_options(const std::string& file, const CLI::App& app
   roles::ImportOptions options{.file = file, .train_dir = flags.train_dir, .wishes = {}};
   options.wishes.config = run_config(flags, 1, 1);
   options.wishes.names_model = flags.settings.has("model");
+  // By count, not by value: the flags' variables hold defaults of `model show`, which must not
+  // override the file.
   if (app.count("--input") > 0) {
     options.wishes.input = shape_from_text(flags.model_input);
   }

@@ -18,6 +18,7 @@ void add_input_range_flag(CLI::App& app, std::string& value, const char* group) 
 }
 
 roles::InputRange input_range_from(const std::string& value) {
+  // The check of the flag has accepted the value.
   return value == "unit"   ? roles::InputRange::kUnit
          : value == "auto" ? roles::InputRange::kAuto
                            : roles::InputRange::kByte;

@@ -84,6 +84,7 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
     if (is_of_command && !has_command) {
       throw std::invalid_argument(name + ": needs a COMMAND after --");
     }
+    // Rejected rather than ignored: a training flag before -- looks as if the program received it.
     if (!is_of_command && has_command) {
       throw std::invalid_argument(
           name + ": has no effect on a COMMAND; put the COMMAND's own flags after --");

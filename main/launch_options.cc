@@ -40,6 +40,7 @@ void add_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& lim
 }
 
 void check_cpus(const char* flag, const std::optional<double>& cpus) {
+  // The bounds of render, so that both commands take the same flags.
   constexpr double kLeast = 0.01;
   constexpr double kMost = 1024;
   if (cpus && !(*cpus >= kLeast && *cpus <= kMost)) {
@@ -84,6 +85,7 @@ std::string control_directory(const net::Environment& environment) {
 
 roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std::size_t ps,
                                     std::size_t workers) {
+  // The flag allows 0 workers, because a --chief can train alone; only here both are known.
   const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
   if (trainers == 0) {
     throw std::invalid_argument("--workers: must be at least 1 without --chief (got 0)");
@@ -112,7 +114,9 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
   // Report a wrong flag once, not from each child.
   static_cast<void>(run_config(flags, ps, most_trainers(flags, workers, flags.launch_chief)));
   std::vector<std::string> task_arguments = arguments_for_children(app);
+  // Tasks of one machine cannot share a port or a file: the launcher gives each its own.
   std::erase_if(task_arguments, is_metrics_word);
+  // A --chaos_frames of the user is among the arguments already and wins.
   if (chaos && flags.chaos_frames.empty()) {
     task_arguments.push_back("--chaos_frames=" + flags.chaos);
   }
@@ -141,6 +145,7 @@ void check_limits(const Flags& flags) {
 std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::string& text) {
   const render::DcosOptions options = render::read_dcos_options(text);
   std::vector<std::string> notes = options.warnings;
+  // Only the command line wins over the file; a default does not.
   const auto is_given = [&app](const char* flag) { return app.get_option(flag)->count() > 0; };
   const auto take_count = [&](const char* flag, const char* name, std::size_t& place,
                               std::size_t count) {
@@ -164,6 +169,8 @@ std::vector<std::string> take_options(CLI::App& app, Flags& flags, const std::st
   };
   take_limits("", flags.trainer_limits, options.workers);
   take_limits("ps_", flags.ps_limits, options.ps);
+  // The directory of the file comes after its job_context: set_training_flag() keeps the first
+  // value, so train_dir of the job_context wins.
   for (const auto& [key, value] : options.flags) {
     set_training_flag(app, key, value);
   }
@@ -196,6 +203,8 @@ std::optional<roles::ControlOptions> control_options(const Flags& flags,
 // The options of a launch from its words, its options file, and the updates received since.
 roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
                                   const roles::LaunchUpdate& update) {
+  // Fresh values for every update: leftovers of an earlier one could not be distinguished from
+  // given flags.
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
   // Parsed again, so that an update passes the checks of a command line.
@@ -205,12 +214,15 @@ roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
     // The words may have a value already.
     workers->clear();
     workers->add_result(std::to_string(*update.workers));
+    // CLI11 has parsed already, so the added value reaches `flags` only by this call, which also
+    // checks it.
     workers->run_callback();
   }
   std::vector<std::string> notes;
   if (update.options) {
     notes = take_options(*app, flags, *update.options);
   }
+  // After the options file, whose limits have passed no flag's check.
   check_limits(flags);
   roles::LaunchOptions options = launch_options(*app, flags, flags.launch_ps, flags.launch_workers);
   options.notes = std::move(notes);
@@ -223,6 +235,8 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
                                        const net::Environment& environment) {
   roles::LaunchUpdate given;
   if (!flags.launch_options.empty()) {
+    // The text is kept, not the path: an update of the workers must not pick up a file that has
+    // changed since the start.
     given.options = read_options_text(flags.launch_options);
   }
   roles::LaunchOptions options = reconsidered(words, given);
@@ -237,6 +251,8 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
     }
     try {
       return reconsidered(words, all);
+      // The launch reports std::invalid_argument to the client of the update and continues as it
+      // was.
     } catch (const CLI::ParseError& error) {
       throw std::invalid_argument(error.what());
     }

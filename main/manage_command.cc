@@ -75,6 +75,7 @@ void complete_watch(std::vector<std::string>& arguments) {
 std::chrono::milliseconds milliseconds_of(double seconds) {
   constexpr double kMost = 86'400;  // a day stands for "no limit"
   return std::chrono::milliseconds(
+      // At least 1 ms: 0 would repeat without a pause.
       std::max<std::int64_t>(1, std::llround(std::min(seconds, kMost) * 1000)));
 }
 
@@ -189,6 +190,7 @@ void complete(roles::ManageOptions& options, const Flags& flags,
   options.directory = control_directory(environment);
   options.update.workers = flags.update_workers;
   if (!flags.launch_options.empty()) {
+    // The text is sent, not the path: the launch may run in another folder.
     options.update.options = read_options_text(flags.launch_options);
   }
   if (options.verb == ManageVerb::kUpdate && !options.update.workers && !options.update.options) {

@@ -38,6 +38,8 @@ void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
 }
 
 bool is_metrics_word(const std::string& word) {
+  // With the equals sign, as arguments_for_children() writes them: --tls_cert must not match a
+  // longer name.
   constexpr std::array<std::string_view, 6> kNames = {
       "--metrics_port=", "--metrics_host=", "--metrics_textfile=",
       "--tls_cert=",     "--tls_key=",      "--token_file="};

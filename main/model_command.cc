@@ -38,6 +38,7 @@ std::vector<Line> lines_of(const math::ModelSpec& spec) {
   for (const math::PlacedLayer& placed : math::make_layers(spec)) {
     Line& line = lines.emplace_back();
     line.name = placed.name;
+    // make_layers() keeps the order and the number of the specs.
     line.type = specs[lines.size() - 1].type;
     line.output = math::to_string(placed.layer->output());
     line.multiply_adds = placed.layer->multiply_adds();

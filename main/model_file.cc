@@ -21,6 +21,7 @@
 namespace disttf {
 namespace {
 
+// Thousands of layers fit; a wrong file, such as a checkpoint, must not fill the memory.
 constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 
 // toml++ 3.3 has undefined behaviour for some characters beyond ASCII
@@ -51,6 +52,7 @@ class ModelFile {
   [[nodiscard]] std::vector<math::LayerSpec> layers(std::string_view text) const {
     toml::table root;
     try {
+      // Cut after the conversion: both keep the number of lines, so errors name lines of the file.
       root = parse_toml(without_flags(as_ascii(text)));
     } catch (const TomlError& error) {
       refuse(error.line(), error.what());
@@ -111,6 +113,7 @@ class ModelFile {
         add_field(spec, *type, std::string(key.str()), node, number);
       }
     }
+    // Again with all fields together, which finds those that are missing.
     check(spec, *type, table, number);
     return spec;
   }
@@ -180,6 +183,7 @@ std::size_t begin_of_layers(std::string_view text) noexcept {
 }
 
 std::vector<math::LayerSpec> read_model_file(const std::string& path) {
+  // The stream reports no reason; errno of the failed open() does, unless an older error is in it.
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   // One byte more than allowed shows that the file is too large.

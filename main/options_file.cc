@@ -29,6 +29,7 @@ bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
 }  // namespace
 
 std::string read_options_text(const std::string& path) {
+  // The stream reports no reason; errno of the failed open() does, unless an older error is in it.
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   // One byte more than allowed shows that the file is too large.
@@ -62,6 +63,8 @@ void set_training_flag(CLI::App& app, const std::string& key, const std::string&
     return;  // the command line wins
   }
   try {
+    // The flag's own check runs in run_callback(), because CLI11 has parsed the command line
+    // already.
     option->add_result(value);
     option->run_callback();
   } catch (const CLI::ParseError& error) {

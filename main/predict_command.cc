@@ -72,6 +72,7 @@ roles::PredictOptions predict_options(const std::vector<std::string>& words, con
   if (options.threads == 0) {
     options.threads = roles::processors();
   }
+  // Exactly one source of examples.
   const bool names_data = data.own || data.dataset != nullptr;
   if (names_data == !options.inputs.empty()) {
     throw std::invalid_argument(

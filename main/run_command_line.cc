@@ -44,6 +44,7 @@ int fail(int exit_code, const char* sentence) {
 
 // The log format for errors in the flags, which are reported before the flags are parsed.
 roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
+  // The words after -- belong to another program.
   const auto end = std::ranges::find(arguments, "--");
   const auto flag = std::find(arguments.begin(), end, "--log_format");
   const bool is_json = std::find(arguments.begin(), end, "--log_format=json") != end ||
@@ -67,6 +68,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     const auto term = environment.find("TERM");
     invocation.log.can_redraw =
         term != environment.end() && !term->second.empty() && term->second != "dumb";
+    // Only now the task's name and level are known; the warnings of parsing follow in their format.
     roles::set_up_log(invocation.log);
     for (const std::string& warning : invocation.warnings) {
       roles::log_warning(warning);
@@ -75,11 +77,14 @@ int run_command_line(const std::vector<std::string>& arguments) {
       roles::log_info(invocation.summary);
     }
     return carry_out(invocation, environment);
+    // The order counts: std::system_error must come before std::exception, and a Failure has the
+    // exit code that its thrower chose.
   } catch (const roles::Failure& failure) {
     return fail(failure.exit_code(), failure.what());
   } catch (const std::invalid_argument& error) {
     return fail(roles::kUsage, error.what());
   } catch (const std::bad_alloc&) {
+    // A constant sentence: building one would need the memory that is missing.
     return fail(roles::kError, roles::kNoMemory);
   } catch (const std::system_error& error) {
     return fail(roles::kError, (error.what() + net::descriptor_hint(error.code())).c_str());

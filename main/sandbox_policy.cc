@@ -263,10 +263,10 @@ class Needs {
   void follow_links(const Path& folder) {
     std::error_code error;
     std::filesystem::recursive_directory_iterator entry(folder, error);
+    // An unreadable folder ends the search without an error: the code that uses the folder reports
+    // it.
     for (std::size_t count = 0;
          !error && entry != std::filesystem::recursive_directory_iterator() && count < kMostEntries;
-         // An unreadable folder ends the search without an error: the code that uses the folder
-         // reports it.
          entry.increment(error), ++count) {
       if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
       std::error_code ignored;

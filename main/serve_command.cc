@@ -20,6 +20,7 @@ namespace disttf {
 namespace {
 
 constexpr const char* kServeGroup = "Serve";
+// These bounds are against typing errors: they are far above what a service needs.
 constexpr std::size_t kMostServeThreads = 64;
 constexpr std::size_t kMostBatch = 4096;
 constexpr std::size_t kMostQueue = std::size_t{1} << 24U;
@@ -79,6 +80,8 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
 std::string flag_of_run(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
+    // By group, so that a new flag of the cluster counts without a change here; the others are in
+    // groups that serve shares with other flags.
     const bool is_of_run =
         group == kClusterGroup || group == kFindGroup || option->check_lname("follow_secs") ||
         option->check_lname("heartbeat_timeout") || option->check_lname("secret_file") ||
@@ -118,6 +121,7 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
 std::vector<std::string> host_names_from(const std::vector<std::string>& texts) {
   std::vector<std::string> names;
   for (const std::string& text : split_at_commas(texts)) {
+    // The wildcard is allowed only as the whole first label.
     const std::string_view rest = std::string_view(text).substr(text.starts_with("*.") ? 2 : 0);
     const bool is_name = !rest.empty() && std::ranges::all_of(rest, [](char c) {
       return net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' || c == '.';
@@ -126,6 +130,7 @@ std::vector<std::string> host_names_from(const std::vector<std::string>& texts) 
       throw std::invalid_argument("--host_names: " + net::quoted(text) +
                                   " is not a name, as models.example.org or *.example.org, nor *");
     }
+    // Host names are compared without case.
     names.push_back(net::to_lower(text));
   }
   return names;
@@ -188,8 +193,10 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
                                   const Flags& flags, const net::Environment& environment,
                                   std::vector<std::string>& warnings) {
   roles::ServeOptions options = flags.serve;
+  // A directory and a run at once would leave open which of them is served.
   const std::string of_run = flag_of_run(app);
   if (directory.empty()) {
+    // A container may get its run from TF_CONFIG alone.
     if (of_run.empty() && !net::is_task_environment(environment)) {
       throw std::invalid_argument(
           "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR "
@@ -217,6 +224,7 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
   options.threads = flags.serve_threads != 0 ? flags.serve_threads
                                              : std::min(roles::processors(), kMostServeThreads);
   options.limits.timeout = std::chrono::milliseconds(flags.serve_timeout_ms);
+  // 0 stays 0: the service derives the bound from its model.
   options.limits.max_body_bytes = flags.serve_max_body_mib << 20U;
   options.drain = std::chrono::seconds(flags.serve_drain_s);
   return options;

@@ -58,14 +58,20 @@ std::string_view automatic(const Setting& setting) {
 // Stores a setting. REQUIRES: its check, if any, has accepted the text.
 void write(const Setting& setting, const std::string& text, WrittenSettings& written) {
   const std::string name(setting.name);
+  // "auto" is the same as no flag: the value is chosen later, and a trainer compares no explicit
+  // one with the chief's.
   if (!automatic(setting).empty() && text == automatic(setting)) {
     written.given.erase(name);
     return;
   }
   const auto* const model = std::get_if<roles::Model>(&setting.value);
   if (model != nullptr && is_model_file(text)) {
+    // Read while the flags are parsed: later, in the sandbox, the file could not be opened, and
+    // other tasks get the layers from the chief.
     model->field.in(written.run).layers = read_model_file(text);
   } else if (!set_from_text(setting, text, written.run)) {
+    // The check has accepted every other text; only the instruction sets of this CPU are left to
+    // it.
     refuse_isa(text);
   }
   written.given.insert(name);
@@ -104,6 +110,7 @@ CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& 
         names,
         [&setting, &written](const std::vector<std::string>& texts) {
           std::string text;
+          // A list may come in several texts: as several words, or as an array of the file.
           for (const std::string& part : texts) {
             text += (text.empty() ? "" : ",") + part;
           }
@@ -122,6 +129,7 @@ CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& 
 
 void add_setting_flags(CLI::App& app, roles::SettingGroup group, const std::string& title,
                        WrittenSettings& written) {
+  // The lambdas below keep references to the settings: the table is static.
   for (const Setting& setting : roles::settings()) {
     if (!setting.is_flag() || setting.group != group) {
       continue;

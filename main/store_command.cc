@@ -53,8 +53,10 @@ std::string take_ls_word(std::vector<std::string>& arguments) {
 }
 
 roles::CopyCommand take_cp_words(std::vector<std::string>& arguments) {
+  // Two statements, in this order: each takes the first word that is left.
   std::string from = take_place("cp", "FROM", arguments);
   std::string to = take_place("cp", "TO", arguments);
+  // Before anything is read from FROM, which may be large.
   roles::check_place_to_write("cp", to);
   return {.from = std::move(from), .to = std::move(to)};
 }

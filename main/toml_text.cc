@@ -11,6 +11,7 @@ namespace disttf {
 namespace {
 
 constexpr unsigned char kLastAscii = 0x7F;
+// TOML gives ~ no meaning, and the escaped text stays ASCII, so columns of errors count bytes.
 constexpr char kEscape = '~';
 constexpr int kHexadecimal = 16;
 
@@ -47,6 +48,8 @@ std::string_view name_in(std::string_view reason) noexcept {
 
 std::string sentence_of(std::string_view description, std::string_view line) {
   const std::string_view reason = reason_of(description);
+  // Searches the words of toml++ 3.3; with another release a case that no longer matches gets the
+  // general sentence.
   const auto says = [&](std::string_view part) {
     return description.find(part) != std::string_view::npos;
   };
@@ -81,10 +84,12 @@ std::string_view checked_utf8(std::string_view text) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     throw TomlError(1, "the file is UTF-16; save it as UTF-8");
   }
+  // UTF-16 without a byte order mark has a zero byte in each ASCII character.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     const auto line = static_cast<std::size_t>(std::ranges::count(text.substr(0, zero), '\n')) + 1;
     throw TomlError(line, "a zero byte; a text file in UTF-8 has none");
   }
+  // TOML ends no line at a lone CR, so every error would be in line 1.
   if (text.find('\r') != std::string_view::npos && text.find('\n') == std::string_view::npos) {
     throw TomlError(1, "lines end with CR alone; save the file with LF or CRLF line ends");
   }

@@ -14,6 +14,7 @@ namespace {
 
 math::Isa isa_of(const WrittenSettings& settings) {
   const auto supported = math::supported_isas();
+  // The list is ordered by preference: the best set of this CPU is first.
   if (!settings.has("isa")) {
     return supported.front();
   }
@@ -49,12 +50,15 @@ void refuse_isa(const std::string& name) {
 
 roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
   const WrittenSettings& settings = flags.settings;
+  // The order below: derived defaults first, then the checks of combinations, which see what will
+  // be used.
   roles::RunConfig config = settings.run;
   if (config.ps_replicas > ps) {
     throw std::invalid_argument("--ps_replicas: " + std::to_string(config.ps_replicas) +
                                 " is more than the " + std::to_string(ps) +
                                 " ps that the cluster has");
   }
+  // The usual rate depends on two other flags, so no flag's default can hold it.
   if (!settings.has("learning_rate")) {
     config.optimizer.learning_rate =
         math::default_learning_rate(config.optimizer.kind, math::is_convolutional(config.model));
@@ -62,6 +66,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   config.isa = isa_of(settings);
   config.trainers = trainers;
   const bool is_open = flags.max_workers != 0;
+  // A fixed number of gradients for each step contradicts a number of workers that changes.
   if (is_open && config.replicas_to_aggregate != 0) {
     throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
                                 " is not allowed with --replicas_to_aggregate");
@@ -101,6 +106,8 @@ void check_checkpoint_flags(const Flags& flags) {
 std::vector<std::string> arguments_for_children(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
+    // By group: flags that say what to start or where are for this process, all others are for the
+    // tasks. Defaults are left out, so the tasks' own apply.
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
         option->get_group() == kCommandGroup || option->get_group() == kPageGroup ||
         option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
@@ -120,6 +127,7 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
 std::vector<std::string> arguments_for_tasks(const CLI::App& app) {
   std::vector<std::string> arguments = arguments_for_children(app);
   std::erase_if(arguments, [](const std::string& word) {
+    // A flag given twice is an error, and the server adds the driver's values.
     return word.starts_with("--peer_timeout=") || word.starts_with("--heartbeat_timeout=");
   });
   return arguments;

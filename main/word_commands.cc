@@ -46,6 +46,7 @@ using Action = decltype(Invocation::action);
 using Warnings = std::vector<std::string>;
 
 Action checkpoint_action(Words& words, Warnings& /*warnings*/) {
+  // The positional words come first: the parser of flags rejects words without a flag.
   RunCheckpoint run{.command = take_checkpoint_words(words.arguments)};
   words.read_flags();
   return run;
@@ -91,10 +92,14 @@ Action render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
   words.read_flags();
   Flags& flags = words.flags;
+  // Checked before the options file is read, so that a target that cannot use it reports that and
+  // not an error in it.
   if (!flags.render.options.empty() && std::string_view(target.name) != "dcos") {
     throw std::invalid_argument("--options: " + net::quoted(flags.render.options) +
                                 " is not allowed for " + target.name + ", only for dcos");
   }
+  // Before every check below: the file sets flags that the command line leaves open, and they must
+  // pass the same checks.
   warnings = read_options_file(*words.app, flags.render);
   if (flags.render.tensorboard && std::string_view(target.name) != "marathon" &&
       std::string_view(target.name) != "dcos") {
@@ -111,10 +116,13 @@ Action render_action(Words& words, Warnings& warnings) {
     check_rendered_credentials(flags, target.secret_advice);
   }
   render::Deployment deployment =
+      // The arguments of the tasks include training flags of the options file, which count as
+      // given.
       make_deployment(flags.render, arguments_for_children(*words.app),
                       {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});
   const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
   const auto own = own_data_options(flags.own_data);
+  // The word that the chief will print, so that the file's comments quote the line that appears.
   deployment.result_word = own                  ? data::own_data_name(own->path)
                            : dataset == nullptr ? std::string(roles::usual_dataset().word())
                                                 : std::string(dataset->word());
@@ -127,6 +135,8 @@ Action render_action(Words& words, Warnings& warnings) {
     settings.given.erase("isa");  // the machines of the run may have other CPUs,
     settings.run.compute_dtype = math::ComputeDtype::kF32;  // so no check on this CPU applies
   }
+  // Only for its checks: each task makes its own configuration. A wrong flag fails here, not on the
+  // cluster.
   static_cast<void>(run_config(flags, flags.render.ps,
                                most_trainers(flags, flags.render.workers, flags.render.chief)));
   std::string text = target.render(deployment);
@@ -263,6 +273,7 @@ Action (*action_of(Command command))(Words&, Warnings&) {
 std::optional<Invocation> parse_word_command(Command command,
                                              const std::vector<std::string>& arguments,
                                              const Environment& environment) {
+  // nullptr leaves the arguments untouched for parse_command_line().
   const auto act = action_of(command);
   if (act == nullptr) {
     return std::nullopt;

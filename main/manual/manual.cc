@@ -37,6 +37,7 @@ std::string head(std::string_view page, std::string_view version, std::string_vi
 // "HOST:PORT,...", which only shows the form of a value.
 std::size_t begin_of_allowed(std::string_view type) {
   for (std::size_t at = type.find(':'); at != std::string_view::npos; at = type.find(':', at + 1)) {
+    // A port or a path after the colon begins with neither, so HOST:PORT is left whole.
     if (at + 1 < type.size() && (type[at + 1] == '{' || std::isdigit(type[at + 1]) != 0)) {
       return at + 1;
     }
@@ -115,6 +116,7 @@ std::string options_of(const CLI::App& app) {
       words += entry_of(*option);
       continue;
     }
+    // "Options" is CLI11's name for flags without a group, such as --help: they need no heading.
     if (option->get_group() != group && option->get_group() != "Options") {
       group = option->get_group();
       flags += ".SS " + manual_text(group) + "\n";
@@ -183,6 +185,8 @@ std::string examples_section(std::span<const Example> examples) {
 
 std::string command_page(const CommandInfo& info, std::string_view version, std::string_view date) {
   const CommandText& text = text_of(info.command);
+  // The page comes from the same app as --help, so the two cannot differ. No flag is parsed:
+  // get_default_str() gives the defaults.
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(info.command, flags);
   std::string page = head(page_name(info.name), version, date, info.description);
@@ -251,6 +255,8 @@ std::string manual_text(std::string_view text) {
       out += "\\&";
     }
     begins_line = c == '\n';
+    // roff takes these three for an escape, a hyphen that may be set as another character, and the
+    // end of a quoted argument.
     out += c == '\\' ? "\\e" : c == '-' ? "\\-" : c == '"' ? "\\(dq" : std::string(1, c);
   }
   return out;

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   try {
     for (const disttf::ManualPage& page : disttf::manual_pages(disttf::kVersion, argv[2])) {
       const std::filesystem::path path = std::filesystem::path(argv[1]) / page.name;
+      // flush() reports a full disk, which the destructor would hide.
       if (!(std::ofstream(path) << page.text).flush()) {
         throw std::runtime_error("cannot write " + path.string());
       }
