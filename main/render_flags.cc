@@ -19,6 +19,7 @@ namespace {
 
 using render::refuse;
 
+// A bound against typing errors: no target needs it.
 constexpr std::uint64_t kMostTasks = 1000;  // of one job
 constexpr std::uint64_t kMostGpus = 64;
 
@@ -31,6 +32,7 @@ void add_tasks(CLI::App& app, RenderFlags& flags) {
         ->capture_default_str()
         ->group(kRenderGroup);
   };
+  // At least one ps: make_groups() relies on it.
   add_count("--ps,-s", flags.ps, 1, "parameter servers");
   add_count("--workers,-w", flags.workers, 0, "workers");
   app.add_flag("--chief", flags.chief, "add a separate chief, which also trains")
@@ -147,6 +149,7 @@ void add_scheduling(CLI::App& app, RenderFlags& flags) {
            "spread if possible");
 }
 
+// isprint() and its like depend on the locale, and reject UTF-8.
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 void check_text(std::string_view field, const std::string& text) {
@@ -183,6 +186,7 @@ render::Volume read_volume(const std::string& text) {
   }
   volume.source = rest.substr(0, colon);
   volume.path = rest.substr(colon + 1);
+  // Rejects a further colon, too. tfmesos writes these texts into a script without quotes.
   check_characters("volumes", volume.source + volume.path, "/._-", kAllowed);
   if (!volume.path.starts_with('/') ||
       !(volume.is_host_path() || render::is_dns_label(volume.source))) {
@@ -194,6 +198,7 @@ render::Volume read_volume(const std::string& text) {
 std::optional<double> checked_cpus(std::string_view field, std::optional<double> cpus) {
   constexpr double kLeastCpus = 0.01;
   constexpr double kMostCpus = 1024;
+  // Not a check of the flag, because an options file sets these values as well.
   if (cpus && (*cpus < kLeastCpus || *cpus > kMostCpus)) {
     refuse(field, render::cpus_text(*cpus), "from 0.01 to 1024");
   }
@@ -204,6 +209,7 @@ std::vector<std::string> checked_placement(std::string_view field,
                                            const std::vector<std::string>& placement) {
   for (const std::string& text : placement) {
     check_text(field, text);
+    // A list like --placement= has one empty entry.
     if (text.empty()) {
       refuse(field, text, "KEY=VALUE");
     }
@@ -217,11 +223,13 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   const render::Resources common{.cpus = checked_cpus("cpus", flags.cpus),
                                  .memory_mib = flags.memory_mib};
   render::Resources of_ps = common;
+  // Each value falls back by itself: --ps_memory alone keeps --cpus.
   of_ps.cpus = flags.ps_cpus ? checked_cpus("ps_cpus", flags.ps_cpus) : common.cpus;
   of_ps.memory_mib = flags.ps_memory_mib ? flags.ps_memory_mib : common.memory_mib;
   render::Resources of_trainers = common;
   of_trainers.gpus = flags.gpus;
   std::vector<render::TaskGroup> groups;
+  // The order of the groups is part of the interface: targets count ports and place comments by it.
   const auto add = [&](net::Job job, std::size_t count, const render::Resources& resources) {
     if (count != 0) {
       groups.push_back({.job = job,
@@ -254,6 +262,7 @@ render::Serving make_serving(const RenderFlags& flags, const std::string& train_
                                                  : checked_cpus("cpus", flags.cpus),
                         .memory_mib =
                             flags.serve_memory_mib ? flags.serve_memory_mib : flags.memory_mib},
+          // make_groups() has checked the same list.
           .placement = flags.placement.value_or(std::vector<std::string>{}),
           .directory = train_dir,
           .storage_uri = flags.storage_uri};
@@ -295,6 +304,7 @@ render::TensorBoard make_tensorboard(const RenderFlags& flags, const render::Dep
   check_characters("tensorboard_image", flags.tensorboard_image, "._:/@-",
                    "the name of an image: letters, digits and ._:/@-");
   check_characters("log_dir", log_dir, "/._-", "a path of letters, digits and /._-");
+  // Else each task writes to a file system of its own, and the page would stay empty.
   if (deployment.volume_with(log_dir) == nullptr) {
     throw std::invalid_argument(
         "--tensorboard: needs --log_dir or --train_dir in a directory of --volumes");
@@ -381,6 +391,7 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
     return {};
   }
   const render::DcosOptions options = render::read_dcos_options(read_options_text(flags.options));
+  // Only the command line wins over the file; a default does not.
   const auto fill = [&app](const char* flag, auto& place, const auto& value) {
     if (app.get_option(flag)->count() == 0) {
       place = value;
@@ -397,9 +408,11 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   fill("--ps_port", flags.ps_port, options.ps.port);
   fill("--placement", flags.placement, options.workers.placement);
   fill("--ps_placement", flags.ps_placement, options.ps.placement);
+  // No flag sets these two: they mean something to DC/OS only.
   flags.user = options.user;
   flags.network = options.network;
   if (options.tensorboard) {
+    // Not set to false otherwise: --tensorboard of the command line stays.
     fill("--tensorboard", flags.tensorboard, true);
     flags.tensorboard_port = options.tensorboard->port;
     flags.tensorboard_resources = {.cpus = options.tensorboard->cpus,
@@ -429,12 +442,14 @@ std::vector<std::string> with_metrics(const RenderFlags& flags,
     }
     return task_flags;
   }
+  // A task listens on both ports; targets that count ports up from one check the others themselves.
   for (const std::uint16_t taken : {flags.port, flags.ps_port.value_or(flags.port)}) {
     if (taken == *flags.metrics_port) {
       refuse("metrics_port", std::to_string(taken), "free: the tasks listen on it");
     }
   }
   task_flags.push_back("--metrics_port=" + std::to_string(*flags.metrics_port));
+  // The scraper is on another machine; the default address is loopback.
   task_flags.emplace_back("--metrics_host=all");
   return task_flags;
 }
@@ -443,6 +458,8 @@ std::vector<std::string> with_metrics(const RenderFlags& flags,
 
 render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::string> task_flags,
                                    const RunDirectories& directories) {
+  // First: every target builds host names, labels or file contents from the name without quoting
+  // it.
   if (!render::is_dns_label(flags.name)) {
     refuse("name", flags.name,
            "a name of lower-case letters, digits and hyphens, a letter first and no hyphen last");
@@ -471,6 +488,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .pod_monitor = flags.pod_monitor,
                                 .secret = flags.secret,
                                 .flags = with_metrics(flags, std::move(task_flags))};
+  // Before TensorBoard, whose directory must be in one of them.
   for (const std::string& text : flags.volumes) {
     deployment.volumes.push_back(read_volume(text));
   }

@@ -30,6 +30,7 @@ void limit_compose_service(Json& service, const Resources& resources) {
 }
 
 void complete_compose_service(Json& service, const PlacedTask& task) {
+  // As --max_restarts of launch.
   service["restart"] = "on-failure:10";
   limit_compose_service(service, task.group->resources);
 }
@@ -54,6 +55,7 @@ void add_compose_serving(Json& services, const Deployment& deployment) {
   const Serving& serving = deployment.serving;
   for (std::size_t index = 0; index < serving.replicas; ++index) {
     const std::string name = "serve-" + std::to_string(index);
+    // Each replica has its own port of the machine; within its container all use the same.
     const std::size_t published = serving.port + index;
     if (published > kMostPort) {
       refuse("serve_port", std::to_string(serving.port),

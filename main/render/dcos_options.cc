@@ -132,6 +132,7 @@ void check_value(const Option& option, const PlainJson& value) {
   if (option.words != nullptr) {
     const std::string words = " " + std::string(option.words) + " ";
     const auto& text = value.get_ref<const std::string&>();
+    // The words are searched in one text, where "" and "V0 V1" would be found, too.
     if (text.empty() || text.find(' ') != std::string::npos ||
         words.find(" " + text + " ") == std::string::npos) {
       refuse_option(option.path, value, std::string("one of ") + option.words);
@@ -158,6 +159,7 @@ void merge(const PlainJson& given, const std::string& prefix, PlainJson& merged)
     const std::string path = prefix + key;
     const auto option = std::find_if(kOptions.begin(), kOptions.end(),
                                      [&path](const Option& each) { return path == each.path; });
+    // An unknown option is an error: a misspelled one must not train with its default.
     if (option != kOptions.end()) {
       check_value(*option, value);
       merged[pointer(path)] = value;
@@ -183,6 +185,7 @@ class Merged {
   [[nodiscard]] bool is_true(const std::string& path) const { return at(path); }
   [[nodiscard]] std::uint64_t whole(const std::string& path, std::uint64_t least,
                                     std::uint64_t most) const {
+    // is_number_unsigned() excludes negative numbers, which get() would convert to huge ones.
     const PlainJson& value = at(path);
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
         value.get<std::uint64_t>() > most) {
@@ -278,6 +281,7 @@ std::vector<std::pair<std::string, std::string>> read_context(const Merged& merg
 }
 
 void refuse_what_is_missing(const Merged& merged) {
+  // Rejected, not ignored: the run would have fewer workers than the file asks for.
   if (merged.at("gpu_worker.count") != 0) {
     refuse_option("gpu_worker.count", merged.at("gpu_worker.count"),
                   "0: disttf computes on CPUs; give these tasks to worker.count");
@@ -300,6 +304,7 @@ std::vector<std::string> warnings(const PlainJson& merged) {
   for (const Option& option : kOptions) {
     const auto at = pointer(option.path);
     if (option.is_used || !merged.contains(at) ||
+        // A value that equals its default asks for nothing, as in a copy of the whole schema.
         (option.fallback != nullptr && merged[at] == data::parse_json(option.fallback))) {
       continue;
     }
@@ -314,6 +319,7 @@ std::vector<std::string> warnings(const PlainJson& merged) {
 }  // namespace
 
 PlainJson merge_dcos_options(std::string_view text) {
+  // Defaults first: a consumer then needs no case for an option that the file leaves out.
   PlainJson merged = PlainJson::object();
   for (const Option& option : kOptions) {
     if (option.fallback != nullptr) {
@@ -331,6 +337,8 @@ PlainJson merge_dcos_options(std::string_view text) {
 DcosOptions read_dcos_options(std::string_view text) {
   const PlainJson json = merge_dcos_options(text);
   const Merged merged(json);
+  // Before the rest is read, so that the message names the unsupported feature and not a detail of
+  // it.
   refuse_what_is_missing(merged);
   DcosOptions options;
   options.name = merged.text("service.name");

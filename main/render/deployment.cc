@@ -44,8 +44,11 @@ std::vector<std::string> arguments_of(const net::TaskId& task, const net::Cluste
   if (!cluster.chief.empty()) {
     arguments.push_back("--chief_host=" + list_of(cluster.chief));
   }
+  // The engine's index replaces the second word (arguments_of_group()), so flags of the user come
+  // last.
   arguments.insert(arguments.end(), deployment.flags.begin(), deployment.flags.end());
   if (family == Family::kKeepsAlive) {
+    // Else the engine would restart a finished task, and the run with it.
     arguments.emplace_back("--on_finish=idle");
   }
   return arguments;
@@ -69,6 +72,7 @@ std::size_t Deployment::task_count() const {
 
 const Volume* Deployment::volume_with(std::string_view directory) const {
   const auto found = std::ranges::find_if(volumes, [directory](const Volume& volume) {
+    // With the slash: /runs2 is not in the volume /runs.
     return directory == volume.path || directory.starts_with(volume.path + "/");
   });
   return found == volumes.end() ? nullptr : &*found;
@@ -95,6 +99,7 @@ std::vector<PlacedTask> place(const Deployment& deployment, Family family,
       PlacedTask task;
       task.id = {.job = group.job, .index = index};
       task.group = &group;
+      // place_of() may call name(), so the id and the group are set before.
       const Place at = place_of(task, tasks.size());
       if (at.port > kMostPort) {
         refuse("port", std::to_string(group.port),
@@ -120,6 +125,8 @@ std::vector<std::string> arguments_of_group(const std::vector<PlacedTask>& tasks
   const auto first = std::find_if(tasks.begin(), tasks.end(), [&group](const PlacedTask& task) {
     return task.id.job == group.job;
   });
+  // Any task of the group will do: besides the index, their arguments are equal. The group has a
+  // task, so first is valid.
   std::vector<std::string> arguments = first->arguments;
   // arguments_of() puts this flag second.
   arguments.at(1) = "--task_index=" + std::string(index);
@@ -146,7 +153,9 @@ Deployment serving_part(const Deployment& deployment) {
   }
   Deployment part = deployment;
   part.volumes = {*found};
+  // A service only reads: one that an attacker controls cannot replace the model.
   part.volumes.front().read_only = true;
+  // serve exports its metrics at the port of its requests.
   part.metrics_port.reset();
   part.secret.clear();  // it connects to no task of the run
   return part;
@@ -178,6 +187,7 @@ void check_length(const Deployment& deployment, const std::string& longest, std:
 std::string longest_task_name(const Deployment& deployment) {
   std::string longest;
   for (const TaskGroup& group : deployment.groups) {
+    // Between names of the same job, the last index has the most digits.
     const std::string name =
         std::string(net::job_name(group.job)) + "-" + std::to_string(group.count - 1);
     if (name.size() > longest.size()) {
@@ -274,6 +284,7 @@ void refuse_serving(const Deployment& deployment, std::string_view target, std::
 
 void refuse_ps_port(const Deployment& deployment, std::string_view target) {
   for (const TaskGroup& group : deployment.groups) {
+    // Only the first group can have a port of its own, that of the ps.
     if (group.port != deployment.groups.back().port) {
       refuse("ps_port", std::to_string(deployment.groups.front().port),
              "allowed for " + std::string(target) + ", which counts all ports from --port");

@@ -16,6 +16,7 @@ constexpr std::size_t kIndent = 2;
 
 // Whether YAML 1.1 or 1.2 reads the word as a boolean, as null or as a merge.
 bool is_reserved(std::string_view text) {
+  // No ~ and no <<: is_plain() excludes their characters.
   constexpr std::array<std::string_view, 9> kWords = {"y",   "n",    "yes",   "no",  "on",
                                                       "off", "true", "false", "null"};
   std::string lower(text);
@@ -46,6 +47,7 @@ std::string scalar(const Json& value) {
   if (value.is_string() && is_plain(value.get_ref<const std::string&>())) {
     return value.get_ref<const std::string&>();
   }
+  // JSON's quoted strings, numbers, {} and [] are YAML, so nothing but plain words is written here.
   return data::json_text(value);
 }
 
@@ -66,6 +68,7 @@ void write_block(const Json& value, std::size_t indent, std::string& out) {
 void write_map(const Json& map, std::size_t indent, std::string& out) {
   const std::string margin(indent, ' ');
   for (const auto& [key, value] : map.items()) {
+    // The comment comes first, because maps keep the order in which keys are added.
     if (key.starts_with('#')) {
       out += comment_lines(value.get_ref<const std::string&>(), margin + "# ");
     } else if (is_block(value)) {
@@ -79,6 +82,8 @@ void write_map(const Json& map, std::size_t indent, std::string& out) {
 
 void write_list(const Json& list, std::size_t indent, std::string& out) {
   for (const Json& entry : list) {
+    // The entry is written with its margin, and the hyphen then takes the place of a blank:
+    // write_block() needs no case for lists.
     const std::size_t begin = out.size();
     if (is_block(entry)) {
       write_block(entry, indent + kIndent, out);
@@ -123,6 +128,8 @@ std::string to_yaml_text(const Json& value) {
 
 std::string comment_lines(std::string_view text, std::string_view mark) {
   std::string out;
+  // <=: an empty text is one empty comment, and a text that ends with a line break has an empty
+  // last one.
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     out += std::string(mark) + std::string(text.substr(begin, end - begin)) + "\n";

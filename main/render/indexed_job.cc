@@ -10,6 +10,7 @@ Json failure_policy() {
   permanent["action"] = "FailJob";
   permanent["onExitCodes"]["containerName"] = "disttf";
   permanent["onExitCodes"]["operator"] = "In";
+  // Any other code, such as 138 or that of a signal, counts as a failure and is retried.
   permanent["onExitCodes"]["values"] = {1, 2, 3, 4};
   Json condition;
   condition["type"] = "DisruptionTarget";
@@ -30,6 +31,7 @@ Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
   Json spec;
   spec["completionMode"] = "Indexed";
   spec["completions"] = group.count;
+  // All at once: the tasks wait for each other.
   spec["parallelism"] = group.count;
   spec["#backoffLimit"] = "So many failed pods are replaced; disttf exits 138 when it wants that.";
   spec["backoffLimit"] = kMaxFailures;

@@ -14,6 +14,7 @@ namespace disttf::render {
 namespace {
 
 // A JavaScript literal: JSON's texts and lists are valid ones.
+// ASCII only: JavaScript before ES2019 takes U+2028 in a text for a line end.
 std::string literal(const Json& value) { return data::json_text(value, {.only_ascii = true}); }
 
 // Whether trainers download the data set: no volume can hold it.

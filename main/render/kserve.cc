@@ -43,6 +43,8 @@ std::string storage_uri(const Deployment& deployment) {
         "SOURCE is the name of a claim");
   }
   return checked_uri("train_dir", serving.directory,
+                     // The claim replaces the volume's path: what follows it is the folder in the
+                     // claim.
                      "pvc://" + found->source + serving.directory.substr(found->path.size()));
 }
 

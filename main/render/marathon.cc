@@ -19,6 +19,7 @@ namespace {
 // "hostname:LIKE:a|b" -> ["hostname", "LIKE", "a|b"]; "rack=a" -> ["rack", "CLUSTER", "a"].
 Json marathon_constraint(const std::string& text) {
   const std::size_t colon = text.find(':');
+  // KEY=VALUE may have a colon in its value, and an operator's parameter an equals sign.
   if (colon == std::string::npos || text.find('=') < colon) {
     const KeyValue placement = read_placement(text);
     return Json::array({placement.key, "CLUSTER", placement.value});
@@ -73,6 +74,8 @@ void add_network(Json& app, const Deployment& deployment, std::uint16_t port) {
   definition["protocol"] = "tcp";
   definition["name"] = "disttf";
   app["portDefinitions"].push_back(std::move(definition));
+  // Else Marathon would give the task any free port, and the lists of the other tasks would be
+  // wrong.
   app["requirePorts"] = true;
 }
 
@@ -167,6 +170,7 @@ Json tensorboard_app(const Deployment& deployment, const TensorBoard& board) {
 std::string marathon_group(const Deployment& deployment, const MarathonOptions& options) {
   constexpr std::size_t kMostLabel = 24;
   check_secret(deployment, "/._-", "the path of a secret: letters, digits and /._-");
+  // Checked, because two truncated names could become one, and a task would find the wrong peer.
   check_length(deployment, longest_task_name(deployment) + "-" + deployment.name, kMostLabel,
                "Mesos-DNS keeps of a name");
   if (deployment.tensorboard) {
@@ -176,6 +180,7 @@ std::string marathon_group(const Deployment& deployment, const MarathonOptions& 
   const auto tasks =
       place(deployment, Family::kKeepsAlive, [&](const PlacedTask& task, std::size_t ordinal) {
         return Place{.host = task.name() + "-" + deployment.name + "." + options.domain,
+                     // Marathon may put any two tasks on one machine, so no two have the same port.
                      .port = task.group->port + (options.own_ports ? ordinal : 0)};
       });
   Json group;

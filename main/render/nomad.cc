@@ -12,6 +12,7 @@
 namespace disttf::render {
 namespace {
 
+// Nomad counts MHz and not CPUs: a nominal clock, as no machine is known here.
 constexpr std::uint64_t kMhzPerCpu = 1000;
 constexpr std::int64_t kSecond = 1'000'000'000;  // Nomad's JSON counts nanoseconds
 
@@ -45,6 +46,7 @@ Json task_of(const Deployment& deployment, const Resources& resources,
   task["Driver"] = "docker";
   task["Config"]["image"] = deployment.image.empty() ? "disttf" : deployment.image;
   task["Config"]["args"] = json_list(arguments);
+  // Consul publishes the machine's address with the reserved port, so the task must listen there.
   task["Config"]["network_mode"] = "host";
   for (const Volume& volume : deployment.volumes) {
     task["Config"]["volumes"].push_back(volume.source + ":" + volume.path +
@@ -89,6 +91,7 @@ std::vector<std::string> with_own_metrics_port(std::vector<std::string> argument
 // `mode`: the reaction to ten failures within an hour.
 Json restart_policy(const char* mode) {
   Json restart;
+  // As --max_restarts of launch.
   restart["Attempts"] = 10;
   restart["Interval"] = 3600 * kSecond;
   restart["Delay"] = 5 * kSecond;
@@ -144,6 +147,7 @@ Json serving_group(const Deployment& deployment) {
   for (const std::string& text : serving.placement) {
     json["Constraints"].push_back(nomad_constraint(text));
   }
+  // "delay" waits for the next interval and tries again, where "fail" would give up.
   json["RestartPolicy"] = restart_policy("delay");
   json["Networks"].push_back(host_network("http", serving.port));
   Json check;
@@ -159,6 +163,7 @@ Json serving_group(const Deployment& deployment) {
   json["Services"].push_back(std::move(service));
   std::vector<std::string> arguments = serving_arguments(deployment, serving.directory);
   for (std::string& argument : arguments) {
+    // Nomad replaces ${NAME} in arguments, in the user's flags as well; $${ is literal.
     argument = replaced(argument, "${", "$${");
   }
   json["Tasks"].push_back(task_of(serving_part(deployment), serving.resources, arguments));
@@ -174,6 +179,7 @@ std::size_t port_of(const Deployment& deployment, const TaskGroup& group) {
 void check_metrics_ports(const Deployment& deployment) {
   constexpr std::size_t kMostPort = 65535;
   for (const TaskGroup& group : deployment.groups) {
+    // 0 without metrics: no task has that port, so nothing is refused.
     const std::size_t port = deployment.metrics_port ? metrics_port_of(deployment, group) : 0;
     for (const TaskGroup& other : deployment.groups) {
       if (port == port_of(deployment, other) || port > kMostPort) {
@@ -208,6 +214,7 @@ std::string render_nomad(const Deployment& deployment) {
   check_metrics_ports(deployment);
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostServiceName,
                "a service of Consul may have");
+  // The flags only: the index below is meant to be replaced.
   Deployment escaped = deployment;
   for (std::string& flag : escaped.flags) {
     flag = replaced(flag, "${", "$${");

@@ -23,11 +23,13 @@ Json resources(const Resources& wanted) {
     json["limits"]["memory"] = memory(*wanted.memory_mib);
   }
   if (wanted.gpus != 0) {
+    // Kubernetes takes the limit of an extended resource as its request, too.
     json["limits"]["nvidia.com/gpu"] = std::to_string(wanted.gpus);
   }
   return json;
 }
 
+// Numbered, because a host path is no valid name, and two paths of one claim would have the same.
 std::string volume_name(std::size_t number) { return "volume-" + std::to_string(number); }
 
 Json mounts(const Deployment& deployment) {
@@ -106,6 +108,7 @@ void add_security(Json& spec, const Deployment& deployment) {
   security["#fsGroup"] =
       "The group of the image's user, which then reads Secrets and writes to claims.";
   security["fsGroup"] = kImageUser;
+  // Else Kubernetes changes the group of every file of a large claim at each start.
   security["fsGroupChangePolicy"] = "OnRootMismatch";
 }
 
@@ -228,6 +231,8 @@ std::string secret_hint(const Deployment& deployment) {
     refuse("secret", deployment.secret,
            "the name of a Secret: lower-case letters, digits, hyphens and dots, a letter first");
   }
+  // From standard input: as an argument, the secret would be visible in the list of processes and
+  // in the shell's history.
   return std::string(kMakeSecret) + " |\n  kubectl create secret generic " + deployment.secret +
          (deployment.name_space.empty() ? "" : " --namespace " + deployment.name_space) +
          " --from-file=" + kSecretVariable + "=/dev/stdin\n";
@@ -239,6 +244,8 @@ std::string to_text(const Deployment& deployment, const PodsFile& file) {
                     file.pods_of_result + "    the result is " + deployment.result_line() + "\n" +
                     serving_hint(deployment) + "kubectl delete -f FILE" + file.after_deleting) +
       "\n";
+  // The Service first: pods that start before it exists would wait for names that do not resolve
+  // yet.
   text += to_yaml_text(headless_service(deployment));
   for (const TaskGroup& group : deployment.groups) {
     const Json json = file.object(group);

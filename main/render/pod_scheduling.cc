@@ -16,6 +16,8 @@ std::size_t gang_size(const Deployment& deployment) {
 }
 
 void add_to_gang(const Deployment& deployment, const TaskGroup& group, Json& pod_template) {
+  // The annotation and the scheduler belong together: another scheduler would place a pod of the
+  // gang alone.
   if (places_by_volcano(deployment) && group.job != net::Job::kEvaluator) {
     pod_template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = deployment.name;
     pod_template["spec"]["schedulerName"] = kVolcano;
@@ -62,6 +64,7 @@ void add_scheduling(const Deployment& deployment, const std::string& app, Json& 
   if (!scheduling.priority.empty()) {
     spec["priorityClassName"] = scheduling.priority;
   }
+  // The constraint counts pods by their label, so pods without one are not spread.
   if (!scheduling.spread.empty() && !app.empty()) {
     Json constraint;
     constraint["topologyKey"] = scheduling.spread;

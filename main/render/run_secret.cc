@@ -10,6 +10,7 @@ std::string secret_flag(const std::string& path) { return "--secret_file=" + pat
 
 void check_secret(const Deployment& deployment, std::string_view besides, const char* allowed) {
   const std::string& name = deployment.secret;
+  // The name stands unquoted in scripts.
   const bool is_good = std::ranges::all_of(name, [besides](char c) {
     return net::is_letter(c) || net::is_digit(c) || besides.find(c) != std::string_view::npos;
   });

@@ -18,6 +18,7 @@ Json volume_list(const Deployment& deployment) {
 Json service_of(const Deployment& deployment, const std::vector<std::string>& arguments) {
   Json service;
   service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  // Compose and Swarm replace variables in the file before the containers see it.
   for (const std::string& argument : arguments) {
     service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be expanded
   }
@@ -45,6 +46,7 @@ Json task_services(const Deployment& deployment,
       });
   Json services;
   for (const PlacedTask& task : tasks) {
+    // The services refer to each other by these names, as place_of() above gives them.
     Json& service = services[task.name()];
     service = service_of(deployment, task.arguments);
     complete(service, task);
@@ -73,6 +75,7 @@ Json named_volumes(const Deployment& deployment) {
   Json json;
   for (const Volume& volume : deployment.volumes) {
     if (!volume.is_host_path()) {
+      // An empty map means the engine's default driver.
       json[volume.source] = Json::object();
     }
   }

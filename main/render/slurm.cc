@@ -21,6 +21,8 @@ std::string shell_word(const std::string& text) {
   if (!text.empty() && text.find_first_not_of(kSafe) == std::string::npos) {
     return text;
   }
+  // Within single quotes only the quote itself has a meaning: it ends them, stands escaped, and
+  // begins them again.
   return "'" + replaced(text, "'", "'\\''") + "'";
 }
 
@@ -62,6 +64,7 @@ const TaskGroup& common_group(const Deployment& deployment) {
 }
 
 void append_resources(std::string& script, const Resources& resources) {
+  // Slurm gives a task one CPU by default; the memory below is divided by it.
   std::uint64_t cpus = 1;
   if (resources.cpus) {
     if (*resources.cpus != std::floor(*resources.cpus)) {
@@ -72,6 +75,7 @@ void append_resources(std::string& script, const Resources& resources) {
   }
   if (resources.memory_mib) {
     append_option(script,
+                  // Rounded up: the CPUs of a task together get at least the memory asked for.
                   "mem-per-cpu=" + std::to_string((*resources.memory_mib + cpus - 1) / cpus) + "M");
   }
 }
@@ -82,6 +86,7 @@ std::string secret_check(const Deployment& deployment) {
   constexpr const char* kAllowed =
       "the path of a file that all nodes see, from / on: letters, "
       "digits and /._-+@";
+  // No character that the shell would expand: the path stands in the script without quotes.
   check_secret(deployment, "/._-+@", kAllowed);
   if (!deployment.secret.starts_with('/')) {
     refuse("secret", deployment.secret, kAllowed);
@@ -128,6 +133,8 @@ std::string render_slurm(const Deployment& deployment) {
     script += secret_check(deployment);
   }
   script +=
+      // 256 windows of 64 ports each: two jobs collide only if their ids differ by a multiple of
+      // 256, or with more than 64 tasks on a node.
       "\n# Two jobs may share a node: each gets ports of its own.\n"
       "port_base=$((" +
       std::to_string(common.port) +
@@ -145,6 +152,7 @@ std::string render_slurm(const Deployment& deployment) {
       case net::Job::kChief:
         script += " --chief";
         break;
+      // refuse_evaluator() has left only workers here.
       default:
         script += " --workers=" + std::to_string(group.count);
         break;

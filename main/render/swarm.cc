@@ -23,6 +23,7 @@ Json resources_of(const Resources& resources) {
   Json json;
   if (resources.cpus) {
     json["limits"]["cpus"] = cpus_text(*resources.cpus);
+    // Limit and reservation are equal: Swarm places tasks by reservations only.
     json["reservations"]["cpus"] = cpus_text(*resources.cpus);
   }
   if (resources.memory_mib) {
@@ -53,6 +54,7 @@ void complete_swarm_service(Json& service, const PlacedTask& task) {
   deploy["replicas"] = 1;
   deploy["endpoint_mode"] = "dnsrr";
   deploy["restart_policy"]["condition"] = "on-failure";
+  // As --max_restarts of launch.
   deploy["restart_policy"]["max_attempts"] = 10;
   place_swarm_service(deploy, task.group->placement, task.group->resources);
 }
@@ -67,6 +69,7 @@ void add_swarm_secret(Json& json, const Deployment& deployment) {
     service["secrets"].push_back(use);
   }
   Json& secret = json["secrets"][kDockerSecret];
+  // Created outside the stack, so the file does not contain it.
   secret["external"] = true;
   secret["name"] = deployment.secret;
 }
@@ -85,6 +88,7 @@ Json swarm_serving(const Deployment& deployment) {
   service["healthcheck"] = healthcheck(kLivePath, serving.port, kLiveSeconds);
   Json& deploy = service["deploy"];
   deploy["replicas"] = serving.replicas;
+  // dnsrr excludes published ports of the ingress network.
   deploy["endpoint_mode"] = "vip";
   deploy["restart_policy"]["condition"] = "any";
   place_swarm_service(deploy, serving.placement, serving.resources);

@@ -50,6 +50,8 @@ std::string render_tfmesos(const Deployment& deployment) {
     refuse("chief", "true",
            "allowed for tfmesos, which starts ps and workers; worker 0 is the chief");
   }
+  // Without a chief there are workers: make_groups() requires a trainer, so neither pointer is
+  // null.
   const TaskGroup* const workers = deployment.group(net::Job::kWorker);
   const TaskGroup* const ps = deployment.group(net::Job::kPs);
   std::string script = "#!/bin/sh\n";
