@@ -29,6 +29,7 @@ void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* wh
 }
 
 void check_address_flags(const roles::AddressFiles& files) {
+  // Both or none: with one of them the address would silently stay without TLS.
   if (files.certificate.empty() == files.key.empty()) {
     return;
   }

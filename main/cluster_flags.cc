@@ -15,6 +15,7 @@ constexpr const char* kResolveGroup = "Resolve";
 }  // namespace
 
 void add_identity_flags(CLI::App& app, Command command, Flags& flags) {
+  // Only these three have no job in their name.
   if (command == Command::kTrain || command == Command::kServer || command == Command::kResolve) {
     app.add_option("--job_name", flags.job_name,
                    "`train`, `server`: the job, `ps`, `worker` or `chief`")

@@ -44,6 +44,8 @@ std::set<std::string> given_options(const CLI::App& app) {
   std::set<std::string> given;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() > 0 && !option->get_lnames().empty()) {
+      // The first long name is the one of the settings' table, whichever spelling was used:
+      // contradiction() looks flags up by it.
       given.insert(option->get_lnames().front());
     }
   }
@@ -178,6 +180,7 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
       refuse(flag, "which is the chief itself and drives all listed tasks");
     }
   }
+  // Not by its value: a default is no wish of the user.
   if (given.contains("max_workers")) {
     refuse("max_workers", "which trains only with the listed workers");
   }

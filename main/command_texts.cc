@@ -428,6 +428,7 @@ const std::vector<CommandText>& command_texts() {
 const CommandText& text_of(Command command) {
   const auto found = std::ranges::find(command_texts(), command, &CommandText::command);
   if (found == command_texts().end()) {
+    // A bug of this program: each new Command needs a text.
     throw std::logic_error("a command has no text for its help");
   }
   return *found;

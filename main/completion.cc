@@ -178,6 +178,7 @@ std::string complete_of_command(Command command, std::vector<std::string> before
   if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // the words of another program
   }
+  // With the word being typed, whose name may also be spelled with hyphens.
   before.push_back(std::move(current));
   // Spell names as the options do.
   // No flag counts as a boolean here: joining its value would remove a word, and the word being
@@ -185,6 +186,7 @@ std::string complete_of_command(Command command, std::vector<std::string> before
   before = normalize_arguments(before, [](std::string_view /*name*/) { return false; });
   current = std::move(before.back());
   before.pop_back();
+  // Never read: the app needs variables to parse into.
   Flags flags;
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   const Before read = read_before(*app, before);
@@ -235,6 +237,7 @@ std::string complete_words(std::span<const std::string> words, const RunningTask
   if (before.size() > 1 && before.front() == "help") {
     return {};
   }
+  // Throws for an unknown command: the shells' scripts discard the message, and nothing is offered.
   const Command command = take_command(before);
   return complete_of_command(command, std::move(before), std::move(current), running_tasks);
 }

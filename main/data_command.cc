@@ -47,6 +47,7 @@ std::size_t width_of(const CacheIndex& index) {
 std::string columns_text(const CacheIndex& index, std::size_t width) {
   std::string text = fmt::format("{:<{}} {:>12} {:>12} {:>12} {:>12}\n", "column", width, "least",
                                  "most", "mean", "deviation");
+  // A table may have thousands of columns, and the parts below must stay in sight.
   const std::size_t listed = std::min(index.columns.size(), kListedColumns);
   for (const data::ColumnSummary& column : std::span(index.columns).first(listed)) {
     text += fmt::format("{:<{}} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n", printable(column.name),
@@ -97,6 +98,7 @@ std::string class_name(const data::Dataset& dataset, std::size_t label) {
 
 std::uint64_t images_of(const data::Split& split, std::size_t label) {
   return static_cast<std::uint64_t>(
+      // Labels are bytes, so there are at most 256 classes, and the conversion is exact.
       std::ranges::count(split.labels, static_cast<std::uint8_t>(label)));
 }
 
@@ -267,6 +269,7 @@ std::string table_json(const data::OwnData& data, const data::Dataset& dataset) 
 }  // namespace
 
 std::string data_text(const data::OpenedOwnData& data) {
+  // Only data without images is converted, so value() cannot throw.
   return data.dataset.train.images.empty() ? table_text(data.converted.value(), data.dataset)
                                            : image_data_text(data.dataset);
 }

@@ -34,6 +34,7 @@ constexpr std::uint64_t kMostThreads = 256;
 using roles::kMaxCount;
 
 std::vector<std::string> dataset_names() {
+  // "auto" is in no table: find_dataset() returns none for it.
   std::vector<std::string> names = {"auto"};
   for (const roles::DatasetRow& row : roles::datasets()) {
     names.emplace_back(row.name);
@@ -79,6 +80,7 @@ void add_training(CLI::App& app, Flags& flags) {
   add_model_settings(app, flags);
   add_setting_flags(app, SettingGroup::kAugmentation, kAugmentation, flags.settings);
   add_setting_flags(app, SettingGroup::kElastic, kElastic, flags.settings);
+  // In another group than for serve, where the flag describes the cluster to follow.
   add_max_workers(app, flags, kElastic);
 }
 

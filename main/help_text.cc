@@ -37,6 +37,7 @@ std::size_t lines_of(const std::string& text) {
   std::istringstream lines(text);
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line);) {
+    // A line longer than the terminal takes several.
     count += 1 + (line.empty() ? 0 : line.size() - 1) / kColumns;
   }
   return count;
@@ -196,6 +197,7 @@ std::string plain_text(std::string_view description) {
       text += c;
     }
   }
+  // A quoted first word is a value or a name, whose letter case matters.
   if (!description.empty() && description.front() != '`') {
     text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   }
@@ -219,6 +221,7 @@ std::optional<std::string> help_asked_for(const CLI::App& app, std::span<const s
   const auto has = [words](std::string_view word) {
     return std::ranges::find(words, word) != words.end();
   };
+  // Before parsing, so that a wrong or missing flag does not hide the help.
   if (has("--help-all") || has("--help_all")) {
     return app.help("", CLI::AppFormatMode::All);
   }

@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
+  // nullopt: all tasks, including ps, which have no numbers in this list.
   if (text == "*") {
     return std::nullopt;
   }

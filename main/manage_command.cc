@@ -64,6 +64,7 @@ void complete_watch(std::vector<std::string>& arguments) {
   for (auto each = arguments.begin(); each != arguments.end(); ++each) {
     const bool is_watch = *each == "--watch" || *each == "-w";
     if (is_watch && (each + 1 == arguments.end() || (each + 1)->starts_with("-"))) {
+      // insert() invalidates `each`; its result is the new word, which the loop then skips.
       each = arguments.insert(each + 1, "2");
     } else if (is_watch && !is_number(*(each + 1))) {
       throw std::invalid_argument("--watch: " + net::quoted(*(each + 1)) +
@@ -182,6 +183,7 @@ void complete(roles::ManageOptions& options, const Flags& flags,
   options.trace_output = flags.trace_output;
   options.variables = terminal_variables(environment);
   if (options.verb == ManageVerb::kTop) {
+    // top repeats by default, status only with --watch.
     options.every = milliseconds_of(flags.every_s);
   } else if (flags.watch_s > 0) {
     options.every = milliseconds_of(flags.watch_s);

@@ -99,6 +99,7 @@ class ModelFile {
     };
     spec.type = word("type");
     spec.name = word("name");
+    // The type first: it decides which fields the other keys may be.
     const math::LayerType* const type = math::find_layer_type(spec.type);
     if (type == nullptr) {
       const toml::node* const node = table.get("type");
@@ -109,6 +110,7 @@ class ModelFile {
                  names_of_types()));
     }
     for (const auto& [key, node] : table) {
+      // Every layer has these two; all other keys are fields of its type.
       if (key.str() != "type" && key.str() != "name") {
         add_field(spec, *type, std::string(key.str()), node, number);
       }

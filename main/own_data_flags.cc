@@ -70,6 +70,7 @@ void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& g
 }
 
 std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) {
+  // Flags about own data without --data are errors: the run would train on the usual data set.
   if (flags.path.empty()) {
     const OwnDataFlags usual;
     const char* const given = !flags.label_column.empty()                  ? "label_column"
@@ -90,6 +91,7 @@ std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) 
       .label_is_number = flags.label_type == "number",
       .ignored_columns = flags.ignored_columns,
       .skipped_lines = flags.skipped_lines,
+      // two_shares() has accepted the text, so at() and stod() cannot throw.
       .held_out = {.validation = std::stod(shares.at(0)), .test = std::stod(shares.at(1))}};
 }
 

@@ -52,6 +52,7 @@ std::optional<roles::PageOptions> page_options(const Flags& flags) {
     return std::nullopt;
   }
   options.port = flags.page_port.value_or(0);
+  // The page and the metrics have one set of files: a client that may see one may see both.
   options.files = flags.metrics.files;
   if (!flags.page_host.empty()) {
     options.host = flags.page_host;

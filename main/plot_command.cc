@@ -91,6 +91,7 @@ void add_show_flags(CLI::App& app, Flags& flags) {
 std::vector<std::string> take_runs(Command command, std::vector<std::string>& arguments) {
   const bool is_plot = command == Command::kPlot;
   // Words before the first flag; flags may follow in any order.
+  // An empty word ends the runs, too: parse_flags() then reports it by its quotes.
   const auto end = std::ranges::find_if(
       arguments, [](const std::string& word) { return word.empty() || word.starts_with("-"); });
   std::vector<std::string> runs(arguments.begin(), end);
@@ -111,6 +112,7 @@ std::vector<std::string> take_runs(Command command, std::vector<std::string>& ar
 
 roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flags,
                                 const net::Environment& environment) {
+  // Two outputs of one command would leave open what --output holds.
   if (flags.json && !flags.plot_output.empty()) {
     throw std::invalid_argument("--json: not allowed with --output " +
                                 net::quoted(flags.plot_output) +
@@ -155,6 +157,7 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
 }
 
 roles::TerminalVariables terminal_variables(const net::Environment& environment) {
+  // A variable that is not set counts as empty, as POSIX says for the locale.
   const auto value_of = [&environment](const char* name) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::string() : found->second;

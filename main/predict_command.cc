@@ -47,6 +47,7 @@ void add_predict_flags(CLI::App& app, Flags& flags) {
 
 std::vector<std::string> take_predict_words(std::vector<std::string>& arguments) {
   const auto end = std::ranges::find_if(arguments, [](const std::string& word) {
+    // A lone - is standard input.
     return word.empty() || (word.starts_with("-") && word != "-");
   });
   std::vector<std::string> words(arguments.begin(), end);

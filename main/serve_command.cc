@@ -70,6 +70,7 @@ std::string take_word(std::vector<std::string>& arguments, const std::string& co
   std::string value = std::move(arguments.front());
   arguments.erase(arguments.begin());
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
+    // A second word would otherwise be reported as a value without a flag.
     throw std::invalid_argument(command + ": one " + word + ", but " +
                                 net::quoted(arguments.front()) + " follows it");
   }
@@ -106,6 +107,7 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
   }
   net::Cluster& cluster = resolution.found->cluster;
   const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
+  // Before the cluster is moved from below.
   std::shared_ptr<net::Credentials> credentials =
       credentials_from(flags, environment, cluster, self);
   return {

@@ -101,6 +101,7 @@ std::string description_of(const Setting& setting) {
 
 CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& setting,
                         WrittenSettings& written) {
+  // A boolean is bound directly and never in `given`: no code depends on whether one was written.
   if (const auto* const value = std::get_if<roles::Switch>(&setting.value)) {
     return app.add_flag(names, value->field.in(written.run), description_of(setting));
   }
@@ -139,6 +140,7 @@ void add_setting_flags(CLI::App& app, roles::SettingGroup group, const std::stri
       names += ",--" + std::string(setting.other_name);
     }
     CLI::Option* const option = add_option(app, names, setting, written);
+    // The check runs before the function of the option, as write() requires.
     std::visit(CheckOf{*option}, setting.value);
     option->default_str(default_text(setting))->group(title);
   }

@@ -53,6 +53,7 @@ roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trai
   // The order below: derived defaults first, then the checks of combinations, which see what will
   // be used.
   roles::RunConfig config = settings.run;
+  // Each copy of a range is on another ps.
   if (config.ps_replicas > ps) {
     throw std::invalid_argument("--ps_replicas: " + std::to_string(config.ps_replicas) +
                                 " is more than the " + std::to_string(ps) +
@@ -90,6 +91,7 @@ std::size_t most_trainers(const Flags& flags, std::size_t workers, bool chief) {
     throw std::invalid_argument("--max_workers: " + std::to_string(flags.max_workers) +
                                 " is less than the " + std::to_string(workers) + " of --workers");
   }
+  // A chief trains and counts, but --max_workers is about workers only.
   return std::max(flags.max_workers, workers) + (chief ? 1 : 0);
 }
 
@@ -99,6 +101,8 @@ void check_checkpoint_flags(const Flags& flags) {
         "--sharded_checkpoint: true is not allowed without --train_dir, the directory that chief "
         "and ps share");
   }
+  // A URL of an unknown or read-only store is reported before anything starts, not at the first
+  // save.
   roles::check_place_to_write("--train_dir", flags.train_dir);
   roles::check_place_to_write("--log_dir", flags.log_dir);
 }

@@ -76,6 +76,8 @@ void refuse_scheduling(const RenderFlags& flags, const render::Target& target) {
       names += (names.empty() ? "" : ", ") + std::string(each.name);
     }
   }
+  // Refused rather than ignored: a run without the gang or the priority asked for would look as if
+  // it had them.
   const auto refuse = [&](const char* flag, const std::string& value) {
     if (!value.empty()) {
       throw std::invalid_argument(flag + net::quoted(value) + " is not allowed for " + target.name +
@@ -126,6 +128,7 @@ Action render_action(Words& words, Warnings& warnings) {
   deployment.result_word = own                  ? data::own_data_name(own->path)
                            : dataset == nullptr ? std::string(roles::usual_dataset().word())
                                                 : std::string(dataset->word());
+  // The chief then prints an error of the predictions instead of a share of right answers.
   if (own && own->label_is_number) {
     deployment.result_measure = "mean absolute error";
   }

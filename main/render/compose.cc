@@ -77,6 +77,7 @@ std::string render_compose(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "compose");
   refuse_placement(deployment, "compose");
+  // Compose names a container PROJECT-SERVICE-1.
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
                kMostServiceName, "a container's host name may have");
   Json json;

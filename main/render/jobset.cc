@@ -32,6 +32,7 @@ Json replicated_job(const Deployment& deployment, const TaskGroup& group,
 
 Json replicated_jobs(const Deployment& escaped) {
   for (const TaskGroup& group : escaped.groups) {
+    // By group, not with longest_task_name(): here the longest name also has the number of the Job.
     check_length(escaped, job_of_set(escaped, group) + "-" + std::to_string(group.count - 1),
                  kMostHostName, "a host name may have");
   }

@@ -72,6 +72,7 @@ std::string render_kelda(const Deployment& deployment) {
   check_length(deployment, longest_task_name(deployment), kMostContainerName,
                "a host name may have");
   std::vector<std::string> flags = deployment.flags;
+  // place() adds it for other targets; here the blueprint makes the lists, so place() is not used.
   flags.emplace_back("--on_finish=idle");
   Json counts;
   for (const TaskGroup& group : deployment.groups) {

@@ -47,6 +47,7 @@ Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
   spec["replicas"] = group.count;
   spec["#podManagementPolicy"] = "All at once: they wait for each other.";
   spec["podManagementPolicy"] = "Parallel";
+  // With the label of the job: the sets of a run must not select each other's pods.
   spec["selector"]["matchLabels"] = labels;
   Json& pod = spec["template"];
   pod["metadata"] = pod_metadata(deployment, labels);

@@ -100,6 +100,7 @@ Json swarm_serving(const Deployment& deployment) {
 std::string render_swarm(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "swarm");
+  // Swarm names a service STACK_SERVICE.
   check_length(deployment, deployment.name + "_" + longest_task_name(deployment), kMostServiceName,
                "a service of Swarm may have");
   Json json;

@@ -76,6 +76,7 @@ std::string render_tfmesos(const Deployment& deployment) {
   script += " \\\n  -- " + program + " train --resolver=tfmesos";
   for (const std::string& flag : deployment.flags) {
     const std::size_t equals = flag.find('=');
+    // Every flag has an equals sign: arguments_for_children() writes them so.
     check_word(flag.substr(2, equals - 2), flag);
     script += " \\\n  " + flag;
   }

@@ -28,6 +28,7 @@ std::string render_trainjob(const Deployment& deployment) {
   job["kind"] = "TrainJob";
   job["metadata"] = object_metadata(escaped, escaped.name);
   Json& spec = job["spec"];
+  // On the TrainJob: the runtime is a template, of which nothing waits in a queue.
   add_to_queue(escaped, job["metadata"], spec);
   spec["runtimeRef"]["kind"] = "TrainingRuntime";
   spec["runtimeRef"]["name"] = escaped.name;
