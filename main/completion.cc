@@ -44,6 +44,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 // Offers the words in the braces of "NAME:{text,json}".
 void add_listed(std::string_view type, Offer& offer) {
+  // Without braces both positions are npos, and the loop does not run.
   const std::size_t end = type.find('}');
   for (std::size_t at = type.find('{'); at < end;) {
     const std::size_t next = std::min(type.find(',', at + 1), end);
@@ -129,6 +130,7 @@ Before read_before(const CLI::App& app, std::span<const std::string> words) {
     } else if (word.starts_with(kControl)) {
       before.control = word.substr(kControl.size());
     } else if (word.size() > 1 && word.starts_with("-")) {
+      // --flag=VALUE is the name of no option, so no value is expected after it.
       const CLI::Option* const option = app.get_option_no_throw(word);
       before.flag = option != nullptr && option->get_expected_max() > 0 ? option : nullptr;
     } else {

@@ -131,6 +131,8 @@ class Recipe : public CLI::ConfigTOML {
         if (!right || each == kMostLines) {
           throw;
         }
+        // line_of() returns a view into `text`, so the pointers' difference is the offset of the
+        // line.
         text.replace(static_cast<std::size_t>(wrong.data() - text.data()), wrong.size(), *right);
       }
     }

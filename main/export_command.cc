@@ -63,6 +63,7 @@ roles::ExportOptions export_options(const std::string& model, const Flags& flags
   roles::check_place_to_write("--output", flags.export_output);
   roles::ExportOptions options{
       .model = model,
+      // kExportFormats has the order of the enumeration.
       .format = static_cast<roles::ExportFormat>(found - roles::kExportFormats.begin()),
       .output = flags.export_output,
       .overwrite = flags.export_overwrite,

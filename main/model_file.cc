@@ -179,6 +179,7 @@ std::size_t begin_of_layers(std::string_view text) noexcept {
     if (rest.substr(word).starts_with("[[")) {
       return line;
     }
+    // size() - 1 stands for a last line without a line end, behind which the loop stops.
     line += std::min(rest.find('\n'), rest.size() - 1) + 1;
   }
   return text.size();
@@ -191,6 +192,7 @@ std::vector<math::LayerSpec> read_model_file(const std::string& path) {
   // One byte more than allowed shows that the file is too large.
   std::string text(kMostBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // Not fail(): a read that ends at the end of a short file sets it, too.
   if (!file.is_open() || file.bad()) {
     throw std::invalid_argument(
         fmt::format("--model: {} cannot be read: {}", path,

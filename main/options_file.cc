@@ -36,6 +36,7 @@ std::string read_options_text(const std::string& path) {
   std::string text(kMostOptionsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
+  // Not fail(): a read that ends at the end of a short file sets it, too.
   if (!file.is_open() || file.bad()) {
     render::refuse("options", path,
                    "a file that can be read: " +

@@ -116,6 +116,7 @@ std::string unescape_non_ascii(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     unsigned byte = 0;
     const char* const digits = text.data() + at + 1;
+    // escape_non_ascii() has escaped each ~ of the file, too.
     if (text[at] == kEscape && at + 2 < text.size() &&
         std::from_chars(digits, digits + 2, byte, kHexadecimal).ptr == digits + 2) {
       out += static_cast<char>(byte);

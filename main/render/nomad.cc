@@ -128,6 +128,8 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   }
   json["Networks"].push_back(std::move(network));
   Json service;
+  // Nomad numbers the allocations of a group from 0, as the lists do, and a replacement keeps its
+  // number.
   service["Name"] =
       deployment.name + "-" + std::string(net::job_name(group.job)) + "-${NOMAD_ALLOC_INDEX}";
   service["PortLabel"] = "disttf";
