@@ -44,7 +44,7 @@ std::optional<net::Job> job_from_flags(Command command, const Flags& flags) {
   return named;
 }
 
-// An evaluator trains nothing, so is_chief() is not asked about it: its index counts in no list of
+// An evaluator trains nothing: is_chief() does not apply to it, as its index is in no list of
 // trainers.
 std::string chief_of(const net::ClusterAndTask& found) {
   const net::Cluster& cluster = found.cluster;

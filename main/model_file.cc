@@ -186,7 +186,7 @@ std::size_t begin_of_layers(std::string_view text) noexcept {
 }
 
 std::vector<math::LayerSpec> read_model_file(const std::string& path) {
-  // The stream reports no reason; errno of the failed open() does, unless an older error is in it.
+  // Reset, because the stream reports no reason: errno of the failed open() does.
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   // One byte more than allowed shows that the file is too large.

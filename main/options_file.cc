@@ -29,7 +29,7 @@ bool is_training_flag(const CLI::App& app, const CLI::Option& option) {
 }  // namespace
 
 std::string read_options_text(const std::string& path) {
-  // The stream reports no reason; errno of the failed open() does, unless an older error is in it.
+  // Reset, because the stream reports no reason: errno of the failed open() does.
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   // One byte more than allowed shows that the file is too large.

@@ -50,8 +50,6 @@ void refuse_isa(const std::string& name) {
 
 roles::RunConfig run_config(const Flags& flags, std::size_t ps, std::size_t trainers) {
   const WrittenSettings& settings = flags.settings;
-  // The order below: derived defaults first, then the checks of combinations, which see what will
-  // be used.
   roles::RunConfig config = settings.run;
   // Each copy of a range is on another ps.
   if (config.ps_replicas > ps) {
