@@ -39,6 +39,7 @@ std::optional<ProcessFault> FaultPlan::at(std::uint64_t step) const {
                                  ? ProcessFault::Kind::kKill
                                  : ProcessFault::Kind::kFreeze};
   if (fault.kind == ProcessFault::Kind::kFreeze) {
+    // Both ends of the range are included, hence the + 1.
     fault.frozen_for = std::chrono::milliseconds(
         kShortestFreezeMs + draw_below(kLongestFreezeMs - kShortestFreezeMs + 1, options_.seed,
                                        Draw::kFrozenFor, step));
@@ -49,6 +50,7 @@ std::optional<ProcessFault> FaultPlan::at(std::uint64_t step) const {
 std::vector<ProcessFault> FaultPlan::take_until(std::uint64_t step) {
   std::vector<ProcessFault> due;
   // A run that continues from a checkpoint begins far from step 0; earlier steps are not its own.
+  // After a roll back `next` exceeds `step`, so the loop returns nothing and `taken_` stays.
   std::uint64_t next = taken_ ? *taken_ + 1 : step;
   for (; next <= step; ++next) {
     if (const auto fault = at(next)) {

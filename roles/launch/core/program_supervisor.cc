@@ -31,6 +31,7 @@ void ProgramSupervisor::begin() {
   for (std::size_t task = 0; task < tasks_.size(); ++task) {
     start_next(task);
   }
+  // No task has a part that runs, so no ending would ever report the end.
   if (all_gone()) {
     effects_.add(ProgramsEnded{});
   }
@@ -42,6 +43,7 @@ void ProgramSupervisor::start_next(std::size_t number) {
   while (task.next < kProgramParts) {
     const auto part = static_cast<ProgramPart>(task.next);
     const bool has = task.has.at(task.next);
+    // Advances past parts that are skipped, too: each part is considered once.
     ++task.next;
     if (has && may_run(task, part)) {
       task.ran = task.ran || part == ProgramPart::kCommand;
@@ -79,10 +81,13 @@ void ProgramSupervisor::could_not_start(std::size_t number, const std::string& w
     return;
   }
   effects_.add(ProgramWarning{task.prefix + " could not be started: " + why});
+  // The same path as a part that ran and failed: the run ends, and the task's finalizer follows.
   ended(number, {.exit_code = kError}, now);
 }
 
 bool ProgramSupervisor::may_run(const ProgramTask& task, ProgramPart part) const {
+  // A finalizer runs after a failure and after the end of the run, but not after the SIGKILL at the
+  // end of the grace period: nothing would bound its run time then.
   return part == ProgramPart::kFinalizer ? task.ran && !killed_ : !task.failed && !exit_code_;
 }
 
@@ -91,8 +96,11 @@ void ProgramSupervisor::ended(std::size_t number, const Ending& ending, TimePoin
   if (ending.signal != 0 || ending.exit_code != kDone) {
     fail(number, ending, now);
   }
+  // After fail(), so that may_run() sees the failure: the command does not start after a failed
+  // initializer. Before workers_are_done(), which must count the next part as alive.
   start_next(number);
   if (!exit_code_ && workers_are_done()) {
+    // Programs of ps tasks rarely end by themselves, so the end of the workers stops them.
     end_run(kDone, SIGTERM, now);
   }
   check_gone(now);
@@ -125,9 +133,11 @@ void ProgramSupervisor::end_run(int exit_code, int signal, TimePoint now) {
       effects_.add(SignalGroup{.task = number, .signal = signal});
     }
   }
+  // A task that waits counts as alive but has no process, so a signal cannot end it.
   for (ProgramTask& task : tasks_) {  // tasks that wait for a start check again whether they may
     task.start_at = task.start_at ? std::optional(now) : std::nullopt;
   }
+  // A repeated stop starts the grace period over.
   if (!all_gone()) {
     grace_at_ = now + kStopGrace;
   }
@@ -155,6 +165,7 @@ void ProgramSupervisor::check_gone(TimePoint now) {
   }
   grace_at_.reset();
   if (pipes_ > 0) {
+    // Waits for the pipes: the last lines of a task arrive after its process has been reaped.
     drained_at_ = now + kDrainLimit;
   } else {
     effects_.add(ProgramsEnded{});
@@ -181,6 +192,8 @@ void ProgramSupervisor::start_again(TimePoint now) {
 }
 
 void ProgramSupervisor::time(TimePoint now) {
+  // The pipes' limit and the grace period never run at once: check_gone() ends one as it sets the
+  // other.
   if (drained_at_ && *drained_at_ <= now) {
     drained_at_.reset();
     effects_.add(PipesAreLate{});
@@ -190,6 +203,7 @@ void ProgramSupervisor::time(TimePoint now) {
     return;
   }
   grace_at_.reset();
+  // Before the signals, so that no finalizer starts when these endings arrive.
   killed_ = true;
   for (std::size_t number = 0; number < tasks_.size(); ++number) {
     if (tasks_[number].lives) {

@@ -48,6 +48,7 @@ std::string to_string(const Ending& ending) {
 RestartPolicy::RestartPolicy(const RestartOptions& options, const std::vector<Part>& parts,
                              std::mt19937_64 engine)
     : options_(options), engine_(engine) {
+  // Without restarts every failure that a restart could fix takes the path of a used-up budget.
   if (!options_.on_failure) {
     options_.max_restarts = 0;
   }
@@ -66,6 +67,7 @@ void RestartPolicy::started(std::size_t task, TimePoint now) {
 std::optional<milliseconds> RestartPolicy::could_not_start(std::size_t task, TimePoint now) {
   TaskState& state = tasks_.at(task);
   const TimePoint since = state.fails_to_start_since.value_or(now);
+  // `fails_to_start_since` stays set until started(): the attempts of one shortage share one limit.
   if (now - since >= kStartPatience) {
     return std::nullopt;
   }
@@ -94,6 +96,7 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
   if (exit_code_ && !finished_) {
     return {};  // stopped because another task failed, or by a signal
   }
+  // No count and no back-off: an injected fault or a request is not a sign of a crash loop.
   if (ending.planned) {
     return {.action = Action::kRestart,
             .delay = jittered(kFirstDelay),
@@ -110,6 +113,8 @@ RestartPolicy::Decision RestartPolicy::ended(std::size_t task, const Ending& end
                                 ? " after " + std::to_string(restarts_) + " of " +
                                       std::to_string(options_.max_restarts) + " restarts"
                                 : "";
+  // A process killed by a signal has no exit code; kLostPeers asks an outer orchestrator for a
+  // restart of the launch.
   exit_code_ = ending.signal != 0 || ending.lost ? static_cast<int>(kLostPeers) : ending.exit_code;
   return {.action = Action::kStop, .sentence = to_string(ending) + tries + "; stopping the others"};
 }
@@ -119,6 +124,7 @@ RestartPolicy::Decision RestartPolicy::evaluator_ended(TaskState& task, const En
   if (may_be_mended(ending) && evaluator_restarts_ < options_.max_restarts) {
     return restart(task, ending, evaluator_restarts_, "restarts of the evaluator", now);
   }
+  // No other task waits for an evaluator, so its failure decides nothing.
   return {.sentence = to_string(ending) + "; the run goes on without it"};
 }
 

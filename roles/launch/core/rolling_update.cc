@@ -49,6 +49,7 @@ std::optional<std::string> RollingUpdate::go_on(TimePoint now) {
   if (!task_) {
     return std::nullopt;
   }
+  // No task is left to restart, or the run is ending.
   task_.reset();
   return supervisor_.may_start() ? std::optional<std::string>("update: done") : std::nullopt;
 }

@@ -18,6 +18,7 @@ void Supervisor::add(std::string name, RestartPolicy::Part part) {
 
 void Supervisor::started(std::size_t number, TimePoint now) {
   SupervisedTask& task = tasks_.at(number);
+  // A task with an ending had a process before, so this start is a restart.
   task.restarts += task.ending ? 1U : 0U;
   task.lives = true;
   task.fault = false;
@@ -43,6 +44,7 @@ void Supervisor::could_not_start(std::size_t number, const std::string& why, Tim
       say(task.name + " cannot be started: " + why + "; trying again for up to " +
           std::to_string(kStartPatience.count()) + " s");
     }
+    // Waiting tasks keep the launch from ending (report_if_all_gone()).
     task.waits = true;
     task.start_at = now + *delay;
     effects_.add(TaskChanged{number});
@@ -70,6 +72,8 @@ void Supervisor::ended(std::size_t number, Ending ending, TimePoint now) {
   ending.planned |= task.asked != Asked::kNothing || (task.fault && ending.signal != 0);
   task.ending = ending;
   const bool is_done = ending.signal == 0 && ending.exit_code == kDone;
+  // A success always counts, even during restart_all(): the run has its result then, and
+  // may_start() prevents another start.
   if (ends_ == Ends::kNone || is_done) {  // else restart_all() starts all of them later
     decide(number, now);
   }
@@ -90,6 +94,8 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
         /*is_error=*/true);
   }
   if (decision.action == RestartPolicy::Action::kRestart) {
+    // MoveTask is queued now and StartTask only by time(), so the new process listens at the new
+    // port.
     if (task.asked == Asked::kReplace) {
       move(number);
     }
@@ -102,6 +108,8 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
   }
   effects_.add(TaskChanged{number});
   if (policy_.finished() && !was_finished) {
+    // No task is needed any more. The grace period covers the time that the workers need to
+    // evaluate the result, measured by the chief's own evaluation.
     cancel_restarts();
     start_grace(finish_grace(now - evaluation_at_.value_or(now)), now);
   }
@@ -123,6 +131,8 @@ void Supervisor::reaped(TimePoint now) {
   if (ends_ == Ends::kOthers && !any_lives(false)) {
     ends_ = Ends::kNone;
     effects_.add(AllEnded{});
+    // The caller starts all tasks when it drains AllEnded; until then none lives, which must not
+    // count as the end of the launch.
     if (may_start()) {
       return;
     }
@@ -148,6 +158,7 @@ void Supervisor::time(TimePoint now) {
     if (is_due(task.thaw_at)) {
       thaw(number);
     }
+    // kill_late() ignores a process that has ended since.
     if (is_due(task.kill_at)) {
       kill_late(number, kStopGrace);
     }
@@ -180,10 +191,12 @@ Supervisor::TimePoint Supervisor::deadline() const {
 void Supervisor::report_if_all_gone() {
   const bool all_gone = std::ranges::all_of(
       tasks_, [](const SupervisedTask& task) { return !task.lives && !task.waits; });
+  // Between the stages of restart_all() no process may be alive, although more will start.
   if (ends_ != Ends::kNone || !all_gone) {
     return;
   }
   grace_at_.reset();
+  // An ended process may leave output in its pipe; the last pipe_ended() reports instead.
   if (pipes_ == 0) {
     effects_.add(AllGone{});
   }
@@ -206,8 +219,10 @@ void Supervisor::replace(std::size_t number, TimePoint now) {
   SupervisedTask& task = tasks_.at(number);
   if (task.lives) {
     task.asked = Asked::kReplace;
+    // No grace period: SIGKILL cannot be ignored, and it reaches a stopped process, too.
     signal(number, SIGKILL);
   } else {
+    // It has no process, so its address can change at once.
     move(number);
     task.start_at = now;
   }
@@ -221,6 +236,7 @@ void Supervisor::move(std::size_t number) {
 
 void Supervisor::restart_all(TimePoint now) {
   ends_ = Ends::kChief;
+  // A task in back-off has no process to end; AllEnded starts it with the others.
   cancel_restarts();
   end_all(/*chief=*/true, now);
   reaped(now);  // there may be no process to wait for
@@ -236,6 +252,7 @@ void Supervisor::end_all(bool chief, TimePoint now) {
 }
 
 void Supervisor::end_process(std::size_t number, int with, TimePoint now) {
+  // Before SIGCONT: a frozen process must not run on and make steps before it receives the signal.
   signal(number, with);
   // A stopped process receives SIGTERM only after SIGCONT.
   thaw(number);
@@ -259,6 +276,7 @@ void Supervisor::cancel_restarts() {
 }
 
 bool Supervisor::stop(int exit_code, int with, TimePoint now) {
+  // First, so that no ending that follows leads to a restart.
   policy_.stop(exit_code);
   return stop_in_order(with, now);
 }
@@ -292,6 +310,7 @@ bool Supervisor::stop_in_order(int with, TimePoint now) {
   cancel_restarts();
   saving_ = chief;
   stop_signal_ = with;
+  // A chief that hangs while it saves is killed after kStopGrace, which releases the others.
   end_process(*chief, with, now);
   return true;
 }
@@ -304,6 +323,7 @@ void Supervisor::stop_processes(int with, TimePoint now) {
       thaw(number);  // a frozen process would receive the signal only later
     }
   }
+  // One grace period for all: nothing depends on the order of these ends.
   start_grace(kStopGrace, now);
 }
 
@@ -323,6 +343,7 @@ void Supervisor::kill_late(std::size_t number, std::chrono::seconds grace) {
 void Supervisor::kill_task(std::size_t number) {
   if (tasks_.at(number).lives) {
     signal(number, SIGKILL);
+    // ended() then counts the ending as planned. A new process clears it, so a later crash counts.
     tasks_[number].fault = true;
   }
 }

@@ -43,12 +43,14 @@ std::string_view with_equals(std::string_view entry) {
 // The environment without TF_CONFIG: flags or `variables` give a child its role, and a TF_CONFIG
 // that describes this process would contradict them.
 std::vector<char*> child_environment(std::vector<std::string>& variables) {
+  // An entry that stays beside its replacement would win or lose depending on the program.
   const auto is_replaced = [&variables](std::string_view entry) {
     return entry.starts_with("TF_CONFIG=") ||
            std::any_of(variables.begin(), variables.end(), [entry](const std::string& variable) {
              return entry.starts_with(with_equals(variable));
            });
   };
+  // Pointers into `environ` and `variables`: both outlive the fork, and exec copies the text.
   std::vector<char*> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!is_replaced(*entry)) {
@@ -86,6 +88,7 @@ ChildLimits limits_from(const ChildOptions& options) {
   }
   if (options.memory_mib) {
     limits.has_memory = true;
+    // The hard limit as well, so that the task cannot raise it again.
     limits.memory.rlim_cur = limits.memory.rlim_max = *options.memory_mib << 20U;
   }
   return limits;
@@ -100,6 +103,8 @@ ChildLimits limits_from(const ChildOptions& options) {
   // The task leads a process group of its own, so that a signal can reach it with all of its
   // children.
   setpgid(0, 0);
+  // The order with getppid() matters: a death before this line sends no signal, and one after it
+  // does.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(kCannotRun);  // the launcher died before the line above
@@ -113,6 +118,7 @@ ChildLimits limits_from(const ChildOptions& options) {
   if (!is_ignored(SIGHUP)) {
     std::signal(SIGHUP, SIG_DFL);
   }
+  // Last, with the handlers reset: a pending signal now has its default action in this process.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -167,11 +173,14 @@ ChildProcess start_child(const ChildOptions& options) {
     progress = make_pipe();
     // The child must not block on a launcher that reads too slowly.
     fcntl(progress.write_end.number(), F_SETFL, O_NONBLOCK);
+    // The child has the same descriptor numbers until exec, and keeps this one.
     words.push_back("--progress_fd=" + std::to_string(progress.write_end.number()));
   }
   std::vector<char*> arguments(words.size() + 1, nullptr);
   std::transform(words.begin(), words.end(), arguments.begin(),
                  [](std::string& word) { return word.data(); });
+  // A copy, because execve() takes pointers to mutable text. Everything that allocates comes before
+  // fork(): another thread may hold the allocator's lock at that moment.
   std::vector<std::string> variables = options.variables;
   const std::vector<char*> environment = child_environment(variables);
   const char* const program = options.program.empty() ? nullptr : options.program.c_str();
@@ -183,6 +192,7 @@ ChildProcess start_child(const ChildOptions& options) {
   const pid_t parent = getpid();
   sigset_t all;
   sigset_t before;
+  // A signal between fork() and become() would run the launcher's handler in the child.
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them after resetting handlers
   const pid_t pid = fork();
@@ -198,6 +208,7 @@ ChildProcess start_child(const ChildOptions& options) {
   if (pid < 0) {
     throw std::system_error(fork_error, std::generic_category(), "cannot start a child process");
   }
+  // Returning closes the write ends here, so the pipes end when the child and its descendants do.
   return {.pid = pid,
           .standard_output = std::move(output.read_end),
           .standard_error = std::move(error.read_end),
@@ -214,6 +225,7 @@ ChildProcess start_child_with_retries(const ChildOptions& options) {
     } catch (const std::system_error&) {
       if (std::chrono::steady_clock::now() >= deadline) throw;
     }
+    // Doubles from 10 ms: a shortage of processes often lasts only moments.
     std::this_thread::sleep_for(pause);
     pause *= 2;
   }
@@ -257,6 +269,7 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
   for (std::size_t begin = 0; !name.empty() && begin <= search_path.size();) {
     const std::size_t end = std::min(search_path.find(':', begin), search_path.size());
     const std::string_view folder = search_path.substr(begin, end - begin);
+    // POSIX: an empty element of PATH is the current directory.
     const std::string path = (folder.empty() ? "." : std::string(folder)) + "/" + name;
     if (may_be_run(path)) {
       return path;

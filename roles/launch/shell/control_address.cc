@@ -37,6 +37,7 @@ std::string last_error_text() { return std::generic_category().message(errno); }
 // Other users must neither replace our socket nor connect to it.
 bool is_of_this_user_alone(const std::string& directory) {
   struct stat status {};
+  // lstat() does not follow a link, whose target another user could exchange after the check.
   return lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
@@ -58,6 +59,7 @@ Found look_at(const std::string& path) {
   if (lstat(path.c_str(), &status) != 0) {
     return Found::kNothing;
   }
+  // Never connects to, or removes, what is not a socket: --control may name any file by mistake.
   if (!S_ISSOCK(status.st_mode)) {
     return Found::kOther;
   }
@@ -75,11 +77,14 @@ std::string beside(const std::string& socket, const char* end) {
 
 // Writes a line to a file of mode 0600, replacing the file of a launch that died.
 void write_private(const std::string& path, const std::string& text) {
+  // With O_EXCL and O_NOFOLLOW below, a file or link planted under this name is replaced, never
+  // written through.
   unlink(path.c_str());
   const data::FileDescriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   const std::string line = text + "\n";
   if (file.number() < 0 ||
+      // So few bytes are written at once, or not at all.
       write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
     fail(path, last_error_text());
   }
@@ -95,6 +100,7 @@ void remove_dead(const std::string& path) {
 std::string free_name(const std::string& directory) {
   const std::string stem = directory + "/launch-" + std::to_string(getpid());
   std::string path = stem + kSocketEnd;
+  // A dead socket of the same name does not count: listen_at() replaces it.
   for (int each = 2; look_at(path) == Found::kAlive; ++each) {
     path = stem + "-" + std::to_string(each) + kSocketEnd;
   }
@@ -143,6 +149,7 @@ void ControlSocket::listen_at(const std::string& path) {
   }
   umask(before);
   if (!error) {
+    // Before rename(): the public name appears only when connections succeed.
     acceptor_.listen(asio::socket_base::max_listen_connections, error);
   }
   if (!error && rename(early.c_str(), path.c_str()) != 0) {
@@ -156,6 +163,7 @@ void ControlSocket::listen_at(const std::string& path) {
 }
 
 ControlSocket::~ControlSocket() {
+  // Empty if listen_at() threw: the name then belongs to another launch or to no launch.
   if (!path_.empty()) {
     unlink(path_.c_str());
   }
@@ -206,6 +214,7 @@ std::vector<std::string> find_control_sockets(const std::string& directory) {
       case Found::kAlive:
         found.push_back(path);
         break;
+      // Cleans up after a launch that was killed and so could not remove its files.
       case Found::kDead:
         remove_dead(path);
         break;

@@ -19,6 +19,7 @@ namespace {
 
 // A view has at most seven series of 2000 points each.
 constexpr std::size_t kMostAnswerBytes = std::size_t{32} << 20U;
+// The launch answers from memory on one thread; one that takes longer is stopped or stuck.
 constexpr std::chrono::seconds kReadTimeout{2};
 
 }  // namespace
@@ -32,6 +33,7 @@ std::string find_launch(const std::string& socket, const std::string& directory)
     throw Failure(kError, "no launch of this user is running: there is no control address in " +
                               net::quoted(directory) + " (--control names another)");
   }
+  // A command such as update must not pick one of several runs by itself.
   if (found.size() > 1) {
     std::string names;
     for (const std::string& each : found) {
@@ -87,6 +89,7 @@ void fail_to_reach(const std::string& socket, const std::error_code& error) {
       error == std::errc::not_a_socket) {
     throw Failure(kError, "--control: " + net::quoted(socket) + ": " + error.message());
   }
+  // The connection succeeded and then broke: a retry may work, as the exit code says.
   throw Failure(kLostPeers, "the launch at " + net::quoted(socket) +
                                 " does not answer any more: " + error.message());
 }

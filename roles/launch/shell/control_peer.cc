@@ -44,6 +44,8 @@ std::optional<std::string> why_refused(const net::LocalPeer& peer,
     if (!parent) {
       return fmt::format("access denied: /proc does not show the parent of process {}", peer.pid);
     }
+    // Tasks run code and data that may be hostile, as the same user: the uid alone does not stop
+    // them.
     if (*parent == launch) {
       return fmt::format(
           "process {} was started by this launch or by one of its tasks, which may not use its "
@@ -51,6 +53,7 @@ std::optional<std::string> why_refused(const net::LocalPeer& peer,
           peer.pid);
     }
     if (*parent == 1) break;  // process 1 is not a descendant of this launch
+    // An orphan of a task is found as well: keep_orphans() makes this process its parent.
     each = *parent;
   }
   return std::nullopt;

@@ -244,6 +244,7 @@ const char* allowed_to(Caller caller) {
 net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Caller caller) {
   const std::vector<std::string_view> parts = parts_of(request.path);
   const std::string_view verb = parts.size() > 1 && parts[0] == "v1" ? parts[1] : "";
+  // First what is only read, then changes: the method is checked only for paths that exist.
   const bool is_plain = verb == "status" || verb == "endpoints" || verb == "pods";
   const bool reads = (parts.size() == 2 && is_plain) || (parts.size() == 3 && verb == "logs");
   const bool makes_link = parts.size() == 2 && verb == "page";
@@ -258,6 +259,7 @@ net::HttpReply answer(ManagedJob& job, const net::HttpServerRequest& request, Ca
   const std::optional<Change> change =
       parts.size() == 4 && verb == "pods" ? change_from(parts[3]) : std::nullopt;
   const VerbHandler tell = parts.size() == 2 ? handler_of(verb, caller) : nullptr;
+  // Before the check of the method: an unknown path is 404 with every method.
   if (!change && tell == nullptr) {
     return net::error_reply(
         net::http_status::kNotFound,
@@ -296,6 +298,7 @@ const char* name_of(TaskState state) noexcept {
 net::HttpReply answer_verb(ManagedJob& job, const net::HttpServerRequest& request, Caller caller) {
   try {
     return answer(job, request, caller);
+    // Other exceptions are faults of the launch; they pass to the HTTP server.
   } catch (const Forbidden& forbidden) {
     return net::error_reply(net::http_status::kForbidden, forbidden.what());
   } catch (const JobRefusal& refusal) {

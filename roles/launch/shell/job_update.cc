@@ -31,6 +31,7 @@ std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan
     return changes + "; all tasks restart from the newest checkpoint in " +
            argument_value(wanted.task_arguments, "train_dir");
   }
+  // Before the workers and the rolling restart, whose new processes read these options.
   processes_.set_options(wanted);
   std::string sentence = changes;
   if (plan.new_workers != 0) {
@@ -69,6 +70,7 @@ void JobUpdate::act(const std::optional<std::string>& sentence) {
   if (sentence) {
     say_(*sentence);
   }
+  // The rolling update restarts tasks through the supervisor, whose effects are carried out here.
   processes_.act();
   if (!roll_.is_under_way()) {
     timer_.cancel();

@@ -15,6 +15,7 @@ LaunchMeters::LaunchMeters(MetricRegistry& metrics, MetricsAddress& address)
   for (std::size_t each = 0; each < kStates; ++each) {
     states_[each] = &metrics.gauge(
         Metric::kChildren, {{.name = "state", .value = name_of(static_cast<TaskState>(each))}});
+    // Every state has a value from the start: absent series would make sums and alerts wrong.
     states_[each]->set(0);
   }
 }
@@ -30,6 +31,7 @@ void LaunchMeters::progress(const Progress& progress, TimePoint now) {
   loss_.set(progress.loss);
   examples_.set(progress.images);
   const std::chrono::duration<double> elapsed = now - first_at_;
+  // The difference is unsigned: fewer images at a step that has not decreased must not wrap it.
   if (elapsed.count() > 0 && progress.images >= first_->images) {
     rate_.set(static_cast<double>(progress.images - first_->images) / elapsed.count());
   }

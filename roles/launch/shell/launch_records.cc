@@ -36,6 +36,8 @@ void LaunchRecords::task(const TaskStatus& status, const SupervisedTask& state) 
                    .restarts = status.restarts,
                    .since = seconds_of(status.since)}
             .to_line(now()));
+  // A change of the pid is what identifies a new process: the state may be kRunning before and
+  // after.
   const bool has_begun = status.pid > 0 && (is_new || before.pid != status.pid);
   // A process of a known task was replaced or ended: report its end before the start of the next
   // one.

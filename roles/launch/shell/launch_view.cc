@@ -108,6 +108,7 @@ void LaunchMeter::measure(const OrderedJson& metrics, LaunchTask& task) {
                    .sent = number_of(metrics, "bytes_sent"),
                    .received = number_of(metrics, "bytes_received"),
                    .cpu_seconds = *cpu};
+  // The first sample has no rates; the fields stay empty until the next one.
   const auto [found, is_first] = samples_.emplace(task.task, now);
   Sample& before = found->second;
   const double seconds = now.time - before.time;
@@ -116,6 +117,7 @@ void LaunchMeter::measure(const OrderedJson& metrics, LaunchTask& task) {
   };
   if (!is_first && now.cpu_seconds < before.cpu_seconds) {
     before = now;  // another process, whose counters start anew
+    // Otherwise the older sample stays the base, so that frequent calls still yield a rate.
   } else if (seconds >= kLeastSeconds) {
     const Sample old = before;
     before = now;
@@ -150,6 +152,7 @@ void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& v
 LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, double now) {
   const OrderedJson& tasks = field_of(status, "tasks");
   if (!tasks.is_array()) {
+    // The status is required. The run's records are optional: fields are empty without them.
     throw Failure(kError,
                   "unexpected answer from the launch: " + net::quoted(data::json_text(status)));
   }

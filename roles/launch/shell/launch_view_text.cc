@@ -71,6 +71,7 @@ TextTable table_of(const LaunchView& view, std::span<const Known> columns) {
         column.is_always || std::ranges::any_of(view.tasks, [&column](const LaunchTask& task) {
           return !column.cell(task).empty();
         });
+    // A launch whose tasks send no records has a narrower table instead of columns of "-".
     if (!is_known) {
       continue;
     }
@@ -136,10 +137,12 @@ std::string with_table(const std::string& head, const TextTable& table, const Te
     return static_cast<std::size_t>(std::ranges::count(text, '\n'));
   };
   const std::string all = text_of(table, style.columns);
+  // The first line has the titles; every other one is a row.
   const std::size_t titles = all.find('\n') + 1;
   const std::string top = head + coloured(all.substr(0, titles), kBoldTitle, style);
   std::string rows = all.substr(titles);
   if (style.rows != 0 && lines_of(top) + table.rows.size() > style.rows) {
+    // One line is for the sentence about omitted tasks.
     const std::size_t room = style.rows - std::min(style.rows, lines_of(top) + 1);
     std::size_t end = 0;
     for (std::size_t each = 0; each < room; ++each) {

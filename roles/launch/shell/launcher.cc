@@ -122,6 +122,7 @@ Launcher::Launcher(const LaunchOptions& options)
       processes_(context_, options, secret_variables(options.secret, secret_), events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
       page_(context_, feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
+  // Under nohup SIGHUP is ignored, and the launch must survive the end of its terminal.
   if (!is_ignored(SIGHUP)) {
     signals_.add(SIGHUP);
   }
@@ -148,11 +149,13 @@ int Launcher::run() {
   // Before the first task starts: orphans of a task must become children of this process from the
   // beginning, or the check for descendants would miss them.
   keep_orphans();
+  // Both addresses are open before the first task starts: a wrong port ends the launch early.
   open_control();
   open_page();
   plan_faults();
   watch_signals();
   processes_.start_all();
+  // Returns when no signal, pipe, timer or connection is left (on_all_gone()).
   context_.run();
   return processes_.policy().exit_code().value_or(kDone);
 }
@@ -188,6 +191,8 @@ void Launcher::open_control() {
       net::HttpServerOptions{
           .audit = audit_of("the control address"),
           .refuses_peer = [](const net::LocalPeer& peer) { return why_refused(peer); }});
+  // The socket needs no token: refuses_peer rejects other users and the tasks of this launch by the
+  // kernel's credentials.
   server_->listen(control_->take_acceptor());
   if (options_.control->port) {
     open_port(*options_.control->port);
@@ -225,6 +230,7 @@ net::HttpReply Launcher::answer(const net::HttpServerRequest& request) {
 }
 
 void Launcher::on_change(const LocalTask& task) {
+  // First, so that the state in the records below includes the update's progress.
   update_.on_change();
   const SupervisedTask& state = processes_.state_of(task);
   records_.task(task.status(state), state);
@@ -240,6 +246,7 @@ void Launcher::on_change(const LocalTask& task) {
 
 // run() returns once the readers of logs, if any, have received the last lines.
 void Launcher::on_all_gone() {
+  // A pending wait for signals would keep context_.run() from returning.
   signals_.cancel();
   if (server_) {
     server_->stop();
@@ -290,6 +297,7 @@ void Launcher::refuse_when_busy() const {
   if (!processes_.may_start()) {
     throw JobRefusal("the run has ended or is ending; no task is restarted");
   }
+  // Two sequences of restarts at once could each wait for a task that the other has stopped.
   if (update_.is_under_way()) {
     throw JobRefusal("an update is under way; try again when it is done");
   }
@@ -298,6 +306,7 @@ void Launcher::refuse_when_busy() const {
 LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
   LocalTask& task = task_of(id);
   refuse_when_busy();
+  // Such a task has succeeded, or failed for good: the policy has decided not to start it.
   if (task.pid < 0 && !processes_.state_of(task).waits) {
     throw JobRefusal(task_name(id) + " has ended and is not restarted");
   }
@@ -336,11 +345,14 @@ std::string Launcher::update(const LaunchUpdate& wanted) {
   if (wanted.options) {
     all.options = wanted.options;
   }
+  // Applies all updates to the original command line, so that an update of the workers does not
+  // undo an earlier one of the options. Throws before anything changes.
   const LaunchOptions options = options_.reconsider(all);
   const UpdatePlan plan = plan_update(processes_.options(), options);
   std::string sentence = "nothing changes";
   if (!plan.changes.empty()) {
     sentence = update_.begin(options, plan);
+    // After begin(), which may throw: a refused update must not be part of the next one.
     updates_ = all;
     say("update: " + sentence);
     records_.asked("", "update: " + sentence);
@@ -357,6 +369,7 @@ std::string Launcher::save() {
   if (argument_value(processes_.options().task_arguments, "train_dir").empty()) {
     throw JobRefusal("nothing is saved without --train_dir");
   }
+  // The pid is not reused: this thread alone reaps the chief, and sets its pid to -1 then.
   kill(training_chief(), SIGUSR1);
   records_.asked("", "Requested: save");
   return "the next step is saved";
@@ -436,12 +449,14 @@ void Launcher::on_stop_signal(int signal) {
     begin_to_stop(signal, std::string("by ") + signal_name(signal));
   } else if (now - *stopped_at_ >= kSameRequest) {
     say(std::string(signal_name(signal)) + " again; killing all tasks");
+    // A task that hangs while it saves can still be ended by the user.
     processes_.kill_all();
   }
 }
 
 void Launcher::begin_to_stop(int signal, const std::string& by_whom) {
   records_.asked("", "The run was stopped " + by_whom);
+  // A signal after a stop by request counts as the second one.
   stopped_at_ = std::chrono::steady_clock::now();
   if (processes_.stop(exit_code_for(signal), signal)) {
     say("stopped " + by_whom + "; the chief saves first; a second signal kills all tasks");
@@ -469,6 +484,7 @@ void Launcher::on_progress(std::string_view record) {
     }
     update_.on_progress(*progress);
     draw_progress(*progress);
+    // Faults after the end of the run would hit processes that are already stopping.
     if (faults_ && !processes_.policy().exit_code()) {
       for (const ProcessFault& fault : faults_->take_until(progress->step)) {
         make_fault(fault);

@@ -21,10 +21,13 @@ net::Cluster lists_for(const LocalTask& task, const LocalTasks& all) {
     auto& list = each->id.job == net::Job::kPs      ? cluster.ps
                  : each->id.job == net::Job::kChief ? cluster.chief
                                                     : cluster.workers;
+    // All tasks of one start must agree on the number of workers, so a restarted task gets the
+    // lists that the others still have.
     if (each->id.job == net::Job::kWorker && each->id.index >= task.workers_known) {
       continue;
     }
     list.resize(std::max(list.size(), each->id.index + 1));
+    // Not its present address: the running tasks have the listed one.
     list[each->id.index] = each->listed;
   }
   return cluster;
@@ -41,6 +44,8 @@ std::string textfile_of(const net::TaskId& id, const std::string& of_launch) {
 
 void add_metrics_words(std::vector<std::string>& words, const LocalTask& task,
                        const MetricsOptions& of_launch) {
+  // The user's port is the launch's own; each task gets another one, with the same certificate and
+  // tokens.
   if (task.metrics_port) {
     words.push_back("--metrics_port=" + std::to_string(task.metrics_port->address().port));
     words.push_back("--metrics_host=" + of_launch.host);
@@ -66,6 +71,7 @@ TaskStatus LocalTask::status(const SupervisedTask& state) const {
     status.state = state.asked != Asked::kNothing ? TaskState::kStopping
                    : state.frozen                 ? TaskState::kFrozen
                                                   : TaskState::kRunning;
+    // A task without an ending has not had a process yet.
   } else if (state.waits || !state.ending) {
     status.state = TaskState::kWaiting;
   } else {
@@ -143,6 +149,8 @@ std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& 
   for (const net::Address& address : others.chief) {
     cluster["chief"].push_back(net::to_string(address));
   }
+  // A map with one index instead of a list: TF_CONFIG's form for a worker outside the others'
+  // lists.
   cluster["worker"][index] = net::to_string(task.port.address());
   const nlohmann::json config = {{"cluster", std::move(cluster)},
                                  {"task", {{"type", "worker"}, {"index", task.id.index}}}};

@@ -11,6 +11,7 @@ void LogTail::append(std::string_view line) {
     const std::size_t cut = text_.find('\n', text_.size() - kMaxBytes * 3 / 4);
     text_.erase(0, cut + 1);
   }
+  // The HTTP server owns the stream; an expired one belongs to a connection that has closed.
   std::erase_if(readers_, [line](const std::weak_ptr<net::HttpLineStream>& each) {
     const std::shared_ptr<net::HttpLineStream> reader = each.lock();
     if (reader) {

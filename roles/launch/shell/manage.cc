@@ -49,6 +49,7 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
       return {.socket = socket,
               .target = "/v1/logs/" + task + (options.follow ? "?follow=true" : ""),
               .body = {},
+              // A followed log may have no lines for hours, so it has no timeout.
               .read_timeout = std::chrono::seconds(options.follow ? 0 : 10)};
     case ManageVerb::kPodsList:
       return {.socket = socket, .target = "/v1/pods", .body = {}};
@@ -62,6 +63,7 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
               .method = "POST",
               .target = "/v1/pods/" + task + "/replace",
               .body = {}};
+    // Handled before this function is called; only an update remains.
     case ManageVerb::kTrace:  // run_trace()
     case ManageVerb::kUpdate:
       break;
@@ -83,6 +85,7 @@ class LogPrinter {
   LogPrinter(std::string task, bool json) : task_(std::move(task)), json_(json) {}
 
   void print(std::string_view piece) {
+    // Pieces are passed on as they arrive, so that a last line without a line feed appears, too.
     if (!json_) {
       write_output(piece);
       return;
@@ -115,6 +118,7 @@ StatusWatchOptions watch_options(const ManageOptions& options, const std::string
 
 int run_manage(const ManageOptions& options) {
   const std::string socket = find_launch(options.socket, options.directory);
+  // These ask the launch repeatedly, in their own loops.
   if (options.every || options.verb == ManageVerb::kTop) {
     return run_status_watch(watch_options(options, socket));
   }
@@ -141,6 +145,7 @@ int run_manage(const ManageOptions& options) {
   if (error) {
     fail_to_reach(socket, error);
   }
+  // 0: no piece arrived, so the body is empty, e.g. the log of a task that has printed nothing.
   if (status != 0 && status != net::http_status::kOk) {
     fail_as_reported(status, body);
   }

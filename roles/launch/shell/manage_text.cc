@@ -53,6 +53,7 @@ std::string text_of(ManageVerb verb, std::string_view json) {
       default:
         return parsed.at("message").get<std::string>() + "\n";
     }
+    // A wrong type or a missing field: the server is not a launch, or of another version.
   } catch (const OrderedJson::exception&) {
     throw unknown_answer(json);
   }

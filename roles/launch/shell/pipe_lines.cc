@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds kPauseOfReading{20};
 asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
                                  LinesPaused is_paused) {
   asio::steady_timer pause(co_await asio::this_coro::executor);
+  // The descriptor closes the pipe when the coroutine ends.
   asio::posix::stream_descriptor descriptor(co_await asio::this_coro::executor, fd.release());
   std::string text;
   while (true) {
@@ -34,6 +35,8 @@ asio::awaitable<void> read_lines(data::FileDescriptor fd, LineHandler handler,
     }
     auto [error, length] = co_await asio::async_read_until(
         descriptor, asio::dynamic_buffer(text, kMaxLineBytes), '\n', net::kAsTuple);
+    // not_found: the buffer is full without a line feed, so its content is passed on as a line. Any
+    // other error is the end of the pipe.
     if (error && error != asio::error::not_found) {
       break;
     }

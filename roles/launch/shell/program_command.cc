@@ -38,6 +38,7 @@ std::string fill(std::string_view field, std::string_view word, const Placeholde
       continue;
     }
     // "{{" and "}}" stand for single braces.
+    // Before the search for a name, so that "{{" never begins a placeholder.
     if (at + 1 < word.size() && word[at + 1] == c) {
       filled += c;
       ++at;
@@ -55,6 +56,7 @@ std::string fill(std::string_view field, std::string_view word, const Placeholde
       fail(field, word, net::quoted("{" + std::string(name) + "}"));
     }
     filled += found->second;
+    // Continues behind the value: braces in a value are not expanded again.
     at = end;
   }
   return filled;
@@ -83,6 +85,7 @@ std::vector<std::string> split_words(std::string_view field, std::string_view te
       in_word = false;
       continue;
     }
+    // At a quote as well: '' is an empty word.
     if (!in_word) {
       words.emplace_back();
       in_word = true;
@@ -95,6 +98,7 @@ std::vector<std::string> split_words(std::string_view field, std::string_view te
       words.back() += c;
     }
   }
+  // No backslash escapes: a word with both kinds of quotes can be joined from two quoted parts.
   if (quote != kNone) {
     throw std::invalid_argument(std::string(field) + ": " + net::quoted(text) +
                                 " has an unterminated quote");

@@ -130,6 +130,7 @@ int ProgramLauncher::run() {
   for (const net::TaskId& id : tasks_of(options_)) {
     add_task(id);
   }
+  // A second loop: words may name the address of any task, so all ports must be reserved first.
   for (const auto& task : tasks_) {
     task->programs = programs_of(options_, cluster_, task->id);
     // The supervisor knows only which parts exist; files and words stay here.
@@ -171,6 +172,7 @@ asio::awaitable<void> ProgramLauncher::forward(data::FileDescriptor fd, LineHand
 }
 
 void ProgramLauncher::on_line(Task& task, std::string_view line, bool is_output) {
+  // Kept in memory only, and bounded: a task may print for days before it fails.
   if (!task.shown) {
     task.kept.emplace_back(line);
     if (task.kept.size() > kKeptLines) {
@@ -270,11 +272,14 @@ void ProgramLauncher::start(const StartPart& effect) {
 void ProgramLauncher::carry_out(const SignalGroup& effect) {
   if (const pid_t pid = tasks_[effect.task]->pid; pid > 0) {
     kill(-pid, effect.signal);
+    // Harmless to processes that run.
     kill(-pid, SIGCONT);  // a stopped process receives the signal only when it continues
   }
 }
 
 void ProgramLauncher::carry_out(const PipesAreLate& /*effect*/) {
+  // A slow reader of standard output, e.g. a pager, must not lose lines. Otherwise a process that
+  // left its group holds the pipe open.
   if (Console::is_output_full()) {  // the remaining output waits for the reader
     supervisor_.wait_for_pipes(Clock::now());
   } else {
@@ -288,6 +293,7 @@ void validate(const ProgramOptions& options) {
   // Stands for ports that are not known yet; no program's name depends on them.
   net::Cluster cluster;
   for (const net::TaskId& task : tasks_of(options)) {
+    // Builds all words and searches all programs, for the exceptions only.
     static_cast<void>(programs_of(options, cluster, task));
   }
 }

@@ -30,6 +30,8 @@ ReservedPort::ReservedPort(asio::io_context& context) : context_(&context), boun
 net::Address ReservedPort::address() const { return {.host = "127.0.0.1", .port = number_}; }
 
 tcp::acceptor ReservedPort::listen() {
+  // Each process gets a listening socket of its own. The bound one here keeps the number reserved
+  // while no process lives.
   return net::listen_on(*context_, number_, net::ListenScope::kLoopback);
 }
 

@@ -17,6 +17,7 @@ std::string make_run_secret() {
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     throw std::system_error(errno, std::generic_category(), "cannot make a secret for the run");
   }
+  // Text, because it is passed in an environment variable and stored as a line.
   return net::base64(bytes);
 }
 

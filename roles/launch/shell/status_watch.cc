@@ -33,6 +33,7 @@ using std::chrono::steady_clock;
 // moment before its name is removed.
 constexpr int kMostMisses = 5;
 constexpr milliseconds kMissed{200};
+// 30 seconds, with pauses of kMissed.
 constexpr int kMostMissesOfALivingOne = 150;
 
 // The launch's answer about its run; null: none.
@@ -78,6 +79,7 @@ class WatchedSignals {
   // The next signal, or keys; neither: none came before `end`.
   [[nodiscard]] Happened wait_until(steady_clock::time_point end, TerminalKeys& keys) const {
     while (true) {
+      // Rounded up: rounded down, poll() would return early and spin through the last millisecond.
       const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
       std::array<pollfd, 2> waits{pollfd{.fd = fd_.number(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = keys.descriptor(), .events = POLLIN, .revents = 0}};
@@ -93,6 +95,7 @@ class WatchedSignals {
           return {.signal = 0, .keys = std::move(pressed)};
         }
       }
+      // Any other result, also an interrupted poll(), waits for the rest of the time.
       if (ready == 0) {
         return {};
       }
@@ -114,6 +117,7 @@ class Watch {
   int run() {
     while (true) {
       const std::error_code error = look();
+      // The launch removes its socket's name when it ends. Without a view it never existed.
       if (error == std::errc::no_such_file_or_directory && view_) {
         return end();
       }
@@ -158,6 +162,7 @@ class Watch {
     const bool is_answer = status.is_ok() && data::parse_ordered_json(status.body).is_object();
     const bool may_be_ending =
         status.is_ok() || status.status == 0 || status.status >= net::http_status::kServerError;
+    // Only after an answer: at the first request such an answer is an error to report.
     if (view_ && !is_answer && may_be_ending) {
       return std::make_error_code(std::errc::resource_unavailable_try_again);
     }
@@ -197,6 +202,7 @@ class Watch {
       if (happened.signal == SIGTSTP) {  // Ctrl-Z: restores the terminal for the shell
         keys_.leave();
         screen_.leave();
+        // SIGTSTP is blocked and read from the descriptor, so it does not stop this process itself.
         raise(SIGSTOP);
         screen_.enter();
       }
@@ -240,8 +246,11 @@ class Watch {
       widths_ = widths_of(table);
       shown_tasks_.clear();
     }
+    // Later tables have only the changed rows; they keep the widths of the first one, to stay
+    // aligned.
     table.least_widths = widths_;
     const bool with_titles = shown_tasks_.empty();
+    // From the last row, so that erasing one does not move rows that are still to be compared.
     for (std::size_t each = table.rows.size(); each-- > 0;) {
       const LaunchTask& task = view_->tasks[each];
       const std::string now = task.address + " " + task.state + " " + task.since + " " +
@@ -259,6 +268,7 @@ class Watch {
   // The run has ended: leaves its last state on the screen.
   int end() {
     const bool was_drawn = screen_.is_used();
+    // Before printing: text on the alternate screen would disappear with it.
     screen_.leave();
     view_->state = "ended";
     if (options_.json) {

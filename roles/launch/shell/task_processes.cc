@@ -151,6 +151,7 @@ void TaskProcesses::try_to_start(LocalTask& task, int listen_fd) {
 void TaskProcesses::start(LocalTask& task, int listen_fd) {
   const bool tells_records = task.is_chief || task.id.job == net::Job::kEvaluator;
   std::vector<std::string> variables = variables_for(task, tasks_);
+  // The run's secret is passed in the environment, not in arguments that every user can list.
   variables.insert(variables.end(), variables_.begin(), variables_.end());
   ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
                                       .variables = std::move(variables),
@@ -158,9 +159,11 @@ void TaskProcesses::start(LocalTask& task, int listen_fd) {
                                       .progress = tells_records,
                                       .cpus = cpus_of(task),
                                       .memory_mib = limits_of(task).memory_mib});
+  // No SIGCHLD handler runs in between: the signal set delivers it on this thread, later.
   task.pid = process.pid;
   task.since = std::chrono::system_clock::now();
   supervisor_.started(task.number, Clock::now());
+  // Counted before the readers start, which report each end.
   supervisor_.pipes_opened(tells_records ? 3 : 2);
   const auto to = [this, &task](bool is_result) {
     return [this, &task, is_result](std::string_view line) {
@@ -199,6 +202,8 @@ void TaskProcesses::reap() {
   reap_others([this](pid_t pid) {
     return std::ranges::any_of(tasks_, [pid](const auto& task) { return task->pid == pid; });
   });
+  // Once for all endings: the supervisor must see every process that has ended before it decides
+  // whether the launch has.
   supervisor_.reaped(Clock::now());
   act();
 }
@@ -244,6 +249,7 @@ void TaskProcesses::restart_all(LaunchOptions options, std::function<void()> don
 // ------------------------------------------------------------------------------------ effects
 
 void TaskProcesses::act() {
+  // An effect may add more, e.g. a failed start; drain() carries those out as well.
   supervisor_.effects().drain([this](const auto& effect) { carry_out(effect); });
   call_at(timer_, supervisor_.deadline(), [this] {
     supervisor_.time(Clock::now());
@@ -264,6 +270,7 @@ void TaskProcesses::carry_out(const StartTask& effect) {
 
 void TaskProcesses::carry_out(const SignalTask& effect) {
   LocalTask& task = *tasks_[effect.task];
+  // Ended since the supervisor decided; kill(-1) would reach every process of the user.
   if (task.pid < 0) {
     return;
   }

@@ -55,6 +55,7 @@ std::int64_t chief_pid(const std::string& socket) {
   if (status.is_object() && status.contains("tasks") && status["tasks"].is_array()) {
     for (const OrderedJson& task : status["tasks"]) {
       const std::string name = task.value("task", std::string());
+      // Without a separate chief, worker 0 is the chief; with one, its entry wins in either order.
       if ((name == "chief:0" || (name == "worker:0" && pid == 0)) && task["pid"].is_number()) {
         pid = task["pid"].get<std::int64_t>();
       }
@@ -65,10 +66,12 @@ std::int64_t chief_pid(const std::string& socket) {
 
 // Waits for the record of the timeline after `before`.
 OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before) {
+  // Ctrl-C ends the wait, not the collection in the chief.
   const StopSignal stop;
   const std::int64_t chief = chief_pid(socket);
   while (true) {
     OrderedJson trace = newest_trace(socket);
+    // Before the check of the chief: a chief that ends right after the timeline has done its work.
     if (trace.is_object() && trace != before) {
       return trace;
     }
@@ -85,6 +88,7 @@ OrderedJson wait_for_trace(const std::string& socket, const OrderedJson& before)
 void bring(const std::string& from, const std::string& to) {
   try {
     data::PosixFileSystem disk;
+    // Copies instead of renaming: the output may be on another file system.
     const std::vector<std::byte> bytes = data::read_file(disk, from, kMostTimelineBytes);
     data::write_output_file(to, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const std::system_error& error) {
@@ -118,6 +122,7 @@ std::string text_of(const OrderedJson& trace, const std::string& file) {
 }  // namespace
 
 int run_trace(const TraceOptions& options) {
+  // Before the request, so that the new record is recognised even if it comes at once.
   const OrderedJson before = newest_trace(options.socket);
   const LaunchAnswer asked = ask_launch(options.socket, "/v1/trace",
                                         data::json_text(OrderedJson{{"steps", options.steps}}));

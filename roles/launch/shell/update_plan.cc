@@ -63,6 +63,8 @@ Values values_of(const std::vector<std::string>& arguments) {
   Values values;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
+    // Without "=" the count wraps to a huge one, and substr() takes the rest: a flag without a
+    // value.
     values[argument.substr(2, equals - 2)] =
         equals == std::string::npos ? "true" : argument.substr(equals + 1);
   }
@@ -98,6 +100,7 @@ void compare_settings(const LaunchOptions& now, const LaunchOptions& wanted, Upd
   const Values before = values_of(now.task_arguments);
   const Values after = values_of(wanted.task_arguments);
   Values names = before;
+  // The union: a flag that is in one list only changes from or to its default.
   names.insert(after.begin(), after.end());
   const auto value = [](const Values& values, const std::string& name) {
     const auto found = values.find(name);
@@ -132,6 +135,7 @@ void compare_limits(const LaunchOptions& now, const LaunchOptions& wanted, Updat
   add(plan, "cpus", cpus_text(now.trainer_limits), cpus_text(wanted.trainer_limits));
   add(plan, "memory", memory_text(now.trainer_limits), memory_text(wanted.trainer_limits));
   if (now.ps_limits != wanted.ps_limits || now.trainer_limits != wanted.trainer_limits) {
+    // Limits take effect when a process starts.
     plan.rolls = true;
   }
 }
@@ -149,6 +153,7 @@ void compare_counts(const LaunchOptions& now, const LaunchOptions& wanted, Updat
   refuse_fewer("workers", now.workers, wanted.workers);
   add(plan, "ps", std::to_string(now.ps), std::to_string(wanted.ps));
   add(plan, "workers", std::to_string(now.workers), std::to_string(wanted.workers));
+  // The parameters are spread over all ps, so a new one needs a restore from a checkpoint.
   if (wanted.ps > now.ps) {
     plan.restarts = true;
   }
@@ -194,6 +199,7 @@ UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted) {
   if (plan.restarts) {
     plan.rolls = false;
     plan.new_workers = 0;
+    // Without a checkpoint the restart would lose all training so far.
     if (argument_value(now.task_arguments, "train_dir").empty()) {
       throw JobRefusal(
           "this needs all tasks to start again from a checkpoint, and the run has no --train_dir "

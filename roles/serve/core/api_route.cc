@@ -21,6 +21,7 @@ constexpr int kOtherMethod = 405;
 // Takes the text before the first separator off `text`; the separator stays.
 std::string_view take_until(std::string_view& text, std::string_view separators) {
   const std::string_view part = text.substr(0, text.find_first_of(separators));
+  // At most the whole text: without a separator the part is all of it.
   text.remove_prefix(part.size());
   return part;
 }
@@ -72,6 +73,7 @@ bool take_ending(std::string_view text, std::span<const PathEnding> endings, Api
 
 // Parses NAME and the rest of the path.
 bool take_model(std::string_view rest, bool is_rest, ApiRoute& route) {
+  // A colon ends a name as well: "NAME:predict".
   route.name = take_until(rest, "/:");
   if (take(rest, "/versions/")) {
     route.version = version_from(take_until(rest, "/:"));
@@ -81,6 +83,7 @@ bool take_model(std::string_view rest, bool is_rest, ApiRoute& route) {
       return false;
     }
   }
+  // The rest must match completely, so a path with more parts is not found.
   return !route.name.empty() && (is_rest ? take_ending(rest, kRestEndings, route)
                                          : take_ending(rest, kInferenceEndings, route));
 }
@@ -120,6 +123,7 @@ std::optional<ApiRoute> api_route(std::string_view method, std::string_view path
                                     " is not a call of this API; calls are "
                                     "/v1/models/NAME:predict, /v2/models/NAME/infer and others");
   }
+  // After the path: a wrong method on an unknown path is a 404.
   const bool fits = route.is_question() ? method == "POST" : method == "GET" || method == "HEAD";
   if (!fits) {
     throw ApiError(kOtherMethod,

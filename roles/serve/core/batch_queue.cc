@@ -6,6 +6,7 @@ namespace disttf::roles {
 
 bool BatchQueue::admit(Waiting& question) {
   // An empty queue accepts a request of any size, which could otherwise never be answered.
+  // The difference cannot underflow: the comparison before it has excluded that.
   if (rows_ > 0 && (rows_ >= max_rows_ || question.rows > max_rows_ - rows_)) {
     return false;
   }
@@ -22,6 +23,7 @@ void BatchQueue::take(std::chrono::steady_clock::time_point now, std::size_t mos
   while (!queue_.empty() && most > 0) {
     Waiting& first = *queue_.front();
     if (now > first.deadline) {
+      // The computed part has left the count already.
       rows_ -= first.rows - first.computed;
       late.push_back(&first);
       queue_.pop_front();
@@ -36,6 +38,7 @@ void BatchQueue::take(std::chrono::steady_clock::time_point now, std::size_t mos
     first.computed += count;
     rows_ -= count;
     most -= count;
+    // A larger request stays at the front and continues in the next batch.
     if (first.computed == first.rows) {
       queue_.pop_front();
     }

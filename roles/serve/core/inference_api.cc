@@ -25,6 +25,7 @@ template <typename Element>
 void add_elements(TensorBytes bytes, Rows& rows) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(Element)) {
     Element element{};
+    // Copies, since the bytes in a request's body need not be aligned.
     std::memcpy(&element, bytes.data() + at, sizeof(Element));
     const auto value = static_cast<float>(element);
     if (!std::isfinite(value)) {
@@ -90,6 +91,7 @@ class InferReader {
     if (!has_input_) {
       throw BadRequest("inputs is missing: an array with the tensor " + std::string(kInputName));
     }
+    // After the whole JSON: shape, datatype and data come in any order.
     take_input();
   }
 
@@ -106,6 +108,7 @@ class InferReader {
   }
 
   void read_inputs() {
+    // Models have one input. An empty array is refused here as well.
     if (has_input_ || !reader_.enter_array()) {
       throw BadRequest("inputs holds one tensor, " + std::string(kInputName));
     }
@@ -140,6 +143,7 @@ class InferReader {
         }
       } while (reader_.next_member());
     }
+    // Checked at the end of the object: the name may be its last member.
     if (name != kInputName) {
       throw BadRequest("inputs: there is no tensor " + net::quoted(name) + "; the model takes " +
                        std::string(kInputName));
@@ -147,6 +151,7 @@ class InferReader {
   }
 
   void read_shape() {
+    // A repeated key replaces the earlier one, as in most JSON parsers.
     shape_ = {};
     if (!reader_.enter_array()) return;
     do {
@@ -168,6 +173,7 @@ class InferReader {
       data_ = read_tensor(reader_, question_.rows);
       return;
     }
+    // True here: `ahead` has seen an element.
     static_cast<void>(reader_.enter_array());
     do {
       file_rows_ += add_base64(reader_.string(), kInputName, model_, question_.rows);
@@ -219,6 +225,7 @@ class InferReader {
       throw BadRequest(has_data_ ? "inputs: both data and binary_data_size; give one of them"
                                  : "inputs: data is missing, or binary_data_size");
     }
+    // One input, so all bytes behind the JSON must be its own.
     if (binary_size_.value_or(0) != tail_.size()) {
       throw BadRequest("binary_data_size: " + std::to_string(binary_size_.value_or(0)) +
                        " bytes, but " + std::to_string(tail_.size()) + " follow the JSON");
@@ -227,6 +234,7 @@ class InferReader {
       take_files();
       return;
     }
+    // Ten entries: a search needs no map.
     const auto type = std::ranges::find(kDatatypes, datatype_, &Datatype::name);
     if (type == kDatatypes.end() || files_ > 0) {
       throw BadRequest("datatype: " + net::quoted(datatype_) +
@@ -244,10 +252,12 @@ class InferReader {
 
   void check_data() const {
     // A flat array is accepted for any shape with as many numbers, as the protocol allows.
+    // hold() compares products without overflow: the client chooses the sizes.
     const bool is_flat = data_.rank == 1 && shape_.hold(data_.sizes[0]);
     if (!is_flat && !std::ranges::equal(data_.all(), shape_.all())) {
       throw BadRequest("inputs: data is " + data_.text() + ", the shape " + shape_.text());
     }
+    // The rows turn into floats at the first value that is not a byte.
     if (datatype_ == "UINT8" && !model_.is_of_numbers() && !question_.rows.are_bytes()) {
       throw BadRequest("inputs: data holds values that are not UINT8 (whole, from 0 to 255)");
     }
@@ -269,6 +279,7 @@ class InferReader {
       if (rest.size() >= sizeof(size)) {
         std::memcpy(&size, rest.data(), sizeof(size));
       }
+      // Subtracts instead of adding: the client's size cannot overflow the comparison.
       if (rest.size() < sizeof(size) || rest.size() - sizeof(size) < size) {
         throw BadRequest("inputs: a length of BYTES is beyond the body's end");
       }
@@ -380,6 +391,7 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
     text += R"("parameters":{"binary_data_size":)" + std::to_string(tensor.size()) + "}}]";
     append_warnings(text, question);
     text += '}';
+    // The client needs the boundary: the binary tensor follows the JSON without a separator.
     answer.json_bytes = text.size();
     text += tensor;
     return answer;

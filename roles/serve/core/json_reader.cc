@@ -16,6 +16,7 @@ void JsonReader::fail(const std::string& what) const {
 
 JsonKind JsonReader::peek() {
   skip_blanks();
+  // Every read of *at_ follows such a check: the text has no terminating zero.
   if (at_ == end_) {
     fail("the JSON ends where a value is expected");
   }
@@ -36,6 +37,7 @@ JsonKind JsonReader::peek() {
   if (*at_ == '-' || net::is_digit(*at_)) {
     return JsonKind::kNumber;
   }
+  // Python's json module writes these by default, so the message names them.
   if (*at_ == 'N' || *at_ == 'I') {
     fail("NaN and Infinity are not allowed in JSON");
   }
@@ -101,6 +103,7 @@ std::string_view JsonReader::quoted_text(std::string& storage) {
     }
     if (*at_ == '\\') {
       if (!is_escaped) {
+        // The text before the first escape, which was not copied until now.
         storage.assign(first, at_);
         is_escaped = true;
       }
@@ -193,6 +196,7 @@ std::string_view JsonReader::number_text() {
   bool is_number = whole > 0 && !(has_zero && whole > 1);
   if (p != end_ && *p == '.') {
     ++p;
+    // digits() first: it must advance even if the number is already malformed.
     is_number = digits() > 0 && is_number;
   }
   if (p != end_ && (*p == 'e' || *p == 'E')) {
@@ -212,10 +216,12 @@ float JsonReader::other_number() {
   float value = 0;
   const char* const last = text.data() + text.size();
   // from_chars() fails for a float that is out of range, also towards 0.
+  // The grammar is checked, so the whole text is consumed.
   if (std::from_chars(text.data(), last, value).ec == std::errc()) {
     return value;
   }
   // The number is too large, or so small that it is a denormal or 0.
+  // A copy with a terminating zero, which strtod() needs; this path is rare.
   const double wide = std::strtod(std::string(text).c_str(), nullptr);
   if (wide > std::numeric_limits<float>::max() || wide < std::numeric_limits<float>::lowest()) {
     fail(net::quoted(text) + " is too large for a float32");

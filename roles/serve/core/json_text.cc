@@ -55,6 +55,7 @@ void append_number(std::string& text, float value) {
     text += "0.0";
     return;
   }
+  // The shortest digits that read back as the same float.
   const auto decimal = fmt::detail::dragonbox::to_decimal(std::fabs(value));
   std::array<char, 10> buffer{};  // a float32 has nine digits at most
   const char* const last =
@@ -68,6 +69,7 @@ void append_numbers(std::string& text, std::span<const float> values) {
     append_number(text, each);
     text += ',';
   }
+  // Replaces the last comma. Without values it would replace the bracket.
   text.back() = ']';
 }
 
@@ -85,6 +87,7 @@ void append_string(std::string& text, std::string_view value) {
   text += '"';
   while (!value.empty()) {
     const ShownCharacter character = first_character(value);
+    // An invalid byte has length 0; one byte is skipped, so the loop always advances.
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (character.bytes == 0) {
       text += '?';

@@ -12,6 +12,7 @@ void settle_range(InputRange wanted, const TrainedModel& model, Question& questi
     return;
   }
   const FoundRange found = rows.are_bytes() ? range_of(rows.pixels()) : range_of(rows.numbers());
+  // Neither range is empty here: zero rows have returned above.
   const float most = rows.are_bytes() ? static_cast<float>(std::ranges::max(rows.pixels()))
                                       : std::ranges::max(rows.numbers());
   const RangeDecision decision = decide_range(wanted, found, most, rows.has_files());

@@ -24,11 +24,13 @@ class RestReader {
     bool has_rows = false;
     if (reader_.enter_object()) {
       do {
+        // A copy: the reader's text of the key is overwritten by the next one.
         key_ = reader_.key();
         if (key_ == "signature_name") {
           check_signature();
         } else if (key_ == "context") {
           throw BadRequest("context: not supported; give every example all of its columns");
+          // Unknown members are ignored, as TensorFlow Serving does.
         } else if (!is_rows(key_)) {
           reader_.skip();
         } else if (std::exchange(has_rows, true)) {
@@ -54,6 +56,7 @@ class RestReader {
 
   void check_signature() {
     const std::string_view name = reader_.string();
+    // An empty name means the default signature.
     if (!name.empty() && name != kSignature) {
       throw BadRequest("signature_name: " + net::quoted(name) + " is not there; " +
                        std::string(kSignature) + " is");
@@ -103,11 +106,13 @@ class RestReader {
   // Reads an object that is one row.
   void read_example() {
     const std::size_t before = question_.rows.values();
+    // nullopt marks columns that this example has not given.
     columns_.assign(model_.config.examples.columns.size(), std::nullopt);
     bool has_columns = false;
     if (reader_.enter_object()) {
       do {
         const std::string_view key = reader_.key();
+        // Columns first: a table may have a column of the name "inputs" or "b64".
         if (const std::optional<std::size_t> column = column_called(key)) {
           has_columns = true;
           columns_[*column] = read_cell();
@@ -123,6 +128,7 @@ class RestReader {
         }
       } while (reader_.next_member());
     }
+    // Only now, in the order of the model's inputs: the members of an object have no order.
     if (has_columns) {
       add_columns();
     }
@@ -241,6 +247,7 @@ std::string rest_answer(const Question& question, const TrainedModel& model,
                         std::span<const float> outputs) {
   const std::size_t columns = outputs.size() / question.count;
   std::string text;
+  // A float has at most 9 digits, with a sign, a point, an exponent and a comma.
   text.reserve(outputs.size() * 14 + 32);
   if (question.call == ApiCall::kPredict) {
     text = question.by_columns ? R"({"outputs":)" : R"({"predictions":)";

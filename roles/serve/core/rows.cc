@@ -12,6 +12,7 @@
 namespace disttf::roles {
 namespace {
 
+// For messages: the shapes that is_example() accepts.
 std::string example_shapes(const TrainedModel& model) {
   const math::Shape& shape = model.config.model.input;
   std::string text = "[rows, " + std::to_string(shape.size()) + "]";
@@ -30,6 +31,7 @@ std::string example_shapes(const TrainedModel& model) {
 
 bool Dims::hold(std::size_t values) const noexcept {
   std::size_t product = 1;
+  // Division instead of a product that could overflow: a client chooses the sizes.
   for (const std::size_t size : all()) {
     if (size == 0 || product > values / size) {
       return false;  // also if the product would overflow
@@ -50,6 +52,7 @@ std::string Dims::text() const {
 void Rows::clear(const TrainedModel& model) {
   constexpr std::size_t kKeptValues = std::size_t{64} << 10U;
   // Requests reuse this memory, but one huge request must not occupy it for ever.
+  // Assigning an empty vector releases the memory; clear() keeps it.
   if (pixels_.capacity() > kKeptValues) {
     pixels_ = {};
   }
@@ -76,6 +79,7 @@ void Rows::become_numbers() {
 }
 
 void Rows::add(std::span<const std::uint8_t> pixels) {
+  // The pixels of a file are bytes even with --input_range unit.
   has_files_ = true;
   if (is_bytes_) {
     pixels_.insert(pixels_.end(), pixels.begin(), pixels.end());

@@ -37,11 +37,13 @@ class TensorReader {
       } else {
         note_rank(level + 1);
         do {
+          // Directly into the rows: no tree of JSON values is built.
           rows_.add(reader_.number());
           ++count;
         } while (reader_.next_element());
       }
     } else {
+      // An empty array may stand at any level above the deepest one, so it fixes no smaller rank.
       note_rank(std::max(dims_.rank, level + 1));
     }
     std::size_t& size = dims_.sizes[level];

@@ -18,6 +18,7 @@ class Evaluation {
 
   Outcome compute(Nodes nodes) {
     const net::ComputeNode& node = nodes.front();
+    // The whole subexpression goes to its task, which computes or forwards the parts below it.
     if (node.task != task_.self) {
       return ask(node.task, nodes.first(net::expression_size(nodes)));
     }
@@ -42,6 +43,7 @@ class Evaluation {
                           .sentence = "there is no " + net::to_string(other) +
                                       " in the cluster of " + describe(task_.cluster, task_.self)};
     }
+    // The first missing answer ends this evaluation; the caller asks for it and evaluates again.
     if (answers_.empty()) {
       return AskServer{.task = other, .part = part};
     }
@@ -51,6 +53,7 @@ class Evaluation {
   }
 
   Outcome add(Nodes operands) {
+    // Unsigned, because the operands come from a peer and signed overflow is undefined.
     std::uint64_t sum = 0;
     for (int each = 0; each < 2; ++each) {
       Outcome outcome = compute(operands);

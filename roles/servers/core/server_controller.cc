@@ -29,14 +29,17 @@ std::optional<net::Refusal> ServerController::requested(ServerConnectionId from,
   if (task_.self.job != net::Job::kPs && task_.self.job != net::Job::kWorker) {
     return refusal(kUsage, "is neither ps nor worker, so it cannot train");
   }
+  // The driver itself may ask again on the same channel once its task has ended: that is a restart.
   if ((driver_ != 0 && driver_ != from) || task_runs_ || is_stop_requested_) {
     return refusal(kLostPeers, "is busy");
   }
   try {
+    // Before any effect: the driver gets the reason instead of a child that fails at its start.
     net::validate(net::driven(task_.cluster), task_.self);
   } catch (const std::exception& error) {
     return could_not_start(error.what());
   }
+  // The first heartbeat is due at once, so that the driver sees the channel as alive.
   if (driver_ == 0) {
     driver_ = from;
     next_beat_ = now;
@@ -62,8 +65,10 @@ void ServerController::task_ended(const net::TaskEnd& end) {
     effects_.add(SendToDriver{
         .to = driver_, .header = net::TaskEndedFrame{}.to_header(), .body = net::encode(end)});
   }
+  // After SendToDriver: EndServer waits until the driver has received the end.
   if (is_stop_requested_) {
     effects_.add(EndServer{driver_});
+    // While the driver is connected the port stays closed: the next request comes on its channel.
   } else if (driver_ == 0) {
     effects_.add(OpenServerPort{});
   }

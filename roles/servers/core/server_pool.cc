@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kLongestServerPause{250};
 ServerPool::ServerPool(const net::Cluster& listed, const Timeouts& timeouts, std::uint64_t seed,
                        TimePoint now)
     : timeouts_(timeouts), policy_({}, {}, std::mt19937_64(seed)), next_beat_(now) {
+  // Each server has its own back-off seed, so that the redials do not all happen together.
   std::mt19937_64 seeds(seed + 1);
   for (const net::Job job : {net::Job::kPs, net::Job::kWorker}) {
     for (std::size_t index = 0; index < listed.tasks_of(job).size(); ++index) {
@@ -72,6 +73,7 @@ void ServerPool::dialed(std::size_t number, const DialOutcome& outcome, TimePoin
 
 void ServerPool::end_reach(std::size_t number, TimePoint now) {
   Server& server = servers_[number];
+  // Before the first requests a missing server is reported together with all others.
   if (!is_gathered_) {
     server.phase = Phase::kGathered;
     gather(now);
@@ -87,6 +89,7 @@ void ServerPool::end_reach(std::size_t number, TimePoint now) {
 void ServerPool::gather(TimePoint now) {
   std::string missing;
   for (const Server& server : servers_) {
+    // Not yet decided; the last server to be decided completes the loop.
     if (server.phase != Phase::kGathered) {
       return;
     }
@@ -129,6 +132,7 @@ void ServerPool::refused(std::size_t number, const net::Refusal& refusal, const 
 void ServerPool::closed(std::size_t number, const std::string& why, TimePoint now) {
   servers_[number].connected = false;
   servers_[number].why = why;
+  // Before the end is evaluated: a restart must dial a new connection.
   effects_.add(LeaveServer{number});
   take_end(number, {.lost = true}, why, now);
 }
@@ -164,6 +168,7 @@ void ServerPool::done(std::size_t number) {
   Server& server = servers_[number];
   server.phase = Phase::kOver;
   server.is_done = true;
+  // Disconnecting makes the server open its port again, for the next driver.
   if (std::exchange(server.connected, false)) {
     effects_.add(LeaveServer{number});
   }
@@ -173,6 +178,7 @@ void ServerPool::done(std::size_t number) {
 }
 
 void ServerPool::fail(int exit_code, const std::string& sentence) {
+  // The first failure determines the exit code; the ends that follow cause no restarts.
   policy_.stop(exit_code);
   effects_.add(FailRun{.exit_code = exit_code, .sentence = sentence});
 }
@@ -196,6 +202,7 @@ void ServerPool::time(TimePoint now) {
   if (now < next_beat_) {
     return;
   }
+  // From now, not from the last beat: after a pause one heartbeat is enough.
   next_beat_ = now + kHeartbeatInterval;
   for (std::size_t number = 0; number < servers_.size(); ++number) {
     if (servers_[number].connected) {

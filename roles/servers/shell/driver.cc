@@ -100,6 +100,7 @@ ServerPoolThread::ServerPoolThread(const Task& chief, net::Cluster listed, std::
       stop_(stop),
       timer_(context_),
       server_pool_(listed_, chief.timeouts, random_number(), Clock::now()) {
+  // Before the thread starts, so the effects of the constructor need no lock.
   act();
   spawn(keep_time());
   thread_ = start_thread(stop_, [this] { context_.run(); });
@@ -189,6 +190,7 @@ asio::awaitable<std::error_code> ServerPoolThread::read_end(
             co_await connection->read_header(header, chief_.timeouts.heartbeat_timeout)) {
       co_return error;
     }
+    // The header is not trusted: allocates no more than a control frame may have.
     std::vector<std::byte> body(std::min(header.body_size, net::kMaxControlBodyBytes));
     if (header.body_size != body.size()) {
       co_return net::WireError::kBodyTooLarge;
@@ -203,6 +205,7 @@ asio::awaitable<std::error_code> ServerPoolThread::read_end(
     if (!net::RefusedFrame{}.from_header(header) && !net::decode(body, refusal)) {
       co_return net::WireError::kRefused;
     }
+    // A heartbeat only restarts the timeout of read_header(); any other frame here is an error.
     if (net::Heartbeat{}.from_header(header)) {
       co_return net::WireError::kUnexpected;
     }
@@ -238,6 +241,7 @@ void ServerPoolThread::carry_out(const LeaveServer& effect) {
 
 void ServerPoolThread::spawn(asio::awaitable<void> work) {
   net::spawn(context_, std::move(work), [this](const std::exception_ptr& exception) {
+    // An exception in a coroutine ends the run: no further decision of the pool would be reliable.
     server_pool_.give_up(kError);
     stop_.stop_with(exception);
   });
@@ -257,12 +261,15 @@ int run_driver(TrainerOptions options) {
   const net::Cluster listed = task.cluster;
   task.cluster = net::driven(listed);
   net::validate(task.cluster, task.self);
+  // After validate(), so that an invalid cluster leaves no port open.
   task.listen_fd = open_any_port();
   StopSignal stop;
   const DatasetRow* const dataset = options.data.dataset;
   ServerPoolThread server_pool(task, listed, dataset == nullptr ? net::kAnyData : dataset->number,
                                stop);
   server_pool.gather();
+  // The chief's part of the run, on this thread. An exception closes the channels, which stops the
+  // tasks.
   const auto evaluation = lead(options, stop);
   server_pool.finish(finish_grace(evaluation));
   return kDone;

@@ -92,6 +92,7 @@ int Plus::run() {
   if (options_.verbose) {
     print_table();
   }
+  // After the table, which shows the servers that do answer.
   fail_without_all();
   const net::Cluster& cluster = options_.cluster;
   const TaskId asked{.job = net::Job::kWorker, .index = 0};
@@ -109,6 +110,7 @@ int Plus::run() {
                 net::to_string(adds).c_str(), net::to_string(asked).c_str());
   }
   std::printf("%lld\n", static_cast<long long>(result.value));
+  // Printed before: the wrong number is what helps to find the fault.
   if (result.value != kFirst + kSecond) {
     throw Failure(kError, server_of(adds).name + " cannot add: 10 + 32 is 42");
   }
@@ -140,6 +142,7 @@ void Plus::reach(CheckedServer& server, net::Deadline deadline) {
     if (opened.error == net::WireError::kRefused) {
       throw Failure(opened.refusal.exit_code, server.name + " replied: " + opened.refusal.sentence);
     }
+    // A shortage of this process is not the server's fault, so it is not retried.
     throw_if_out_of_descriptors(opened.error, "connect to " + server.name);
     server.channel = std::move(opened.channel);
     server.why = opened.error ? opened.error.message() : "";
@@ -174,6 +177,7 @@ net::ComputeResult Plus::ask(CheckedServer& server, const net::ComputeRequest& r
   if (!error) {
     error = server.channel->receive_header(header, deadline);
   }
+  // A signal interrupts the calls above with an error, which is not the server's.
   stop_.throw_if_stopped();
   if (!error && !net::RefusedFrame{}.from_header(header)) {
     const net::Refusal refusal = net::receive_refusal(*server.channel, header, deadline);

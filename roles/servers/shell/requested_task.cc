@@ -41,6 +41,7 @@ RequestedTask::RequestedTask(asio::io_context& context, const Task& server,
       grace_(context) {}
 
 std::vector<std::string> RequestedTask::arguments_for(const net::RunTaskRequest& request) const {
+  // The driver is the chief of the run and is in no list, so the lists get a stand-in for it.
   const net::Cluster run = net::driven(server_.cluster);
   std::vector<std::string> words = {std::string(net::job_name(server_.self.job)),
                                     "--task_index=" + std::to_string(server_.self.index),
@@ -59,6 +60,7 @@ std::vector<std::string> RequestedTask::arguments_for(const net::RunTaskRequest&
   if (!has_own_data && dataset != nullptr) {
     words.push_back("--dataset=" + std::string(dataset->name));
   }
+  // Flags of the server's machine, which the driver does not choose.
   words.insert(words.end(), arguments_.begin(), arguments_.end());
   return words;
 }
@@ -82,10 +84,12 @@ asio::awaitable<net::TaskEnd> RequestedTask::ended() {
   });
   int status = 0;
   // The output has ended, but the process may still be ending; SIGCHLD announces it.
+  // The signal set queues a SIGCHLD that arrives between the two calls, so none is missed.
   while (waitpid(process_.pid, &status, WNOHANG) != process_.pid) {
     co_await child_signals_.async_wait(net::kAsTuple);
   }
   process_.pid = -1;
+  // The pid may belong to another process from now on, and must not be killed later.
   grace_.cancel();
   const Ending ending = ending_of(status);
   co_return net::TaskEnd{.exit_code = static_cast<std::uint8_t>(ending.exit_code),

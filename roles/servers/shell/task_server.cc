@@ -150,6 +150,7 @@ asio::awaitable<void> TaskServer::serve(Connection connection) {
       break;
     }
   }
+  // Before closed(), whose effects must not send on this connection.
   connections_.erase(id);
   controller_.closed(id);
   act();
@@ -276,6 +277,7 @@ std::optional<net::Refusal> TaskServer::train(ServerConnectionId id, const Conne
   }
   auto refusal = controller_.requested(id, connection->peer_text(), net::Clock::now());
   if (!refusal) {
+    // Before act(), which starts the task with it.
     run_task_request_ = request;
     act();
     // act() has tried to start the task, and left a refusal if it failed.
@@ -309,6 +311,7 @@ void TaskServer::carry_out(const OpenServerPort& /*request*/) {
   net::ListenerHooks hooks;
   hooks.make_welcome = [this](const net::Hello& hello) { return controller_.welcome(hello); };
   hooks.on_connection = [this](Connection connection) { return serve(std::move(connection)); };
+  // A failing connection must not end the server.
   hooks.on_error = log_exception;
   Task task = task_;
   // The listener closes its descriptor; the original stays open for the next task.
