@@ -24,11 +24,13 @@ ordered_json number_json(float value) {
   if (!std::isfinite(value)) {
     return nullptr;
   }
+  // The float widened directly would print digits that it does not have: 0.1 as 0.10000000149.
   return std::stod(fmt::format("{}", value));
 }
 
 // Indices of the most probable classes, in descending order. Empty if an output is not a number.
 std::vector<std::size_t> most_probable(std::span<const float> outputs, std::size_t top) {
+  // NaN would break the ordering that the sort below needs.
   if (math::judged_class(outputs) >= outputs.size()) {
     return {};
   }
@@ -82,6 +84,7 @@ std::string answer_json(const TrainedModel& model, const AskedExample& asked,
   if (model.tells_numbers()) {
     out["value"] = number_json(outputs.front());
     if (asked.target) {
+      // Both numbers are in the units of the training data.
       out["expected"] = *asked.target;
     }
   } else {

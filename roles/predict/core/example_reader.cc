@@ -33,6 +33,7 @@ constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view kJpeg = "\xff\xd8\xff";
 constexpr std::string_view kNpy = "\x93NUMPY";
 constexpr std::string_view kZip = "PK\x03\x04";
+// With a length: the text contains zeros. 8 is the type of unsigned bytes.
 constexpr std::string_view kIdx{"\0\0\x08", 3};
 
 // Limit of the extracted size, by the file's type: a few bytes of gzip may inflate to any size.
@@ -50,6 +51,8 @@ std::vector<std::uint8_t> extract(Bytes file, const std::string& name) {
       data::gunzip_pieces([&file] { return std::exchange(file, {}); },
                           [&bytes](Bytes piece) {
                             bytes.insert(bytes.end(), piece.begin(), piece.end());
+                            // After each piece: the limit follows from the header once that is
+                            // extracted.
                             return bytes.size() > most_extracted(bytes)
                                        ? make_error_code(data::DataError::kGzipTooLarge)
                                        : std::error_code{};
@@ -79,6 +82,7 @@ Examples read_image(Bytes file, const std::string& name, const TrainedModel& mod
   const math::Shape& shape = model.config.model.input;
   const data::ImageSize size = data::image_size(file, name);
   // A grey file also fits a model of colours; a coloured one does not fit a grey model.
+  // decode_image() repeats the grey channel.
   const bool fits_channels = shape.channels == (size.is_grey ? shape.channels : 3);
   if (size.height != shape.height || size.width != shape.width || !fits_channels) {
     throw UnusableData(name + ": it is " + std::to_string(size.height) + "x" +
@@ -124,6 +128,7 @@ bool fits(std::span<const std::uint64_t> sizes, const TrainedModel& model) {
 
 Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model) {
   const data::NpyPrefix prefix =
+      // In two steps: the prefix has the length of the header.
       data::parse_npy_prefix(file.first(std::min(file.size(), data::kNpyPrefixBytes)), name);
   if (file.size() < prefix.dict_begin + prefix.dict_bytes) {
     throw UnusableData(name + ": truncated in its header");
@@ -151,6 +156,7 @@ Examples read_npy(Bytes file, const std::string& name, const TrainedModel& model
   }
   Examples out;
   out.is_single = is_single;
+  // Bytes stay bytes, so that the range of pixels is certain and the fast path applies.
   if (header.is_bytes() && !model.is_of_numbers()) {
     out.pixels.assign(elements.begin(), elements.end());
     return out;
@@ -193,6 +199,7 @@ Examples read_examples(Bytes file, const std::string& name, const TrainedModel& 
     }
     return read_examples(extracted, name, model);
   }
+  // By content, not by name: standard input and requests have no name.
   if (begins(file, kPng) || begins(file, kJpeg)) {
     return read_image(file, name, model);
   }
@@ -207,6 +214,7 @@ Examples read_examples(Bytes file, const std::string& name, const TrainedModel& 
   if (begins(file, kIdx)) {
     return read_idx(file, name, model);
   }
+  // Last: a table has no magic bytes.
   return read_table(std::string_view(reinterpret_cast<const char*>(file.data()), file.size()), name,
                     model);
 }

@@ -17,6 +17,7 @@ FoundRange found_range(std::span<const Number> numbers) {
   std::size_t ones = 0;
   Number most = 0;
   for (const Number each : numbers) {
+    // One such value decides; the rest need not be read.
     if (each < 0 || each > 255) return FoundRange::kOutside;
     most = std::max(most, each);
     ones += each == 1 ? 1U : 0U;
@@ -24,6 +25,8 @@ FoundRange found_range(std::span<const Number> numbers) {
       has_fractions = has_fractions || each != std::floor(each);
     }
   }
+  // Fractions up to 1 are no bytes. Only zeros and ones may be either, so the share of ones
+  // decides.
   const bool is_unit = most <= 1 && (has_fractions || ones * kLeastOnesOf > numbers.size());
   return is_unit ? FoundRange::kUnit : FoundRange::kByte;
 }
@@ -34,6 +37,7 @@ FoundRange range_of(std::span<const float> numbers) { return found_range(numbers
 FoundRange range_of(std::span<const std::uint8_t> pixels) { return found_range(pixels); }
 
 RangeDecision decide_range(InputRange wanted, FoundRange found, float most, bool are_files) {
+  // Files hold bytes by their format, whatever the flag says about numbers.
   const bool is_unit = wanted == InputRange::kUnit && !are_files;
   if (is_unit && (found == FoundRange::kOutside || most > 1)) {
     return {.is_scaled = true,
@@ -65,6 +69,7 @@ void scale_to_bytes(std::span<float> numbers) {
   for (float& each : numbers) {
     const float scaled = each * kWhite;
     const float whole = std::round(scaled);
+    // Whole numbers take the faster path of bytes, with the result that the bytes themselves give.
     each = std::abs(scaled - whole) <= kRounding ? whole : scaled;
   }
 }

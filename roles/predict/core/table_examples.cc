@@ -29,14 +29,17 @@ class TableReader {
       : text_(text), name_(name), model_(model), inputs_(model.config.model.input.size()) {}
 
   Examples read() {
+    // First: the message about a wrong encoding is better than one about cells.
     check_encoding();
     find_columns();
     data::CsvCells cells(text_, delimiter_);
+    // fail() counts line ends from here.
     counted_ = text_.data();
     while (!cells.at_end()) {
       if (cells.line_ended() && cells.skip_empty_line()) {
         continue;
       }
+      // skip_empty_line() may have skipped the last line.
       if (cells.at_end()) break;
       read_row(cells);
     }
@@ -101,11 +104,14 @@ class TableReader {
         uses_.push_back(found->second);
         inputs.erase(found);
       } else {
+        // Unknown columns are ignored: the training table may be a part of this one.
         uses_.push_back(name == facts.label && !facts.label.empty() ? kLabel : kLeftOut);
       }
     }
     if (!inputs.empty()) {
       const auto first =
+          // The first one in the order of training, so the message does not depend on the map's
+          // order.
           std::ranges::min_element(inputs, {}, [](const auto& each) { return each.second; });
       throw UnusableData(name_ + ": the column \"" + data::printable(first->first) +
                          "\" is missing, which the model was trained on");
@@ -115,10 +121,12 @@ class TableReader {
   void read_row(data::CsvCells& cells) {
     const std::size_t begin = out_.numbers.size();
     begin_ = cells.rest().data();
+    // Cells arrive in the order of the file, and are stored in that of training.
     out_.numbers.resize(begin + inputs_);
     std::size_t column = 0;
     do {
       const std::string_view cell = cells.next();
+      // The bound first: take_cell() indexes uses_.
       if (column >= uses_.size() || cells.is_malformed()) {
         fail(column, cells.is_malformed() ? "an unclosed quote, or text after a closing quote"
                                           : "more cells than the first line");

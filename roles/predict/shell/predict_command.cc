@@ -46,6 +46,7 @@ std::vector<std::uint8_t> read_standard_input() {
     if (count < 0 && errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "cannot read standard input");
     }
+    // After EINTR nothing was read, and the loop tries again.
     bytes.resize(size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     if (count == 0) {
       return bytes;
@@ -84,6 +85,7 @@ std::vector<ImageFile> images_in(const Path& folder, const TrainedModel& model) 
   add(folder, std::nullopt);
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto label = class_called(model, entry.path().filename().string());
+    // A model of numbers has no classes, so a folder's name means nothing to it.
     if (entry.is_directory() && label && !model.tells_numbers()) {
       add(entry.path(), label);
     }
@@ -109,6 +111,7 @@ class Asking {
         predictor_(predictor_of(model, kRowsAtOnce, options.threads)),
         outputs_(kRowsAtOnce * predictor_->outputs()) {
     counts_.classes = model.tells_numbers() ? 0 : model.config.model.classes;
+    // [label, judged class].
     counts_.confusion.resize(counts_.classes * counts_.classes);
   }
 
@@ -163,6 +166,7 @@ class Asking {
     if (counts_.rows == 0) {
       return;
     }
+    // Only rows with a label or a target count, so the errors are means over them.
     const auto rows = static_cast<double>(counts_.rows);
     counts_.squared_error /= rows;
     counts_.absolute_error /= rows;
@@ -194,6 +198,7 @@ class Asking {
   void tell(const Examples& examples, const std::string& name, std::size_t row,
             std::span<const float> outputs) {
     AskedExample asked{.name = name};
+    // A file that is one example needs no number of its row.
     if (!examples.is_single) {
       asked.row = row + 1;
     }
@@ -248,6 +253,7 @@ Examples examples_of(const data::Dataset& dataset, const TrainedModel& model) {
                               "; the model takes " + math::to_string(spec.input) +
                               (spec.numbers ? " numbers" : " bytes"));
   }
+  // A data set of numbers has 0 classes; its model has one output.
   if (std::max<std::size_t>(dataset.classes, 1) != spec.classes) {
     throw Failure(kUsage, "the examples of " + dataset.name + " have " +
                               std::to_string(dataset.classes) + " classes; the model has " +
@@ -268,6 +274,7 @@ void ask_folder(Asking& asking, const Path& folder, const TrainedModel& model) {
     if (file.label) {
       examples.labels.assign(examples.rows(model.config.model.input.size()), *file.label);
     }
+    // Per file: one dark picture must not decide about the others.
     asking.settle_range(examples, file.path.string());
     asking.ask(examples, file.path.string());
   }

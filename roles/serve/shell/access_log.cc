@@ -48,6 +48,7 @@ void AccessLog::add(const net::HttpExchange& exchange, const AnswerFacts& facts)
   }
   const net::HttpServerRequest& request = exchange.request();
   lines_ += R"({"time":")" + time_text() + R"(","peer":")" + exchange.peer() + R"(","method":)";
+  // Escapes what the client sent; the peer's address and the time need none.
   append_string(lines_, request.method);
   lines_ += R"(,"path":)";
   append_string(lines_, request.path);
@@ -65,6 +66,8 @@ void AccessLog::write() noexcept {
   if (lines_.empty()) {
     return;
   }
+  // One call with O_APPEND: lines of several threads do not mix. A full disk or pipe loses lines
+  // rather than delaying answers.
   static_cast<void>(!::write(file_->number(), lines_.data(), lines_.size()));
   lines_.clear();
 }

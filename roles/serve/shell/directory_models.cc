@@ -71,6 +71,7 @@ DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelRegi
 std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
   Storage disk;
   std::vector<Candidate> found;
+  // The directory is one checkpoint itself, not a folder of them.
   if (disk.exists(directory_ / kIndexName)) {
     return {{.path = directory_, .version = std::nullopt, .is_checkpoint = true}};
   }
@@ -100,6 +101,7 @@ std::shared_ptr<const LoadedModel> DirectoryModels::loaded(const Candidate& cand
                                                            std::uint64_t fingerprint) const {
   const std::shared_ptr<const ServedModels> now = registry_.now();
   for (const std::shared_ptr<const LoadedModel>& each : now->models) {
+    // The path alone does not suffice: a file may be replaced in place.
     if (each->path == candidate.path && each->files_fingerprint == fingerprint) {
       return each;
     }
@@ -112,6 +114,7 @@ std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) c
       candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path),
       candidate.path.string());
   loaded->path = candidate.path;
+  // A folder's number wins over the step in the model: its owner has chosen it.
   loaded->version = candidate.version.value_or(loaded->version);
   return loaded;
 }
@@ -120,6 +123,7 @@ std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) c
 std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candidate,
                                                          std::uint64_t fingerprint) {
   const auto known = std::ranges::find(refused_, candidate.path, &Refused::path);
+  // A bad model is not read again every look; changed files or the passing of time allow it.
   if (known != refused_.end() && known->files_fingerprint == fingerprint &&
       std::chrono::steady_clock::now() < known->again) {
     return nullptr;
@@ -155,11 +159,13 @@ void DirectoryModels::refuse(const Candidate& candidate, std::uint64_t fingerpri
   if (known == refused_.end()) {
     known = refused_.insert(known, {.path = candidate.path, .again = {}, .status = {}});
   }
+  // The retries of the same error neither log nor publish again.
   if (known->status.sentence != sentence) {
     ++refusals_;
     log_warning("not served: " + sentence);
   }
   known->files_fingerprint = fingerprint;
+  // Damaged files stay damaged until they change.
   known->again = may_pass ? Time::now() + kAgain : Time::time_point::max();
   known->status = {
       .version = candidate.version.value_or(0), .is_available = false, .sentence = sentence};
@@ -201,6 +207,7 @@ bool DirectoryModels::is_there() {
   if (!std::filesystem::is_directory(status)) {
     throw Failure(kUsage, name + " is not a directory");
   }
+  // Permissions and the sandbox show only when the directory is opened.
   const std::filesystem::directory_iterator readable(directory_, error);
   if (error) {
     say_once("cannot look into " + name + ": " + error.message() + what_to_do(error) +
@@ -216,12 +223,14 @@ void DirectoryModels::look() {
   }
   const std::vector<Candidate> found = candidates();
   const std::uint64_t refusals_before = refusals_;
+  // A deleted candidate must leave the list that clients see.
   const std::size_t forgotten = std::erase_if(refused_, [&found](const Refused& each) {
     return std::ranges::find(found, each.path, &Candidate::path) == found.end();
   });
   LoadedModels models;
   bool is_other = forgotten > 0;
   for (const Candidate& each : found) {
+    // Newest first: older ones are not even read.
     if (models.size() == keep_) {
       break;
     }

@@ -31,6 +31,7 @@ void FollowedRun::look() {
     take(std::move(*snapshot));
   }
   if (has_ended_) {
+    // Once: has_ended_ makes later looks return at their beginning.
     report_end();
     return;
   }
@@ -73,6 +74,7 @@ void FollowedRun::take(TrainedModel snapshot) {
   has_result_ = snapshot.is_result;
   const std::uint64_t version = snapshot.step;
   const auto newest = registry_.now()->newest();
+  // By hash as well: after a roll-back the same step may have other weights.
   if (newest != nullptr && newest->version == version &&
       newest->model.weights_sha256 == snapshot.weights_sha256) {
     return;  // the result, whose state was taken before it became the result
@@ -104,6 +106,7 @@ void FollowedRun::report_end() {
   const std::string how =
       std::string("The run has ended") + (has_result_ ? "" : ", and its result was lost with a ps");
   if (registry_.now()->models.empty()) {
+    // The run cannot produce a model any more, so waiting would never end.
     stop_.stop_with(Failure(kLostPeers, how + ": there is no model to serve"));
     return;
   }

@@ -59,6 +59,7 @@ net::HttpOutcome ask_health(const HealthcheckOptions& options, const net::Url& u
   request.ca_file = options.ca_file;
   request.connect_timeout = options.timeout;
   request.stall_timeout = options.timeout;
+  // The other two limits start anew with each step; this one bounds all of them together.
   request.deadline = net::Clock::now() + options.timeout;
   request.max_bytes = kMostHealthBytes;
   request.token = token_in(options.token_file);
@@ -107,9 +108,11 @@ std::optional<OtherProcess> find_other() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto pid = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
+    // Before is_disttf(), which opens a file for each process.
     const bool is_first = !found || pid < found->pid;
     if (pid <= 0 || pid == ::getpid() || !is_first || !is_disttf(entry.path())) continue;
     const std::string status = text_of_proc(entry.path() / "stat");
+    // The name may contain parentheses, so the last one ends it.
     const std::size_t name_end = status.rfind(") ");
     if (name_end == std::string::npos || name_end + 2 >= status.size()) continue;  // it has ended
     found = OtherProcess{.pid = pid,
@@ -147,6 +150,7 @@ std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
   const std::string port = flag_value(process, "--port", "8501");
   const std::string host = flag_value(process, "--host", "127.0.0.1");
   if (port == "0") return std::nullopt;
+  // A wildcard is no address to connect to; loopback is always one of its addresses.
   const bool is_any = host == "0.0.0.0" || host == "::" || host == "[::]";
   return net::parse_url(
       "healthcheck", fmt::format("http://{}:{}/v2/health/live", is_any ? "127.0.0.1" : host, port));
@@ -157,6 +161,7 @@ std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
 // inode as the tenth word.
 std::optional<net::Url> listens_at(const OtherProcess& process) {
   const std::set<std::string> own = sockets_of(process);
+  // The descriptors of a protected process are hidden; its command line is not.
   if (own.empty()) return told_to_listen_at(process);
   for (const char* table : {"tcp", "tcp6"}) {
     std::istringstream lines(
@@ -165,6 +170,7 @@ std::optional<net::Url> listens_at(const OtherProcess& process) {
       std::istringstream words(line);
       const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
       if (word.size() < 10 || word[3] != "0A" || !own.contains(word[9])) continue;
+      // Both parts are hexadecimal, so the only colon separates address and port.
       const std::string address = word[1].substr(0, word[1].find(':'));
       const auto port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
       std::string host = "127.0.0.1";

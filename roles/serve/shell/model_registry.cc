@@ -29,6 +29,7 @@ std::unique_ptr<LoadedModel> ModelRegistry::try_out(TrainedModel model,
   auto loaded = std::make_unique<LoadedModel>();
   loaded->model = std::move(model);
   loaded->version = loaded->model.step;
+  // A diverged run saves such weights; the present model is better than answers of NaN.
   if (!std::ranges::all_of(loaded->model.parameters.span(), is_finite)) {
     throw Failure(kBadData, name + ": some of its weights are not finite");
   }
@@ -52,6 +53,7 @@ void ModelRegistry::publish(LoadedModels models, std::vector<VersionStatus> refu
   next->refused = std::move(refused);
   const std::shared_ptr<const LoadedModel> newest = next->newest();
   const std::shared_ptr<const ServedModels> before = now();
+  // A publication may change only the older versions or the list of rejected ones.
   if (newest != nullptr && newest != before->newest()) {
     meters_.version.set(static_cast<double>(newest->version));
     log_info(fmt::format(

@@ -24,6 +24,7 @@ std::optional<double> test_accuracy(const nlohmann::ordered_json& record) {
 
 void RunAccuracy::look() noexcept {
   std::error_code ignored;
+  // The directory may be a store's URL, or may not exist yet.
   if (!std::filesystem::is_directory(directory_, ignored)) {
     return;
   }
@@ -33,9 +34,11 @@ void RunAccuracy::look() noexcept {
       if (!accuracy || !record.contains("step") || !record.at("step").is_number_unsigned()) {
         return;
       }
+      // Per record, not per file: threads that answer requests never wait for the disk.
       const std::lock_guard lock(mutex_);
       by_step_[record.at("step").get<std::uint64_t>()] = *accuracy;
       if (by_step_.size() > kMostSteps) {
+        // The lowest step: models in service are among the newest.
         by_step_.erase(by_step_.begin());
       }
     }));

@@ -93,6 +93,7 @@ void keep_looking(ModelSource& source, const net::HttpService& service, ServePar
 
 void end(net::HttpService& service, ServeParts& parts, std::chrono::seconds drain,
          const StopSignal& stop) {
+  // First, so that load balancers see it while requests are still answered.
   parts.is_draining = true;
   parts.serve_meters.ready.set(0);
   service.drain();
@@ -155,8 +156,10 @@ int run_serve(const ServeOptions& given) {
   ServeMeters serve_meters(meters.metrics(), options.threads);
   ModelRegistry registry(options.threads, options.limits.max_batch, serve_meters);
   const std::unique_ptr<ModelSource> source = source_of(options, registry, stop);
+  // Before the port opens: an unusable directory ends the command with its reason.
   source->look();
   RunAccuracy accuracy(options.directory);
+  // Computed once, from the first model; later models do not change it.
   if (options.limits.max_body_bytes == 0) {
     options.limits.max_body_bytes = body_bytes_for(*registry.now());
   }
@@ -170,6 +173,7 @@ int run_serve(const ServeOptions& given) {
       .serve_meters = serve_meters,
       .access_log = options.access_log.empty() ? nullptr : open_access_log(options.access_log)};
   asio::io_context context{1};  // for the acceptor only; it does not run
+  // After everything that can fail by a flag, so that no client connects for nothing.
   asio::ip::tcp::acceptor acceptor = listen_as_asked(context, options, stop);
   const net::Address address{
       .host = options.host == net::kEveryAddress ? "127.0.0.1" : options.host,
@@ -191,11 +195,13 @@ int run_serve(const ServeOptions& given) {
   std::vector<std::thread> threads;
   Finishing finishing(service.threads());
   for (std::size_t i = 0; i < service.threads(); ++i) {
+    // An exception of a thread ends the service through `stop`.
     threads.push_back(start_thread(stop, [&service, &finishing, i] {
       const Finishing::One one(finishing);
       service.run(i);
     }));
   }
+  // After the threads have started: they would inherit the priority.
   ::setpriority(PRIO_PROCESS, 0, kReaderNiceness);  // of this thread only
   log_info(fmt::format("serving at {}://{}/v1/models/{}, with {} thread{}", options.files.scheme(),
                        to_string(address), options.name, options.threads,
@@ -203,7 +209,9 @@ int run_serve(const ServeOptions& given) {
   serve_meters.ready.set(registry.now()->models.empty() ? 0 : 1);
   keep_looking(*source, service, parts,
                is_store_url(options.directory) ? kStoreLookInterval : kLookInterval, stop);
+  // The order of a shutdown: not ready, then a drain, then no new requests, then the end.
   end(service, parts, options.drain, stop);
+  // join() has no timeout.
   if (!finishing.wait_for(kLongestEnd)) {
     leave(stop);
   }

@@ -87,6 +87,7 @@ void ServeHandler::refresh_models() {
 }
 
 void ServeHandler::ask(net::HttpExchange& exchange) {
+  // Per request: the next request already gets a model that was published a moment ago.
   refresh_models();
   std::optional<net::HttpReply> reply;
   try {
@@ -96,6 +97,7 @@ void ServeHandler::ask(net::HttpExchange& exchange) {
   }
   if (reply) {
     if (reply->status == net::http_status::kMethodNotAllowed && !reply->has_field("Allow")) {
+      // Relies on api_route(), whose sentence ends so for a question.
       const bool asks = reply->body.ends_with("takes POST\"}\n");
       reply->fields.emplace_back("Allow", asks ? "POST" : "GET, HEAD");
     }
@@ -130,6 +132,7 @@ void ServeHandler::check_name(const ApiRoute& route) const {
 
 std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route) const {
   check_name(route);
+  // 503, not 404: the client should retry.
   if (served_->models.empty()) {
     throw ApiError(net::http_status::kUnavailable, "no model is loaded yet; try again");
   }
@@ -174,6 +177,7 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
     }
     versions.insert(versions.end(), served_->refused.begin(), served_->refused.end());
     if (route.version || !route.label.empty()) {
+      // A rejected version is listed as well, so this does not look into the models only.
       const std::uint64_t wanted = route.version ? *route.version : model_for(route)->version;
       std::erase_if(versions, [wanted](const auto& each) { return each.version != wanted; });
       if (versions.empty()) {
@@ -269,6 +273,7 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
     ticket.loaded.reset();
     throw;
   }
+  // After all rows are there: the range of a request is decided from all of its values.
   settle_range(parts_.limits.input_range, ticket.loaded->model, ticket.question);
   if (!ticket.question.warning.empty()) {
     say_warning(exchange.peer(), ticket.question.warning);
@@ -279,6 +284,7 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
   ticket.deadline = exchange.begun() + parts_.limits.timeout;
   ticket.outputs.resize(ticket.rows * ticket.loaded->model.config.model.classes);
   if (!queue_.admit(ticket)) {
+    // Its rows stay for reuse; only the model is released.
     ticket.loaded.reset();
     return refusal(
         net::http_status::kUnavailable,
@@ -291,9 +297,11 @@ bool ServeHandler::work() {
   refresh_models();
   const bool had_any = !queue_.empty();
   if (had_any) {
+    // One batch per call: the event loop reads new requests between two batches.
     compute();
     parts_.serve_meters.waiting_rows[thread_]->set(static_cast<double>(queue_.rows()));
   }
+  // Once per round, for all answers of it.
   access_log_.write();
   return !queue_.empty();
 }
@@ -314,6 +322,7 @@ void ServeHandler::compute() {
   }
   math::Predictor& predictor =
       *static_cast<const Ticket*>(batch_.front().of)->loaded->predictors[thread_];
+  // take() has put rows of one model into the batch, so one predictor serves all of it.
   gather_and_predict(predictor);
   // A request larger than a batch is answered with its last piece.
   for (const BatchPiece& piece : batch_) {
@@ -346,6 +355,7 @@ void ServeHandler::gather_and_predict(math::Predictor& predictor) {
   if (together > 0) {
     outputs_.resize(together * outputs);
     predictor.predict(pixels_, outputs_);
+    // In the order in which their rows were gathered.
     auto from = outputs_.begin();
     for (const BatchPiece& piece : batch_) {
       auto& ticket = static_cast<Ticket&>(*piece.of);
@@ -395,6 +405,7 @@ net::HttpReply ServeHandler::reply_of(Ticket& ticket) const {
   if (!ticket.question.warning.empty()) {
     reply.fields.emplace_back("Disttf-Warning", ticket.question.warning);
   }
+  // Last, because the fields above do not depend on the encoding.
   if (reply.body.size() >= kWorthZipping && net::takes_gzip(request.accept_encoding)) {
     reply.body = data::gzip(reply.body);
     reply.fields.emplace_back("Content-Encoding", "gzip");
@@ -416,7 +427,9 @@ void ServeHandler::answer(Ticket& ticket) {
   } catch (const std::exception& error) {
     reply = refusal(net::http_status::kServerError, error.what());
   }
+  // The answer is complete; an old version is released before slow clients read it.
   ticket.loaded.reset();
+  // Copied: after answer() the exchange may belong to the connection's next request.
   const auto begun = ticket.exchange->begun();
   ticket.exchange->answer(reply);
   parts_.serve_meters.seconds.observe(std::chrono::steady_clock::now() - begun);
@@ -431,6 +444,7 @@ void ServeHandler::answered(const net::HttpExchange& exchange, int status, std::
     facts.milliseconds = time.count();
   }
   if (auto* const ticket = static_cast<Ticket*>(exchange.attachment.get()); ticket != nullptr) {
+    // The ticket outlives the request: the connection's next one may be no request to a model.
     facts.rows = std::exchange(ticket->answered_rows, 0);
     facts.version = ticket->version;
   }

@@ -25,6 +25,7 @@ ServeMeters::ServeMeters(MetricRegistry& metrics, std::size_t threads)
   for (std::size_t i = 0; i < threads; ++i) {
     waiting_rows.push_back(&metrics.gauge(Metric::kServeWaitingRows,
                                           {{.name = "thread", .value = std::to_string(i)}}));
+    // A series exists from the start, so that a rate or an alert does not begin with a gap.
     waiting_rows.back()->set(0);
   }
   for (std::size_t i = 0; i < kCodes.size(); ++i) {

@@ -35,9 +35,11 @@ std::string page_json(std::string_view name, const ServedModels& served,
     }
     json["label"] = model.config.examples.label;
     json["classes"] = nlohmann::json::array();
+    // A model of numbers has one output, which has no name.
     for (std::size_t i = 0; !model.tells_numbers() && i < model.config.model.classes; ++i) {
       json["classes"].push_back(model.class_name(i));
     }
+    // The checkpoint's own value first: the run's records have one for a step, not for weights.
     if (const auto known = model.accuracy ? model.accuracy : accuracy.of(newest->version)) {
       json["accuracy"] = *known;
     }
@@ -58,6 +60,7 @@ std::optional<net::HttpReply> page_reply(const net::HttpServerRequest& request,
     return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes GET");
   }
   if (std::optional<net::HttpReply> reply = asset_reply(file, request)) {
+    // Only files get the headers that restrict scripts; JSON runs none.
     net::BrowserGuard::seal(*reply);
     return reply;
   }
