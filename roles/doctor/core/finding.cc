@@ -40,6 +40,7 @@ std::string to_json(std::span<const Finding> findings) {
                    {"grade", grade_name(finding.grade)},
                    {"text", finding.text}});
   }
+  // Lacking things do not make it false: a task runs without them.
   const nlohmann::ordered_json object = {{"well", exit_code_of(findings) == kDone},
                                          {"findings", std::move(all)}};
   // Texts from files of the machine need not be UTF-8; json_text() replaces what is not.

@@ -59,6 +59,7 @@ Finding check_no_new_privileges() {
 }
 
 Finding check_landlock() {
+  // Tried in a thread of its own: this one must not lose its rights.
   const SandboxStatus here = probe_sandbox();
   if (!here.is_in_force) {
     return {"landlock", Grade::kLacking,
@@ -86,6 +87,7 @@ Finding check_core_dumps() {
 }
 
 Finding check_shared_memory() {
+  // Shares memory with itself: only a try shows what a container allows.
   std::string step;
   if (const std::error_code error = net::try_sharing(step)) {
     return {"shared_memory", Grade::kLacking,
@@ -103,6 +105,7 @@ Finding check_processor() {
     sets += (sets.empty() ? "" : ", ") + std::string(math::isa_name(isa));
   }
   const math::Isa fastest = math::supported_isas().front();
+  // Of the fastest set, which is the default; a slower one may lack it.
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
   return {"processor", fastest == math::Isa::kGeneric ? Grade::kLacking : Grade::kGood,
           fmt::format(
@@ -143,6 +146,7 @@ Finding check_authorities() {
 Finding check_port(std::uint16_t port) {
   try {
     asio::io_context context;
+    // Closed at the end of the scope, so the port is free again for the task.
     const auto acceptor = net::listen_on(context, port);
     return {"port", Grade::kGood, fmt::format("{} is free", port)};
   } catch (const std::system_error& error) {

@@ -15,6 +15,7 @@ int run_doctor(const DoctorOptions& options) {
       check_descriptors(), check_processor(),  check_processors(),
       check_memory(),      check_clock(),      check_authorities(),
   };
+  // Only on request: a running task may hold the port rightfully.
   if (options.port) {
     findings.push_back(check_port(*options.port));
   }

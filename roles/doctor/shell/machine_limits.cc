@@ -36,6 +36,7 @@ Finding check_processors() {
   const std::size_t count = allowed_processors();
   // A container's share of time does not show in the processors that it may use.
   const auto limit = ControlGroup().processors();
+  // A share that exceeds the processors limits nothing.
   if (limit && *limit < static_cast<double>(count)) {
     return {"processors", Grade::kGood,
             fmt::format("{}, limited to {:.2f} by a control group", count, *limit)};
@@ -57,6 +58,7 @@ Finding check_memory() {
                         static_cast<double>(*limit) / kMebibyte);
   }
   rlimit data{};
+  // RLIMIT_DATA is also what launch sets by --memory.
   if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY) {
     text += fmt::format("; {:.0f} for each process (ulimit -d)",
                         static_cast<double>(data.rlim_cur) / kMebibyte);

@@ -18,6 +18,7 @@ bool is_image(const math::Shape& shape) { return shape.height != 1 || shape.widt
 std::optional<AnswerOperation> of_answer(const math::LayerOperation& operation) {
   return std::visit(
       [](const auto& each) -> std::optional<AnswerOperation> {
+        // Dropout, for instance.
         if constexpr (std::is_same_v<std::decay_t<decltype(each)>, math::Nothing>) {
           return std::nullopt;
         } else {
@@ -48,6 +49,7 @@ class StepsOfModel {
     for (const math::PlacedLayer& placed : math::make_layers(model_.config.model)) {
       std::vector<std::vector<float>> variables;
       for (std::size_t i = 0; i < placed.layer->variables().size(); ++i) {
+        // Every layer counts, also one that is left out below: the layout has the variables of all.
         const math::Variable& variable = layout.variables()[next++];
         const auto values = model_.parameters.span().subspan(variable.offset, variable.size);
         variables.emplace_back(values.begin(), values.end());
@@ -55,6 +57,7 @@ class StepsOfModel {
       add_layer(placed, std::move(variables));
     }
     if (is_image_) {
+      // The loss reads a row, and so do the answer's last steps.
       add("flat", math::Flattening{}, {.channels = shape_.size()}, false);
     }
     add_answer();
@@ -78,6 +81,7 @@ class StepsOfModel {
   void scale_input() {
     const ExampleFacts& facts = model_.config.examples;
     if (!model_.is_of_numbers()) {
+      // Training scales bytes by the same factor.
       add("scaling", InputScaling{.means = {}, .factors = {1 / kWhite}}, shape_, is_image_);
     } else if (!facts.means.empty()) {
       add("scaling", InputScaling{.means = facts.means, .factors = facts.scales}, shape_,
@@ -98,6 +102,7 @@ class StepsOfModel {
     }
     const bool is_dense = std::holds_alternative<math::DenseProduct>(*operation);
     if (is_dense && is_image_) {
+      // A dense layer of disttf takes an image as it is; other programs need a row.
       add(placed.name + "/flat", math::Flattening{}, {.channels = shape_.size()}, false);
     }
     const bool wants_image = std::holds_alternative<math::ConvolutionOfImage>(*operation) ||
@@ -115,6 +120,7 @@ class StepsOfModel {
     if (result_.steps.empty()) {
       return false;
     }
+    // The variables are this object's copies, so the model itself stays as it is.
     AnswerStep& before = result_.steps.back();
     // Only weights directly before the normalization can absorb it.
     if (!std::holds_alternative<math::DenseProduct>(before.operation) &&
@@ -132,6 +138,7 @@ class StepsOfModel {
       const double variance = variables[3][c];
       const double scale = gamma / std::sqrt(variance + double{normalization.epsilon});
       biases[c] = static_cast<float>((double{biases[c]} - mean) * scale + beta);
+      // The unit is the last dimension of the weights of both layers.
       for (std::size_t i = c; i < weights.size(); i += channels) {
         weights[i] = static_cast<float>(double{weights[i]} * scale);
       }

@@ -20,6 +20,7 @@ namespace {
 using data::ProtobufMessage;
 using Counts = std::vector<std::int64_t>;
 
+// The versions of ONNX 1.8; newer runtimes read them, too.
 constexpr std::uint64_t kIrVersion = 7;
 constexpr std::uint64_t kOpset = 13;
 // TensorProto.DataType
@@ -89,6 +90,7 @@ class OnnxGraph {
                 std::initializer_list<ProtobufMessage> attributes = {},
                 std::string_view suffix = "") {
     const std::string name = step().name + std::string(suffix);
+    // The last node's output must have the name of the graph's output.
     const bool is_last = suffix.empty() && step_ + 1 == answer_.steps.size();
     ProtobufMessage node;
     node.add_bytes(1, last_);
@@ -108,6 +110,7 @@ class OnnxGraph {
   std::string add_constant(std::string_view suffix, const Counts& sizes,
                            std::span<const float> values) {
     return add_tensor(suffix, sizes, kOnnxFloat,
+                      // raw_data is little-endian, as all supported processors are.
                       {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   }
   std::string add_counts(std::string_view suffix, const Counts& values) {
@@ -129,6 +132,7 @@ class OnnxGraph {
   // `values`: one for all inputs, or one for each input.
   std::string add_input_constant(std::string_view suffix, std::span<const float> values) {
     const math::Shape& image = step().input;
+    // A scalar is broadcast over all inputs.
     if (values.size() == 1) {
       return add_constant(suffix, {}, values);
     }
@@ -152,9 +156,11 @@ class OnnxGraph {
     std::vector<float> weights = step().variables[0];
     if (flattened_) {
       weights = channels_first(weights, *flattened_);
+      // Behind the product the numbers have no order of an image any more.
       flattened_.reset();
     }
     const Counts sizes = {count(weights.size() / product.units), count(product.units)};
+    // Weights are [inputs, units] in disttf, which is Gemm without transposition.
     add_node("Gemm", {add_constant("w", sizes, weights),
                       add_constant("b", {count(product.units)}, step().variables[1])});
   }
@@ -197,6 +203,7 @@ class OnnxGraph {
       if (flattened_) {
         values = channels_first(values, *flattened_);
       }
+      // Channels stay in order except behind a flattened image, where each number is a channel.
       names.at(i) = add_constant(kNames.at(i), {count(values.size())}, values);
     }
     add_node("BatchNormalization", {names[0], names[1], names[2], names[3]},
@@ -207,6 +214,7 @@ class OnnxGraph {
   // permuted to match; without a dense layer before the order matters, the numbers are.
   void add(const math::Flattening& /*flattening*/) {
     const math::Shape& image = step().input;
+    // Otherwise both orders are the same.
     if (image.channels != 1 && image.height * image.width != 1) {
       if (dense_follows()) {
         flattened_ = image;
@@ -218,6 +226,7 @@ class OnnxGraph {
   }
 
   [[nodiscard]] bool dense_follows() const {
+    // Element functions and normalizations act on each number alone, so the order may wait.
     const auto decides = [](const AnswerStep& each) {
       return !std::holds_alternative<math::ElementFunction>(each.operation) &&
              !std::holds_alternative<math::ChannelNormalization>(each.operation);
@@ -232,6 +241,7 @@ class OnnxGraph {
   }
 
   void add(const OutputScaling& scaling) {
+    // Division, as the predictor does it, and not multiplication by a rounded reciprocal.
     add_node("Div", {add_constant("scale", {}, std::span(&scaling.scale, 1))}, {}, "/unscaled");
     add_node("Add", {add_constant("mean", {}, std::span(&scaling.mean, 1))});
   }

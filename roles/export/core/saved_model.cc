@@ -70,6 +70,7 @@ class TensorFlowGraph {
     // The output has the name that the signature gives it.
     ProtobufMessage answer;
     answer.add_bytes(1, answer_.output_name).add_bytes(2, "Identity").add_bytes(3, last_);
+    // TensorFlow requires the attribute T of every operation.
     add_attribute(answer, type_attribute("T", kTensorFloat));
     graph_.add_message(1, answer);
     // versions 4 {producer 1}
@@ -104,6 +105,7 @@ class TensorFlowGraph {
   // Adds a node of floats whose inputs are the node before and, unless empty, a constant.
   void continue_with(std::string_view type, std::string_view constant,
                      std::initializer_list<Attribute> attributes = {}) {
+    // Unique: the names of steps are, and no step has two operations of one type.
     const std::string name = step_->name + "/" + std::string(type);
     ProtobufMessage node;
     node.add_bytes(1, name).add_bytes(2, type).add_bytes(3, last_);
@@ -160,6 +162,7 @@ class TensorFlowGraph {
   }
 
   void add_step(const Imaging& /*imaging*/) {
+    // -1 is the number of examples, which is unknown.
     reshape({-1, 1, 1, static_cast<std::int32_t>(step_->input.channels)});
   }
   void add_step(const math::Flattening& /*flattening*/) {
@@ -186,6 +189,8 @@ class TensorFlowGraph {
                          static_cast<std::int64_t>(convolution.units)};
     continue_with("Conv2D", add_constant("w", sizes, step_->variables[0]),
                   {window_attribute("strides", convolution.stride),
+                   // Convolutions of disttf pad as TensorFlow does, so no explicit padding is
+                   // needed.
                    text_attribute("padding", convolution.is_same ? "SAME" : "VALID"),
                    text_attribute("data_format", "NHWC")});
     add_biases();
@@ -213,6 +218,8 @@ class TensorFlowGraph {
       const double scale = double{variables[0][c]} /
                            std::sqrt(double{variables[3][c]} + double{normalization.epsilon});
       scales.push_back(static_cast<float>(scale));
+      // gamma * (x - mean) / sqrt(variance + epsilon) + beta as x * scale + shift, in double so
+      // that each constant is rounded once.
       shifts.push_back(static_cast<float>(double{variables[1][c]} - variables[2][c] * scale));
     }
     continue_with("Mul", add_vector("scale", scales));
@@ -222,6 +229,7 @@ class TensorFlowGraph {
   void add_step(const Probabilities& /*probabilities*/) { continue_with("Softmax", ""); }
 
   void add_step(const OutputScaling& scaling) {
+    // The constants have no dimensions: they are broadcast over all examples.
     continue_with("RealDiv", add_constant("scale", {}, std::span(&scaling.scale, 1)));
     continue_with("AddV2", add_constant("mean", {}, std::span(&scaling.mean, 1)));
   }

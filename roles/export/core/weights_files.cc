@@ -63,6 +63,7 @@ std::string npz_model(const TrainedModel& model, const ModelFacts& facts) {
                               " parameters; use disttf or safetensors");
   }
   std::vector<std::string> headers;
+  // The members hold views of these strings, which must not move.
   headers.reserve(layout.variables().size());
   std::vector<data::StoredMember> members;
   for (const math::Variable& variable : layout.variables()) {
@@ -73,6 +74,7 @@ std::string npz_model(const TrainedModel& model, const ModelFacts& facts) {
          .parts = {bytes_in(headers.back()),
                    {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()}}});
   }
+  // Lives until stored_zip() has copied it: the member is a view.
   const std::string json = to_json(facts);
   members.push_back({.name = "disttf.json", .parts = {bytes_in(json)}});
   return data::stored_zip(members);
@@ -100,6 +102,7 @@ DirectoryFiles disttf_model(const TrainedModel& model) {
                                     .optimizer = {},
                                     .files = {std::move(file)},
                                     .accuracy = model.accuracy});
+  // The index last: it marks a complete checkpoint, and check_output() recognizes the export by it.
   return {{kWeightsName, std::move(weights)}, {std::string(kIndexName), std::move(index)}};
 }
 

@@ -102,6 +102,7 @@ Path usual_output(const ExportOptions& options, const TrainedModel& model) {
 // Returns whether an existing export is replaced.
 bool check_output(const Path& output, const std::string& marker, bool overwrite) {
   Storage disk;
+  // Asks the storage and not the disk: the output may be a store's URL.
   const auto inside = disk.entries(output);
   std::error_code not_a_file;
   static_cast<void>(disk.size_of(output, not_a_file));
@@ -110,6 +111,7 @@ bool check_output(const Path& output, const std::string& marker, bool overwrite)
   if (!inside && not_a_file && (!is_link || marker.empty())) {
     return false;
   }
+  // `--output /dev/stdout` and the like.
   if (marker.empty() && !inside && !is_store_url(output) &&
       !std::filesystem::is_regular_file(output)) {
     return false;  // a device or a FIFO is written to, not replaced
@@ -130,6 +132,7 @@ bool check_output(const Path& output, const std::string& marker, bool overwrite)
 }
 
 std::uint64_t write_file(const Path& output, const std::string& bytes, bool overwrite) {
+  // Before the file is created: a refused export leaves nothing behind.
   static_cast<void>(check_output(output, "", overwrite));
   Storage disk;
   if (output.has_parent_path()) {
@@ -144,8 +147,10 @@ std::uint64_t write_file(const Path& output, const std::string& bytes, bool over
 }
 
 std::uint64_t write_folder(const Path& output, const DirectoryFiles& contents, bool overwrite) {
+  // The last file of each format is the one by which programs recognize it.
   const bool replaces = check_output(output, contents.back().first, overwrite);
   Storage disk;
+  // A random mark: two exports to one place at once do not write into the same partial directory.
   write_directory(disk, output, contents, fmt::format("{:016x}", random_number()), replaces);
   std::uint64_t bytes = 0;
   for (const auto& [name, text] : contents) {
@@ -170,6 +175,7 @@ std::uint64_t write_model(const TrainedModel& model, const Path& output,
     case ExportFormat::kDisttf:
       return write_folder(output, disttf_model(model), options.overwrite);
     case ExportFormat::kOnnx:
+      // Before the graph is built, which copies all weights.
       require_a_graph_holds(model, options.format);
       return write_file(output, onnx_model(answer_steps_of(model), facts, options.version),
                         options.overwrite);
@@ -192,10 +198,12 @@ std::uint64_t write_model(const TrainedModel& model, const Path& output,
 int run_export(const ExportOptions& options) {
   const StopSignal stop;
   TrainedModel model = read_model(options.model);
+  // Before writing: the accuracy becomes part of the exported facts.
   if (options.data) {
     find_accuracy(options, stop, model);
   }
   Path output = options.output.empty() ? usual_output(options, model) : options.output;
+  // Names beside the directory are built from its last part, which must not be empty.
   if (!output.has_filename()) {  // "DIR/"
     output = output.parent_path();
   }

@@ -32,6 +32,7 @@ void write_contents(data::FileSystem& files, const Path& directory,
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     data::write_durably(files, path, std::span(&bytes, 1));
   }
+  // After the files: their names in the directory must be on the disk before it is renamed.
   files.sync_directory(directory);
 }
 
@@ -45,19 +46,23 @@ void write_directory(data::FileSystem& files, const Path& directory, const Direc
   try {
     write_contents(files, partial, contents);
     if (replaces) {
+      // rename() cannot replace a directory that is not empty, so the old one moves away first.
       rename_or_throw(files, directory, old);
       is_moved = true;
     }
     rename_or_throw(files, partial, directory);
   } catch (...) {
     if (is_moved) {
+      // Best effort: the error that is reported is the one that led here.
       static_cast<void>(files.rename(old, directory));
     }
     static_cast<void>(data::remove_all(files, partial));
     throw;
   }
+  // Makes the new name durable before the old files are removed: a power cut leaves one of them.
   files.sync_directory(parent_of(directory));
   if (is_moved) {
+    // The export is complete; files that remain only take space.
     static_cast<void>(data::remove_all(files, old));
   }
 }

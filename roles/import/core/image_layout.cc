@@ -39,6 +39,7 @@ bool may_be_channels(std::int64_t size) { return size >= 1 && size <= 4; }
 std::optional<ImageLayout> usual_layout(const Sizes& sizes) {
   const bool is_first = may_be_channels(sizes.front());
   const bool is_last = may_be_channels(sizes.back());
+  // Both possible or both impossible: the sizes prove nothing.
   if (is_first == is_last) {
     return std::nullopt;
   }
@@ -69,6 +70,7 @@ std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
   }
   const auto wanted = static_cast<std::int64_t>(numbers);
   const auto open = std::ranges::count(sizes, -1);
+  // At most one size is open, and the known ones must divide the count.
   if (open > 1 || known == 0 || wanted % known != 0 || (open == 0 && known != wanted)) {
     return std::nullopt;
   }
@@ -79,6 +81,7 @@ std::optional<Sizes> resolved(const Sizes& with_n, std::size_t numbers) {
 // The layout for which these sizes are a grey image of this plane; either if there are only 2.
 std::optional<ImageLayout> grey_layout(const Sizes& sizes, const math::Shape& plane) {
   const math::Shape grey{.height = plane.height, .width = plane.width};
+  // The last one first: a plane whose size is 1 fits both, and disttf keeps channels last.
   for (const ImageLayout layout : {kLast, kFirst}) {
     if (shape_as(sizes, layout) == grey) {
       return layout;
@@ -119,12 +122,14 @@ void ValueShape::begin(Sizes sizes) {
 ImageLayout ValueShape::known_layout(const ChainNode& node,
                                      std::optional<ImageLayout> evidence) const {
   const Sizes& sizes = open_sizes_;
+  // The graph is right about itself, so a flag that contradicts it is an error.
   if (wishes_.layout && evidence && sizes.size() == 3 && *wishes_.layout != *evidence) {
     throw std::invalid_argument(
         std::string("--input_layout: ") + (*wishes_.layout == kFirst ? "nchw" : "nhwc") +
         ", but the node that reads the input (" + node.type() + ") has the channels " +
         (*evidence == kFirst ? "first; use nchw" : "last; use nhwc"));
   }
+  // In descending order of certainty: the graph, the flag, a known shape, usual channel counts.
   if (evidence) {
     return *evidence;
   }
@@ -155,6 +160,7 @@ std::optional<std::string> ValueShape::decide(const ChainNode& node,
     return std::nullopt;
   }
   const ImageLayout layout = known_layout(node, evidence);
+  // Empty sizes mark the order as decided, for is_decided().
   const Sizes sizes = std::exchange(open_sizes_, {});
   shape_ = shape_as(sizes, layout);
   is_turned_ = layout == kLast;
@@ -172,6 +178,7 @@ std::optional<std::string> ValueShape::decide(const ChainNode& node,
 }
 
 void ValueShape::flatten() noexcept {
+  // Only then does the row have another order than disttf's.
   if (shape_.channels > 1 && shape_.height * shape_.width > 1 && !is_turned_) {
     flattened_ = shape_;
   }
@@ -185,6 +192,7 @@ void ValueShape::transpose(const ChainNode& node) {
   const bool to_last = order == Sizes{0, 2, 3, 1};
   if (is_image_ && open_sizes_.size() != 2 && (to_first || to_last)) {
     static_cast<void>(decide(node, to_first ? kLast : kFirst));
+    // The transposition changes only the order in the file: disttf's own stays channels last.
     if (is_turned_ == to_first) {
       is_turned_ = to_last;
       return;
@@ -197,6 +205,7 @@ void ValueShape::transpose(const ChainNode& node) {
 
 void ValueShape::reshape_to_image(const ChainNode& node, const Sizes& with_n, bool is_input) {
   std::size_t numbers = shape_.size();
+  // shape() of an undecided image is not set yet.
   if (!is_decided()) {
     numbers = 1;
     for (const std::int64_t size : open_sizes_) numbers *= static_cast<std::size_t>(size);

@@ -28,6 +28,7 @@ std::optional<RunConfig> exported_config(const std::map<std::string, std::string
   try {
     return run_config_from_json(found->second);
   } catch (const std::invalid_argument&) {
+    // The file is still usable: its layers or the flags describe the model.
     return std::nullopt;
   }
 }
@@ -40,6 +41,7 @@ void take_facts(const std::optional<RunConfig>& exported, RunConfig& config) {
       exported->model.numbers != config.model.numbers) {
     return;
   }
+  // Names and scales of other examples would be wrong, hence the comparison above.
   config.examples = exported->examples;
   config.dataset = exported->dataset;
   config.data_checksum = exported->data_checksum;
@@ -50,6 +52,7 @@ math::AlignedVector parameters_from(const math::ParameterLayout& layout,
   math::AlignedVector parameters(layout.size());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     std::copy(variables[i].begin(), variables[i].end(),
+              // Offsets are aligned; the padding between variables stays 0.
               parameters.data() + layout.variables()[i].offset);
   }
   return parameters;
@@ -63,6 +66,7 @@ ImportedModel import_onnx(std::string_view bytes, const std::string& where,
   const OnnxFile file = read_onnx(bytes, where);
   const std::optional<RunConfig> exported = exported_config(file.facts);
   InputWishes input{.shape = wishes.input, .layout = wishes.layout};
+  // One more hint about the order of the input's sizes; it decides only what nothing else does.
   if (exported) {
     input.exported_from = exported->model.input;
   }
@@ -95,6 +99,7 @@ math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
   math::ModelSpec model = exported ? exported->model : wishes.config.model;
   if (wishes.names_model) {
     model.kind = wishes.config.model.kind;
+    // A flag names the whole model, so none of the exported layers may remain.
     model.layers = wishes.config.model.layers;
     model.hidden = wishes.config.model.hidden;
   }
@@ -160,6 +165,7 @@ ImportedModel import_model(std::span<const std::uint8_t> bytes, const std::strin
   if (model.config.dataset.empty()) {
     model.config.dataset = kUnknownData;
   }
+  // Of the imported numbers; another program's file has no hash of disttf's.
   model.weights_sha256 = weights_hash(math::layout_of(model.config.model), model.parameters.span());
   return imported;
 }

@@ -16,6 +16,7 @@ namespace {
 using data::ProtobufField;
 using data::ProtobufReader;
 
+// Far more than any chain of layers has; bounds the work on a hostile file.
 constexpr std::size_t kMostNodes = 4096;
 constexpr std::size_t kMostSizes = 16;
 // TensorProto.DataType
@@ -77,6 +78,7 @@ class OnnxReader {
       domain = field.number == 1 ? field.bytes : domain;
       version = field.number == 2 ? field.value : version;
     }
+    // Versions of other domains do not matter: their operators are refused.
     if (domain.empty() || domain == "ai.onnx") {
       file.opset = static_cast<std::int64_t>(version);
     }
@@ -90,6 +92,7 @@ class OnnxReader {
     ProtobufField field;
     while (next(reader, field, "fact")) {
       if (field.number == 1 || field.number == 2) {
+        // Other fields may come from newer versions of the format; they are skipped.
         (field.number == 1 ? key : value) = field.bytes;
       }
     }
@@ -242,6 +245,7 @@ class OnnxReader {
       } else if (field.number == 10) {
         doubles = field.bytes;
       } else if (field.number == 14) {
+        // data_location: 1 is EXTERNAL.
         is_elsewhere = field.value != 0;
       }
     }
@@ -249,6 +253,7 @@ class OnnxReader {
       refuse("the numbers of " + net::quoted(name) + " are in another file, which is not read");
     }
     if (type == kFloats) {
+      // Either raw_data or float_data is set; the unused one is empty, and adds nothing.
       append_raw<float>(raw, tensor.floats);
     } else if (type == kDoubles) {
       append_raw<double>(raw.empty() ? doubles : raw, tensor.floats);
@@ -260,6 +265,7 @@ class OnnxReader {
       refuse("the constant " + net::quoted(name) + " is of type " + std::to_string(type) +
              "; supported are float, double, int32 and int64");
     }
+    // The layers index the numbers by the sizes, so both must agree.
     check_count(tensor, name);
     return tensor;
   }
@@ -299,6 +305,7 @@ class OnnxReader {
     ProtobufReader types(type);
     ProtobufField tensor;
     while (next(types, tensor, "type")) {
+      // Fields of other numbers become empty messages, whose loops end at once.
       ProtobufReader parts(tensor.number == 1 ? tensor.bytes : std::string_view());
       ProtobufField shape;
       while (next(parts, shape, "type")) {

@@ -34,6 +34,7 @@ bool is_plain_name(std::string_view name) {
 
 math::LossKind loss_with(math::AnswerFunction answer) {
   auto kind = math::LossKind{};
+  // Ends: each of the answer functions has a loss, and the first one wins.
   while (math::loss_type(kind).answer_function != answer) {
     kind = static_cast<math::LossKind>(static_cast<std::size_t>(kind) + 1);
   }
@@ -49,6 +50,7 @@ class Chain {
   Chain(const OnnxFile& file, const std::string& where, const InputWishes& wishes)
       : file_(file), where_(where), value_(where, wishes) {
     for (const auto& [name, tensor] : file.constants) {
+      // Pointers into `file`, which outlives the chain.
       constants_.emplace(name, &tensor);
     }
   }
@@ -85,6 +87,7 @@ class Chain {
              " must be [N, columns], [N, height, width], [N, channels, height, width] or [N, "
              "height, width, channels], with known sizes");
     }
+    // Each node must take the value of this name; visit() moves it along the chain.
     last_ = input.name;
     value_.begin({sizes.begin() + 1, sizes.end()});
     take_input();
@@ -123,6 +126,7 @@ class Chain {
     node_ = &read;
     read.check();
     if (node.type == "Constant") {
+      // Points into the node's attribute in `file_`, not into `read`.
       constants_.insert_or_assign(node.outputs.front(), &read.constant());
       return;
     }
@@ -157,12 +161,14 @@ class Chain {
     if (use == kUses.end()) {
       refuse_node("this operator is not supported");
     }
+    // Before the operator's function, which reads the operands.
     read.take_operands(last_, constants_);
     // Nothing after the answer can be expressed as a layer.
     if (is_over_) {
       refuse_node("it follows the answer, which is not supported");
     }
     (this->*use->second)();
+    // Further outputs, such as a dropout mask, are ignored; a node that takes one is refused.
     last_ = node.outputs.front();
   }
 
@@ -184,6 +190,7 @@ class Chain {
     value_.set_shape(layer->output());
     result_.model.layers.push_back(std::move(spec));
     std::ranges::move(variables, std::back_inserter(result_.variables));
+    // Weights and biases. The vectors are moved from, but `variables` keeps its own size.
     has_open_bias_ = variables.size() == 2;
   }
 
@@ -225,6 +232,7 @@ class Chain {
     if (node_->has_operand(1)) {
       biases = node_->operand(1).floats;
       require(!biases.empty(), "the biases", "floats");
+      // Gemm is alpha * A * B + beta * C; the factors become part of the variables.
       scale_all(biases, node_->number("beta", 1));
     }
     add_dense(weights, is_turned, node_->number("alpha", 1), std::move(biases));
@@ -240,6 +248,7 @@ class Chain {
     require(!value_.is_image(), "an image as its input", "behind Flatten");
     const auto rows = static_cast<std::size_t>(tensor.sizes[is_turned ? 1 : 0]);
     const auto units = static_cast<std::size_t>(tensor.sizes[is_turned ? 0 : 1]);
+    // Before channels_last(), which assumes a row for each number of the image.
     if (rows != value_.shape().size()) {
       refuse_node("its weights are for " + std::to_string(rows) + " inputs, but there are " +
                   std::to_string(value_.shape().size()));
@@ -253,6 +262,7 @@ class Chain {
       value_.forget_flattened();
     }
     scale_all(weights, factor);
+    // ONNX broadcasts one number over all units.
     if (biases.size() == 1) {
       biases.assign(units, biases.front());
     }
@@ -279,6 +289,7 @@ class Chain {
     }
     math::ConvolutionOfImage operation{
         .kernel = size(2), .units = size(0), .stride = static_cast<std::size_t>(strides[0])};
+    // Needs kernel and stride, which the padding of SAME depends on.
     operation.is_same = is_same(operation);
     std::vector<float> biases(size(0));
     if (node_->has_operand(1)) {
@@ -305,6 +316,7 @@ class Chain {
     const auto layer = make_or_refuse(*math::layer_that_does(same));
     const auto padding = std::get<math::ConvolutionOfImage>(layer->operation()).padding;
     const Wholes wanted(padding.begin(), padding.end());
+    // Also without any padding, e.g. for a kernel of 1: SAME and VALID are equal then.
     if (pads == wanted) {
       return true;
     }
@@ -336,6 +348,7 @@ class Chain {
     require(node_->whole("ceil_mode", 0) == 0, "ceil_mode", "0");
     const std::string padding = node_->text("auto_pad", "NOTSET");
     require(padding == "NOTSET" || padding == "VALID", "auto_pad", "VALID");
+    // Only a product can take in another factor or an offset; disttf itself scales by 1/255.
     require(scale_.is_usual(), "scaling before it", "multiplication by 1/255");
     add(math::PoolingOfImage{.is_mean = node_->type() == "AveragePool",
                              .size = static_cast<std::size_t>(kernel[0]),
@@ -364,12 +377,14 @@ class Chain {
   void element_function() {
     using math::ElementFunction;
     const bool is_last = node_->given() == file_.outputs.front().name;
+    // As the last node it is the answer, which the loss computes itself.
     if (node_->type() == "Sigmoid" && is_last) {
       answer_ = math::AnswerFunction::kSigmoid;
       is_over_ = true;
       return;
     }
     require(scale_.is_usual(), "scaling before it", "multiplication by 1/255");
+    // The function works in either order, but add() needs the shape.
     decide(std::nullopt);
     add(node_->type() == "Relu"   ? ElementFunction::kRelu
         : node_->type() == "Tanh" ? ElementFunction::kTanh
@@ -464,6 +479,7 @@ class Chain {
     const std::vector<float>& values = node_->operand(0).floats;
     std::vector<float>* const biases = has_open_bias_ ? &result_.variables.back() : nullptr;
     // MatMul followed by Add is a dense layer with biases.
+    // Exact: an addition directly behind the product, before any function.
     if (biases != nullptr && node_->type() == "Add" &&
         (values.size() == 1 || is_of_channels(node_->operand(0), biases->size()))) {
       for (std::size_t i = 0; i < biases->size(); ++i) {
@@ -474,6 +490,7 @@ class Chain {
     } else {
       require(value_.shape().size() == 1, "scaling",
               "before the first layer, or of an answer of one number");
+      // Dropped with a note: the run that continues scales targets by its own data.
       is_answer_scaled_ = true;
       has_open_bias_ = false;
     }
@@ -509,6 +526,7 @@ class Chain {
 
   void softmax() {
     // The default axis changed in opset 13.
+    // Both are the classes here, since the value is a row.
     const std::int64_t axis = node_->whole("axis", file_.opset >= 13 ? -1 : 1);
     require(axis == -1 || axis == 1, "axis", "that of the classes");
     require(!value_.is_image(), "its input", "a row of numbers");
@@ -525,6 +543,7 @@ class Chain {
     }
     math::ModelSpec& model = result_.model;
     model.classes = value_.shape().size();
+    // Frameworks often export a classifier without its softmax.
     if (!answer_) {  // logits, or a number
       answer_ =
           model.classes == 1 ? math::AnswerFunction::kIdentity : math::AnswerFunction::kSoftmax;

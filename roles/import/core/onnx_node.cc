@@ -47,6 +47,7 @@ void ChainNode::take_operands(const std::string& last, const OnnxConstants& cons
     const std::string& name = node_.inputs[i];
     const auto constant = constants.find(name);
     // Only the first occurrence: the others must be constants.
+    // The chain's value is the first or second input of every supported operator.
     if (name == last && !has_last && i < 2) {
       has_last = true;
       is_first_ = i == 0;
@@ -66,6 +67,7 @@ void ChainNode::take_operands(const std::string& last, const OnnxConstants& cons
 }
 
 const OnnxTensor& ChainNode::floats(std::size_t index, const char* what, std::size_t rank) const {
+  // The rank is checked here, so callers may index the sizes up to it.
   if (!has_operand(index) || operand(index).floats.empty() || operand(index).sizes.size() != rank) {
     refuse(std::string("its ") + what + " must be a constant of floats of " + std::to_string(rank) +
            (rank == 1 ? " size" : " sizes"));

@@ -32,6 +32,7 @@ WeightsFile::Kind WeightsFile::kind_of(std::span<const std::uint8_t> bytes) noex
   if (bytes.size() > data::kSafetensorsSizeBytes && bytes[data::kSafetensorsSizeBytes] == '{') {
     return Kind::kSafetensors;
   }
+  // ONNX has no magic bytes, so kNone includes it.
   return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] == 'K' ? Kind::kNpz : Kind::kNone;
 }
 
@@ -46,6 +47,7 @@ void WeightsFile::refuse(const std::string& why) const {
 
 void WeightsFile::open_safetensors() {
   std::string detail;
+  // Checks all offsets against the file's size, on which the copies below rely.
   if (const auto error = data::parse_safetensors(bytes_, bytes_.size(), header_, detail)) {
     refuse(error.message() + ": " + detail);
   }
@@ -62,6 +64,7 @@ void WeightsFile::open_npz() {
   }
   for (const data::ZipMember& member : members) {
     if (member.name.ends_with(kArrayEnding)) {
+      // Only the list is read now; read() extracts the arrays that the model needs.
       names_.push_back(member.name.substr(0, member.name.size() - kArrayEnding.size()));
     } else if (member.name == kFactsMember) {
       read_facts();
@@ -71,6 +74,7 @@ void WeightsFile::open_npz() {
 
 // Reads an archive's metadata; ignores what is malformed.
 void WeightsFile::read_facts() {
+  // An object of strings; a limit keeps hostile nesting off the parser's stack.
   constexpr std::size_t kDeepest = 2;
   std::vector<std::uint8_t> text;
   if (const auto error =
@@ -92,6 +96,7 @@ void WeightsFile::read_facts() {
 bool WeightsFile::can_hold(std::size_t numbers) const noexcept {
   // Deflate expands a byte to at most 1032, and a number takes at least one byte.
   constexpr std::size_t kMostOfByte = 1032;
+  // Division instead of a product, which could overflow.
   return numbers <= kMaxParameters && numbers / kMostOfByte <= bytes_.size();
 }
 
@@ -132,6 +137,7 @@ void WeightsFile::check_shape(const math::Variable& variable,
 void WeightsFile::read_safetensors(const math::Variable& variable, std::span<float> to) const {
   const auto entry =
       std::ranges::find(header_.tensors, variable.name, &data::SafetensorsEntry::name);
+  // The copy relies on this: the same shape means the same number of bytes.
   check_shape(variable, entry->shape);
   // parse_safetensors() accepts only float32, and has checked that the tensor is in the file.
   std::memcpy(to.data(), bytes_.data() + entry->begin_bytes, to.size_bytes());
@@ -152,6 +158,7 @@ void WeightsFile::read_npz(const math::Variable& variable, std::span<float> to) 
     const data::NpyPrefix prefix =
         data::parse_npy_prefix(all.first(std::min(all.size(), data::kNpyPrefixBytes)), name);
     const std::size_t begin = prefix.dict_begin + prefix.dict_bytes;
+    // Before the dict is read through an unchecked pointer.
     if (begin > all.size()) {
       refuse(net::quoted(member) + " is truncated");
     }

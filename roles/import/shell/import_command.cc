@@ -71,12 +71,14 @@ std::string named_model(const math::ModelSpec& model) {
 int run_import(const ImportOptions& options) {
   Storage disk;
   const auto existing = checkpoints_in(disk, options.train_dir);
+  // Before reading the file, which may be large.
   if (!existing.empty()) {
     throw Failure(kUsage, "--train_dir: " + net::quoted(options.train_dir.string()) + " has " +
                               to_string(existing.front()) +
                               ", from which a run would continue; must have no checkpoint");
   }
   ImportedModel imported = import_or_fail(options);
+  // After the whole import has succeeded: warnings about a refused file would distract.
   for (const std::string& note : imported.notes) {
     log_warning(note);
   }

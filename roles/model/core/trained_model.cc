@@ -37,9 +37,11 @@ math::NumberScaling scaling_of(const TrainedModel& model) noexcept {
 Arithmetic arithmetic_for(const RunConfig& config) noexcept {
   const auto supported = math::supported_isas();
   Arithmetic result{.isa = config.isa, .dtype = config.compute_dtype};
+  // The model may come from a machine with another processor.
   if (std::ranges::find(supported, result.isa) == supported.end()) {
     result.isa = supported.front();
   }
+  // Float32 works everywhere. Its answers differ slightly from those of the run.
   if (!math::can_multiply(result.isa, result.dtype)) {
     result.dtype = math::ComputeDtype::kF32;
   }

@@ -7,6 +7,7 @@ namespace {
 
 // Transposes [rows, columns], whose elements are equally many floats, to [columns, rows].
 std::vector<float> turned(std::span<const float> from, std::size_t rows, std::size_t columns) {
+  // 1 for biases, the number of units for the weights of a dense layer.
   const std::size_t width = from.size() / (rows * columns);
   std::vector<float> to(from.size());
   for (std::size_t row = 0; row < rows; ++row) {
@@ -27,6 +28,7 @@ std::vector<float> reversed(std::span<const float> from, std::size_t first, std:
   for (std::size_t i = 0; i < first; ++i) {
     for (std::size_t j = 0; j < middle; ++j) {
       for (std::size_t k = 0; k < last; ++k) {
+        // Reads in order and writes with strides; exports are rare, so no blocking is needed.
         to[(k * middle + j) * first + i] = from[next++];
       }
     }

@@ -22,6 +22,7 @@ namespace {
 RunConfig config_in(const CheckpointReader& reader) {
   try {
     RunConfig config = run_config_from_json(reader.index().config_json);
+    // Its sizes are used for allocations, and the file may be damaged or made by hand.
     math::validate(config.model);
     return config;
   } catch (const std::invalid_argument& error) {
@@ -49,6 +50,7 @@ void check_layout(const CheckpointReader& reader, const RunConfig& config) {
 }  // namespace
 
 bool is_result_of_run(const CheckpointIndex& index) {
+  // With early stopping a run ends before train_steps, at the step that its state names.
   const bool has_ended_early =
       index.early_stop_state.step != 0 && index.early_stop_state.step == index.step;
   return has_ended_early || index.step >= run_config_from_json(index.config_json).train_steps;
@@ -67,6 +69,7 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
                             " means for " + std::to_string(model.config.model.input.size()) +
                             " columns");
   }
+  // After the checks: the index is small, the weights are not.
   TrainingState state = reader.read();
   model.step = state.step;
   model.accuracy = reader.index().accuracy;
@@ -91,6 +94,7 @@ TrainedModel read_model(const std::filesystem::path& path) {
     try {
       return read_checkpoint_model(each);
     } catch (const DamagedCheckpoint& damaged) {
+      // The next older checkpoint may be whole, as for a run that restores.
       log_warning(damaged.what());
     } catch (const std::system_error& error) {
       log_warning(error.what());
