@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 
 std::string layers_json(const RunConfig& config) {
   RunConfig written = config;
+  // A model that has a name is written as layers, too: other programs do not have disttf's names.
   written.model.layers = math::layers_of(config.model);
   return data::json_text(data::parse_json(to_json(written)).at("model"));
 }

@@ -202,6 +202,7 @@ class OnnxReader {
   }
 
   static void floats(const ProtobufField& field, std::vector<float>& to) {
+    // A packed field has all numbers in its bytes, an unpacked one has one at a time.
     if (field.kind == ProtobufField::Kind::kNumber) {
       to.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(field.value)));
     } else {
@@ -312,6 +313,7 @@ class OnnxReader {
         ProtobufReader sizes(shape.number == 2 ? shape.bytes : std::string_view());
         ProtobufField size;
         while (next(sizes, size, "shape")) {
+          // Bounds the list; the layers refuse inputs of more than four sizes.
           if (size.number == 1 && value.sizes.size() < kMostSizes) {
             value.sizes.push_back(size_of(size.bytes));
           }
@@ -320,6 +322,7 @@ class OnnxReader {
     }
   }
   [[nodiscard]] std::int64_t size_of(std::string_view dimension) const {
+    // A dimension that has a name instead of a number stays -1.
     std::int64_t size = -1;
     ProtobufReader reader(dimension);
     ProtobufField field;

@@ -44,8 +44,7 @@ std::optional<std::string> why_refused(const net::LocalPeer& peer,
     if (!parent) {
       return fmt::format("access denied: /proc does not show the parent of process {}", peer.pid);
     }
-    // Tasks run code and data that may be hostile, as the same user: the uid alone does not stop
-    // them.
+    // Tasks run as the same user, so the uid alone does not stop a compromised one.
     if (*parent == launch) {
       return fmt::format(
           "process {} was started by this launch or by one of its tasks, which may not use its "

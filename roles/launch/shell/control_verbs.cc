@@ -102,12 +102,14 @@ net::HttpReply log_reply(ManagedJob& job, std::string_view name, const std::stri
   }
   net::HttpReply reply{.content_type = "text/plain; charset=utf-8", .body = job.log(id)};
   if (query == "follow=true") {
+    // The text and the stream are taken in one step on one thread, so no line is lost or doubled.
     reply.lines = job.follow(id);
   }
   return reply;
 }
 
 LaunchUpdate read_update(const std::string& body) {
+  // Depth 1: no field of an update is a map or a list.
   const OrderedJson json = data::parse_ordered_json(body, 1);
   constexpr const char* kAllowed =
       R"(; expected a map such as {"workers": 4, "options": "the text of an options file"})";

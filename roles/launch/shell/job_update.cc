@@ -76,6 +76,7 @@ void JobUpdate::act(const std::optional<std::string>& sentence) {
     timer_.cancel();
     return;
   }
+  // Also cancels the wait before it, whose handler then gets an error.
   timer_.expires_at(roll_.deadline());
   timer_.async_wait([this](const std::error_code& error) {
     if (!error) {  // else the deadline has changed, or is gone

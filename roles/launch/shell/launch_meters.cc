@@ -43,6 +43,7 @@ void LaunchMeters::tasks(const JobStatus& status, const LocalTasks& tasks) {
   for (const TaskStatus& task : status.tasks) {
     const std::string name = task_name(task.id);
     auto found = children_.find(name);
+    // Registered when a task appears: an update may add workers.
     if (found == children_.end()) {
       const std::vector<MetricLabel> labels = {{.name = "child", .value = name}};
       found =

@@ -105,6 +105,7 @@ std::string coloured(const std::string& lines, const char* colour, const TextSty
 std::string header_of(const LaunchView& view, const TextStyle& style) {
   std::vector<std::string> parts = run_parts(view, /*with_loss=*/false);
   if (view.step && view.train_steps.value_or(0) != 0) {
+    // Without the loss the step is the last part.
     parts.back() += fmt::format(" ({})", percent_text(static_cast<double>(*view.step) /
                                                       static_cast<double>(*view.train_steps)));
   }

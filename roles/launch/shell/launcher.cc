@@ -126,6 +126,7 @@ Launcher::Launcher(const LaunchOptions& options)
   if (!is_ignored(SIGHUP)) {
     signals_.add(SIGHUP);
   }
+  // Without --train_dir nothing is written to disk.
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
   if (!train_dir.empty()) {
     // With host and pid in the name, the files of earlier launches in the directory stay.
@@ -182,6 +183,7 @@ void Launcher::open_control() {
     if (!options_.control->socket.empty() || options_.control->port) {
       throw;
     }
+    // Also removes files that this attempt has made.
     control_.reset();
     log_info(std::string("this launch cannot be managed: ") + failure.what());
     return;
@@ -275,6 +277,7 @@ JobStatus Launcher::status() const {
       .socket = control_ ? control_->path() : std::string(),
       .url = control_url_,
       .secret_file = control_ && !secret_.empty() ? control_->secret_path() : std::string()};
+  // By job, because workers that have joined later are at the end of the list.
   for (const net::Job job :
        {net::Job::kPs, net::Job::kChief, net::Job::kWorker, net::Job::kEvaluator}) {
     for (const auto& task : processes_.tasks()) {
@@ -379,6 +382,7 @@ std::string Launcher::trace(std::uint32_t steps) {
   refuse_when_busy();
   sigval value{};
   value.sival_int = static_cast<int>(steps);
+  // The number of steps travels with the signal; launch has no other channel to the chief.
   sigqueue(training_chief(), SIGUSR2, value);
   return "the chief collects a timeline of " + std::to_string(steps) + " steps";
 }
@@ -395,6 +399,7 @@ pid_t Launcher::training_chief() const {
 // -1: the chief has no process now.
 pid_t Launcher::chief_pid() const {
   for (const auto& task : processes_.tasks()) {
+    // The first one is the only one: part_of() names worker 0 only without a separate chief.
     if (task->is_chief) {
       return task->pid;
     }
@@ -477,6 +482,7 @@ void Launcher::on_progress(std::string_view record) {
     processes_.supervisor().evaluation_begins(std::chrono::steady_clock::now());
   }
   if (const std::optional<Progress> progress = parse_progress(record)) {
+    // Kept for status(), which must answer without asking the chief.
     last_progress_ = progress;
     reporting_chief_ = chief_pid();
     if (meters_) {
@@ -508,6 +514,7 @@ void Launcher::make_fault(const ProcessFault& fault) {
       std::to_string(fault.step) +
       (kills ? "" : " for " + std::to_string(fault.frozen_for.count()) + " ms") +
       (task.pid > 0 ? "" : ", which is not running"));
+  // The fault is not made up for later: the plan depends on the step alone.
   if (task.pid < 0) {
     return;
   }

@@ -143,6 +143,7 @@ int run_manage(const ManageOptions& options) {
         }
       });
   if (error) {
+    // Also after some output: a log that ends by an error is not complete.
     fail_to_reach(socket, error);
   }
   // 0: no piece arrived, so the body is empty, e.g. the log of a task that has printed nothing.

@@ -123,6 +123,7 @@ std::vector<std::string> fill_placeholders(std::string_view field,
 }
 
 std::vector<std::string> task_variables(const net::Cluster& cluster, const net::TaskId& task) {
+  // PYTHONUNBUFFERED: Python buffers what it writes to a pipe; its lines would appear late.
   return {"TF_CONFIG=" + tf_config(cluster, task),
           "TFMESOS_PS_HOSTS=" + net::to_string(cluster.ps),
           "TFMESOS_WORKER_HOSTS=" + net::to_string(cluster.workers),

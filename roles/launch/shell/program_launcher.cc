@@ -48,6 +48,8 @@ Program program_of(std::string_view field, const std::vector<std::string>& words
     return {};
   }
   std::vector<std::string> filled = fill_placeholders(field, words, cluster, task);
+  // Searched here and not by the child, so that a missing program is an error of usage before any
+  // task starts.
   const std::optional<std::string> file = find_program(filled.front(), search_path);
   if (!file) {
     throw std::invalid_argument(

@@ -63,8 +63,7 @@ Values values_of(const std::vector<std::string>& arguments) {
   Values values;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
-    // Without "=" the count wraps to a huge one, and substr() takes the rest: a flag without a
-    // value.
+    // Without "=" the count is huge, and substr() takes the rest: a flag without a value.
     values[argument.substr(2, equals - 2)] =
         equals == std::string::npos ? "true" : argument.substr(equals + 1);
   }

@@ -66,6 +66,7 @@ struct ImageFile {
 
 bool is_image_name(const Path& path) {
   std::string ending = path.extension().string();
+  // Without the locale: file names are bytes.
   std::ranges::transform(ending, ending.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   });
@@ -120,6 +121,7 @@ class Asking {
     if (model_.is_of_numbers() || examples.rows(predictor_->inputs()) == 0) {
       return;
     }
+    // An empty `pixels` means numbers: an example has one or the other.
     const bool are_files = !examples.pixels.empty();
     const FoundRange found = are_files ? range_of(std::span<const std::uint8_t>(examples.pixels))
                                        : range_of(std::span<const float>(examples.numbers));
@@ -146,6 +148,7 @@ class Asking {
     for (std::size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
       // Between batches, so that Ctrl-C ends a long run soon.
       stop_.throw_if_stopped();
+      // The last batch may be smaller.
       const std::size_t count = std::min(kRowsAtOnce, rows - begin);
       const std::span<float> outputs = std::span(outputs_).first(count * predictor_->outputs());
       if (!examples.pixels.empty()) {
@@ -309,6 +312,7 @@ void ask_input(Asking& asking, const std::string& input, const PredictOptions& o
 int run_predict(const PredictOptions& options) {
   const StopSignal stop;
   const auto begin = std::chrono::steady_clock::now();
+  // Before the examples, whose readers need the model's shape and class names.
   const TrainedModel model = read_model(options.model);
   log_info(fmt::format("The model is {} of {}, step {}, weights {:.8}",
                        math::describe(model.config.model), model.config.dataset, model.step,

@@ -114,6 +114,7 @@ bool is_quick_path(std::string_view path) noexcept {
 
 std::optional<ApiRoute> api_route(std::string_view method, std::string_view path) {
   const bool is_api = path.starts_with("/v1/models") || path == "/v2" || path.starts_with("/v2/");
+  // The page, its files and /metrics have other paths.
   if (!is_api) {
     return std::nullopt;
   }

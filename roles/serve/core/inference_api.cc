@@ -164,6 +164,7 @@ class InferReader {
 
   // Reads numbers, flat or nested, or files as strings.
   void read_data() {
+    // A second one would append its rows to those of the first.
     if (std::exchange(has_data_, true)) {
       throw BadRequest("inputs: data is given twice");
     }
@@ -213,6 +214,7 @@ class InferReader {
     }
     if (name != "classification") return false;
     question_.top = reader_.whole_number();
+    // After reading the value, so that the reader is behind it in any case.
     if (model_.tells_numbers()) {
       throw BadRequest("classification: the model predicts a number, not a class");
     }
@@ -283,6 +285,7 @@ class InferReader {
       if (rest.size() < sizeof(size) || rest.size() - sizeof(size) < size) {
         throw BadRequest("inputs: a length of BYTES is beyond the body's end");
       }
+      // A view into the body: add_file() decodes into the rows.
       const std::string_view file = rest.substr(sizeof(size), size);
       file_rows_ += add_file({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()},
                              kInputName, model_, question_.rows);
@@ -365,12 +368,14 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
       append_texts(tensor, likeliest(model, outputs.subspan(row * columns, columns), question.top),
                    question.wants_binary);
     }
+    // likeliest() gives no more classes than the model has.
     columns = std::min(question.top, columns);
   } else if (question.wants_binary) {
     // JSON would write null; a binary tensor cannot express it.
     if (!std::ranges::all_of(outputs, [](float each) { return std::isfinite(each); })) {
       throw ApiError(500, "the model's output is not finite");
     }
+    // Row-major little-endian floats, as the protocol's binary extension has them.
     tensor.assign(reinterpret_cast<const char*>(outputs.data()), outputs.size_bytes());
   } else {
     append_numbers(tensor, outputs);

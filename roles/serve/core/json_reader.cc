@@ -98,6 +98,7 @@ std::string_view JsonReader::quoted_text(std::string& storage) {
   bool is_escaped = false;
   storage.clear();
   while (at_ != end_ && *at_ != '"') {
+    // Unsigned: where char is signed, the bytes of UTF-8 sequences are below ' '.
     if (static_cast<unsigned char>(*at_) < ' ') {
       fail("a control character in a string");
     }
@@ -156,8 +157,10 @@ void JsonReader::append_escape(std::string& out) {
   if (code >= kHigh && code < kLow && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
     at_ += 2;
     const unsigned low = hex4();
+    // UTF-16: each half has 10 bits of the code above 0x10000.
     code = low >= kLow && low < 0xE000 ? 0x10000 + ((code - kHigh) << 10U) + (low - kLow) : 0xFFFD;
   }
+  // UTF-8 (RFC 3629): 7, 11, 16 or 21 bits in 1 to 4 bytes.
   const auto add = [&out](unsigned byte) { out += static_cast<char>(byte); };
   if (code < 0x80) {
     add(code);

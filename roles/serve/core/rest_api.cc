@@ -66,6 +66,7 @@ class RestReader {
   void read_rows() {
     question_.by_columns = key_ == "inputs";
     what_ = key_;
+    // TensorFlow Serving's column format names its tensors; "instances" never does.
     if (question_.by_columns && reader_.peek() == JsonKind::kObject) {
       question_.count = read_named_tensor();
       return;
@@ -89,6 +90,7 @@ class RestReader {
     if (reader_.enter_object()) {
       do {
         const std::string_view key = reader_.key();
+        // A second member, or another tensor's name.
         if (count > 0 || (key != kInputName && key != "b64")) {
           throw BadRequest("inputs: there is one tensor, " + std::string(kInputName));
         }
@@ -105,6 +107,7 @@ class RestReader {
 
   // Reads an object that is one row.
   void read_example() {
+    // The rows of all examples are in one buffer, so each example is measured by its growth.
     const std::size_t before = question_.rows.values();
     // nullopt marks columns that this example has not given.
     columns_.assign(model_.config.examples.columns.size(), std::nullopt);
@@ -176,6 +179,7 @@ class RestReader {
         throw BadRequest(what_ + ": inputs is an object without b64");
       }
       static_cast<void>(add_base64(reader_.string(), what_, model_, question_.rows));
+      // b64 is the whole value in TensorFlow Serving's JSON.
       if (reader_.next_member()) {
         throw BadRequest(what_ + ": b64 stands alone in its object");
       }

@@ -73,6 +73,7 @@ void Rows::scale() {
 }
 
 void Rows::become_numbers() {
+  // Exact: a float32 represents every byte.
   numbers_.assign(pixels_.begin(), pixels_.end());
   pixels_.clear();
   is_bytes_ = false;

@@ -12,6 +12,7 @@ namespace {
 class TensorReader {
  public:
   TensorReader(JsonReader& reader, Rows& rows) : reader_(reader), rows_(rows) {
+    // Not 0, which is the size of an empty array.
     dims_.sizes.fill(kUnknown);
   }
 

@@ -280,7 +280,7 @@ std::optional<net::HttpReply> ServeHandler::queue(const ApiRoute& route,
   }
   ticket.model = ticket.loaded.get();
   ticket.rows = ticket.question.count;
-  // Counts from the request's beginning, so the time for reading the body counts, too.
+  // Counts from the request's last byte, so the time for parsing the body counts, too.
   ticket.deadline = exchange.begun() + parts_.limits.timeout;
   ticket.outputs.resize(ticket.rows * ticket.loaded->model.config.model.classes);
   if (!queue_.admit(ticket)) {

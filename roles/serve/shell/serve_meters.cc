@@ -40,6 +40,7 @@ Counter& ServeMeters::answers(int status) noexcept {
   const auto* const found = std::ranges::find(kCodes, status);
   constexpr std::size_t kPlaceOf500 = 13;
   static_assert(kCodes[kPlaceOf500] == 500);
+  // An unlisted status counts as 500, so that the sum over all codes is the number of answers.
   return *answers_[found == kCodes.end() ? kPlaceOf500
                                          : static_cast<std::size_t>(found - kCodes.begin())];
 }

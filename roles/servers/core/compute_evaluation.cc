@@ -26,6 +26,7 @@ class Evaluation {
       case net::Operation::kAdd:
         return add(nodes.subspan(1));
       case net::Operation::kAsk:
+        // kAsk only names the task that evaluates its operand.
         return compute(nodes.subspan(1));
       case net::Operation::kDescribe:
         return net::ComputeResult{.text = version_};

@@ -98,6 +98,7 @@ int Plus::run() {
   const TaskId asked{.job = net::Job::kWorker, .index = 0};
   const TaskId adds = second(cluster, net::Job::kWorker);
   const TaskId first{.job = net::Job::kPs, .index = 0};
+  // With one ps or one worker the same task serves twice: the test needs no minimum size.
   const TaskId other = second(cluster, net::Job::kPs);
   const net::ComputeResult result =
       ask(server_of(asked), {{.operation = Operation::kAdd, .task = adds},
@@ -126,6 +127,7 @@ void Plus::reach_all() {
 }
 
 void Plus::reach(CheckedServer& server, net::Deadline deadline) {
+  // Of each server anew: one that starts late must not slow down the next one.
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   while (true) {
     // At least a second each: the servers are dialed in turn, and the first may use up the time.
@@ -205,6 +207,7 @@ void Plus::print_table() {
   for (CheckedServer& server : servers_) {
     print_row(server);
   }
+  // Before the errors, which go to standard error without a buffer.
   std::fflush(stdout);
 }
 
@@ -238,6 +241,7 @@ void Plus::print_reach(CheckedServer& server) {
       why += "\n  " + std::string(failure.what());
       reach(server, Clock::now() + options_.wait);  // a refusal has closed the channel
     }
+    // A server that is gone cannot report on the others.
     if (!server.channel) {
       break;
     }

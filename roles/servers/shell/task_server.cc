@@ -140,6 +140,7 @@ void TaskServer::listen() {
 }
 
 asio::awaitable<void> TaskServer::serve(Connection connection) {
+  // From 1: the controller uses 0 for no driver.
   const ServerConnectionId id = ++last_id_;
   connections_.emplace(id, connection);
   FrameHeader header;
@@ -199,6 +200,7 @@ asio::awaitable<ComputeAnswer> TaskServer::compute(Nodes request) {
   while (true) {
     // Evaluates from the start with the answers so far until none is missing. The graphs are tiny.
     ComputeStep step = evaluate(request, task_, version_, answers);
+    // Each evaluation repeats the earlier sums; only the new ones are logged.
     for (; logged < step.sums.size(); ++logged) {
       log_info("sum: " + std::to_string(step.sums[logged]));
     }
@@ -293,6 +295,7 @@ asio::awaitable<void> TaskServer::watch_child() {
 }
 
 asio::awaitable<void> TaskServer::end_after(Connection last) {
+  // The limit keeps a driver that does not read from holding up a stopped server.
   co_await last->drained(task_.timeouts.heartbeat_timeout);
   context_.stop();
 }
