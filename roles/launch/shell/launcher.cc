@@ -126,7 +126,7 @@ Launcher::Launcher(const LaunchOptions& options)
   if (!is_ignored(SIGHUP)) {
     signals_.add(SIGHUP);
   }
-  // Without --train_dir nothing is written to disk.
+  // Without --train_dir launch stores no records.
   const std::string train_dir = argument_value(options.task_arguments, "train_dir");
   if (!train_dir.empty()) {
     // With host and pid in the name, the files of earlier launches in the directory stay.

@@ -117,7 +117,7 @@ class Watch {
   int run() {
     while (true) {
       const std::error_code error = look();
-      // The launch removes its socket's name when it ends. Without a view it never existed.
+      // The launch removes its socket's name when it ends. Without a view no launch has answered.
       if (error == std::errc::no_such_file_or_directory && view_) {
         return end();
       }

@@ -7,7 +7,7 @@ namespace {
 
 // Transposes [rows, columns], whose elements are equally many floats, to [columns, rows].
 std::vector<float> turned(std::span<const float> from, std::size_t rows, std::size_t columns) {
-  // 1 for biases, the number of units for the weights of a dense layer.
+  // 1 for a number per input, the number of units for the weights of a dense layer.
   const std::size_t width = from.size() / (rows * columns);
   std::vector<float> to(from.size());
   for (std::size_t row = 0; row < rows; ++row) {

@@ -148,7 +148,6 @@ class Asking {
     for (std::size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
       // Between batches, so that Ctrl-C ends a long run soon.
       stop_.throw_if_stopped();
-      // The last batch may be smaller.
       const std::size_t count = std::min(kRowsAtOnce, rows - begin);
       const std::span<float> outputs = std::span(outputs_).first(count * predictor_->outputs());
       if (!examples.pixels.empty()) {

@@ -214,7 +214,6 @@ class InferReader {
     }
     if (name != "classification") return false;
     question_.top = reader_.whole_number();
-    // After reading the value, so that the reader is behind it in any case.
     if (model_.tells_numbers()) {
       throw BadRequest("classification: the model predicts a number, not a class");
     }
@@ -236,7 +235,6 @@ class InferReader {
       take_files();
       return;
     }
-    // Ten entries: a search needs no map.
     const auto type = std::ranges::find(kDatatypes, datatype_, &Datatype::name);
     if (type == kDatatypes.end() || files_ > 0) {
       throw BadRequest("datatype: " + net::quoted(datatype_) +
@@ -285,7 +283,6 @@ class InferReader {
       if (rest.size() < sizeof(size) || rest.size() - sizeof(size) < size) {
         throw BadRequest("inputs: a length of BYTES is beyond the body's end");
       }
-      // A view into the body: add_file() decodes into the rows.
       const std::string_view file = rest.substr(sizeof(size), size);
       file_rows_ += add_file({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()},
                              kInputName, model_, question_.rows);

@@ -90,7 +90,6 @@ class RestReader {
     if (reader_.enter_object()) {
       do {
         const std::string_view key = reader_.key();
-        // A second member, or another tensor's name.
         if (count > 0 || (key != kInputName && key != "b64")) {
           throw BadRequest("inputs: there is one tensor, " + std::string(kInputName));
         }

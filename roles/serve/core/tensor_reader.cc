@@ -44,7 +44,7 @@ class TensorReader {
         } while (reader_.next_element());
       }
     } else {
-      // An empty array may stand at any level above the deepest one, so it fixes no smaller rank.
+      // An empty array above the deepest level agrees with the rank found before it.
       note_rank(std::max(dims_.rank, level + 1));
     }
     std::size_t& size = dims_.sizes[level];
