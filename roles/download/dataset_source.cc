@@ -21,6 +21,7 @@ namespace {
 
 data::OpenOptions open_options() {
   data::OpenOptions options;
+  // This concerns extracted files only. A wrong .gz is reported and kept.
   options.replace_wrong = true;
   options.on_extract = [](const std::filesystem::path& packed) {
     log_info("Extracting " + packed.string());
@@ -81,6 +82,8 @@ std::vector<RemoteFile> missing_files(const DatasetRow& dataset,
       said = check.sentence();
       log_warning(said);
     }
+    // After the directory: a file there that is wrong is reported even if the package has a right
+    // one.
     if (is_in_package(dataset, file)) {
       continue;
     }
@@ -109,9 +112,11 @@ void fetch_missing(const DatasetRow& dataset, const DataOptions& options,
   download.mirrors = options.mirrors.empty() ? dataset.mirrors() : options.mirrors;
   download.proxy = options.proxy;
   download.ca_file = options.ca_file;
+  // One deadline for all files and mirrors, so that a start does not take longer, whatever fails.
   download.deadline = net::Clock::now() + options.timeout;
   download.on_message = [](std::string_view sentence) { log_info(sentence); };
   download.on_result = [](std::string_view line) { log_info(line); };
+  // No line for a download that takes less than a second.
   auto next_line = net::Clock::now() + std::chrono::seconds(1);
   download.on_progress = [&next_line](const DownloadProgress& progress) {
     if (const auto now = net::Clock::now(); now >= next_line) {
@@ -198,8 +203,10 @@ data::OpenedOwnData open_own_dataset(const DataOptions& options, const StopSigna
   hooks.cache_directory = options.directory;
   hooks.purpose = static_cast<std::uint32_t>(math::Purpose::kHoldOut);
   hooks.random_bits = &math::random_bits;
+  // The conversion precedes training, so it may use all processors.
   hooks.threads = processors();
   hooks.on_progress = [&log](std::uint64_t bytes, std::uint64_t all) { log.progress(bytes, all); };
+  // A conversion may take minutes: a signal ends it between two blocks.
   hooks.on_block = [&stop] { stop.throw_if_stopped(); };
   hooks.on_message = [](const std::string& sentence) { log_info(sentence); };
   try {
@@ -235,6 +242,7 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
     }
     // An explicitly named data set must not be replaced silently by another one.
     if (options.dataset != nullptr) {
+      // The advice fits only if files are missing, not if they cannot be read or written.
       const bool is_missing = dynamic_cast<const DownloadError*>(&error) != nullptr;
       throw Failure(kBadData, (is_missing ? not_to_be_had(wanted, options) + ": " : "") +
                                   std::string(error.what()));
@@ -249,6 +257,7 @@ data::Dataset open_dataset(const DataOptions& options, const StopSignal& stop) {
 void download_dataset(const DataOptions& options, const StopSignal& stop) {
   DataOptions wanted = options;
   if (wanted.dataset == nullptr || wanted.dataset->is_built_in()) {
+    // Named explicitly, so that open_dataset() does not replace it by the built-in one.
     wanted.dataset = &usual_dataset();
   }
   static_cast<void>(open_dataset(wanted, stop));

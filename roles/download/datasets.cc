@@ -31,6 +31,7 @@ std::vector<std::string> fashion_mnist_mirrors() {
 }
 
 std::vector<std::string> kmnist_mirrors() {
+  // The second is the same server without TLS. Each file is checked by its SHA-256 in any case.
   return {"https://codh.rois.ac.jp/kmnist/dataset/kmnist/",
           "http://codh.rois.ac.jp/kmnist/dataset/kmnist/"};
 }

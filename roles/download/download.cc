@@ -105,6 +105,7 @@ std::vector<const RemoteFile*> Fetcher::missing(std::span<const RemoteFile> file
     std::string why;
     const FileState state = state_of(path, file, why);
     if (state == FileState::kRight) continue;
+    // It may be a user's own file.
     if (state == FileState::kWrong && !options_.replace_wrong) {
       throw DownloadError(
           data::DataError::kWrongChecksum,
@@ -130,6 +131,8 @@ void Fetcher::fetch(const RemoteFile& file) {
     if (part.is_right(why)) return publish(part, file);
     part.restart();
   }
+  // A mirror that has failed for one file is likely to fail for the next. The user's order is kept
+  // otherwise.
   std::stable_partition(mirrors_.begin(), mirrors_.end(),
                         [](const Mirror& mirror) { return !mirror.has_failed; });
   for (Mirror& mirror : mirrors_) {
@@ -165,6 +168,7 @@ net::HttpOutcome Fetcher::transfer(const Mirror& mirror, PartFile& part,
                            .proxy = options_.proxy};
   request.url.target += file.name;
   net::HttpOutcome outcome = net::http_get(request, part, interrupt_);
+  // First: no other mirror helps against a full disk.
   part.throw_if_disk_failed();
   if (outcome.error == std::errc::operation_canceled) {
     throw DownloadError(outcome.error, "interrupted while downloading " + file.name);
@@ -179,6 +183,7 @@ net::HttpOutcome Fetcher::transfer(const Mirror& mirror, PartFile& part,
 bool Fetcher::is_worth_resuming(const net::HttpOutcome& outcome, PartFile& part) const {
   using net::HttpError;
   if (outcome.error == HttpError::kRangeNotSatisfiable || outcome.error == HttpError::kBadRange) {
+    // Without old bytes the next try would send the same request.
     const bool had_bytes = part.size_bytes() > 0;
     part.restart();
     return had_bytes;
@@ -191,6 +196,8 @@ bool Fetcher::is_worth_resuming(const net::HttpOutcome& outcome, PartFile& part)
 
 void Fetcher::pause_before_retry() {
   const net::Deadline until = net::Clock::now() + backoff_.next();
+  // Whatever ends the pause: the next transfer finds out whether there is an interrupt or a
+  // timeout.
   static_cast<void>(interrupt_.wait_until(std::min(until, options_.deadline.value_or(until))));
 }
 
@@ -203,6 +210,7 @@ bool Fetcher::fetch_from(Mirror& mirror, PartFile& part, const RemoteFile& file)
     const net::HttpOutcome outcome = transfer(mirror, part, file);
     mirror.error = outcome.sentence;
     mirror.code = outcome.error;
+    // Each attempt at an unreachable mirror costs a connect timeout, so there is one per download.
     mirror.is_unreachable = outcome.stage == net::HttpStage::kConnect;
     if (!outcome.error) {
       std::string why;
@@ -217,6 +225,7 @@ bool Fetcher::fetch_from(Mirror& mirror, PartFile& part, const RemoteFile& file)
     } else if (!is_worth_resuming(outcome, part)) {
       return false;
     }
+    // Progress costs no attempt: a large file may come in many short connections.
     if (part.size_bytes() >= furthest_bytes + kProgressBytes) {
       furthest_bytes = part.size_bytes();
     } else if (--attempts_left == 0) {
@@ -256,6 +265,8 @@ void fetch_files(std::span<const RemoteFile> files, const DownloadOptions& optio
   try {
     for (const RemoteFile* file : missing) fetcher.fetch(*file);
   } catch (const DownloadError& error) {
+    // Processes that waited for the lock end with this failure instead of trying the same mirrors
+    // again. An interrupt concerns this process only.
     if (error.code() != std::errc::operation_canceled) lock.leave_failure(error.what());
     throw;
   }

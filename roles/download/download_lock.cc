@@ -32,6 +32,8 @@ DownloadLock::DownloadLock(const std::filesystem::path& directory,
                            std::optional<net::Deadline> deadline, const net::Interrupt& interrupt)
     : file_(open((directory / ".download.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                  0666)) {
+  // The file is never removed: a process that waits for it would then lock a file without a name.
+  // The kernel releases the lock of a process that dies.
   const std::filesystem::path path = directory / ".download.lock";
   if (!file_.is_open()) throw_lock(path, {errno, std::generic_category()});
   bool waited = false;
@@ -52,6 +54,7 @@ DownloadLock::DownloadLock(const std::filesystem::path& directory,
           "interrupted while another process was downloading into " + directory.string());
     }
   }
+  // Only a failure during the wait counts; this process tries for itself otherwise.
   if (waited) read_failure();
   // A later process must not inherit an old failure.
   if (inherited_failure_.empty()) static_cast<void>(ftruncate(file_.number(), 0) == 0);

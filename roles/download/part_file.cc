@@ -56,6 +56,7 @@ PartFile::PartFile(const std::filesystem::path& directory, const RemoteFile& fil
   }
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
   inherited_ = size_bytes_ > 0;
+  // Of another file: no prefix of the wanted one can be longer than it.
   if (size_bytes_ > file_.size_bytes) restart();
 }
 
@@ -82,6 +83,7 @@ bool PartFile::is_right(std::string& why) const {
           std::to_string(file_.size_bytes) + page_hint(looks_like_page_);
     return false;
   }
+  // Read back from the file, since its beginning may come from an earlier process.
   const std::string actual = data::sha256_file(path_);
   if (actual == file_.sha256) return true;
   why = "has SHA-256 " + actual + ", expected " + file_.sha256 + page_hint(looks_like_page_);
@@ -90,6 +92,7 @@ bool PartFile::is_right(std::string& why) const {
 
 void PartFile::publish() {
   const std::filesystem::path final_path = directory_ / file_.name;
+  // Before the rename: a file under its final name is complete even after a power cut.
   if (fsync(descriptor_.number()) != 0) throw_disk("write", path_, last_error());
   if (std::rename(path_.c_str(), final_path.c_str()) != 0) {
     throw_disk("rename " + path_.string() + " to", final_path, last_error());
@@ -135,6 +138,7 @@ std::error_code PartFile::on_data(std::span<const std::byte> bytes) {
     if (disk_error_) return disk_error_;
     looks_like_page_ = page;
   }
+  // The announced size may be missing or wrong; a file never grows beyond the expected size.
   if (bytes.size() > file_.size_bytes - size_bytes_) {
     return refuse("has more than the expected " + std::to_string(file_.size_bytes) + " bytes" +
                   page_hint(page));
@@ -160,9 +164,11 @@ std::error_code PartFile::append(std::span<const std::byte> bytes) {
 void PartFile::report_progress() {
   if (!on_progress_) return;
   const auto now = std::chrono::steady_clock::now();
+  // The last report is always made.
   if (now - reported_ < kProgressInterval && !is_full()) return;
   reported_ = now;
   const double seconds = std::chrono::duration<double>(now - started_).count();
+  // Bytes of this transfer only, since the time is that of this transfer.
   const auto bytes = static_cast<double>(size_bytes_ - start_bytes_);
   on_progress_({.file = file_.name,
                 .bytes = size_bytes_,

@@ -68,6 +68,8 @@ void remove_strays(const Path& directory, const std::vector<FileToCopy>& files) 
       strays.push_back(entry.path());
     }
   }
+  // After the iteration, which removals could disturb. A file that another task has removed is no
+  // error.
   for (const Path& stray : strays) std::filesystem::remove(stray);
 }
 
@@ -83,9 +85,12 @@ void bring(const std::string& url, const Path& to) {
              " files from " + url + " to " + to.string());
     copy_files(missing, kFilesAtOnce);
     for (const FileToCopy& file : missing) {
+      // Last: the date marks the copy as complete. A task that dies before it copies the file
+      // again.
       set_date(file);
     }
   }
+  // A reader takes every file of the directory, so one that the store has dropped must go.
   if (is_directory) remove_strays(to, files);
 }
 
@@ -112,6 +117,7 @@ void fetch_from_store(std::span<const RemoteFile> files, const std::string& sour
     for (const RemoteFile& file : files) {
       const Path from = Path(source) / file.name;
       std::error_code error;
+      // Other errors come up again in file_to_copy(), which reports them.
       static_cast<void>(storage.size_of(from, error));
       if (error == std::errc::no_such_file_or_directory) {
         log_info(file.name + " is not in " + source);

@@ -25,6 +25,7 @@ struct Word {
   std::string_view name;
   Attempt::Kind kind;
 };
+// In the order of Attempt::Kind, by which try_out() indexes it.
 constexpr std::array<Word, 3> kWords = {{{"open", Attempt::Kind::kOpen},
                                          {"connect", Attempt::Kind::kConnect},
                                          {"exec", Attempt::Kind::kExec}}};
@@ -52,6 +53,7 @@ bool opens(const std::string& file) {
 bool connects(const std::string& where) {
   const std::optional<sockaddr_in> address = ipv4_address(where);
   const data::FileDescriptor socket_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // On Linux SO_SNDTIMEO bounds connect(), which else may wait for minutes.
   const timeval patience{.tv_sec = 3, .tv_usec = 0};  // if no one answers
   return address && socket_of.is_open() &&
          setsockopt(socket_of.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ==
@@ -62,6 +64,7 @@ bool connects(const std::string& where) {
 
 // Returns only if it is refused.
 bool becomes(const std::string& program) {
+  // A copy, since execv() takes pointers to non-const characters.
   std::string name = program;
   std::array<char*, 2> arguments = {name.data(), nullptr};
   execv(program.c_str(), arguments.data());
@@ -92,6 +95,7 @@ std::string try_out(const Attempt& attempt) {
                                                                  : becomes(attempt.what);
   const std::string why =
       is_done ? "done" : std::error_code(errno, std::generic_category()).message();
+  // A program that was executed does not get here: it has replaced this one.
   return std::string(kWords[static_cast<std::size_t>(attempt.kind)].name) + " " + attempt.what +
          ": " + why;
 }

@@ -43,6 +43,7 @@ std::optional<std::uint64_t> left_of_address_space(const std::filesystem::path& 
 
 std::optional<std::uint64_t> available_memory_bytes(const std::filesystem::path& root) {
   std::optional<std::uint64_t> least;
+  // Each limit holds by itself, so the smallest one counts. One that cannot be read is no limit.
   for (const auto& each : {available_to_machine(root), ControlGroup(root).memory_left_bytes(),
                            left_of_address_space(root)}) {
     if (each) least = std::min(least.value_or(*each), *each);
@@ -53,6 +54,7 @@ std::optional<std::uint64_t> available_memory_bytes(const std::filesystem::path&
 void require_memory(std::uint64_t bytes, const std::string& who, const std::string& what) {
   if (bytes < kAlwaysThere) return;
   const std::optional<std::uint64_t> available = available_memory_bytes();
+  // If no limit can be read, the task continues: a failed allocation reports itself.
   if (available && bytes > *available) {
     throw Failure(kError, who + " does not have the memory for " + what + ": it takes " +
                               std::to_string((bytes + kBytesPerMib - 1) / kBytesPerMib) +

@@ -76,8 +76,11 @@ BufferedSink::~BufferedSink() {
   if (thread_.joinable()) {
     {
       const std::scoped_lock lock(mutex_);
+      // Under the mutex: the thread cannot test the flag just before and then miss the
+      // notification.
       is_ending_ = true;
     }
+    // The thread waits either for room or for lines; these two wake it from both.
     done_->interrupt();
     changed_.notify_all();
     thread_.join();
@@ -88,6 +91,8 @@ ssize_t BufferedSink::put(std::string_view text) const {
   text = text.substr(0, kOutputPiece);
   ssize_t count = 0;
   do {
+    // A socket needs no second descriptor: MSG_DONTWAIT holds for one call, and not for other
+    // processes.
     count = way_ == Way::kSocket ? send(fd_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                                  : ::write(way_ == Way::kSecondOpened ? second_.number() : fd_,
                                            text.data(), text.size());
@@ -157,6 +162,7 @@ void BufferedSink::write(std::string_view line) {
     const std::size_t size = text.append(draw_live()).size();
     begun_ = std::move(text);
     put_kept();
+    // A part of it is out, so the rest must follow, and can no longer be dropped.
     if (begun_.size() < size) {
       start_thread();  // for the rest of it, if any
       return;
@@ -207,6 +213,7 @@ void BufferedSink::trim() {
 // Returns false if there is none. REQUIRES: the line before is written, and there is room.
 bool BufferedSink::take_next() {
   if (omitted_ > 0) {
+    // The lines that were dropped are older than those in next_, so the notice comes first.
     begun_ = left_out_(std::exchange(omitted_, 0));
   } else if (!next_.empty()) {
     begun_ = std::move(next_.front());
@@ -226,6 +233,7 @@ bool BufferedSink::account(ssize_t count) {
   if (errno == EAGAIN) {
     return false;
   }
+  // Only the first error is reported: later ones are its consequences, or the same again.
   const int error = errno;
   error_ = error_ != 0 ? error_ : error;
   begun_.clear();
@@ -256,7 +264,9 @@ void BufferedSink::start_thread() {
     return;
   }
   try {
+    // A new thread inherits the mask.
     const SignalsBlocked blocked;
+    // Made only now, since most processes never need it: it takes a descriptor.
     done_ = std::make_unique<net::Interrupt>();
     thread_ = std::thread([this] { work_on(); });
   } catch (const std::exception&) {
@@ -282,6 +292,8 @@ void BufferedSink::work() {
   while (true) {
     changed_.wait(lock, [this] { return is_ending_ || !begun_.empty() || !next_.empty(); });
     lock.unlock();
+    // Without the mutex, so that a reader that has stopped does not stop the process's other
+    // threads.
     await_room();
     lock.lock();
     if (is_ending_) {
@@ -290,6 +302,8 @@ void BufferedSink::work() {
     if (way_ != Way::kByThread) {
       put_kept();
     } else if (!begun_.empty() || take_next()) {
+      // Only this thread changes begun_ in this mode, since the sink is never idle: writers append
+      // to next_. So the mutex can be free while it writes.
       const std::string piece = begun_.substr(0, kOutputPiece);
       lock.unlock();
       const ssize_t count = put(piece);  // may block after all: another process was faster

@@ -131,6 +131,7 @@ Block rule_of_prctl() {
       PR_SET_NAME,      PR_GET_NAME,         PR_GET_DUMPABLE,
       PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS,
       PR_SET_SECCOMP,   PR_GET_SECCOMP,      PR_SET_CHILD_SUBREAPER};
+  // Dumpable can only be switched off, since keep_memory_private() holds for good.
   return load_argument(0) + when_equal(PR_SET_DUMPABLE, allow_value(1, 0)) +
          allow_values(0, kOptions);
 }
@@ -141,6 +142,8 @@ Block rule_of_ioctl() {
                                                       TCSETSW, TCSETSF, TIOCGWINSZ, TIOCGPGRP});
 }
 
+// A path may be null only, so that the call concerns an open file, as futimens() does: Landlock
+// does not check the times of files. Both halves of the pointer are compared.
 Block allow_null(std::size_t argument) {
   return load_high_argument(argument) + when_equal(0, allow_value(argument, 0)) + refuse(EPERM);
 }
@@ -155,8 +158,10 @@ Block rule_of_clone(bool starts_processes) {
 // Returns the rule of a call of the list.
 Block rule_of(int call, ProcessKind kind) {
   const bool is_launcher = kind == ProcessKind::kLauncher;
+  // The filter is made in the process that it restricts, so this is the pid that it may signal.
   const auto self = static_cast<std::uint32_t>(getpid());
   switch (call) {
+    // MSG_FASTOPEN connects without connect(), so Landlock's rule for ports would not apply.
     case SYS_sendto:
       return allow_without(3, MSG_FASTOPEN);
     case SYS_sendmsg:
@@ -210,6 +215,8 @@ Block beginning() {
 
 Block allow_listed(ProcessKind kind) {
   Block made = beginning();
+  // The kernel runs the comparisons in order at each call, so the list has the frequent calls
+  // first.
   for (const SystemCall& call : system_calls()) {
     if (call.is_of(kind)) {
       made = std::move(made) +
@@ -249,12 +256,14 @@ Block forbid(std::span<const int> calls) {
   return made;
 }
 
+// For processes whose calls are not all known: other programs, and builds with a sanitizer.
 Block allow_all_but_some(ProcessKind kind) {
   Block families = load_argument(0);
   for (const int family : kFamilies) {
     families = std::move(families) + when_equal(static_cast<std::uint32_t>(family), allow());
   }
   Block made = beginning();
+  // Only a launcher, and the programs that it starts, start programs.
   if (kind != ProcessKind::kPrograms && kind != ProcessKind::kLauncher) {
     made = std::move(made) + forbid(std::array{SYS_execve, SYS_execveat});
   }

@@ -22,6 +22,7 @@ constexpr bool kIsTraced = false;
 bool filter_calls(ProcessKind kind) noexcept {
   try {
     std::vector<sock_filter> steps = filter_of_calls(kind);
+    // The count fits: the kernel accepts 4096 steps at most.
     const sock_fprog program{.len = static_cast<std::uint16_t>(steps.size()),
                              .filter = steps.data()};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;

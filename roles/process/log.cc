@@ -232,6 +232,8 @@ void print_result(std::string_view line) {
 void print_written(std::string_view line, const std::filesystem::path& output) {
   struct stat ours {};
   struct stat other {};
+  // Compared by device and inode, since paths such as /dev/stdout name the same file in other
+  // words.
   const bool is_output = fstat(STDOUT_FILENO, &ours) == 0 && stat(output.c_str(), &other) == 0 &&
                          ours.st_dev == other.st_dev && ours.st_ino == other.st_ino;
   is_output ? log_info(line) : print_result(line);
@@ -244,6 +246,7 @@ namespace {
 
 // Returns why standard output lacks something that was written to it; no error if it lacks nothing.
 std::error_code output_failure() {
+  // Libraries write to standard output through stdio, which has a buffer of its own.
   const bool is_flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int flush_error = errno;
   if (const std::error_code error = standard_output().failure()) {
@@ -264,6 +267,7 @@ std::error_code output_failure() {
 
 int finish_output(int exit_code) {
   errno = 0;
+  // Usually all is written, and signals stay as they are. Otherwise the reader is slow.
   if (!standard_output().drain(net::Clock::now())) {
     sigset_t set;
     sigemptyset(&set);
@@ -280,10 +284,13 @@ int finish_output(int exit_code) {
     log_error("cannot write to standard output: " + error.message() +
               "; results were lost or cut off");
     exit_code = kError;
+    // A failure of the run itself keeps its exit code; the loss of results is only logged.
   } else if (error && standard_output().failure()) {
     log_warning("cannot write to standard output: " + error.message() +
                 "; results were lost or cut off");
   }
+  // Last, since the lines above are to be read, too. Its reader is not waited for without a limit:
+  // log lines may be lost, results may not.
   standard_error().drain(net::Clock::now() + kLogShutdownTime);
   return exit_code;
 }

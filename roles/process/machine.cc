@@ -59,6 +59,8 @@ std::size_t usable_processors(std::size_t allowed, std::optional<double> limit) 
 TasksHere tasks_here(const Task& task) {
   const std::string& host = task.cluster.address_of(task.self).host;
   const auto are_here = [&host](const std::vector<net::Address>& tasks) {
+    // Hosts are compared as text: the tasks of one machine are listed under one name, and no name
+    // need be resolved.
     return static_cast<std::size_t>(
         std::ranges::count_if(tasks, [&host](const auto& each) { return each.host == host; }));
   };
@@ -80,6 +82,7 @@ void throw_if_out_of_descriptors(std::error_code error, const std::string& what)
 
 std::uint64_t random_number() {
   std::random_device device;
+  // std::random_device yields 32 bits at a time.
   const std::uint64_t high = device();
   return (high << 32U) | device();
 }
@@ -87,6 +90,7 @@ std::uint64_t random_number() {
 std::uint64_t new_incarnation() {
   const auto since_1970 = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
+  // The time is in the high bits, so that a restarted task has a higher incarnation than before.
   return make_incarnation(since_1970, random_number());
 }
 

@@ -22,6 +22,8 @@ std::atomic<std::size_t> parts_left{0};             // the parts before this one
 [[maybe_unused]] bool give_back_part() noexcept {
   std::size_t left = parts_left.load();
   while (left > 0) {
+    // Without a lock, as malloc() is called anywhere. A part belongs to the thread that counted it
+    // off, so no other one unmaps it.
     if (parts_left.compare_exchange_weak(left, left - 1)) {
       munmap(parts[left - 1], kPart);
       return true;
@@ -56,6 +58,8 @@ void keep_memory_reserve() {
 
 void* operator new(std::size_t size) {
   while (true) {
+    // malloc(0) may return null, which operator new must not. After a part was returned the request
+    // is tried again, since another thread may have taken that memory.
     if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
     if (size > disttf::roles::kMostFromReserve || !disttf::roles::give_back_part()) {
       throw std::bad_alloc();

@@ -24,6 +24,7 @@ asio::ip::tcp::acceptor listen_after_predecessor(
     try {
       return listen();
     } catch (const std::system_error& error) {
+      // Other errors, such as a missing right, do not pass with time.
       if (error.code() != asio::error::address_in_use ||
           std::chrono::steady_clock::now() >= until) {
         throw;

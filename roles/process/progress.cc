@@ -52,6 +52,7 @@ void ProgressWriter::write_evaluation() {
 
 // The pipe does not block, and a record is written as a whole or not at all (below PIPE_BUF).
 void ProgressWriter::write_record(std::string_view record) {
+  // EAGAIN, from a reader that is slow, loses a record; a newer one follows.
   if (::write(fd_, record.data(), record.size()) < 0 && errno == EPIPE) {
     fd_ = -1;
   }
@@ -59,6 +60,7 @@ void ProgressWriter::write_record(std::string_view record) {
 
 std::optional<Progress> parse_progress(std::string_view record) {
   std::string text(record);
+  // take_number() needs a character behind each number; a truncated record is rejected.
   text += '\n';
   std::string_view rest = text;
   Progress progress;
@@ -73,6 +75,7 @@ std::optional<Progress> parse_progress(std::string_view record) {
 std::string progress_line(const Progress& progress, const Progress& first,
                           std::chrono::duration<double> elapsed) {
   const double seconds = elapsed.count();
+  // No rate without two records. They come from another process, so they need not be consistent.
   if (seconds <= 0 || progress.step <= first.step || progress.images < first.images ||
       progress.step > progress.train_steps) {
     return fmt::format("step {}/{}  loss {:.4f}", progress.step, progress.train_steps,

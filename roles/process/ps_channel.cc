@@ -7,6 +7,8 @@
 namespace disttf::roles {
 namespace {
 
+// A state of gigabytes takes longer than the heartbeat timeout, so time is added for its size. A
+// slower link counts as a failure.
 constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
 
 }  // namespace

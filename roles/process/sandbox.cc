@@ -64,6 +64,7 @@ class Domain {
  public:
   Domain(int version, const SandboxPolicy& policy) noexcept {
     ruleset_.files = kAllOfFiles | (version >= kHasTruncation ? kTruncate : 0);
+    // A kernel rejects rights that it does not have, so only those of its version are listed.
     if (version >= kHasPorts) {
       ruleset_.ports = (policy.listens_on ? kBind : 0) | (policy.connects_to ? kConnect : 0);
     }
@@ -89,17 +90,20 @@ class Domain {
 
  private:
   void allow(const std::filesystem::path& path, std::uint64_t rights) noexcept {
+    // O_PATH, since a rule needs no right to read the path.
     const data::FileDescriptor at(open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status {};
     if (!at.is_open() || fstat(at.number(), &status) != 0) {
       return;  // opening it later reports the reason
     }
+    // The kernel rejects a rule that gives a file the rights of a directory.
     constexpr std::uint64_t kOfAFile = kReadFile | kWriteFile | kTruncate;
     const PathRule rule{.allowed = rights & ruleset_.files &
                                    (S_ISDIR(status.st_mode) ? ~std::uint64_t{0} : kOfAFile),
                         .parent = at.number()};
     // EBADFD: a pipe or a socket, for which kernels neither accept nor need a rule.
     const bool is_added = add(kBeneathAPath, &rule) || errno == EBADFD;
+    // All or nothing: with a rule missing the task would later fail at a path that it needs.
     is_whole_ = is_whole_ && is_added;
   }
   void allow(std::uint16_t port, std::uint64_t right) noexcept {

@@ -25,6 +25,7 @@ std::thread start_thread(std::function<void()> body) {
   const auto deadline = std::chrono::steady_clock::now() + kThreadPatience;
   while (true) {
     try {
+      // A copy of the function: it is still needed where the attempt fails.
       return std::thread(body);
     } catch (const std::system_error& error) {
       if (std::chrono::steady_clock::now() >= deadline) {
@@ -41,6 +42,7 @@ std::thread start_thread(std::function<void()> body) {
 std::thread start_background_thread(std::function<void()> body) {
   return start_thread([body = std::move(body)] {
     // On Linux each thread has its own nice value. A failure to set it changes nothing.
+    // The higher of the two, so that a process that was started with a higher nice value keeps it.
     const int nice = std::max(getpriority(PRIO_PROCESS, 0), kBackgroundNice);
     static_cast<void>(setpriority(PRIO_PROCESS, 0, nice));
     body();

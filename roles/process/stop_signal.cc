@@ -39,6 +39,8 @@ sigset_t watched_signals() {
 
 StopSignal::StopSignal(std::function<void(int)> on_signal) : on_signal_(std::move(on_signal)) {
   const sigset_t set = watched_signals();
+  // Before the thread starts: threads inherit the mask, so that only the descriptor gets the
+  // signals.
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
   if (signal_fd < 0) {
@@ -80,6 +82,8 @@ void StopSignal::watch(int signal_fd) {
       asks_to_trace_ = says ? static_cast<std::uint32_t>(info.ssi_int) : kUsualTrace;
       // Only the first signal counts: a second one must not change the exit code.
     } else if (number() == 0) {
+      // Before the interrupt: a thread that wakes finds the number. Nothing else is published with
+      // it.
       number_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
       interrupt_.interrupt();
       is_told = tell();
@@ -101,6 +105,7 @@ bool StopSignal::tell() {
 
 void StopSignal::stop_with(const Failure& failure) {
   // The first failure counts: later ones are its consequences.
+  // Two flags: the first elects the one caller that writes failure_, the second one publishes it.
   if (!fails_.exchange(true)) {
     failure_.emplace(failure);
     has_failed_.store(true, std::memory_order_release);
@@ -112,11 +117,13 @@ void StopSignal::stop_with(const std::exception_ptr& exception) {
   try {
     stop_with(failure_of(exception));
   } catch (const std::bad_alloc&) {
+    // Made in advance, since no sentence can be composed now.
     stop_with(no_memory_);
   }
 }
 
 void StopSignal::throw_if_stopped() const {
+  // Acquire: failure_ is read only after its writer has published it.
   if (has_failed_.load(std::memory_order_acquire)) {
     throw Failure(*failure_);
   }
@@ -142,6 +149,7 @@ void end_by_signal(int number) {
     raise(number);
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
+  // Not exit(), whose handlers must not run within a signal handler.
   _exit(exit_code_for(number));
 }
 

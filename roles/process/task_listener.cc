@@ -14,6 +14,7 @@ namespace disttf::roles {
 
 asio::ip::tcp::acceptor listen_where_listed(asio::io_context& context, const net::Address& listed,
                                             const StopSignal& stop) {
+  // A task that was killed and restarted listens at the address of its predecessor.
   return listen_after_predecessor(
       net::to_string(listed), [&] { return net::listen_as(context, listed); }, &stop);
 }

@@ -36,6 +36,7 @@ constexpr std::size_t kUpdatesPerState = 8;
 
 net::BodyRing::Shape updates_in_memory(const UpdateShape& shape) {
   const std::size_t bytes = update_bytes(shape, shape.plain);
+  // Without slots updates are sent.
   if (bytes > kMostBytes) {
     return {.bytes = 0, .count = 0};
   }
@@ -63,6 +64,7 @@ std::size_t gradients_in_memory(const RunConfig& config) {
     return 1;
   }
   const std::size_t own_share = (config.micro_batches + config.trainers - 1) / config.trainers;
+  // At least 1, since it divides below.
   const std::size_t bytes = std::max<std::size_t>(gradient_bytes(config), 1);
   const std::size_t room = std::max(std::min(own_share, kMostBytes / bytes), kSmallBytes / bytes);
   return std::clamp<std::size_t>(room, 1, config.micro_batches);
@@ -134,6 +136,7 @@ std::size_t most_of_ps(std::size_t floats, std::size_t trainers) noexcept {
 }
 
 void check_way_to(const Task& task, const std::string& ps, bool is_in_place) {
+  // With --transport auto a ps on another machine is no error: data is sent to it.
   if (!is_in_place && task.transport == Transport::kSharedMemory) {
     throw Failure(kUsage, "--transport shm: no memory can be shared with " + ps +
                               "; allowed is auto, which then uses tcp");

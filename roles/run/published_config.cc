@@ -24,6 +24,8 @@ Json json_of(const math::LayerSpec& layer) {
   }
   for (const auto& [name, value] : layer.fields) {
     if (const auto* const number = std::get_if<double>(&value)) {
+      // A whole number is written as one, like the units and sizes in a model file. Above 2^53 a
+      // double does not hold every whole number.
       const bool is_whole =
           std::abs(*number) <= static_cast<double>(kMaxCount) && std::trunc(*number) == *number;
       out[name] = is_whole ? Json(static_cast<std::int64_t>(*number)) : Json(*number);
@@ -54,6 +56,7 @@ std::string shown(const Json& value) {
 
 // Returns a float as the shortest decimal that reads back as the same float.
 double short_number(float value) {
+  // Widening the float itself would publish 0.10000000149011612 for 0.1.
   const std::string text = shortest_text(value);
   double parsed = 0;
   std::from_chars(text.data(), text.data() + text.size(), parsed);
@@ -171,6 +174,7 @@ class FromJson {
     refuse_setting(name_, shown(from_), allowed);
   }
   [[nodiscard]] std::uint64_t number(const Json& from) const {
+    // Above 2^53 a reader with doubles, such as a script, would see another number.
     if (!from.is_number_unsigned() || from.get<std::uint64_t>() > kMaxCount) {
       refuse_setting(name_, shown(from), "a whole number from 0 to 2^53");
     }
@@ -178,6 +182,7 @@ class FromJson {
   }
   [[nodiscard]] static bool is_word(std::string_view text) {
     constexpr std::size_t kMaxWordBytes = 64;
+    // Printable ASCII: words are shown in sentences and logged.
     const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
     return text.size() <= kMaxWordBytes && std::ranges::all_of(text, is_plain);
   }
@@ -333,10 +338,12 @@ ExampleFacts facts_from(const Json& from) {
                      .scales = reader.numbers("scales"),
                      .target_mean = reader.number("target_mean", 0),
                      .target_scale = reader.number("target_scale", 1)};
+  // Readers index means, scales and columns alike.
   if (facts.means.size() != facts.scales.size() ||
       (!facts.columns.empty() && facts.columns.size() != facts.means.size())) {
     FactsReader::refuse("scales", facts.scales.size(), "one for each of the means and columns");
   }
+  // Labels are divided by it.
   if (facts.target_scale == 0) {
     FactsReader::refuse("target_scale", 0, "a number other than 0");
   }
@@ -382,6 +389,7 @@ RunConfig run_config_from_json(std::string_view text) {
   }
   RunConfig config;
   for (const Setting& setting : settings()) {
+    // Keys that are no settings are ignored, as a later release may publish more.
     const auto found = parsed.find(setting.name);
     // A setting that is newer than the configuration has its default.
     if (found == parsed.end() && setting.may_be_missing) {
@@ -404,9 +412,12 @@ std::optional<std::string> contradiction(const RunConfig& mine,
                                          const RunConfig& published) {
   for (const Setting& setting : settings()) {
     const std::string name(setting.name);
+    // A flag that was left out takes the chief's value, so it cannot contradict.
     if (!explicit_flags.contains(name)) {
       continue;
     }
+    // Compared as they are published: one comparison serves all kinds of values, and both went
+    // through the same rounding.
     const Json own = json_of(setting, mine);
     const Json theirs = json_of(setting, published);
     if (own != theirs) {
@@ -458,6 +469,8 @@ bool evaluates_alike(const RunConfig& config, std::string_view saved_json) {
 
 bool stops_alike(const RunConfig& config, std::string_view saved_json) {
   const std::optional<RunConfig> saved = saved_config(saved_json);
+  // Each of these decides at which evaluation a run stops. With another one the saved end does not
+  // count.
   return saved && config.stops_early() && config.eval_every == saved->eval_every &&
          config.test_shifts == saved->test_shifts &&
          config.target_accuracy == saved->target_accuracy && config.patience == saved->patience;

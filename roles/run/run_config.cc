@@ -33,6 +33,7 @@ std::size_t row_bytes(const math::ModelSpec& model) {
 // in its range.
 void check_memory(const RunConfig& config) {
   const math::ModelSpec& model = config.model;
+  // Divisions instead of products, which could overflow.
   const std::size_t most_rows = kMaxActivationBytes / row_bytes(model);
   if (config.batch_size > most_rows) {
     refuse_setting(
@@ -125,6 +126,7 @@ void validate(const RunConfig& config) {
       (layers < 1 || layers > math::kMaxHiddenLayers)) {
     refuse_setting("hidden_units", std::to_string(layers) + " layers", "from 1 to 16 layers");
   }
+  // The optimizer and the model come before the checks that use their sizes.
   math::validate(config.optimizer);
   math::validate(config.model);
   if (math::layout_of(config.model).size() > kMaxParameters) {
@@ -208,6 +210,7 @@ void validate_for(const ExampleKind& examples, const RunConfig& config) {
 
 std::optional<std::string> missing_isa(const RunConfig& published,
                                        std::span<const math::Isa> supported) {
+  // All tasks compute with the instructions that the chief chose: others round differently.
   if (std::find(supported.begin(), supported.end(), published.isa) != supported.end()) {
     return std::nullopt;
   }

@@ -13,6 +13,7 @@ namespace {
 
 template <typename Number>
 bool read_number(std::string_view text, Number& out) {
+  // A local one, so that `out` keeps its value where the text is no number.
   Number value{};
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stopped != text.data() + text.size()) {
@@ -26,6 +27,7 @@ bool is_between(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   return value >= least && value <= most;
 }
 
+// A comparison with NaN is false, so NaN is in no range. The upper bound excludes infinity.
 bool is_in(Fraction::Range range, float value) {
   switch (range) {
     case Fraction::Range::kAboveZero:
@@ -143,6 +145,7 @@ struct FromText {
   }
   bool operator()(const NumberList& value) const {
     std::vector<std::size_t> numbers;
+    // An empty text, or a comma at the end, makes an empty part, which is no number.
     for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
       comma = text.find(',', begin);
       std::uint64_t number = 0;
@@ -208,6 +211,7 @@ bool Choice::set(RunConfig& run, std::string_view name) const {
 }
 
 std::string shortest_text(float value) {
+  // Longer than any: "-1.17549435e-38" has 15 characters.
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }

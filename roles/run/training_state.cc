@@ -5,6 +5,7 @@
 namespace disttf::roles {
 namespace {
 
+// AlignedVector is move-only, so that no state of gigabytes is copied by accident.
 math::AlignedVector copy_of(const math::AlignedVector& values) {
   math::AlignedVector copy(values.size());
   std::copy_n(values.data(), values.size(), copy.data());

@@ -89,6 +89,7 @@ std::span<const std::byte> pack_gradient(const WireFormat& wire, std::span<const
     return scratch;
   }
   if (!wire.rounds()) {
+    // Sent from where it is, without a copy.
     return std::as_bytes(gradient);
   }
   scratch.resize(tensor_bytes(wire, gradient.size()));
@@ -98,6 +99,7 @@ std::span<const std::byte> pack_gradient(const WireFormat& wire, std::span<const
 
 std::size_t longest_gradient(const WireFormat& wire, std::size_t floats) noexcept {
   if (wire.components != 0) {
+    // The share is one of the whole model, so a small range may have fewer floats than components.
     return net::sparse_bytes(std::min(wire.components, floats), wire.rounds());
   }
   return wire.rounds() ? tensor_bytes(wire, floats) : floats * sizeof(float);
@@ -118,6 +120,7 @@ std::error_code unpack_gradient(const WireFormat& wire, std::span<const std::byt
   if (wire.rounds()) {
     unpack_tensor(wire, body, gradient);
   } else {
+    // The receiver has checked the size (is_gradient_size()) before it read the body.
     std::memcpy(gradient.data(), body.data(), body.size());
   }
   return {};

@@ -21,6 +21,7 @@ constexpr std::size_t kHexDigits = 64;
 constexpr int kIndent = 1;
 // The configuration is a flat object with lists; this is twice the depth that it has.
 constexpr std::size_t kDeepest = 8;
+// Bounds on what a damaged or foreign file makes a reader allocate.
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxOptimizerTensors = 16;
@@ -86,6 +87,7 @@ ShardFile file_from(const Json& json) {
                  .size_bytes = count_from(json.at("size_bytes")),
                  .header_sha256 = hash_from(json.at("header_sha256")),
                  .sha256 = {}};
+  // Before anything computes the size of the range, which would underflow.
   require(file.range.begin <= file.range.end, "a range ends before it begins");
   return file;
 }
@@ -191,6 +193,8 @@ ShardFile shard_file_from_json(std::string_view text) {
 std::vector<Piece> pieces_of(const math::ParameterLayout& layout,
                              std::span<const std::string> optimizer, math::Range range) {
   std::vector<Piece> pieces;
+  // Tensor 0 is the parameters. The order is that of the data in a file, which both sides derive
+  // from here.
   for (std::size_t tensor = 0; tensor <= optimizer.size(); ++tensor) {
     for (const math::Variable& variable : layout.variables()) {
       const std::size_t begin = std::max(range.begin, variable.offset);
@@ -201,6 +205,8 @@ std::vector<Piece> pieces_of(const math::ParameterLayout& layout,
                   .tensor = tensor,
                   .range = {begin, end}};
       if (tensor > 0) piece.name += "/" + optimizer[tensor - 1];
+      // A variable that a range cuts has no shape in a file: its part is a row of floats, and its
+      // name gives the offsets.
       if (end - begin < variable.size) {
         piece.name += ":" + std::to_string(begin - variable.offset) + "-" +
                       std::to_string(end - variable.offset);
@@ -221,6 +227,7 @@ std::string encode_index(const CheckpointIndex& index) {
   std::uint64_t total_bytes = 0;
   for (const ShardFile& file : index.files) {
     files.push_back(file_to_json(file));
+    // pieces_of() has the order in which the writer has hashed them.
     auto hash = file.sha256.begin();
     for (const Piece& piece : pieces_of(index.layout, index.optimizer, file.range)) {
       weight_map[piece.name] = file.name;
@@ -240,6 +247,7 @@ std::string encode_index(const CheckpointIndex& index) {
   if (index.accuracy) own["accuracy"] = *index.accuracy;
   // (The previous evaluation of the end may be written after the run has ended.)
   if (index.step != 0 && index.early_stop_state.step == index.step) own["ended"] = true;
+  // Readers of Hugging Face's sharded models need these two; disttf reads only "disttf".
   Json rest = {{"metadata", {{"total_size", total_bytes}}}};
   rest["weight_map"] = std::move(weight_map);
   rest["disttf"] = std::move(own);
@@ -255,16 +263,20 @@ CheckpointIndex parse_index(std::string_view text, const std::filesystem::path& 
   if (!text.starts_with(kSelfKey) || hash.size() < kHexDigits) {
     throw DamagedCheckpoint(path.string() + " does not begin as an index of disttf's does");
   }
+  // Before the text is parsed, so that a flipped bit is reported as damage and not as a syntax
+  // error.
   if (const std::string actual = self_hash(std::string(text)); actual != hash) {
     throw DamagedCheckpoint(path.string() + " is damaged: its SHA-256 is " + actual +
                             ", expected the " + (is_hash(hash) ? std::string(hash) : "other") +
                             " that it begins with");
   }
   try {
+    // The parser recurses as deep as the text is nested.
     require(data::json_depth(text) <= kDeepest, "it is nested too deep");
     const Json whole = data::parse_json(text);
     require(whole.is_object(), "it is no JSON object");
     const Json& json = whole.at("disttf");
+    // The format comes first: the other fields may differ in another one.
     const std::uint64_t format = count_from(json.at("format"));
     // Not reported as damaged: readers would skip it and lose the run's progress.
     if (format != kCheckpointFormat) {

@@ -145,6 +145,8 @@ std::vector<CheckpointName> checkpoints_in(data::FileSystem& files,
     if (const auto name = checkpoint_name_from(text)) names.push_back(*name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
+    // A directory that does not exist yet has no checkpoints. Any other error must not look like
+    // that: the run would start anew.
     throw std::system_error(error, "cannot read " + directory.string());
   }
   std::ranges::sort(names, std::ranges::greater{});
@@ -154,6 +156,7 @@ std::vector<CheckpointName> checkpoints_in(data::FileSystem& files,
 CheckpointReader::CheckpointReader(data::FileSystem& files, std::filesystem::path path)
     : files_(files), path_(std::move(path)) {
   const auto file = path_ / kIndexName;
+  // The limit bounds the memory that a damaged or foreign file takes.
   const auto bytes = data::read_file(files_, file, kMaxIndexBytes);
   index_ = parse_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
 }
@@ -189,6 +192,7 @@ void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
   const std::vector<Piece> pieces = pieces_of(index_.layout, index_.optimizer, file.range);
   try {
     const std::unique_ptr<data::OpenFile> opened = files_.open(path);
+    // Before the header is read: its offsets are checked against this size.
     if (const auto found = opened->size_bytes(); found != file.size_bytes) {
       throw DamagedCheckpoint(size_problem(path, file.size_bytes, found));
     }
@@ -212,6 +216,7 @@ void CheckpointReader::read_file(const ShardFile& file, TrainingState* state,
   } catch (const DamagedCheckpoint& damaged) {
     problems.emplace_back(damaged.what());
   } catch (const std::system_error& error) {
+    // The caller may wait for the store, or give up; it must not take the checkpoint for damaged.
     if (is_away(error.code())) throw;
     problems.emplace_back(error.what());
   }

@@ -90,6 +90,8 @@ void check_shards(std::span<const ShardFile> files, const math::ParameterLayout&
       refuse(file, "the ranges of the ps do not follow each other");
     }
     end = file.range.end;
+    // Each ps reports what it has written. One of another configuration would make a checkpoint
+    // that no run can read.
     if (file.optimizer != files.front().optimizer) {
       refuse(file, "the ps have different optimizers");
     }
@@ -141,6 +143,7 @@ void create_partial(data::FileSystem& disk, const Path& partial) {
     data::create_directories(disk, partial);
     return;
   }
+  // An existing directory is no error: each ps of a save creates it, and the first one wins.
   disk.create_directory(partial, error);
   if (error) throw std::system_error(error, "cannot create " + partial.string());
 }
@@ -209,6 +212,7 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
   for (; name.revision <= kMaxRevision; ++name.revision) {
     error = disk.rename(partial, directory / to_string(name));
     if (!error) {
+      // Only now the save is durable: without this a power cut could undo the rename.
       disk.sync_directory(directory);
       return name;
     }
@@ -220,6 +224,7 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
 
 void remove_checkpoint(data::FileSystem& disk, const Path& directory, const CheckpointName& name,
                        std::uint64_t attempt) {
+  // The revision keeps the names of several revisions of one step apart.
   const Path away =
       directory / partial_name({.step = name.step, .attempt = attempt + name.revision});
   // Once renamed, it is no checkpoint any more, even if the removal is interrupted.
@@ -318,6 +323,7 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
   const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
   // The index last: a directory with an index has all files of the checkpoint.
   data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));
+  // Before the directory is synced, so that one sync covers the index's name and the removals.
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);
   SavedCheckpoint saved;
@@ -326,9 +332,13 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
     sizes.emplace_back(file.name, file.size_bytes);
     saved.size_bytes += file.size_bytes;
   }
+  // The rename makes it a checkpoint. A crash before it leaves a partial directory, which a later
+  // save removes.
   const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);
   saved.name = to_string(name);
   try {
+    // Known without a read, since this process has just checked it; used only if old ones are
+    // removed.
     if (keep != 0) whole_[saved.name] = std::move(sizes);
     remove_old(name, id.attempt, keep);
   } catch (const std::exception&) {
@@ -343,6 +353,7 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
 // look at them.
 void CheckpointStore::remove_old(const CheckpointName& saved, std::uint64_t attempt,
                                  std::size_t keep) {
+  // The one that was just saved counts.
   std::size_t kept = 1;
   const std::vector<CheckpointName> names = checkpoints_in(*files_, path_);
   std::erase_if(whole_, [&names](const auto& known) {  // another process has removed it
@@ -406,6 +417,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
         throw Failure(kUsage, reader.path().string() + " is of another model: " + *why +
                                   "; give the flags of its run, or another directory");
       }
+      // Reading compares every checksum, so a checkpoint that is returned is whole.
       return LoadedCheckpoint{
           .path = reader.path(), .state = reader.read(), .config_json = reader.index().config_json};
     } catch (const DamagedCheckpoint& damaged) {
@@ -421,12 +433,14 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(const math::Paramet
 
 std::optional<std::string> fit_optimizer(TrainingState& state, const math::OptimizerSpec& spec) {
   math::Optimizer optimizer(spec, 0, math::Isa::kGeneric);
+  // Of size 0: only the names of its tensors matter here.
   const auto wanted = optimizer.state();
   // Averages are independent of the optimizer: their presence does not decide whether the state
   // fits.
   const bool has_average =
       !state.optimizer.empty() && state.optimizer.back().name == math::kAverageName;
   if (has_average && !optimizer.averages()) {
+    // The average is always the last tensor.
     state.optimizer.pop_back();
   }
   const bool lacks_average = optimizer.averages() && !has_average;
@@ -444,6 +458,7 @@ std::optional<std::string> fit_optimizer(TrainingState& state, const math::Optim
     }
     return std::nullopt;
   }
+  // Tensors of another optimizer mean something else, even where sizes agree.
   state.optimizer.clear();
   return "the checkpoint has the state of another optimizer than " +
          std::string(math::optimizer_name(spec.kind)) +

@@ -77,6 +77,7 @@ std::string run_of_cluster(const net::Cluster& cluster, std::string_view machine
     run += kHex[byte >> 4U];
     run += kHex[byte & 15U];
   }
+  // Loopback addresses are the same on every machine, and name different runs there.
   if (std::ranges::any_of(cluster.ps, is_of_loopback)) {
     run += "@" + std::string(machine);
   }
@@ -89,9 +90,12 @@ LockVerdict judge(const RunLockOwner& owner, const RunLockOwner& self, std::opti
     return LockVerdict::kTake;
   }
   const bool is_same_machine = !owner.machine.empty() && owner.machine == self.machine;
+  // A pid means nothing on another machine or in another namespace: only renewals show a live
+  // owner.
   if (!is_same_machine || !lives) {
     return LockVerdict::kWatch;
   }
+  // Its process has ended, so the lock will not be renewed: no need to wait for its expiry.
   if (!*lives) {
     return LockVerdict::kTake;
   }
@@ -109,10 +113,12 @@ std::string in_use_sentence(const std::filesystem::path& directory, const RunLoc
 RenewalVerdict LockRenewal::verdict(const std::optional<std::string>& text,
                                     const RunLockOwner& self, Time now) {
   const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
+  // A lock that was removed or damaged is written again.
   if (!owner || owner->process == self.process) {
     others_text_.clear();
     return RenewalVerdict::kRenew;
   }
+  // Two runs would mix their checkpoints. This one ends, as the other one has the lock.
   if (owner->run != self.run) {
     return RenewalVerdict::kEndRun;
   }
@@ -141,6 +147,8 @@ std::optional<std::string> RunLockFile::read_at(const std::filesystem::path& pat
 milliseconds RunLockFile::age() const { return age_of(path_); }
 
 milliseconds RunLockFile::age_of(const std::filesystem::path& path) const {
+  // Both times are the file system's, so this machine's clock does not matter. The bounds keep a
+  // wrong date from making the wait longer.
   const auto age = files_->now(directory_) - files_->last_write(path);
   return std::clamp(std::chrono::duration_cast<milliseconds>(age), milliseconds(0),
                     milliseconds(kLockExpiry));
@@ -156,6 +164,7 @@ void RunLockFile::write_at(const std::filesystem::path& path, const RunLockOwner
 
 bool RunLockFile::create(const RunLockOwner& owner) const {
   data::create_directories(*files_, directory_);
+  // Under a name of its own first, so that the lock never exists with a part of its content.
   const std::filesystem::path early = path_.string() + "-" + owner.process;
   write_at(early, owner);
   // A link fails if the name exists, so that only one process creates the lock.
@@ -182,6 +191,7 @@ RunLockFile::Claim RunLockFile::claim(const std::string& text, const RunLockOwne
   std::string before = file_name_part(owner ? owner->process : "");
   Claim result = Claim::kAnothers;
   while (true) {
+    // The names in the files may form a cycle, which would not end.
     if (claims.size() == kMostClaims) {
       throw std::system_error(std::make_error_code(std::errc::too_many_links), path_.string());
     }
@@ -216,6 +226,8 @@ bool RunLockFile::take_over(const std::string& text, const RunLockOwner& self,
   if (is_as_read) {
     write(self);
   }
+  // After the lock is written: until then the claims keep others from taking the same dead owner's
+  // lock.
   if (claimed == Claim::kOwn) {
     for (const auto& path : claims) {
       files_->remove(path);

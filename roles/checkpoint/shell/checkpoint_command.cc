@@ -37,6 +37,7 @@ void list_one(const Path& path) {
   const std::string head = path.filename().string() + "  " + disk.time_of(path / kIndexName) + "  ";
   try {
     const CheckpointReader reader(disk, path);
+    // Sizes only: `ls` is quick, and `verify` reads the contents.
     const auto problems = reader.check_files();
     print_result(head + (problems.empty() ? std::to_string(reader.size_bytes()) + " bytes in " +
                                                 file_count(reader.index().files.size())
@@ -50,6 +51,7 @@ int list(const Path& directory) {
   for (const Path& path : checkpoints_at(directory)) list_one(path);
   Storage disk;
   std::error_code ignored;
+  // A directory that cannot be listed was reported above.
   for (const std::string& name : disk.names_in(directory, ignored)) {
     if (partial_name_from(name)) {
       print_result(name + "  " + disk.time_of(directory / name) +
@@ -109,6 +111,7 @@ void print_configuration(const std::string& config_json) {
   const Json config = data::parse_json(config_json);
   print_result("configuration");
   for (const auto& [key, value] : config.items()) {
+    // The file may come from another user, so neither keys nor values may control the terminal.
     const std::string text = data::json_text(value, {.only_ascii = true});
     print_result(fmt::format("  {:<24} {}", net::one_line(key), text));
   }

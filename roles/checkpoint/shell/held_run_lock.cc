@@ -40,6 +40,7 @@ std::optional<std::uint64_t> start_time_of(const std::string& pid) {
   if (!(fields >> state) || state == 'Z' || state == 'X') {
     return std::nullopt;
   }
+  // Fields 4 to 21; the state was the third.
   constexpr int kFieldsBefore = 18;
   std::string ignored;
   for (int field = 0; field < kFieldsBefore; ++field) {
@@ -61,6 +62,7 @@ std::string machine_name() {
 
 std::string host_name() {
   std::array<char, 256> host{};
+  // One less, since a longer name is cut off without a zero at its end.
   gethostname(host.data(), host.size() - 1);
   return host.data();
 }
@@ -74,6 +76,7 @@ std::optional<bool> process_lives(std::int64_t pid, std::uint64_t started) {
     return std::nullopt;
   }
   if (const auto found = start_time_of(std::to_string(pid))) {
+    // The kernel reuses pids, so only the start time tells the process from a later one.
     return *found == started;
   }
   // If /proc hides the processes of other users, process 1 is hidden, too.
@@ -93,6 +96,7 @@ RunLockOwner own_lock(const std::filesystem::path& directory, const net::Cluster
   if (!is_store_url(directory)) {
     std::error_code error;
     const auto real = std::filesystem::weakly_canonical(directory, error);
+    // The path that links lead to, so that two spellings of one directory compare equal.
     self.directory = error ? self.directory : real.string();
   }
   return self;
@@ -121,6 +125,7 @@ HeldRunLock::HeldRunLock(const std::filesystem::path& directory, const net::Clus
 }
 
 HeldRunLock::~HeldRunLock() {
+  // The thread ends first: a renewal under way would write the lock again after its removal.
   done_.interrupt();
   thread_.join();
   file_.remove_own(self_);
@@ -163,6 +168,7 @@ bool HeldRunLock::try_to_take(Seen& seen) {
       break;
   }
   if (seen.text.empty()) {
+    // The lock has already gone unrenewed for its age, so only the rest is waited for.
     const milliseconds left = milliseconds(kLockExpiry) - file_.age();
     seen = {.text = *text, .expires = now + left};
     if (left > kLookInStore) {
@@ -177,6 +183,7 @@ bool HeldRunLock::try_to_take(Seen& seen) {
   if (seen.text != *text) {
     throw Failure(kUsage, in_use_sentence(directory_, owner));
   }
+  // The text is passed on, so that a renewal between the read and the takeover is noticed.
   return now >= seen.expires && take_over(*text);
 }
 
@@ -189,12 +196,14 @@ bool HeldRunLock::take_over(const std::string& text) {
 }
 
 void HeldRunLock::keep() {
+  // The first check comes early: in a store two processes may both have taken a free lock.
   std::chrono::seconds pause = kLockSettles;
   while (!done_.wait_until(net::Clock::now() + pause)) {
     pause = kLockRenewal;
     try {
       renew();
     } catch (const Failure& failure) {
+      // No more renewals: the lock is another run's.
       stop_.stop_with(failure);
       return;
     } catch (const std::exception&) {  // saving checkpoints reports disk errors

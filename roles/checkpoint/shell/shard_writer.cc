@@ -23,6 +23,7 @@ std::optional<std::string> ShardWriter::start(ShardWriteRequest request, Done do
     return "it was started without --train_dir; with --sharded_checkpoint every ps needs "
            "that of the chief";
   }
+  // One write at a time: each keeps a snapshot of the whole range in memory.
   if (busy_) {
     return "it is still writing its range of step " + std::to_string(step_);
   }
@@ -30,6 +31,7 @@ std::optional<std::string> ShardWriter::start(ShardWriteRequest request, Done do
     thread_.join();  // it has called `done`
   }
   step_ = request.id.step;
+  // Before the thread starts: it resets the flag, and may do so at once.
   busy_ = true;
   try {
     thread_ = std::thread([this, request = std::move(request), done = std::move(done)]() mutable {
@@ -56,6 +58,7 @@ std::optional<std::string> ShardWriter::start(ShardWriteRequest request, Done do
 ShardWriter::Result ShardWriter::write(const ShardWriteRequest& request) const {
   try {
     const std::size_t size = request.range.size();
+    // The snapshot has the parameters first, then each tensor of the optimizer, of the same size.
     const auto values = request.snapshot->values.span();
     ShardView view{.range = request.range, .parameters = values.first(size), .optimizer = {}};
     for (std::size_t tensor = 0; tensor < request.optimizer.size(); ++tensor) {
