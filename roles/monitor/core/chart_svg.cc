@@ -42,6 +42,8 @@ constexpr std::array<Stroke, 8> kStrokes = {{{"#0072b2", "#56b4e9", ""},
 
 std::string xml_text(std::string_view text) {
   std::string out;
+  // Names come from records, so they must not add elements to the file. Text stands between tags
+  // only, where quotes need no escape.
   for (const char c : net::one_line(text)) {
     switch (c) {
       case '&':
@@ -120,6 +122,7 @@ Legend legend_of(const Panel& panel, double top) {
   for (std::size_t each = 0; each < panel.curves.size(); ++each) {
     const std::string& name = panel.curves[each].name;
     const double width = kLegendLine + kLegendCharacter * static_cast<double>(name.size()) + 16;
+    // A name that is longer than a row gets one of its own.
     if (x > kLeft && x + width > kWidth - kRight) {
       x = kLeft;
       ++legend.rows;
@@ -183,10 +186,12 @@ std::string curve_of(const Panel& panel, std::size_t curve, const PanelLayout& l
 
 std::string svg_of(const Chart& chart) {
   const std::optional<Axis> x = x_axis_of(chart, kXTicks);
+  // The body comes first: its height is part of the head.
   std::string body;
   double top = kTitle;
   for (const Panel& panel : chart.panels) {
     const std::optional<Axis> y = y_axis_of(panel, kYTicks);
+    // A panel without points would have an axis without numbers.
     if (!x || !y) {
       continue;
     }

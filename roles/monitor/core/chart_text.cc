@@ -40,6 +40,8 @@ class Canvas {
   void draw_line(const Point& from, const Point& to, std::size_t curve) {
     const Point a = dot_at(from);
     const Point b = dot_at(to);
+    // One step for each dot in the longer direction, so that the line has no gaps; at least 1,
+    // since it divides.
     const auto steps = std::lround(std::max({std::abs(a.x - b.x), std::abs(a.y - b.y), 1.0}));
     for (long each = 0; each <= steps; ++each) {
       const double share = static_cast<double>(each) / static_cast<double>(steps);
@@ -111,6 +113,7 @@ std::string legend_of(const Panel& panel, const Frame& frame, bool dots) {
   std::size_t width = shown_width(text);
   for (std::size_t each = 0; each < panel.curves.size(); ++each) {
     const std::string& name = panel.curves[each].name;
+    // The panel's name says it already.
     if (panel.curves.size() == 1 && name == panel.name) {
       return text;
     }
@@ -158,6 +161,7 @@ std::string x_lines(const Axis& x, const std::string& x_name, const Frame& frame
     const std::size_t middle = frame.labels + 1 + at;
     std::size_t begin = middle - std::min(middle, tick.name.size() / 2);
     begin = std::min(begin, names.size() - std::min(names.size(), tick.name.size()));
+    // A label that would overlap the one before is left out.
     if (begin >= free && begin + tick.name.size() <= names.size()) {
       names.replace(begin, tick.name.size(), tick.name);
       free = begin + tick.name.size() + 1;
@@ -177,6 +181,7 @@ std::string x_lines(const Axis& x, const std::string& x_name, const Frame& frame
 std::string text_of_panel(const Panel& panel, const Axis& x, const Axis& y,
                           const std::string& x_name, const Frame& frame) {
   const bool unicode = frame.style.unicode;
+  // Dots of several curves look the same without colours, so each curve then has a mark of its own.
   const bool dots = unicode && (frame.style.colour || panel.curves.size() == 1);
   Canvas canvas(frame.columns, frame.rows, dots);
   draw_curves(panel, x, y, canvas);
@@ -229,6 +234,7 @@ std::string sparkline(std::span<const double> values, std::size_t width, bool un
   const std::size_t count = std::min(values.size(), width);
   std::vector<double> means;
   for (std::size_t each = 0; each < count; ++each) {
+    // The groups differ by one value at most, and cover every value once.
     const std::size_t begin = each * values.size() / count;
     const std::size_t end = (each + 1) * values.size() / count;
     double sum = 0;
@@ -240,6 +246,7 @@ std::string sparkline(std::span<const double> values, std::size_t width, bool un
   std::string text;
   for (const double mean : means) {
     const auto [least, most] = std::ranges::minmax(means);
+    // Equal values have no range to divide by.
     const double place = most > least ? (mean - least) / (most - least) : 0;
     const auto height = static_cast<std::uint32_t>(std::lround(place * 7));
     text += unicode ? utf8(0x2581U + height) : std::string(1, kHeights.at(height));

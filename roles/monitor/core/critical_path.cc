@@ -30,6 +30,7 @@ void keep_newest(std::deque<Sample>& kept, std::span<const Sample> samples) {
 
 template <typename Sample>
 const Sample* find(const std::deque<Sample>& kept, std::uint64_t step) {
+  // keep_newest() keeps the samples sorted by step.
   const auto found = std::ranges::lower_bound(kept, step, {}, &Sample::step);
   return found != kept.end() && found->step == step ? &*found : nullptr;
 }
@@ -75,6 +76,7 @@ std::vector<double> shared_of(const std::vector<double>& ways) {
   const double shortest = ways[order.front()];
   double before = 0;
   for (const std::size_t each : order) {
+    // A ps reads one gradient after the other, so a later one waits for those before it.
     before = shared[each] = std::min(ways[each], before + shortest);
   }
   return shared;
@@ -100,6 +102,7 @@ void CriticalPathFinder::record_ps(std::size_t index, std::span<const RangeSampl
   keep_newest(ps_[index].samples, samples);
 }
 
+// Steps are made again with the same numbers: samples of both tries must not be combined.
 void CriticalPathFinder::roll_back() {
   for (Trainer& trainer : trainers_) {
     trainer.samples.clear();
@@ -170,6 +173,7 @@ CriticalPathFinder::Step CriticalPathFinder::shared_out(ReportedStep told) {
         last = each;
       }
     }
+    // The step ends with the last gradient, so only its share delays the step.
     step.receive.push_back(shared[last]);
   }
   for (std::size_t each = 0; each < step.trainers.size(); ++each) {
@@ -275,6 +279,8 @@ void CriticalPathFinder::add_shares(const Step& step, CriticalPath& critical_pat
   };
   std::vector<double> sums(step.trainers.size(), 0.0);
   double front = 0;
+  // The stages of all trainers in order: a stage contributes the time by which it moves the slowest
+  // trainer's sum beyond the front. The contributions add up to the step.
   for (std::size_t stage = 0; stage < at(kReceive); ++stage) {
     for (std::size_t each = 0; each < sums.size(); ++each) {
       sums[each] += step.trainers[each].seconds[stage];
@@ -313,6 +319,7 @@ std::optional<CriticalPath::Slowest> CriticalPathFinder::slowest_trainer(const S
         most->seconds[stage] - median_of_others(mean.trainers, index, [stage](const Taken& taken) {
           return taken.seconds[stage];
         });
+    // The stage in which it exceeds the others most is the one to look at.
     if (excess > largest) {
       largest = excess;
       slowest.stage = static_cast<CriticalPathStage>(stage);
@@ -367,6 +374,7 @@ std::optional<CriticalPath::Slowest> CriticalPathFinder::slowest(const Step& mea
 
 std::optional<CriticalPath> CriticalPathFinder::take() {
   for (Trainer& trainer : trainers_) {
+    // One round; record_trainer() resets it.
     ++trainer.silent;
   }
   CriticalPath critical_path;
@@ -385,6 +393,7 @@ std::optional<CriticalPath> CriticalPathFinder::take() {
     share.seconds /= count;
   }
   std::ranges::sort(critical_path.shares, std::ranges::greater(), &CriticalPath::Share::seconds);
+  // From means, since the slowest task of a single step is chosen by noise.
   critical_path.slowest = slowest(shared_out(mean_of(steps)), critical_path.step_seconds);
   // Later rounds use only the newest samples.
   for (Trainer& trainer : trainers_) {

@@ -19,6 +19,7 @@ std::string_view type_word(MetricType type, ExpositionFormat format) {
     case MetricType::kHistogram:
       return "histogram";
     case MetricType::kInfo:
+      // The text format has no type for it.
       return format == ExpositionFormat::kOpenMetrics ? "info" : "gauge";
     case MetricType::kGauge:
       break;
@@ -91,6 +92,7 @@ class Writer {
 
   std::string take() {
     if (format_ == ExpositionFormat::kOpenMetrics) {
+      // OpenMetrics: a reader takes a text without this end for truncated.
       text_ += "# EOF\n";
     }
     return std::move(text_);
@@ -120,6 +122,7 @@ class Writer {
       line(name + "_bucket", fmt::format("{},le=\"{}\"", labels, bound), std::to_string(total));
     }
     line(name + "_sum", labels, number_text(histogram.sum));
+    // From the buckets, and not from a counter of its own: both formats require that they agree.
     line(name + "_count", labels, std::to_string(total));
   }
 

@@ -116,6 +116,7 @@ std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint
     OrderedJson json = begin("confusion", time);
     json["step"] = step;
     json["class"] = label;
+    // A row per record: a matrix of many classes would not fit one.
     json["counts"] = std::span(test.confusion).subspan(label * test.classes, test.classes);
     if (std::string line = fitted(std::move(json), {}); !line.empty()) {
       lines.push_back(std::move(line));
@@ -248,6 +249,8 @@ std::string slowest_text(const CriticalPath::Slowest& slowest, const net::Cluste
 
 bool may_be_record(std::string_view line) noexcept {
   return line.starts_with('{') && line.size() <= kMaxRecordBytes &&
+         // Before it is parsed: a peer's text may be nested so deep that the parser's recursion
+         // overflows the stack.
          data::json_depth(line) <= kMostRecordDepth;
 }
 

@@ -169,6 +169,7 @@ RecordLine read_record_line(std::string_view line) {
     return {.record = {}, .why = net::quoted(line) + " is not a JSON object"};
   }
   const auto kind = record.find("kind");
+  // Lines of --metrics_file have no kind: they are read as evaluations.
   if (kind == record.end() && record.contains("seconds")) {
     return from_metrics(record);
   }
@@ -189,6 +190,7 @@ RecordLine read_record_line(std::string_view line) {
   if (!is_known) {
     return {};
   }
+  // Readers of records rely on these types; other fields may have any.
   if (std::string why = check_fields(record, name); !why.empty()) {
     return {.record = {}, .why = std::move(why)};
   }

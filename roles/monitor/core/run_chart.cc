@@ -52,6 +52,7 @@ std::vector<Sample> samples_of(const OrderedJson& view, std::string_view name) {
   for (std::size_t each = 0; each < std::min(steps.size(), values.size()); ++each) {
     const auto step = number_at(steps, each);
     const auto value = number_at(values, each);
+    // A diverged run has null for a loss that is not finite.
     if (step && value) {
       samples.push_back({*step, number_at(times, each).value_or(0), *value});
     }
@@ -67,6 +68,7 @@ void smooth(std::vector<Sample>& samples, std::size_t count) {
       last.pop_front();
     }
     double sum = 0;
+    // Summed anew each time: a running sum would keep the rounding of a large value for ever.
     for (const double value : last) {
       sum += value;
     }

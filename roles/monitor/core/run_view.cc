@@ -43,6 +43,7 @@ void keep(Container& kept, const OrderedJson& record, std::size_t most) {
 // ------------------------------------------------------------------------------------------ series
 
 void Series::add(std::uint64_t step, double time, double value) {
+  // The run was rolled back: the later points are void.
   if (!steps_.empty() && steps_.back() >= step) {
     drop_from(step);
   }
@@ -83,6 +84,8 @@ void Series::drop_from(std::uint64_t step) {
 void Series::thin() {
   const std::size_t half = steps_.size() / 2;
   for (std::size_t each = 0; each < half; ++each) {
+    // Every second point goes, and from now on only every stride-th one comes, so that the points
+    // stay evenly spaced.
     steps_[each] = steps_[2 * each];
     times_[each] = times_[2 * each];
     values_[each] = values_[2 * each];
@@ -136,11 +139,13 @@ bool RunView::take(std::string_view line) {
   } else {
     return false;
   }
+  // Only records that changed the view count: a reader that has this id needs nothing before it.
   ++id_;
   return true;
 }
 
 void RunView::take_run(const OrderedJson& record) {
+  // A restarted chief sends this record again; the run began with the first one.
   const OrderedJson began = run_.value("began", field(record, "time"));
   // A run with a result continues with more steps.
   const std::string state =
@@ -198,6 +203,7 @@ void RunView::take_confusion(const OrderedJson& record) {
     confusion_.clear();
     confusion_step_ = whole(record, "step");
   }
+  // Rows that are missing stay null.
   confusion_.resize(std::max<std::size_t>(confusion_.size(), number + 1));
   confusion_[number] = field(record, "counts");
 }
@@ -215,6 +221,7 @@ void RunView::take_task(const OrderedJson& record) {
   }
   for (const auto& [key, value] : record.items()) {
     if (key != "kind") {
+      // Field by field, since a task's state and its metrics come in records of different kinds.
       task[key] = value;
     }
   }
@@ -252,6 +259,7 @@ OrderedJson RunView::tasks_json() const {
         }
       }
       const double waits = stages["wait"].is_number() ? stages["wait"].get<double>() : 0;
+      // Short waits have other causes than the slowest task.
       const bool for_slow = !slow.empty() && slow != name && waits > computes / 10;
       each["wait_share"] = waits + computes > 0 ? waits / (waits + computes) : 0;
       each["doing"] = for_slow ? "waits for " + slow : waits > computes ? "waits" : "computes";

@@ -75,6 +75,7 @@ std::string result_lines(const OrderedJson& view, std::size_t width) {
                           : fmt::format("step {}", *step));
   }
   const auto began = number_of(run, "began");
+  // Without a result the run may still go on: the newest step counts.
   const auto ended = number_of(result, "time") ? number_of(result, "time") : number_of(now, "time");
   if (began) {
     parts.push_back("began " + time_text(*began));
@@ -180,6 +181,7 @@ std::string show_text(const OrderedJson& view, const std::string& name, const Te
       run_lines(view, name, width) + result_lines(view, width) + settings_lines(view, width);
   const std::array<PlottedRun, 1> runs = {{{.name = name, .view = &view}}};
   Chart chart = chart_of(runs, {});
+  // The lines above have named the run.
   chart.title.clear();
   if (x_axis_of(chart, 1)) {
     text += "\n" + text_of(chart, style);

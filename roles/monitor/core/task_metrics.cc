@@ -21,6 +21,7 @@ constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 
 // Negative numbers, for gradients that have not arrived, stay negative.
 std::int64_t whole(float seconds) {
+  // The limits keep llround() from a value that does not fit, which would be undefined.
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
   return limited < 0 ? -1 : std::llround(limited * kMicroseconds);
 }
@@ -176,9 +177,11 @@ std::string with_samples(OrderedJson json, const std::vector<Sample>& samples) {
   std::size_t room =
       net::kMaxMetricsBytes - std::min(net::kMaxMetricsBytes, data::json_text(json).size());
   OrderedJson& list = json["samples"] = OrderedJson::array();
+  // The newest first: old samples say less about the present.
   for (auto sample = samples.rbegin(); sample != samples.rend(); ++sample) {
     OrderedJson each = json_of(*sample);
     const std::size_t size = data::json_text(each).size() + 1;
+    // 16 bytes of reserve for the brackets and the key of the list.
     if (size + 16 > room) {
       break;
     }

@@ -34,6 +34,7 @@ std::vector<std::size_t> columns_that_fit(const TextTable& table,
   // Drops the least important column until the rest fits.
   while (width != 0 && needed() > width) {
     const auto first = std::ranges::max_element(fit, {}, leaves);
+    // Columns with 0 always stay; the line is cut off instead.
     if (leaves(*first) == 0) {
       break;
     }
@@ -125,6 +126,7 @@ std::string wrapped(const std::vector<std::string>& parts, std::size_t width) {
 std::string bytes_text(double bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
+  // 999.5 would be shown as 1000.
   while (bytes >= 999.5 && unit + 1 < kUnits.size()) {
     bytes /= 1000;
     ++unit;
@@ -146,6 +148,7 @@ std::string percent_text(double share) {
 }
 
 std::string time_text(double since_epoch) {
+  // A peer's time: limited to four digits of a year.
   const auto seconds = static_cast<std::time_t>(std::clamp(since_epoch, 0.0, 2.5e11));
   std::tm parts{};
   gmtime_r(&seconds, &parts);

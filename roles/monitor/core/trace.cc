@@ -122,6 +122,7 @@ Trace::Trace(const net::Cluster& cluster, const StepWindow& window)
 template <typename Metrics, typename Sample>
 void Trace::take(const Metrics& metrics, ReportedSamples<Sample>& told) {
   for (const Sample& sample : metrics.traced) {
+    // The count bounds what a task that reports a step twice can add.
     if (window_.has(sample.step) && told.steps.size() < window_.count) {
       told.steps.push_back(sample);
     }
@@ -129,6 +130,7 @@ void Trace::take(const Metrics& metrics, ReportedSamples<Sample>& told) {
   if (!metrics.traced.empty()) {
     told.clock = metrics.process.clock;
   }
+  // The task is beyond the window and has no more steps to send.
   told.is_complete =
       told.is_complete || (metrics.step >= window_.end() && !metrics.has_more_traced);
 }
@@ -142,6 +144,7 @@ void Trace::told(const PsMetrics& metrics) { take(metrics, ps_[metrics.task.inde
 void Trace::record_present(const std::vector<bool>& present) {
   took_part_.resize(trainers_.size());
   for (std::size_t rank = 0; rank < std::min(present.size(), took_part_.size()); ++rank) {
+    // Once is enough: a trainer that left in the middle has reported a part.
     took_part_[rank] = took_part_[rank] || present[rank];
   }
 }
@@ -199,6 +202,7 @@ std::vector<Trace::Offset> Trace::offsets() const {
     return one == other || (!clock_of(one).empty() && clock_of(one) == clock_of(other));
   };
   std::vector<Offset> offsets(tasks);
+  // All times are converted to the clock of ps 0.
   offsets[0] = {.ahead = 0, .error = 0, .is_known = true};
   const auto improve = [&](std::size_t task, std::int64_t ahead, std::int64_t error) {
     Offset& offset = offsets[task];
@@ -211,6 +215,8 @@ std::vector<Trace::Offset> Trace::offsets() const {
     return is_better;
   };
   bool changes = true;
+  // Bellman-Ford over the errors: a shortest path has at most as many edges as there are tasks. The
+  // bound also ends it if rounding never settles.
   for (std::size_t round = 0; changes && round <= tasks; ++round) {
     changes = false;
     for (std::size_t one = 0; one < tasks; ++one) {
@@ -229,6 +235,7 @@ std::vector<Trace::Offset> Trace::offsets() const {
           continue;
         }
         const std::int64_t middle = std::midpoint(ps_ahead->least, ps_ahead->most);
+        // 1 ns for the rounding of the midpoint, so that each edge costs something.
         const std::int64_t error = std::abs(ps_ahead->most - ps_ahead->least) / 2 + 1;
         if (offsets[index].is_known) {
           changes = improve(trainer, offsets[index].ahead - middle, offsets[index].error + error) ||
@@ -257,6 +264,8 @@ std::optional<Trace::Bounds> Trace::bounds(std::size_t rank, std::size_t ps) con
     is_known = true;
     const std::int64_t computed = at_trainer->began + until(*at_trainer, Stage::kBackward);
     const std::int64_t whole = at_ps.began + in_ns(at_ps.arrived[rank]);
+    // A gradient arrives after it was computed, and the parameters after the ps has made them: each
+    // exchange narrows the interval of possible clock differences.
     bounds.most = std::min(bounds.most, whole - computed);
     // With several ps an answer counts as having arrived before it was read
     // (PsClient::answer_came); the time when reading had ended is certain.
@@ -272,6 +281,7 @@ std::optional<double> Trace::clock_error_seconds() const {
   for (std::size_t task = 0; task < known.size(); ++task) {
     const bool has_steps =
         task < ps_.size() ? !ps_[task].steps.empty() : !trainers_[task - ps_.size()].steps.empty();
+    // Tasks without steps do not appear in the timeline, so their clocks do not matter.
     if (has_steps && !known[task].is_known) {
       return std::nullopt;
     }
@@ -315,6 +325,8 @@ void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step
   const Offset& at_ps = offsets[index];
   const Offset& at_trainer = offsets[ps_.size() + rank];
   const std::int64_t made = step.began - at_ps.ahead;
+  // Clocks are known with an error, so times of two tasks may be in an impossible order. The limits
+  // below keep each slice from a negative length.
   const std::int64_t came = std::max(sent->began - at_trainer.ahead, made);
   const std::int64_t whole =
       std::min(made + in_ns(step.arrived[rank]), ends_by(ps_[index].steps, step) - at_ps.ahead);
@@ -323,6 +335,7 @@ void Trace::write_travel(Writer& out, std::size_t index, const RangeSample& step
   out.slice(index + 1, rank + 1, "frame", "parameters", made, std::min(came, leaves), step.step);
   out.slice(index + 1, rank + 1, "frame", "gradient", leaves, whole, step.step);
 
+  // Unique for each step, trainer and ps, so that viewers draw an arrow for each exchange.
   const std::uint64_t id =
       ((step.step - window_.from) * trainers_.size() + rank) * ps_.size() + index + 1;
   const std::size_t trainer = ps_.size() + rank + 1;
@@ -363,6 +376,7 @@ std::string Trace::json() const {
   std::int64_t zero = std::numeric_limits<std::int64_t>::max();
   const auto look_at = [&](const auto& told, const Offset& offset) {
     for (const auto& step : told.steps) {
+      // Times count from the earliest event: viewers lose digits of large numbers.
       zero = std::min(zero, step.began - offset.ahead);
     }
   };

@@ -30,6 +30,7 @@ void TraceCollector::record_present(const std::vector<bool>& present) {
 }
 
 void TraceCollector::roll_back() {
+  // Steps of the window may be made twice, so the timeline cannot be completed.
   is_rolled_back_ = trace_.has_value();
   seen_at_.reset();
 }
@@ -37,6 +38,7 @@ void TraceCollector::roll_back() {
 std::optional<TraceCollector::Result> TraceCollector::look(std::uint64_t step,
                                                            Clock::time_point now) {
   if (trace_) {
+    // A task that is lost never reports: the wait for it is limited from here on.
     if (step >= trace_->window().end() && !passed_at_) {
       passed_at_ = now;
     }
@@ -49,6 +51,7 @@ std::optional<TraceCollector::Result> TraceCollector::look(std::uint64_t step,
 
 std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
                                                             Clock::time_point now) {
+  // The pace is measured first: from it follows a step that is far enough ahead.
   if (!seen_at_ || step < seen_step_) {
     seen_at_ = now;
     seen_step_ = step;
@@ -61,6 +64,8 @@ std::optional<TraceCollector::Result> TraceCollector::begin(std::uint64_t step,
   const double a_second = static_cast<double>(step - seen_step_) / seen.count();
   const auto ahead =
       static_cast<std::uint64_t>(std::ceil(a_second * static_cast<double>(kUntilAllKnow.count())));
+  // Tasks record only steps that are ahead of them when the request comes. 2 more for the step
+  // under way and the rounding.
   const StepWindow window{.from = step + ahead + 2, .count = std::exchange(wanted_, 0)};
   seen_at_.reset();
   if (window.end() > train_steps_) {

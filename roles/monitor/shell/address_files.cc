@@ -26,6 +26,8 @@ std::shared_ptr<net::TlsIdentity> identity_of(const AddressFiles& files) {
   }
   close_memory();
   try {
+    // A tool may be replacing certificate and key right now: a pair that does not match is read
+    // again.
     return net::while_renewed([&files] {
       return std::make_shared<net::TlsIdentity>(
           files.certificate, files.key, [](std::string_view sentence) { log_warning(sentence); });

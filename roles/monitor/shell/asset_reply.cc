@@ -33,12 +33,14 @@ std::optional<net::HttpReply> asset_reply(std::string_view path,
   }
   net::HttpReply reply{.content_type = std::string(asset->content_type), .body = {}};
   reply.fields = {{"ETag", std::string(asset->tag)},
+                  // A cache must not give the compressed form to a client that cannot read it.
                   {"Vary", "Accept-Encoding"},
                   {"Cache-Control", "no-cache"}};  // may be cached, but must be revalidated
   if (request.if_none_match == asset->tag) {
     reply.status = net::http_status::kNotModified;
     return reply;
   }
+  // Assets are stored compressed: almost every client takes them as they are.
   if (net::takes_gzip(request.accept_encoding)) {
     reply.fields.emplace_back("Content-Encoding", "gzip");
     reply.body.assign(asset->gzip.begin(), asset->gzip.end());

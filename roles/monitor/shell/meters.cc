@@ -37,6 +37,7 @@ struct OfRange {
 }  // namespace
 
 Codec codec_of(std::uint16_t flags) noexcept {
+  // Sparse first: such a gradient may also have the flag of its numbers' format.
   if ((flags & net::kFlagSparse) != 0) {
     return Codec::kSparse;
   }
@@ -147,6 +148,7 @@ Meters::Meters(std::string task, std::string_view version, std::string_view isa)
                                      {.name = "isa", .value = std::string(isa)}});
 }
 
+// Each group is made at its first use, so that a task exports only metrics that it has.
 TrainerMeters& Meters::trainer() {
   if (!trainer_) {
     trainer_ = std::make_unique<TrainerMeters>(metrics_);

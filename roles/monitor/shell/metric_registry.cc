@@ -9,6 +9,7 @@ Histogram::Histogram(std::span<const double> bounds, double scale)
     : bounds_(bounds), scale_(scale) {
   assert(bounds.size() <= kMostBounds);
   std::ranges::transform(bounds, limits_.begin(), [scale](double bound) {
+    // Whole numbers: observe() adds integers, which needs no floating-point atomics.
     return static_cast<std::uint64_t>(std::llround(bound / scale));
   });
 }
@@ -54,6 +55,7 @@ void MetricRegistry::info(Metric metric, std::vector<MetricLabel> labels) {
 std::vector<MetricFamily> MetricRegistry::read() const {
   std::vector<MetricFamily> families;
   for (const MetricRow& row : metric_rows()) {
+    // One family per row, so that each can be found by index, and the order is that of the table.
     families.push_back({.metric = row.metric, .samples = {}});
   }
   const std::scoped_lock lock(mutex_);

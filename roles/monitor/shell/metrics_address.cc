@@ -45,6 +45,7 @@ bool is_this_machine(std::string_view host) {
     host = host.substr(0, host.find(':'));
   }
   std::error_code error;
+  // An address cannot be rebound to another machine by a name server, so every address is accepted.
   asio::ip::make_address(host, error);
   return !error || host == "localhost" || host.empty();
 }
@@ -87,6 +88,7 @@ class MetricsAddress::Impl {
     if (!options.textfile.empty()) {
       keep_file();
     }
+    // Last: the thread uses all of the above without a lock.
     thread_ = start_thread([this] { run(); });
   }
 
@@ -130,6 +132,7 @@ class MetricsAddress::Impl {
     std::shared_ptr<net::TlsIdentity> identity = identity_of(options_.files);
     std::shared_ptr<net::AccessTokens> tokens = tokens_of(options_.files, options_.host);
     try {
+      // A restarted task has the same port as its predecessor, which may still be ending.
       tcp::acceptor acceptor = listen_after_predecessor(
           "--metrics_port " + std::to_string(*options_.port),
           [this] { return net::listen_at(context_, options_.host, *options_.port); });
@@ -170,6 +173,7 @@ class MetricsAddress::Impl {
   void keep_file() {
     timer_.expires_after(kFileInterval);
     timer_.async_wait([this](std::error_code error) {
+      // A timer that has already expired ignores cancel(), so the flag is needed, too.
       if (!error && !stopping_) {
         write_file();
         keep_file();

@@ -77,6 +77,8 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
                        : link_address(endpoint));
   guard_ = std::make_shared<net::BrowserGuard>(
       net::BrowserAccess{.secret = make_secret(),
+                         // Browsers send cookies to all ports of a host: the name keeps two pages
+                         // of one machine apart.
                          .cookie = "disttf_" + std::to_string(endpoint.port()),
                          .address = endpoint.address().to_string(),
                          .names = options.names,
@@ -93,6 +95,7 @@ std::string PageServer::make_link() {
 }
 
 void PageServer::stop() {
+  // First, so that readers get the last event before their connections close.
   page_.end();
   server_.stop();
 }
@@ -100,6 +103,7 @@ void PageServer::stop() {
 std::string make_secret() {
   std::random_device random;  // reads the system's generator
   std::string secret;
+  // 128 bits.
   for (int each = 0; each < 4; ++each) {
     secret += fmt::format("{:08x}", random());
   }

@@ -51,6 +51,7 @@ net::HttpReply answer_change(const PageThread::Changes& changes,
     return net::error_reply(net::http_status::kNotFound,
                             net::quoted(request.path) + " is not there");
   }
+  // A GET must change nothing: browsers and proxies repeat it, and other sites can cause it.
   if (request.method != "POST") {
     return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes POST");
   }
@@ -101,6 +102,7 @@ PageThread::~PageThread() {
 }
 
 void PageThread::take(std::string line) {
+  // Posted, so that the training thread neither waits for the page nor needs a lock.
   asio::post(parts_->context, [this, line = std::move(line)] { parts_->feed.take(line); });
 }
 

@@ -60,6 +60,7 @@ int run_plot(const PlotOptions& options) {
     views.push_back(view_of(run));
   }
   std::vector<PlottedRun> runs;
+  // In a second loop: `runs` has pointers into `views`, which must not grow any more.
   for (std::size_t each = 0; each < views.size(); ++each) {
     runs.push_back({.name = options.runs[each], .view = &views[each]});
   }

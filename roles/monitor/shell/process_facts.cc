@@ -43,6 +43,7 @@ std::string clock_name() {
 ProcessFacts process_facts() {
   static const std::string kClock = clock_name();
   std::array<char, 256> host{};
+  // One less, since a longer name is cut off without a zero at its end.
   gethostname(host.data(), host.size() - 1);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

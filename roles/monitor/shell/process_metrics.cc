@@ -31,6 +31,7 @@ double most_descriptors() {
 
 void add_process_metrics(std::span<MetricFamily> families, double started) {
   const auto add = [&families](Metric metric, double value) {
+    // 0 means unknown: none of these can be 0.
     if (value != 0) {
       families[static_cast<std::size_t>(metric)].samples.push_back({.labels = {}, .value = value});
     }

@@ -42,6 +42,8 @@ bool RecordFile::is_due(std::string_view series, double time) {
   if (found != next_.end() && time < found->second) {
     return false;
   }
+  // The interval grows with the run, so that a file of any run has some thousand records per
+  // series: n grows like 1000 ln t.
   const double next = time + (time - began_) / kSpread;
   if (found != next_.end()) {
     found->second = next;
@@ -60,6 +62,7 @@ void RecordFile::open(double time) {
 }
 
 void RecordFile::write(std::string_view line, std::string_view series, double time) {
+  // Opened at the first record, whose time is part of the name.
   if (began_ == 0) {
     began_ = time;
     if (is_store_url(directory_)) {
@@ -72,6 +75,7 @@ void RecordFile::write(std::string_view line, std::string_view series, double ti
     return;
   }
   const std::string text = std::string(line) + "\n";
+  // A short write sets no errno; a full disk is its usual cause.
   errno = file_.number() < 0 ? errno : ENOSPC;
   if (file_.number() < 0 ||
       ::write(file_.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {

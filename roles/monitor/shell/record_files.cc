@@ -115,6 +115,8 @@ class RecordFiles::Source {
     if (count < 0) {
       throw std::system_error(errno, std::generic_category(), "cannot read " + path_.string());
     }
+    // An incomplete last line stays in the buffer: its writer may still be at it, and the next read
+    // goes on there.
     buffer_.resize(kept + static_cast<std::size_t>(count));
     offset_ += static_cast<std::uint64_t>(count);
     return count > 0;
@@ -141,6 +143,7 @@ void RecordFiles::find_files(RecordReading& reading) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path_, ignored)) {
     if (files_.empty()) {
+      // A single file may be a --metrics_file, whose lines have another limit.
       files_.push_back(std::make_unique<Source>(path_, kMostMetricsBytes));
     }
     return;

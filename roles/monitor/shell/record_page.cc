@@ -57,6 +57,7 @@ class RecordPage {
   void read_on() {
     timer_.expires_after(kReadOn);
     timer_.async_wait([this](std::error_code error) {
+      // A timer that has already expired ignores cancel().
       if (error || signal_ != 0) {
         return;
       }

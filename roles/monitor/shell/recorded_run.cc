@@ -52,6 +52,7 @@ RecordReading RecordedRun::read(BadLines bad_lines) {
 
 void RecordedRun::read_on() {
   try {
+    // The file is being written, so a bad line ends nothing here; the first read is strict.
     const RecordReading reading = read(BadLines::kSkip);
     if (reading.bad_lines + reading.long_lines != 0) {
       warn("has new lines that are not records; they are skipped");
@@ -69,6 +70,7 @@ void RecordedRun::warn(const std::string& sentence) {
 
 void RecordedRun::set_time(OrderedJson& record) {
   const double seconds = number_of(record, "time").value_or(0);
+  // A smaller time than before: the run was restarted, and its file counts from 0 again.
   begun_ += seconds < last_ ? last_ : 0;
   last_ = seconds;
   record["time"] = begun_ + seconds;

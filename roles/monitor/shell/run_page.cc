@@ -109,12 +109,17 @@ RunPage* RunPage::run_in(std::string_view query) {
 net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
   // Removes readers whose connections have closed; nothing else does.
   std::erase_if(readers_, [](const auto& each) { return each.expired(); });
+  // Each reader holds a connection and a buffer.
   if (readers_.size() >= kMaxReaders) {
     return net::error_reply(net::http_status::kUnavailable, "too many readers of this run");
   }
   auto reader =
+      // A reader that is too slow loses its connection; its browser reconnects with the id that it
+      // has.
       std::make_shared<net::HttpLineStream>(context_, net::HttpLineStream::WhenFull::kGiveUp);
   net::HttpReply reply{.content_type = std::string(kEventStream),
+                       // No record can come between this text and the subscription: both happen on
+                       // one thread.
                        .body = events_after(last_seen(request)),
                        .lines = reader};
   reply.fields.emplace_back("X-Accel-Buffering", "no");  // makes proxies pass on each event at once

@@ -41,6 +41,7 @@ TerminalState terminal_state(int fd, const TerminalVariables& variables) {
   state.is_terminal = isatty(fd) == 1;
   winsize size{};
   const bool has_size = state.is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0;
+  // The variables win, so that a user or a test can set another size.
   const std::size_t columns = number_in(variables.columns);
   const std::size_t rows = number_in(variables.lines);
   if (columns != 0) {
@@ -81,12 +82,14 @@ void Screen::enter() {
 void Screen::leave() noexcept {
   if (is_entered_) {
     is_entered_ = false;
+    // An error is ignored: the terminal is gone, and nothing can be restored.
     std::fwrite(kLeave.data(), 1, kLeave.size(), stdout);
     std::fflush(stdout);
   }
 }
 
 void Screen::draw(const std::string& text, const TextStyle& style) {
+  // Drawn over the old text and erased to the right: erasing all of it first would flicker.
   std::string out(kHome);
   std::string_view rest = text;
   for (std::size_t row = 0; row < style.rows && !rest.empty(); ++row) {

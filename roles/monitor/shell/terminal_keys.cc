@@ -15,6 +15,7 @@ bool is_in_foreground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 void TerminalKeys::enter() noexcept {
   if (!is_used_ || !is_in_foreground() ||
+      // Only the first time: afterwards the modes are those that this process has set.
       (!is_entered_ && tcgetattr(STDIN_FILENO, &before_) != 0)) {
     return;
   }
@@ -22,6 +23,7 @@ void TerminalKeys::enter() noexcept {
   modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // keys still send signals
   modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
+  // Before the modes change, so that leave() restores them whatever happens.
   is_entered_ = true;
   tcsetattr(STDIN_FILENO, TCSANOW, &modes);
 }
@@ -46,6 +48,7 @@ std::string TerminalKeys::take() {
     return {};
   }
   const std::string keys(buffer.data(), static_cast<std::size_t>(count));
+  // An arrow or a function key sends an escape sequence, whose letters are no commands.
   return keys.substr(0, keys.find('\x1b'));
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 std::filesystem::path path_for(const Trace& trace, const std::filesystem::path& train_dir) {
   const std::string step = std::to_string(trace.window().from) + ".json";
+  // Viewers open local files, so a timeline is never written to a store.
   if (train_dir.empty() || is_store_url(train_dir)) {
     return std::filesystem::temp_directory_path() /
            ("disttf-trace-" + std::to_string(getpid()) + "-" + step);
@@ -38,6 +39,7 @@ TraceRecord write_trace(const Trace& trace, const std::filesystem::path& train_d
             .missing = trace.missing(),
             .clock_error_seconds = trace.clock_error_seconds()};
   } catch (const std::exception& error) {
+    // The run goes on: a timeline is an aid only.
     return {.file = {}, .why_not = error.what()};
   }
 }

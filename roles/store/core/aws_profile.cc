@@ -21,6 +21,7 @@ ProfileSettings profile_settings(std::string_view text, std::string_view profile
         // Sections of config without the word are of another kind, "[sso-session x]".
         name = name.starts_with(kWord) ? net::trim(name.substr(kWord.size())) : std::string_view{};
       }
+      // A profile may occur in several sections, whose settings add up; the last value counts.
       is_ours = !name.empty() && name == profile;
       continue;
     }

@@ -66,6 +66,7 @@ StoreError meaning_of_gcs(int status, std::string_view message, bool is_of_bucke
 std::string crc32c_text(std::uint32_t sum) {
   std::array<std::byte, 4> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
+    // Big-endian, as the interface defines it.
     bytes[i] = static_cast<std::byte>((sum >> (8 * (3 - i))) & 0xFFU);
   }
   return net::base64(bytes);
@@ -102,6 +103,7 @@ std::optional<ListingPage> read_gcs_listing(std::string_view text) {
     if (!items->is_array()) return std::nullopt;
     for (const Json& each : *items) {
       auto object = object_from(each);
+      // A listing with a hole would make a file look absent, so it is rejected as a whole.
       if (!object) return std::nullopt;
       page.listing.objects.push_back(*std::move(object));
     }
@@ -122,6 +124,7 @@ std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
   const auto done = all.find("done");
   if (done == all.end() || !done->is_boolean()) return std::nullopt;
   GcsCopy copy{.is_done = done->get<bool>(), .token = member_text(all, "rewriteToken")};
+  // Without a token the next request would start the copy anew, for ever.
   if (!copy.is_done && copy.token.empty()) return std::nullopt;
   return copy;
 }
@@ -144,6 +147,7 @@ StoreRefusal gcs_refusal(int status, std::string_view reason, std::string_view b
   StoreRefusal refusal{.error = meaning_of_gcs(status, message, is_of_bucket),
                        .sentence = answered_text(status, reason),
                        .may_pass = is_passing(status, why)};
+  // Callers treat an unavailable store as such, whatever status has said so.
   if (refusal.may_pass) refusal.error = StoreError::kAway;
   if (!message.empty() && message != reason) {
     refusal.sentence += ": " + net::one_line(net::cut_utf8(message, kMaxGcsSaid));
@@ -159,6 +163,8 @@ std::vector<std::byte> gcs_upload_body(std::span<const std::byte> bytes, std::ui
                            data::json_text(told) + "\r\n" + line +
                            "\r\nContent-Type: application/octet-stream\r\n\r\n";
   const std::string tail = "\r\n" + line + "--\r\n";
+  // One copy of the bytes: the checksum and the data go in one request, which the store checks as a
+  // whole.
   std::vector<std::byte> body(head.size() + bytes.size() + tail.size());
   std::memcpy(body.data(), head.data(), head.size());
   if (!bytes.empty()) std::memcpy(body.data() + head.size(), bytes.data(), bytes.size());

@@ -29,6 +29,7 @@ bool is_header_text(const std::string& text) {
 bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std::string& why) {
   identity.file = member_text(source, "file");
   identity.url = member_text(source, "url");
+  // An environment_id marks the source of AWS, which needs a signed request instead of a token.
   if (identity.file.empty() == identity.url.empty() ||
       !member_text(source, "environment_id").empty()) {
     why =
@@ -40,6 +41,7 @@ bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std:
   const nlohmann::json& headers = member_of(source, "headers");
   for (const auto& [name, value] : (headers.is_object() ? headers : none).items()) {
     const std::string text = value.is_string() ? value.get<std::string>() : "";
+    // A line break would add a header to the request.
     if (!is_header_text(name + text)) {
       why = "has headers in its credential_source that are not text of one line";
       return false;
@@ -136,6 +138,7 @@ std::optional<GoogleToken> impersonated_token_from(std::string_view text,
   const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
   auto token = google_token_from(data::json_text(named), now);
   if (!token) return std::nullopt;
+  // Without it the usual lifetime of an hour holds.
   if (const auto end = time_from_iso(member_text(all, "expireTime"))) token->end = *end;
   return token;
 }

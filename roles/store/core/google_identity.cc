@@ -59,6 +59,7 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
   std::string signature(size, '\0');
   auto* const to = reinterpret_cast<unsigned char*>(signature.data());
   if (EVP_DigestSign(digest.get(), to, &size, bytes, text.size()) != 1) return std::nullopt;
+  // The first call returns the largest size, the second one the actual size.
   signature.resize(size);
   return signature;
 }
@@ -89,6 +90,7 @@ std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::s
     why = "lacks client_id or refresh_token";
   } else if (type == "external_account") {
     identity.kind = GoogleIdentity::Kind::kFederated;
+    // Another name than in the other kinds, and another service.
     identity.token_url = member_text(all, "token_url");
     if (identity.token_url.empty()) identity.token_url = kExchangeUrl;
     return identity;
@@ -106,6 +108,8 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
            "&client_secret=" + percent_encoded(identity.client_secret, false) +
            "&refresh_token=" + percent_encoded(identity.refresh_token, false);
   }
+  // The assertion is a JSON Web Token (RFC 7523), signed with the account's key: the key itself is
+  // not sent.
   const std::int64_t seconds = now.time_since_epoch().count();
   Json head = {{"alg", "RS256"}, {"typ", "JWT"}};
   if (!identity.key_id.empty()) head["kid"] = identity.key_id;

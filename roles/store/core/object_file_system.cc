@@ -60,6 +60,7 @@ class NewObject final : public data::NewFile {
   void sync() override {}
 
   void take_name() override {
+    // The object appears with this request, complete or not at all.
     if (upload_ == nullptr) {
       store_->put(key_, kept_);
     } else {
@@ -172,6 +173,7 @@ ObjectFileSystem::Found ObjectFileSystem::look(const std::string& key) {
   const auto has = [&listing](const std::string& wanted) {
     return std::ranges::find(listing.objects, wanted, &ObjectInfo::key) != listing.objects.end();
   };
+  // One listing finds all three: the file, the name of a folder, and the folder itself.
   if (has(key)) return {.kind = Found::Kind::kFile, .folder = {}};
   if (has(key + std::string(kDirectoryMark))) {
     if (const auto folder = folder_of(key)) {
@@ -185,6 +187,7 @@ ObjectFileSystem::Found ObjectFileSystem::look(const std::string& key) {
 }
 
 bool ObjectFileSystem::is_named(const std::string& folder) {
+  // A name lies beside its folder, so only the names there can refer to it.
   const std::string parent(parent_key(folder));
   for (const ObjectInfo& object : store_->list(parent.empty() ? "" : parent + "/", false).objects) {
     if (!object.key.ends_with(kDirectoryMark)) continue;
@@ -212,6 +215,7 @@ std::unique_ptr<data::OpenFile> ObjectFileSystem::open(const Path& path) {
   SumOfReading sum(object->info, url_of(object->info.key));
   // The first piece was read with the metadata, so it counts here.
   sum.take(0, std::as_bytes(std::span(object->bytes.data(), object->bytes.size())));
+  // The lambda shares the store, so that a file outlives the file system that opened it.
   const auto read = [store = store_, info = object->info, sum](std::uint64_t offset,
                                                                std::span<std::byte> to) mutable {
     const std::size_t count = store->read(info, offset, to);
@@ -244,6 +248,7 @@ std::filesystem::file_time_type ObjectFileSystem::last_write(const Path& path) {
   }
   const bool is_file = found.kind == Found::Kind::kFile;
   std::chrono::sys_seconds latest{};
+  // Folders have no date: the newest object in one counts.
   for (const ObjectInfo& object : store_->list(is_file ? key : found.folder + "/", true).objects) {
     if (!is_file || object.key == key) latest = std::max(latest, object.modified);
   }
@@ -261,6 +266,7 @@ std::optional<std::vector<StoreEntry>> ObjectFileSystem::entries(const Path& dir
   }
   const std::string prefix = key.empty() ? "" : key + "/";
   const ObjectListing listing = store_->list(prefix, false);
+  // A store has no empty folders, but a bucket may be empty.
   if (listing.objects.empty() && listing.folders.empty() && !key.empty()) return std::nullopt;
   std::vector<StoreEntry> found;
   std::set<std::string> hidden;  // folders that have been given another name
@@ -308,11 +314,13 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
     store_->remove(from + std::string(kDirectoryMark));
     return {};
   }
+  // This check is for a clear error. Of two writers put_new() below decides.
   const Found target = look(to);
   if (target.kind == Found::Kind::kFolder || target.kind == Found::Kind::kNamed) {
     return std::make_error_code(std::errc::directory_not_empty);
   }
   if (is_file) {
+    // The copy comes first: a failure in between leaves the file under both names.
     store_->copy(from, to);
     store_->remove(from);
     return {};
@@ -324,6 +332,7 @@ std::error_code ObjectFileSystem::rename_keys(const std::string& from, const std
   }
   const std::string text = directory_text(name_in(source.folder));
   const std::span bytes(text.data(), text.size());
+  // The conditional write makes the rename atomic: of several writers one gets the name.
   if (!store_->put_new(to + std::string(kDirectoryMark), std::as_bytes(bytes))) {
     return StoreError::kExists;
   }
@@ -341,6 +350,8 @@ std::error_code ObjectFileSystem::link(const Path& from, const Path& to) {
     const std::string source = followed(key_of(from));
     const std::string target = followed(key_of(to));
     if (!store_->find(source)) return StoreError::kNotFound;
+    // Two processes may both pass this check: a store has no atomic copy to a new name. The run
+    // lock checks again later.
     if (look(target).kind != Found::Kind::kNothing) return StoreError::kExists;
     store_->copy(source, target);
     return {};

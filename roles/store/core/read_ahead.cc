@@ -10,6 +10,7 @@ namespace disttf::roles {
 ReadAhead::ReadAhead(std::uint64_t size_bytes, std::string_view first, Read read)
     : size_bytes_(size_bytes), read_(std::move(read)) {
   const auto bytes = std::as_bytes(std::span(first.data(), first.size()));
+  // The request that found the size has brought these bytes, so a small file takes no other one.
   window_.assign(bytes.begin(), bytes.end());
 }
 

@@ -99,6 +99,7 @@ std::string xml_text(std::string_view xml, std::string_view path) {
   const bool is_xml = read_xml(xml, [&](std::string_view each, const std::string& text) {
     if (each == path) found = text;
   });
+  // A document that is cut off could contain a part of the text only.
   return is_xml ? found : "";
 }
 
@@ -129,10 +130,12 @@ StoreRefusal s3_refusal(int status, std::string_view reason, std::string_view bo
   const std::string code = xml_text(body, "Error/Code");
   const std::string message = xml_text(body, "Error/Message");
   std::string where(region);
+  // HEAD has no body, so the header is read first.
   if (where.empty()) where = xml_text(body, "Error/Region");
   StoreRefusal refusal{.error = meaning_of(status, code),
                        .sentence = answered_text(status, reason),
                        .may_pass = passes(status, code)};
+  // Callers treat an unavailable store as such, whatever status has said so.
   if (refusal.may_pass) refusal.error = StoreError::kAway;
   if (!code.empty()) {
     refusal.sentence += ", " + net::one_line(net::cut_utf8(code, net::kMaxShownBytes));

@@ -80,6 +80,7 @@ std::string percent_encoded(std::string_view text, bool keeps_slashes) {
     } else {
       const auto byte = static_cast<unsigned char>(c);
       encoded += '%';
+      // The signature covers the encoded text, so upper case is required.
       encoded += kUpperHex[byte >> 4U];
       encoded += kUpperHex[byte & 15U];
     }
@@ -97,6 +98,8 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
                          std::chrono::sys_seconds now) {
   const std::string time = amazon_time(now);
   const std::string date = time.substr(0, 8);
+  // AWS Signature Version 4: a request without its signature, its hash, a key from the secret, and
+  // the signature over the hash.
   NamedTexts fields = request.fields;
   fields.emplace_back("x-amz-content-sha256", request.payload_sha256);
   // Part of the signature. A store rejects a time that is too far from its own, so that a recorded

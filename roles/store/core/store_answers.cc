@@ -60,6 +60,7 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 
 std::string iso_text(sys_seconds time) {
   std::string text = amazon_time(time);  // 20261122T083000Z
+  // From the end, so that earlier positions stay valid.
   for (const std::size_t at : {13U, 11U}) text.insert(at, ":");
   for (const std::size_t at : {6U, 4U}) text.insert(at, "-");
   return text;
@@ -131,6 +132,8 @@ bool has_bytes(const std::optional<ObjectHead>& object, std::span<const std::byt
 }
 
 std::chrono::milliseconds wait_before_try(int next, std::string_view retry_after, double fraction) {
+  // The store knows best how long it is overloaded, within the limit. A date in the header is
+  // ignored.
   if (const auto seconds = whole_number(retry_after)) {
     return std::chrono::seconds(std::min<std::uint64_t>(*seconds, kMaxWaitSeconds));
   }

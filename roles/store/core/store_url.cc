@@ -85,6 +85,7 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   }
   rest.remove_prefix(url.bucket.size());
   while (rest.starts_with('/')) rest.remove_prefix(1);
+  // "s3://bucket/a/" names the same folder as "s3://bucket/a".
   while (rest.ends_with('/')) rest.remove_suffix(1);
   if (!is_normal_key(rest)) refuse("has an empty segment, \".\" or \"..\" in it");
   if (rest.size() > kMaxKeyBytes) {
@@ -93,6 +94,7 @@ StoreUrl parse_store_url(std::string_view field, std::string_view place) {
   if (is_hdfs(url) && rest.find(':') != std::string_view::npos) {
     refuse("has a colon in its path, which HDFS does not allow");
   }
+  // A name is appended to the path of a folder, which a query would follow.
   if (is_only_read(url) && rest.find_first_of("?#") != std::string_view::npos) {
     refuse("has a query or a fragment, which are not allowed");
   }

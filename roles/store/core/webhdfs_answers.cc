@@ -44,6 +44,7 @@ std::optional<HdfsStatus> status_from(const Json& object) {
   HdfsStatus status{.name = text_of(object, "pathSuffix"),
                     .is_directory = type == "DIRECTORY",
                     .size_bytes = length->get<std::uint64_t>()};
+  // A later time would overflow as a time point.
   const auto time = std::min<std::uint64_t>(modified->get<std::uint64_t>(), kMaxHdfsTimeMs);
   status.modified = HdfsTime(std::chrono::milliseconds(static_cast<std::int64_t>(time)));
   // A name from the server must not lead out of the directory.
@@ -101,6 +102,7 @@ class WritableReader {
   std::size_t length() {
     const auto first = static_cast<signed char>(byte());
     if (first >= 0) return static_cast<std::size_t>(first);
+    // The first byte is -113 to -116 for 1 to 4 bytes; below -120 the value is negative.
     const int more = -112 - first;
     if (more < 1 || more > 4) {  // negative, or larger than any file of tokens
       is_right_ = false;
@@ -211,6 +213,7 @@ std::optional<std::string> hdfs_token_from(std::string_view file) {
     static_cast<void>(reader.bytes());  // the service
     const bool is_of_hdfs = kind == "HDFS_DELEGATION_TOKEN" || kind == "WEBHDFS delegation" ||
                             kind == "SWEBHDFS delegation";
+    // A token goes into a URL in the bytes of the file, without its name.
     if (reader.is_right() && is_of_hdfs) {
       return net::base64_for_urls(file.substr(begin, reader.at() - begin));
     }

@@ -59,6 +59,7 @@ class XmlDocument {
     while (!rest_.empty()) {
       if (rest_.front() == '<' ? !read_markup() : !read_text()) return false;
     }
+    // An answer that is cut off has open elements.
     return open_.empty() && has_root_;
   }
 
@@ -90,6 +91,7 @@ class XmlDocument {
         to += text[i];
         continue;
       }
+      // Only the predefined entities and numbers: without document types no others can exist.
       const std::size_t end = text.find(';', i);
       if (end == std::string_view::npos || !append_entity(to, text.substr(i + 1, end - i - 1))) {
         return false;
@@ -116,6 +118,7 @@ class XmlDocument {
     open_.push_back({.path_size = path_.size(), .name = std::string(name), .text = {}});
     if (!path_.empty()) path_ += '/';
     path_ += name;
+    // "<a/>" is closed at once, like "<a></a>".
     return !is_empty || close(name);
   }
 

@@ -80,6 +80,7 @@ ProfileSettings read_profile(const StoreEnvironment& environment) {
 Credentials AwsCredentials::get() {
   const std::scoped_lock lock(mutex_);
   const auto now = std::chrono::system_clock::now();
+  // The lock is held during the requests, too: other threads wait for the same credentials.
   if (known_ && (!known_->end || now < *known_->end - kRefreshBefore)) return *known_;
   if (auto found = find()) {
     known_ = std::move(found);
@@ -117,6 +118,7 @@ std::optional<Credentials> AwsCredentials::find() {
 
 std::optional<Credentials> AwsCredentials::from_web_identity() {
   const std::string token =
+      // Read each time: the cluster replaces the file before its token expires.
       std::string(net::trim(small_file(environment_.value_of("AWS_WEB_IDENTITY_TOKEN_FILE"))));
   const std::string role = environment_.value_of("AWS_ROLE_ARN");
   if (token.empty() || role.empty()) return std::nullopt;
@@ -143,6 +145,7 @@ std::optional<Credentials> AwsCredentials::from_container() {
   std::string url = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (const std::string relative = environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
       !relative.empty()) {
+    // The fixed address of the container service of ECS.
     url = "http://169.254.170.2" + relative;
   }
   if (url.empty()) return std::nullopt;
@@ -154,10 +157,12 @@ std::optional<Credentials> AwsCredentials::from_container() {
       net::trim(small_file(environment_.value_of("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))));
   if (token.empty()) token = environment_.value_of("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (!token.empty()) question.fields.emplace_back("Authorization", token);
+  // Without a proxy: the address is of this host, and a proxy must not see credentials.
   return credentials_from_json(ask_metadata(question, kMetadataLimits, {}, "", interrupt_, true));
 }
 
 std::optional<Credentials> AwsCredentials::from_instance() {
+  // On other hosts the request below costs a timeout.
   if (net::to_lower(environment_.value_of("AWS_EC2_METADATA_DISABLED")) == "true") {
     return std::nullopt;
   }

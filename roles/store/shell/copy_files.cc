@@ -38,6 +38,7 @@ class Copying {
       }
     } catch (const std::system_error&) {  // fewer threads suffice, but at least one is needed
       const std::scoped_lock lock(mutex_);
+      // Threads that were not started do not count down, and print_progress() waits for 0.
       running_ -= wanted - workers.size();
       if (workers.empty()) throw;
     }
@@ -52,6 +53,7 @@ class Copying {
  private:
   void work() {
     try {
+      // One for each thread and all of its files.
       std::vector<std::byte> buffer(kCopiedAtOnceBytes);
       // Stops at the first failure of any thread.
       for (std::size_t i = next_++; i < files_.size() && !has_failed_; i = next_++) {
@@ -59,6 +61,7 @@ class Copying {
       }
     } catch (...) {
       const std::scoped_lock lock(mutex_);
+      // Later errors are often consequences of the first.
       if (!error_) error_ = std::current_exception();
       has_failed_ = true;
     }

@@ -83,6 +83,7 @@ net::HttpAnswer GcsStore::ask_once(const Request& request) {
     question.fields.emplace_back("Authorization", "Bearer " + credentials_.token());
   }
   net::HttpAnswer answer = sessions_.ask(question);
+  // Each answer tells the store's time, so that now() usually takes no request.
   if (!answer.error) clock_.note(answer.head.date);
   return answer;
 }
@@ -195,6 +196,7 @@ std::optional<ObjectInfo> GcsStore::put_after(const std::string& generation, con
                                               std::span<const std::byte> bytes) {
   const std::uint32_t sum = data::crc32c(bytes);
   const std::string boundary =
+      // 128 random bits, so that the boundary does not occur in the data.
       fmt::format("disttf-{:016x}{:016x}", random_number(), random_number());
   const std::vector<std::byte> body = gcs_upload_body(bytes, sum, boundary);
   return write({.method = "POST",
@@ -230,6 +232,7 @@ std::optional<ObjectInfo> GcsStore::compose_after(const std::string& generation,
 
 std::string GcsStore::generation_of(const std::string& key) {
   const auto there = find(key);
+  // Another process may have removed the object meanwhile.
   return there ? there->etag : kNoGeneration;
 }
 
@@ -276,6 +279,7 @@ void GcsStore::copy(const std::string& from, const std::string& to) {
 }
 
 void GcsStore::remove(const std::string& key) {
+  // A missing object is no error: a repeated request may have removed it before.
   static_cast<void>(ask({.method = "DELETE",
                          .path = path_of(key),
                          .key = key,

@@ -37,6 +37,7 @@ std::string GcsUpload::key_of(std::size_t number) const {
 }
 
 GcsUpload::~GcsUpload() {
+  // No part may appear after its removal.
   parts_.wait();
   // Also after complete(): the composed object does not need its parts.
   const std::size_t all = parts_.count() + merged_;
@@ -49,6 +50,7 @@ GcsUpload::~GcsUpload() {
       }
       return std::string();
     });
+    // Several at a time, as an upload may have many parts.
     for (std::size_t i = 0; i < all; ++i) removals.add({});
   } catch (const std::system_error& error) {  // no thread could be started
     log_debug(std::string("cannot remove parts of an upload: ") + error.what());
@@ -56,6 +58,8 @@ GcsUpload::~GcsUpload() {
 }
 
 void GcsUpload::add(std::span<const std::byte> part) {
+  // The sum of everything so far: the store reports the same of a composed object, so that it can
+  // be compared.
   sums_.push_back(data::crc32c(part, sums_.empty() ? 0 : sums_.back()));
   sizes_.push_back(part.size());
   parts_.add(part);
@@ -69,6 +73,7 @@ void GcsUpload::complete() {
     if (pieces.size() == kMaxComposed) {
       const std::string key = key_of(generations.size() + ++merged_);
       auto beginning = store_.compose_after(kNothingThere, key, pieces, sums_[i - 1]);
+      // The name has a random part, so no other process has written it.
       if (!beginning) throw std::system_error(StoreError::kExists, "cannot write " + key);
       pieces.assign(1, *std::move(beginning));
     }

@@ -51,6 +51,7 @@ std::string GoogleCredentials::token() {
   // Under the lock, requests included: other threads wait for the same token instead of requesting
   // one each.
   if (known_ && system_now() < known_->end - kTokenRefreshBefore) return known_->text;
+  // Read each time, so that a replaced key takes effect without a restart.
   if (const auto found = from_files()) {
     known_ = changed(*found);
     log_debug("the store's token is for the identity in " + found->path);
@@ -203,6 +204,7 @@ std::optional<GoogleToken> GoogleCredentials::from_metadata() const {
   const net::Url url = net::parse_url(
       "GCE_METADATA_HOST",
       "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token");
+  // Without a proxy: the address is of this host. A page of a browser cannot send the header below.
   net::HttpSession session(kMachineLimits, "", {}, interrupt_);
   const net::HttpAnswer answer = session.ask({.url = url,
                                               .fields = {{"Metadata-Flavor", "Google"}},

@@ -118,6 +118,7 @@ std::string HdfsClient::identity() const {
 }
 
 void HdfsClient::renew_identity() {
+  // Files are read without the lock. A scheduler replaces the file of tokens before they expire.
   std::string found = identity_of(environment_);
   const std::scoped_lock lock(mutex_);
   identity_ = std::move(found);
@@ -147,6 +148,7 @@ net::HttpAnswer HdfsClient::ask_once(const Request& request) {
   auto data_node = net::read_url(answer.head.location, why);
   if (!data_node) return answer;  // an error status
   question.url = *std::move(data_node);
+  // The NameNode gets no bytes: it answers with the address of a DataNode, which gets them.
   question.body = request.body;
   answer = at_data_nodes_.ask(question);
   if (!answer.error) clock_.note(answer.head.date);
@@ -176,6 +178,8 @@ std::string HdfsClient::ask(const Request& request, bool* was_repeated) {
               .ask = [&] { return ask_once(request); },
               .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },
               .renew = [this] { renew_identity(); },
+              // Of a NameNode with a standby the other one is tried next; the one that answers
+              // stays in use.
               .before_retry = [this] { ++active_; }},
              interrupt_, was_repeated)
       .body;

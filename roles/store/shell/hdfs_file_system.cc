@@ -71,6 +71,7 @@ class NewHdfsFile final : public data::NewFile {
         parts_([this](std::size_t number, auto bytes) { return create(number - 1, bytes); }) {}
 
   ~NewHdfsFile() override {
+    // No piece may appear after its removal.
     parts_.wait();
     for (std::size_t i = 0; i < begun_; ++i) {
       // Joined pieces are parts of the first one and no longer exist.
@@ -86,6 +87,7 @@ class NewHdfsFile final : public data::NewFile {
 
   void write(std::span<const std::uint8_t> bytes) override {
     while (!bytes.empty()) {
+      // Only when the next byte comes, so that a file of one piece need not be joined.
       if (kept_.size() == kPartBytes) send();
       const auto taken = bytes.first(std::min(bytes.size(), kPartBytes - kept_.size()));
       const auto as_bytes = std::as_bytes(taken);
@@ -96,6 +98,7 @@ class NewHdfsFile final : public data::NewFile {
 
   // Sends the rest: what a DataNode has acknowledged is kept.
   void sync() override {
+    // An empty file takes a piece, too.
     if (!kept_.empty() || begun_ == 0) send();
     // Waits for the pieces on their way.
     static_cast<void>(parts_.finish());
@@ -290,6 +293,7 @@ std::error_code HdfsFileSystem::link(const Path& from, const Path& to) {
       copy.write({reinterpret_cast<const std::uint8_t*>(buffer.data()), count});
       at += count;
     }
+    // Fails if another process has taken the name meanwhile: of two writers one gets it.
     copy.take_new_name();
     return {};
   });

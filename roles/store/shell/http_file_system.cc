@@ -93,6 +93,8 @@ net::HttpHead HttpFileSystem::head_of(const std::string& url) { return ask("HEAD
 std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to) {
   const net::HttpAnswer answer = ask("GET", url, range_text(offset, to.size()));
+  // Pieces of two versions must not be mixed. Without an entity tag on both sides nothing is
+  // noticed.
   if (answer.head.etag != etag) {
     throw std::system_error(StoreError::kBadAnswer, url + " changed while it was read");
   }

@@ -16,12 +16,14 @@ void PartsUnderWay::add(std::span<const std::byte> bytes) {
   // Before the copy, so that no more than the allowed parts are in memory.
   while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
   auto next = std::make_unique<Part>();
+  // A copy: the caller fills its buffer again while the part is sent.
   next->bytes.assign(bytes.begin(), bytes.end());
   next->number = count() + 1;
   next->thread = start_thread([this, part = next.get()] {
     try {
       part->name = send_(part->number, part->bytes);
     } catch (...) {
+      // Rethrown by join_oldest(), on the thread that uploads.
       part->error = std::current_exception();
     }
   });

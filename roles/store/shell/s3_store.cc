@@ -78,6 +78,7 @@ net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& cre
                          .path = path.empty() ? "/" : path,
                          .query = request.query,
                          .fields = request.fields,
+                         // The signature covers the body, so that the store rejects damaged bytes.
                          .payload_sha256 = data::sha256_hex(request.body)};
   net::HttpQuestion question{
       .method = request.method,
@@ -85,9 +86,11 @@ net::HttpAnswer S3Store::ask_once(const Request& request, const Credentials& cre
       .fields = signed_fields(wanted, credentials, region_, "s3", system_now()),
       .body = request.body,
       .max_answer_bytes = kMaxStoreAnswer};
+  // The text that was signed: another encoding of the same path would not match.
   question.url.target = request_target(wanted);
   if (request.is_late) question.patience = work_patience(request.work_bytes);
   net::HttpAnswer answer = sessions_.ask(question);
+  // Each answer tells the store's time, so that now() usually takes no request.
   if (!answer.error) clock_.note(answer.head.date);
   return answer;
 }
@@ -169,6 +172,7 @@ void S3Store::put(const std::string& key, std::span<const std::byte> bytes) {
 // Some stores accept the header and ignore it. They cannot distinguish two writers, so they are
 // rejected.
 void S3Store::check_conditions(const std::string& key) {
+  // Checked once for each bucket, before the first write that relies on it.
   if (heeds_conditions_) return;
   const std::string probe = fmt::format("{}.disttf-probe-{:016x}", key, random_number());
   const Request request{

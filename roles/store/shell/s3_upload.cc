@@ -47,6 +47,7 @@ S3Upload::S3Upload(S3Store& store, std::string key)
 }
 
 S3Upload::~S3Upload() {
+  // A part that arrives after the abort would stay in the store.
   parts_.wait();
   if (is_complete_) return;
   try {

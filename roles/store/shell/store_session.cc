@@ -54,6 +54,8 @@ net::HttpAnswer SessionPool::ask(const net::HttpQuestion& question) {
   // Without the lock: requests run in parallel, each on its own connection.
   net::HttpAnswer answer = session->ask(question);
   const std::scoped_lock lock(mutex_);
+  // There are as many as there were requests at one time. A session whose connection has failed
+  // opens another.
   idle_.push_back(std::move(session));
   return answer;
 }
@@ -75,6 +77,7 @@ bool is_certificate_error(const std::error_code& error) {
 }
 
 StoreRefusal refusal_of_error(const net::HttpAnswer& answer) {
+  // A certificate does not become valid by waiting; any other failure of a connection may pass.
   const bool may_pass = !is_certificate_error(answer.error);
   return {.error = may_pass ? StoreError::kAway : StoreError::kRefused,
           .sentence = answer.sentence,
@@ -106,6 +109,7 @@ net::HttpAnswer ask_with_retries(const RetriedRequest& question, const net::Inte
 
 std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url) {
   const std::uint64_t size = answer.body.size();
+  // A server without ranges sends the whole file.
   if (answer.head.status != net::http_status::kPartialContent) return size;
   const auto range = net::read_content_range(answer.head.content_range);
   if (!range || range->first != 0 || !range->total || *range->last + 1 != size) {
@@ -118,6 +122,7 @@ std::uint64_t whole_size(const net::HttpAnswer& answer, const std::string& url) 
 std::size_t take_range(const net::HttpAnswer& answer, const std::string& url, std::uint64_t offset,
                        std::span<std::byte> to) {
   const auto range = net::read_content_range(answer.head.content_range);
+  // A server may answer with fewer bytes than requested; the reader then asks for the rest.
   if (answer.head.status != net::http_status::kPartialContent || !range || range->first != offset ||
       answer.body.size() > to.size() || *range->last - offset + 1 != answer.body.size()) {
     throw std::system_error(
