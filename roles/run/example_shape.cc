@@ -11,6 +11,7 @@ std::optional<std::string> other_examples(const RunConfig& config, std::string_v
   } catch (const std::invalid_argument&) {
     return std::nullopt;  // of another release
   }
+  // The run goes on here: load_newest() compares the tensors as well.
   if (saved == config.model.input) {
     return std::nullopt;
   }

@@ -48,6 +48,7 @@ std::string shown(const Json& value) {
     return "a nested value";  // formatting it recurses as deep as the peer that sent it chooses
   }
   std::string text = data::json_text(value, {.only_ascii = true});
+  // The text is ASCII, so no character is cut in two.
   if (text.size() > kMaxShown) {
     text = text.substr(0, kMaxShown) + "...";
   }
@@ -77,6 +78,7 @@ struct ToJson {
   Json operator()(const Choice& value) const { return value.name(run); }
   Json operator()(const Model& value) const {
     const math::ModelSpec& model = value.field.in(run);
+    // A built-in model is published by its name; its hidden units are a setting of their own.
     if (model.layers.empty()) {
       return math::model_name(model.kind);
     }
@@ -122,6 +124,7 @@ class FromJson {
     value.field.in(run_) = from_.get<bool>();
   }
   void operator()(const Choice& value) const {
+    // A name of a later release is an error: the task would otherwise compute something else.
     if (!value.set(run_, string())) {
       refuse("a name that this version knows");
     }
@@ -145,6 +148,7 @@ class FromJson {
     }
   }
   void operator()(const NumberList& value) const {
+    // Bounded before it is copied, since a peer sends it.
     if (!from_.is_array() || from_.size() > value.most_entries) {
       refuse("a list of at most " + std::to_string(value.most_entries) + " layers");
     }
@@ -309,6 +313,7 @@ class FactsReader {
     if (found == from_.end()) {
       return Json::array();
     }
+    // Bounded before it is copied: a checkpoint may come from elsewhere.
     if (!found->is_array() || found->size() > math::kMaxInputs) {
       refuse(key, *found, "a list of at most " + std::to_string(math::kMaxInputs));
     }

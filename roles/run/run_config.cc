@@ -109,6 +109,7 @@ void check_test_shifts(const RunConfig& config) {
 
 void validate(const RunConfig& config) {
   const std::size_t trainers = config.trainers;
+  // No flag sets this number: it follows from the lists of hosts, which the message names.
   if (trainers < 1 || trainers > kMaxTrainers) {
     refuse_setting("worker_hosts", std::to_string(trainers) + " trainers",
                    "from 1 to 10000 trainers");
@@ -122,6 +123,7 @@ void validate(const RunConfig& config) {
                    "allowed with --min_workers, --max_workers or --micro_batches");
   }
   const std::size_t layers = config.model.hidden.size();
+  // Only the built-in mlp uses hidden units.
   if (config.model.layers.empty() && config.model.kind == math::ModelKind::kMlp &&
       (layers < 1 || layers > math::kMaxHiddenLayers)) {
     refuse_setting("hidden_units", std::to_string(layers) + " layers", "from 1 to 16 layers");
@@ -156,6 +158,7 @@ void validate(const RunConfig& config) {
     refuse_setting("data", "a table", "allowed with --augment_..., which change images");
   }
   check_test_shifts(config);
+  // The rate would never reach its value.
   if (config.warmup_steps >= config.train_steps) {
     refuse_setting("warmup_steps", std::to_string(config.warmup_steps),
                    "below --train_steps, " + std::to_string(config.train_steps));
@@ -242,6 +245,7 @@ std::optional<float> compress_from_name(std::string_view name) noexcept {
   float share = 0;
   const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), share);
   // `!(share > 0)` also rejects NaN.
+  // A share of 1 is "none".
   if (error != std::errc() || stopped != name.data() + name.size() || !(share > 0) || share >= 1) {
     return std::nullopt;
   }

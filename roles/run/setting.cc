@@ -139,6 +139,7 @@ struct FromText {
     const auto kind = math::model_from_name(text);
     if (kind) {
       value.field.in(run).kind = *kind;
+      // Layers win over a name, so those of an earlier value must go.
       value.field.in(run).layers.clear();
     }
     return kind.has_value();
@@ -177,6 +178,7 @@ struct CheckBounds {
 
   void operator()(const WholeNumber& value) const {
     const std::uint64_t number = value.field.in(run);
+    // 0 in the member means that the flag was left out; the flag itself cannot be 0.
     check_number(name, number, value.zero_is_unset ? 0 : value.least, value.most);
   }
   void operator()(const OptionalNumber& value) const {

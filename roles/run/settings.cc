@@ -273,6 +273,7 @@ std::vector<Setting> make_settings() {
 }  // namespace
 
 std::span<const Setting> settings() {
+  // Built at the first use: some texts are composed from other modules' tables.
   static const std::vector<Setting> kSettings = make_settings();
   return kSettings;
 }

@@ -54,6 +54,7 @@ void round_to_wire(const WireFormat& wire, std::span<const float> from, std::spa
     math::round_to_bf16(from, to, wire.isa);
   } else if (wire.rounds()) {
     math::round_to_block_float(from, bits_of(wire.dtype), to, wire.isa);
+    // In place there is nothing to copy.
   } else if (from.data() != to.data()) {
     std::copy(from.begin(), from.end(), to.begin());
   }
@@ -92,6 +93,7 @@ std::span<const std::byte> pack_gradient(const WireFormat& wire, std::span<const
     // Sent from where it is, without a copy.
     return std::as_bytes(gradient);
   }
+  // The caller keeps the buffer, so only the first step allocates.
   scratch.resize(tensor_bytes(wire, gradient.size()));
   pack_tensor(wire, gradient, scratch);
   return scratch;
@@ -115,6 +117,8 @@ bool is_gradient_size(const WireFormat& wire, std::size_t floats, std::uint64_t 
 std::error_code unpack_gradient(const WireFormat& wire, std::span<const std::byte> body,
                                 std::span<float> gradient) {
   if (wire.components != 0) {
+    // Only this form can be malformed: its positions may lie outside. In the others all bits are
+    // values.
     return net::decode_sparse(body, wire.rounds(), gradient);
   }
   if (wire.rounds()) {

@@ -254,6 +254,7 @@ std::vector<CriticalPathFinder::ReportedStep> CriticalPathFinder::mean_step(
     for (const RangeSample& sample : ps.samples) {
       apply += static_cast<double>(sample.apply) / static_cast<double>(ps.samples.size());
     }
+    // Steps of different tasks do not correspond, so the transfers are unknown.
     told.ways.emplace_back(told.trainers.size(), 0.0);
     told.apply.push_back(apply);
   }

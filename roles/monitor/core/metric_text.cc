@@ -187,6 +187,7 @@ ExpositionFormat format_for(std::string_view accept) {
   for (std::string_view rest = lower; !rest.empty();) {
     const Accepted entry = read_entry(take_part(rest, ','));
     if (entry.type == "application/openmetrics-text" &&
+        // Another version may have another syntax.
         (entry.version.empty() || entry.version == "1.0.0")) {
       of_open = std::max(of_open, entry.quality);
     } else if (entry.type == "text/plain") {

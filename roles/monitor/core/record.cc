@@ -79,6 +79,7 @@ std::string RunRecord::to_line(double time) const {
   if (!classes.empty() && classes.size() <= kMostClassNames) {
     json["classes"] = classes;
   }
+  // The settings are the longest field, and the first that goes if the line is too long.
   json["settings"] = data::parse_ordered_json(to_json(*config));
   return fitted(std::move(json), {"settings", "classes"});
 }

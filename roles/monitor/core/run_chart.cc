@@ -49,6 +49,7 @@ std::vector<Sample> samples_of(const OrderedJson& view, std::string_view name) {
   const OrderedJson& times = field_of(series, "times");
   const OrderedJson& values = field_of(series, "values");
   std::vector<Sample> samples;
+  // Lists of a view from elsewhere may differ in length.
   for (std::size_t each = 0; each < std::min(steps.size(), values.size()); ++each) {
     const auto step = number_at(steps, each);
     const auto value = number_at(values, each);

@@ -195,6 +195,7 @@ void RunView::take_evaluation(const OrderedJson& record) {
 
 void RunView::take_confusion(const OrderedJson& record) {
   const std::uint64_t number = whole(record, "class");
+  // Bounded, since a peer chooses the number.
   if (number >= kMostClasses || !field(record, "counts").is_array()) {
     return;
   }
@@ -230,6 +231,7 @@ void RunView::take_task(const OrderedJson& record) {
 void RunView::take_picture(const OrderedJson& record) {
   const std::string set = text(record, "set");
   const std::uint64_t index = whole(record, "index");
+  // Bounded, since a peer chooses set and index.
   if ((set != "wrong" && set != "filters") || index >= kMostPictures) {
     return;
   }

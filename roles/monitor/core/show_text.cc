@@ -138,6 +138,7 @@ std::string checkpoint_lines(const OrderedJson& view, std::size_t width) {
     const std::string hash = text_of_field(each, "weights_sha256");
     table.rows.push_back({text_of_field(each, "name"), time ? time_text(*time) : "-",
                           bytes ? bytes_text(*bytes) : "-",
+                          // Enough digits to tell checkpoints apart; --json has all.
                           hash.empty() ? "-" : hash.substr(0, 16)});
   }
   return table.rows.empty() ? "" : "\n" + text_of(table, width);

@@ -99,6 +99,7 @@ void read_traced(const OrderedJson& json, RangeSample& sample) {
   sample.waited = from_nanoseconds(json.at(2));
   sample.apply = from_nanoseconds(json.at(3));
   for (std::size_t rank = 4; rank < json.size(); ++rank) {
+    // The size of the text bounds this list.
     sample.arrived.push_back(from_nanoseconds(json.at(rank)));
   }
 }
@@ -150,6 +151,7 @@ OrderedJson json_of(const RangeSample& sample) {
 
 void put(OrderedJson& json, const net::TaskId& task, const ProcessFacts& process) {
   json["task"] = net::task_name(task);
+  // Bounded, so that a long name leaves room for the samples.
   json["host"] = net::cut_utf8(process.host, 64);
   json["pid"] = process.pid;
   json["rss_bytes"] = process.resident_bytes;
@@ -354,6 +356,7 @@ std::string to_line(const TrainerMetrics& metrics, double time) {
   if (!metrics.samples.empty()) {
     OrderedJson& stages = json["stages"];
     for (std::size_t stage = 0; stage < kStages; ++stage) {
+      // Means only: a record for each sample would be too many for a fast run.
       stages[std::string(kStageNames[stage])] = mean(
           metrics.samples, [stage](const TrainerSample& sample) { return sample.seconds[stage]; });
     }

@@ -45,6 +45,7 @@ std::vector<std::size_t> columns_that_fit(const TextTable& table,
 
 }  // namespace
 
+// A character counts as one column, also where a terminal draws it wider.
 std::size_t shown_width(std::string_view utf8) noexcept {
   return static_cast<std::size_t>(std::ranges::count_if(utf8, begins_character));
 }

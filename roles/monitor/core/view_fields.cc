@@ -28,6 +28,7 @@ std::optional<double> number_of(const OrderedJson& json) {
     return std::nullopt;
   }
   const double value = json.get<double>();
+  // Larger numbers would overflow in the arithmetic of axes.
   return std::abs(value) <= kMostShown ? std::optional(value) : std::nullopt;
 }
 
@@ -41,6 +42,7 @@ std::optional<double> number_at(const OrderedJson& list, std::size_t at) {
 
 std::optional<std::uint64_t> count_of(const OrderedJson& json, std::string_view name) {
   const OrderedJson& field = field_of(json, name);
+  // Numbers that this program has put in may be signed; parsed ones are unsigned.
   const bool is_count =
       field.is_number_unsigned() || (field.is_number_integer() && field.get<std::int64_t>() >= 0);
   return is_count ? std::optional(field.get<std::uint64_t>()) : std::nullopt;

@@ -64,6 +64,7 @@ ByteMeters::Counters ByteMeters::make(MetricRegistry& metrics, const char* direc
 }
 
 void ByteMeters::sent_frame(Codec codec, std::size_t bytes) noexcept {
+  // A header carries no tensor, so its bytes count as control.
   sent(Codec::kControl, net::kHeaderBytes);
   sent(codec, bytes);
 }

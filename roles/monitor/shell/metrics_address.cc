@@ -88,7 +88,7 @@ class MetricsAddress::Impl {
     if (!options.textfile.empty()) {
       keep_file();
     }
-    // Last: the thread uses all of the above without a lock.
+    // Last: the thread uses most of the above without a lock.
     thread_ = start_thread([this] { run(); });
   }
 

@@ -58,6 +58,7 @@ void RecordFile::open(double time) {
   std::filesystem::create_directories(directory_, error);
   path_ = directory_ / (time_text(time) + "-" + name_ + ".jsonl");
   file_ =
+      // Appended to, so that a process that is restarted within the second keeps the records.
       data::FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
 }
 

@@ -49,6 +49,7 @@ class RecordPage {
       }
     });
     read_on();
+    // Returns once a signal has stopped the timer and the server.
     context_.run();
     return exit_code_for(signal_);
   }

@@ -43,6 +43,7 @@ RecordedRun::RecordedRun(std::string path) : path_(std::move(path)), files_(path
 RecordReading RecordedRun::read(BadLines bad_lines) {
   return files_.read(bad_lines, [this](const OrderedJson& record) {
     OrderedJson known = record;
+    // Its times count from the start of the process.
     if (text_of_field(record, "source") == kMetricsFile) {
       set_time(known);
     }
@@ -63,6 +64,7 @@ void RecordedRun::read_on() {
 }
 
 void RecordedRun::warn(const std::string& sentence) {
+  // Once, since the files are read every second.
   if (!std::exchange(has_warned_, true)) {
     log_warning(net::quoted(path_) + " " + sentence);
   }

@@ -15,7 +15,7 @@ namespace {
 
 std::filesystem::path path_for(const Trace& trace, const std::filesystem::path& train_dir) {
   const std::string step = std::to_string(trace.window().from) + ".json";
-  // Viewers open local files, so a timeline is never written to a store.
+  // A timeline is for viewers, which open local files, so no store gets it.
   if (train_dir.empty() || is_store_url(train_dir)) {
     return std::filesystem::temp_directory_path() /
            ("disttf-trace-" + std::to_string(getpid()) + "-" + step);

@@ -103,6 +103,7 @@ std::string exchange_form(const FederatedIdentity& identity, std::string_view su
   const auto pair = [](const char* name, std::string_view value) {
     return std::string(name) + "=" + percent_encoded(value, false);
   };
+  // OAuth 2.0 token exchange (RFC 8693).
   std::string form = pair("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange") + "&" +
                      pair("requested_token_type", "urn:ietf:params:oauth:token-type:access_token") +
                      "&" + pair("audience", identity.audience) + "&" +

@@ -66,6 +66,7 @@ std::optional<ListingPage> read_listing(std::string_view xml) {
   bool is_listing = false;
   bool is_right = true;
   const bool is_xml = read_xml(xml, [&](std::string_view path, const std::string& text) {
+    // An element is reported when it ends, so its fields come before it.
     if (path == "ListBucketResult") {
       is_listing = true;
     } else if (path == "ListBucketResult/Contents/Key") {

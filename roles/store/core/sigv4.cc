@@ -98,8 +98,7 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
                          std::chrono::sys_seconds now) {
   const std::string time = amazon_time(now);
   const std::string date = time.substr(0, 8);
-  // AWS Signature Version 4: a request without its signature, its hash, a key from the secret, and
-  // the signature over the hash.
+  // AWS Signature Version 4 signs a hash of the request with a key that is derived from the secret.
   NamedTexts fields = request.fields;
   fields.emplace_back("x-amz-content-sha256", request.payload_sha256);
   // Part of the signature. A store rejects a time that is too far from its own, so that a recorded

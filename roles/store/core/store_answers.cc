@@ -138,6 +138,7 @@ std::chrono::milliseconds wait_before_try(int next, std::string_view retry_after
     return std::chrono::seconds(std::min<std::uint64_t>(*seconds, kMaxWaitSeconds));
   }
   // Exponential back-off with full jitter, so that many tasks do not retry in step.
+  // 1, 2, 4, ... seconds. The bound of 10 keeps the shift defined.
   const int most = std::min(kMaxWaitSeconds, 1 << std::clamp(next - 2, 0, 10));
   return std::chrono::milliseconds(static_cast<std::int64_t>(fraction * 1000.0 * most));
 }

@@ -69,6 +69,7 @@ Meaning meaning_of_exception(int status, std::string_view exception, std::string
   if (exception == "ParentNotDirectoryException" || exception == "PathIsNotDirectoryException") {
     return {std::make_error_code(std::errc::not_a_directory)};
   }
+  // Some errors come as a plain IOException, which only the message tells apart.
   if (exception == "PathIsNotEmptyDirectoryException" || has(message, "is not empty")) {
     return {std::make_error_code(std::errc::directory_not_empty)};
   }

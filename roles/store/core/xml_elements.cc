@@ -108,6 +108,8 @@ class XmlDocument {
     // A document type, or CDATA, which S3 does not send.
     if (rest_.starts_with("<!")) return false;
     rest_.remove_prefix(1);
+    // Attributes are skipped. One with ">" in its value, which XML allows and stores do not send,
+    // would end the tag too early.
     if (!take_until(">", inside) || inside.empty()) return false;
     if (inside.front() == '/') return close(inside.substr(1));
     const bool is_empty = inside.back() == '/';

@@ -78,6 +78,7 @@ class Copying {
         storage, file.to.has_parent_path() ? file.to.parent_path() : std::filesystem::path("."));
     const auto target = storage.create_output(file.to);
     std::uint64_t at = 0;
+    // A failure of another thread ends the copy of a large file at once.
     while (at < source->size_bytes() && !has_failed_) {
       const std::size_t count = source->read(at, buffer);
       if (count == 0) throw Failure(kBadData, file.from.string() + " is truncated");

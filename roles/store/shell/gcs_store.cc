@@ -21,12 +21,14 @@ constexpr const char* kGcsEndpoint = "https://storage.googleapis.com";
 constexpr const char* kObjectFields = "name,size,generation,crc32c,updated";
 constexpr const char* kListFields =
     "items(name,size,generation,crc32c,updated),prefixes,nextPageToken";
+// As a condition: only if there is no object.
 constexpr const char* kNoGeneration = "0";
 
 net::Url endpoint_of(const StoreEnvironment& environment) {
   std::string endpoint = environment.value_of("STORAGE_EMULATOR_HOST");
   const char* name = "STORAGE_EMULATOR_HOST";
   if (!endpoint.empty() && endpoint.find("://") == std::string::npos) {
+    // Emulators are usually named without a scheme.
     endpoint.insert(0, "http://");
   }
   if (endpoint.empty()) {
@@ -142,6 +144,7 @@ std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
+  // An empty object has no first byte, so its metadata takes another request.
   if (answer.head.status == net::http_status::kRangeNotSatisfiable) {
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;

@@ -113,6 +113,7 @@ GoogleToken GoogleCredentials::posted(const std::string& path, net::HttpQuestion
   const auto refusal_of = [&](const net::HttpAnswer& answer) -> std::optional<StoreRefusal> {
     if (!answer.error && answer.head.status == net::http_status::kOk)
       token = read(answer.body, system_now());
+    // An answer without a token is refused, too, whatever its status.
     return token ? std::nullopt : std::optional(refusal_of_token(question.url, answer));
   };
   static_cast<void>(ask_with_retries({.what = "a token for the identity in " + net::quoted(path),

@@ -165,6 +165,7 @@ std::optional<StoreRefusal> HdfsClient::refusal_of(const Request& request,
   if (answer.head.status >= 300) {
     return hdfs_refusal(answer.head.status, answer.head.reason, answer.body);
   }
+  // A body without a length ends with its connection, so one that breaks off looks complete.
   if (!request.expected_bytes || *request.expected_bytes == answer.body.size()) return std::nullopt;
   return StoreRefusal{.error = StoreError::kAway,
                       .sentence = "the answer is truncated: " + std::to_string(answer.body.size()) +

@@ -102,6 +102,7 @@ class NewHdfsFile final : public data::NewFile {
     if (!kept_.empty() || begun_ == 0) send();
     // Waits for the pieces on their way.
     static_cast<void>(parts_.finish());
+    // A single piece is the file already.
     if (begun_ > std::max<std::size_t>(joined_, 1)) join();
     joined_ = begun_;
   }
@@ -208,6 +209,7 @@ std::unique_ptr<data::OpenFile> HdfsFileSystem::open(const Path& path) {
          .query = {{"offset", std::to_string(offset)}, {"length", std::to_string(to.size())}},
          .is_at_data_node = true,
          .expected_bytes = to.size()});
+    // The client has compared the size with expected_bytes.
     std::memcpy(to.data(), bytes.data(), bytes.size());
     return bytes.size();
   };
@@ -263,6 +265,8 @@ bool HdfsFileSystem::create_directory(const Path& path, std::error_code& error) 
   bool is_new = false;
   error = error_code_of([&]() -> std::error_code {
     const std::string name = path_of(path);
+    // MKDIRS succeeds for an existing directory, too, so it does not tell whether this is a new
+    // one.
     if (const auto found = status(name)) {
       return found->is_directory ? std::error_code() : make_error_code(StoreError::kExists);
     }
@@ -284,6 +288,7 @@ std::error_code HdfsFileSystem::rename(const Path& from, const Path& to) {
 std::error_code HdfsFileSystem::link(const Path& from, const Path& to) {
   return error_code_of([&]() -> std::error_code {
     const std::string target = path_of(to);
+    // Before the copy, which may take long. The rename decides if another process is faster.
     if (status(target)) return StoreError::kExists;
     const auto source = open(from);
     NewHdfsFile copy(client_, target);

@@ -22,6 +22,7 @@ std::optional<StoreRefusal> refusal_of_http(const net::HttpAnswer& answer) {
       net::http_status::kRequestTimeout, net::http_status::kTooManyRequests,
       net::http_status::kServerError,    net::http_status::kBadGateway,
       net::http_status::kUnavailable,    net::http_status::kGatewayTimeout};
+  // A file does not become smaller by a retry.
   if (answer.error == net::HttpError::kTooLarge) return StoreRefusal{.sentence = answer.sentence};
   if (answer.error) return refusal_of_error(answer);
   const int status = answer.head.status;
@@ -130,10 +131,12 @@ std::filesystem::file_time_type HttpFileSystem::last_write(const Path& path) {
   return std::chrono::file_clock::from_sys(time_of_change(head_of(path.string())));
 }
 
+// Nothing is written here, so the server's clock does not matter.
 std::filesystem::file_time_type HttpFileSystem::now(const Path& /*directory*/) {
   return std::chrono::file_clock::from_sys(system_now());
 }
 
+// HTTP has no listing, so no URL is a directory.
 std::optional<std::vector<StoreEntry>> HttpFileSystem::entries(const Path& /*directory*/) {
   return std::nullopt;
 }

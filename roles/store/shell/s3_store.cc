@@ -123,6 +123,7 @@ net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
 
 std::optional<ObjectInfo> S3Store::find(const std::string& key) {
   const net::HttpAnswer answer =
+      // HEAD has no body, so a missing bucket looks like a missing object here.
       ask({.method = "HEAD", .key = key, .accepted = net::http_status::kNotFound});
   if (answer.head.status == net::http_status::kNotFound) return std::nullopt;
   return info_from(key, answer.head, answer.head.content_length.value_or(0));
@@ -137,9 +138,11 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
   if (answer.head.status == net::http_status::kNotFound) {
     const StoreRefusal why =
         s3_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, "");
+    // A missing bucket is an error, unlike a missing object.
     if (why.error == StoreError::kNotFound) return std::nullopt;
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
+  // An empty object has no first byte, so its metadata takes another request.
   if (answer.head.status == net::http_status::kRangeNotSatisfiable) {
     const auto info = find(key);
     return info ? std::optional(ObjectHead{.info = *info, .bytes = {}}) : std::nullopt;
@@ -166,6 +169,7 @@ ObjectListing S3Store::list(const std::string& prefix, bool deeply) {
 }
 
 void S3Store::put(const std::string& key, std::span<const std::byte> bytes) {
+  // Without a condition: the last of several writers wins.
   static_cast<void>(ask({.method = "PUT", .key = key, .body = bytes}));
 }
 
@@ -180,6 +184,7 @@ void S3Store::check_conditions(const std::string& key) {
   // Writes a name twice, the second time under the condition that it does not exist.
   put(probe, {});
   const net::HttpAnswer answer = ask(request);
+  // Before the result is judged, so that no probe remains.
   remove(probe);
   if (answer.head.status != 412) {
     throw std::system_error(StoreError::kNoConditions, "cannot write " + url_of(key));

@@ -62,6 +62,7 @@ S3Upload::~S3Upload() {
 }
 
 void S3Upload::complete() {
+  // The tags prove to the store that the parts are those that were sent.
   const std::vector<std::string>& etags = parts_.finish();
   std::string list = "<CompleteMultipartUpload>";
   for (std::size_t i = 0; i < etags.size(); ++i) {

@@ -91,6 +91,7 @@ void configure_stores(StoreEnvironment environment) {
 }
 
 void check_place(std::string_view field, std::string_view place) {
+  // At the start, so that a malformed URL is not found at the first save.
   if (is_store_url(place)) static_cast<void>(parse_store_url(field, place));
 }
 
@@ -162,10 +163,12 @@ std::string Storage::time_of(const Path& path) {
   try {
     return time_text(last_write(path));
   } catch (const std::system_error&) {
+    // A list goes on where the date of one entry cannot be read.
     return "-";
   }
 }
 
+// A store has no cheaper question than a listing.
 bool Storage::is_directory(const Path& path) { return entries(path).has_value(); }
 
 bool Storage::exists(const Path& path) {

@@ -98,11 +98,13 @@ int copy(const CopyCommand& command) {
   }
   std::vector<FileToCopy> files;
   if (!collect_files(storage, from, to, files)) {
+    // It is no directory, so it is a file or nothing.
     if (!file_entry(storage, from)) {
       throw Failure(kUsage, net::quoted(command.from) + ": does not exist");
     }
     files.push_back({.from = from, .to = to});
   }
+  // Before the list is moved from.
   const std::size_t count = files.size();
   const auto began = SteadyClock::now();
   const std::uint64_t bytes = copy_files(std::move(files), command.threads);

@@ -144,6 +144,7 @@ void pause_before_try(int next, std::string_view retry_after, const std::string&
   const double fraction = static_cast<double>(random_number() >> 11U) / kTwoTo53;
   const auto wait = wait_before_try(next, retry_after, fraction);
   log_debug(fmt::format("{}; try {} of {} in {} ms", what, next, kStoreTries, wait.count()));
+  // An interrupt ends the pause; the next try then ends at once.
   interrupt.wait_until(net::Clock::now() + wait);
 }
 
@@ -154,6 +155,7 @@ std::string small_file(const std::string& path, std::string* why) {
     const auto bytes = data::read_file(disk, path, kMaxSmallFileBytes);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   } catch (const std::system_error& error) {
+    // A file that cannot be read counts as absent: other sources of credentials follow.
     if (why != nullptr) *why = "cannot be read: " + error.code().message();
     return {};
   }
