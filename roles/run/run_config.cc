@@ -26,6 +26,7 @@ std::string size_text(const math::ModelSpec& model) {
 
 // Returns a trainer's memory for one row and its label.
 std::size_t row_bytes(const math::ModelSpec& model) {
+  // 1: the label.
   return math::activation_floats(model) * sizeof(float) + 1;
 }
 

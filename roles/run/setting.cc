@@ -208,6 +208,7 @@ bool Choice::set(RunConfig& run, std::string_view name) const {
   if (found == names_.end()) {
     return false;
   }
+  // The names are in the order of the enumeration.
   set_(run, static_cast<std::size_t>(found - names_.begin()));
   return true;
 }

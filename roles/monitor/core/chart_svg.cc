@@ -92,6 +92,7 @@ std::string text_at(double x, double y, const char* anchor, std::string_view tex
 
 // class="curve c1" stroke-dasharray="8 4"
 std::string stroke_of(std::size_t curve) {
+  // More curves than strokes repeat them.
   const Stroke& stroke = kStrokes.at(curve % kStrokes.size());
   const std::string dashes =
       *stroke.dashes == '\0' ? "" : fmt::format(" stroke-dasharray=\"{}\"", stroke.dashes);

@@ -86,6 +86,7 @@ class Canvas {
     const auto x = static_cast<std::size_t>(dot_x);
     const auto y = static_cast<std::size_t>(dot_y);
     Cell& cell = dots_ ? cells_[y / 4 * columns_ + x / 2] : cells_[y * columns_ + x];
+    // A Braille cell keeps the dots of all curves; a mark shows the last curve only.
     if (cell.curve != curve + 1 && !dots_) {
       cell.bits = 0;
     }
@@ -118,6 +119,7 @@ std::string legend_of(const Panel& panel, const Frame& frame, bool dots) {
       return text;
     }
     const std::string mark = dots ? utf8(0x28FFU) : std::string(1, kMarks.at(each % kMarks.size()));
+    // 5: three blanks, the mark and a blank.
     const std::size_t more = 5 + shown_width(name);
     const bool fits = width + more <= frame.style.columns;
     text += fits ? "   " : "\n  ";
@@ -137,6 +139,7 @@ void draw_curves(const Panel& panel, const Axis& x, const Axis& y, Canvas& canva
         continue;
       }
       const Point to{x.place_of(point.x), y.place_of(point.y)};
+      // The first point is a line to itself, so that a single point is visible.
       canvas.draw_line(before == nullptr ? to : from, to, curve);
       before = &point;
       from = to;
@@ -248,6 +251,7 @@ std::string sparkline(std::span<const double> values, std::size_t width, bool un
     const auto [least, most] = std::ranges::minmax(means);
     // Equal values have no range to divide by.
     const double place = most > least ? (mean - least) / (most - least) : 0;
+    // Eight heights, from U+2581 to U+2588.
     const auto height = static_cast<std::uint32_t>(std::lround(place * 7));
     text += unicode ? utf8(0x2581U + height) : std::string(1, kHeights.at(height));
   }

@@ -185,6 +185,7 @@ CriticalPathFinder::Step CriticalPathFinder::shared_out(ReportedStep told) {
 }
 
 CriticalPathFinder::ReportedStep CriticalPathFinder::mean_of(std::span<const ReportedStep> steps) {
+  // All steps have the same trainers in the same order: those that are here now.
   ReportedStep mean = steps.front();
   const auto each_value = [](ReportedStep& told, auto&& apply) {
     for (std::size_t each = 0; each < told.trainers.size(); ++each) {

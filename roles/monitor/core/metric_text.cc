@@ -180,6 +180,7 @@ Accepted read_entry(std::string_view entry) {
 }  // namespace
 
 ExpositionFormat format_for(std::string_view accept) {
+  // Media types and parameters are case-insensitive.
   std::string lower(accept);
   std::ranges::transform(lower, lower.begin(), net::lower);
   double of_open = 0;

@@ -35,6 +35,7 @@ std::string fitted(OrderedJson json, std::initializer_list<const char*> optional
 }
 
 const char* mode_of(const RunConfig& config) {
+  // First, since an elastic run is synchronous, too.
   if (config.elastic()) {
     return "elastic";
   }
@@ -119,6 +120,7 @@ std::vector<std::string> confusion_lines(const math::Evaluation& test, std::uint
     json["class"] = label;
     // A row per record: a matrix of many classes would not fit one.
     json["counts"] = std::span(test.confusion).subspan(label * test.classes, test.classes);
+    // A row that is too long for a record is left out.
     if (std::string line = fitted(std::move(json), {}); !line.empty()) {
       lines.push_back(std::move(line));
     }
@@ -163,6 +165,7 @@ std::string TraceRecord::to_line(double time) const {
   json["missing"] = missing;
   json["clock_error_seconds"] =
       clock_error_seconds ? OrderedJson(*clock_error_seconds) : OrderedJson(nullptr);
+  // In a large cluster the list of tasks may be too long.
   return fitted(std::move(json), {"missing"});
 }
 

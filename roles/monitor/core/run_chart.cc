@@ -136,6 +136,7 @@ void divide_times(Chart& chart) {
   double longest = 0;
   for (const Panel& panel : chart.panels) {
     for (const Curve& curve : panel.curves) {
+      // x never falls, so the last point is the latest.
       longest = std::max(longest, curve.points.empty() ? 0 : curve.points.back().x);
     }
   }

@@ -132,6 +132,7 @@ std::string bytes_text(double bytes) {
     bytes /= 1000;
     ++unit;
   }
+  // 9.95 would be shown as 10.0.
   return fmt::format("{:.{}f} {}", bytes, unit != 0 && bytes < 9.95 ? 1 : 0, kUnits.at(unit));
 }
 
@@ -145,6 +146,7 @@ std::string duration_text(double seconds) {
 }
 
 std::string percent_text(double share) {
+  // A record may have any number; the limits keep the column narrow.
   return fmt::format("{:.0f} %", std::clamp(share, -10.0, 1e4) * 100);
 }
 

@@ -64,6 +64,7 @@ class Trace::Writer {
 
   explicit Writer(std::int64_t zero) : zero_(zero) {}
 
+  // The names are made by disttf, so nothing in them needs an escape.
   void name(const char* what, std::size_t process, std::size_t thread, std::string_view name) {
     begin();
     fmt::format_to(to_, R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
@@ -90,6 +91,7 @@ class Trace::Writer {
     fmt::format_to(to_,
                    R"({{"ph":"{}","cat":"flow","name":"step","id":{},"pid":{},"tid":0,"ts":{}{}}})",
                    static_cast<char>(kind), id, process, text(at - zero_),
+                   // The arrow ends at the slice around this time, and not at the next one.
                    kind == Flow::kEnds ? R"(,"bp":"e")" : "");
   }
   [[nodiscard]] std::string take() && { return std::move(text_); }
@@ -108,6 +110,7 @@ class Trace::Writer {
 };
 
 std::uint64_t Trace::most_steps(std::size_t trainers, std::size_t ps) noexcept {
+  // 3: the step, the wait and the update of a ps.
   const std::uint64_t of_a_step = trainers * (kOfAStep + ps * kOfAnExchange) + ps * 3;
   return std::clamp<std::uint64_t>(kMostEvents / std::max<std::uint64_t>(of_a_step, 1), 1,
                                    StepWindow::kMost);
@@ -305,6 +308,7 @@ void Trace::write_trainer(Writer& out, std::size_t rank, const Offset& offset) c
     out.slice(process, 0, "step", fmt::format("step {}", step.step), at, whole, step.step);
     for (const Stage stage : kInOrder) {
       const std::int64_t end = std::min(at + in_ns(step.of(stage)), whole);
+      // Stages that took no time are left out.
       if (end > at) {
         out.slice(process, 0, stage == Stage::kWait ? "wait" : "stage", name_of(stage), at, end,
                   step.step);

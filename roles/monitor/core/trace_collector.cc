@@ -96,6 +96,7 @@ TraceCollector::Result TraceCollector::finish() {
 
 std::optional<TraceCollector::Result> TraceCollector::end() {
   if (trace_) {
+    // The run has ended: what has come is all there is.
     return finish();
   }
   if (std::exchange(wanted_, 0) != 0) {

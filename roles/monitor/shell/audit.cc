@@ -9,6 +9,7 @@
 namespace disttf::roles {
 
 std::function<void(const net::HttpServerRequest&, int, std::size_t)> audit_of(const char* where) {
+  // The target is a peer's text, so it is shown in one line. A rejected request is a warning.
   return [where](const net::HttpServerRequest& request, int status, std::size_t untold) {
     const std::string target =
         request.path + (request.query.empty() ? std::string() : "?" + request.query);

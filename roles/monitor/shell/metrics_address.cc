@@ -141,6 +141,8 @@ class MetricsAddress::Impl {
       server_.emplace(
           context_,
           [this, is_loopback](const net::HttpServerRequest& request) {
+            // An address in the network has names that this process cannot know, so only loopback
+            // is checked.
             return is_loopback && !is_this_machine(request.host)
                        ? net::error_reply(net::http_status::kMisdirected,
                                           "Host: " + net::quoted(request.host) +

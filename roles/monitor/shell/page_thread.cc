@@ -78,6 +78,7 @@ struct PageThread::Parts {
 
   const Changes changes;
   asio::io_context context{1};
+  // Keeps run() from returning while no browser is connected.
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   // Used by the thread only, once it runs.
   RecordFeed feed;

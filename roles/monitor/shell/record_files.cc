@@ -62,6 +62,7 @@ class RecordFiles::Source {
         ++reading.bad_lines;
       } else if (!line.record.is_null()) {
         record_ = std::move(line.record);
+        // Kept beside the record, since the merge compares it for every file.
         time_ = record_.at("time");
         has_record_ = true;
       }
@@ -153,6 +154,7 @@ void RecordFiles::find_files(RecordReading& reading) {
       record_files_in(std::filesystem::is_directory(below, ignored) ? below : path_);
   std::erase_if(names, [this](const FilePath& name) {
     return std::ranges::any_of(
+        // Compared as text, which is cheaper than comparing paths part by part.
         files_, [&name](const auto& file) { return file->path().native() == name.native(); });
   });
   const std::size_t room = kMostRecordFiles - files_.size();

@@ -21,6 +21,7 @@ void TerminalKeys::enter() noexcept {
   }
   termios modes = before_;
   modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // keys still send signals
+  // read() returns with the first key.
   modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
   // Before the modes change, so that leave() restores them whatever happens.
@@ -36,6 +37,7 @@ void TerminalKeys::leave() noexcept {
 }
 
 int TerminalKeys::descriptor() const noexcept {
+  // poll() ignores a negative descriptor.
   return is_entered_ && is_in_foreground() ? STDIN_FILENO : -1;
 }
 

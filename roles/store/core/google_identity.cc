@@ -48,6 +48,7 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
   if (file == nullptr) return std::nullopt;
   const Key key(PEM_read_bio_PrivateKey(file.get(), nullptr, no_passphrase, nullptr));
   const Digest digest(EVP_MD_CTX_new());
+  // RS256, which the assertion names, needs an RSA key.
   if (key == nullptr || digest == nullptr || EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA ||
       EVP_DigestSignInit(digest.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1) {
     return std::nullopt;

@@ -71,6 +71,7 @@ class NewObject final : public data::NewFile {
 
  private:
   void send() {
+    // The first full part starts the upload, so a small file never does.
     if (upload_ == nullptr) upload_ = store_->upload(key_);
     upload_->add(kept_);
     kept_.clear();
@@ -168,6 +169,7 @@ std::string ObjectFileSystem::followed(std::string key) {
 }
 
 ObjectFileSystem::Found ObjectFileSystem::look(const std::string& key) {
+  // The bucket itself.
   if (key.empty()) return {.kind = Found::Kind::kFolder, .folder = {}};
   const ObjectListing listing = store_->list(key, false);
   const auto has = [&listing](const std::string& wanted) {

@@ -73,6 +73,7 @@ std::string amazon_time(std::chrono::sys_seconds time) {
 std::string percent_encoded(std::string_view text, bool keeps_slashes) {
   std::string encoded;
   for (const char c : text) {
+    // The unreserved characters of RFC 3986.
     const bool is_plain = net::is_letter(c) || net::is_digit(c) || c == '-' || c == '_' ||
                           c == '.' || c == '~' || (keeps_slashes && c == '/');
     if (is_plain) {

@@ -117,6 +117,7 @@ class WritableReader {
   // A length and that many bytes.
   std::string_view bytes() {
     const std::size_t count = length();
+    // A subtraction, since the sum could overflow.
     if (!is_right_ || count > bytes_.size() - at_) {
       is_right_ = false;
       return {};

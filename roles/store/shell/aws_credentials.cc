@@ -142,6 +142,7 @@ std::optional<Credentials> AwsCredentials::from_web_identity() {
 }
 
 std::optional<Credentials> AwsCredentials::from_container() {
+  // The relative URI wins, as in Amazon's tools.
   std::string url = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (const std::string relative = environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
       !relative.empty()) {

@@ -47,6 +47,7 @@ const std::vector<std::string>& PartsUnderWay::finish() {
 
 void PartsUnderWay::wait() noexcept {
   for (const auto& part : under_way_) {
+    // Errors are dropped here: the upload has failed or is abandoned.
     if (part->thread.joinable()) part->thread.join();
   }
 }

@@ -44,6 +44,7 @@ net::HttpAnswer SessionPool::ask(const net::HttpQuestion& question) {
   {
     const std::scoped_lock lock(mutex_);
     if (!idle_.empty()) {
+      // The one used last: its connection is the least likely to have timed out.
       session = std::move(idle_.back());
       idle_.pop_back();
     }
