@@ -29,6 +29,7 @@ net::OpenedChannel open_state_channel(const Task& task, std::size_t range, std::
                                    .replica = replica,
                                    .incarnation = task.incarnation},
                                   interrupt, deadline, task.credentials.get());
+  // A lack of descriptors is this process's own, so dialing again does not help.
   throw_if_out_of_descriptors(
       opened.error, "connect to " + describe(task.cluster, {.job = net::Job::kPs, .index = range}));
   return opened;

@@ -52,6 +52,7 @@ std::unique_ptr<net::Listener> open_task_listener(asio::io_context& context, con
 
 Failure cannot_listen(const Task& task, const std::system_error& error) {
   return {
+      // A lack of descriptors says nothing about the address.
       net::is_out_of_descriptors(error.code()) ? kError : kCannotListen,
       describe(task.cluster, task.self) + " " + error.what() + net::descriptor_hint(error.code())};
 }

@@ -232,6 +232,8 @@ Json json_of(const Setting& setting, const RunConfig& run) {
 }
 
 nlohmann::ordered_json published(const RunConfig& config) {
+  // In the order of the table, so that equal settings have the same text, and the same
+  // configuration_id().
   nlohmann::ordered_json out;
   for (const Setting& setting : settings()) {
     out[std::string(setting.name)] = json_of(setting, config);

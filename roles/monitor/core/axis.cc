@@ -61,6 +61,7 @@ double log_tick(double power, std::size_t which, bool is_fine) {
 
 }  // namespace
 
+// No division by 0: linear_axis() and log_axis() make no empty axis.
 double Axis::place_of(double value) const {
   return is_log ? (std::log10(value) - std::log10(least)) / (std::log10(most) - std::log10(least))
                 : (value - least) / (most - least);

@@ -216,6 +216,7 @@ std::string text_of(const Chart& chart, const TextStyle& style) {
       std::clamp((style.rows - std::min(style.rows, used)) / panels, kLeastRows, kMostRows);
   std::vector<std::optional<Axis>> axes;
   for (const Panel& panel : chart.panels) {
+    // A label on every second row at most. All panels have the same width for labels.
     axes.push_back(y_axis_of(panel, std::max<std::size_t>(frame.rows / 2, 2)));
     for (const Tick& tick : axes.back() ? axes.back()->ticks : std::vector<Tick>()) {
       frame.labels = std::max(frame.labels, tick.name.size());
@@ -223,6 +224,7 @@ std::string text_of(const Chart& chart, const TextStyle& style) {
   }
   frame.columns =
       std::max(style.columns - std::min(style.columns, frame.labels + 2), kLeastColumns);
+  // A label of the x axis takes up to about 12 columns.
   const std::optional<Axis> x = x_axis_of(chart, std::max<std::size_t>(frame.columns / 12, 2));
   for (std::size_t each = 0; each < chart.panels.size(); ++each) {
     const Panel& panel = chart.panels[each];

@@ -312,6 +312,7 @@ std::optional<CriticalPath::Slowest> CriticalPathFinder::slowest_trainer(const S
   const auto index = static_cast<std::size_t>(most - mean.trainers.begin());
   const double others =
       median_of_others(mean.trainers, index, [](const Taken& taken) { return taken.total(); });
+  // Compared with the median of the others: a second slow trainer would raise a mean.
   CriticalPath::Slowest slowest{.index = most->rank,
                                 .slower = others > 0 ? most->total() / others - 1 : 0,
                                 .seconds = most->total() - others};

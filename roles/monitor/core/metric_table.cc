@@ -161,6 +161,7 @@ const MetricRow& row_of(Metric metric) noexcept { return kRows[static_cast<std::
 std::span<const double> bounds_of(Metric metric) noexcept {
   assert(row_of(metric).type == kHistogram);
   const bool counts = metric == Metric::kPsStaleness || metric == Metric::kServeBatchRows;
+  // Every other histogram is of times.
   return counts ? std::span<const double>(kSteps) : kSeconds;
 }
 

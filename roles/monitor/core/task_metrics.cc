@@ -23,6 +23,7 @@ constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
 std::int64_t whole(float seconds) {
   // The limits keep llround() from a value that does not fit, which would be undefined.
   const float limited = std::clamp(seconds, -1.0F, 1e6F);
+  // Whole microseconds keep a sample short.
   return limited < 0 ? -1 : std::llround(limited * kMicroseconds);
 }
 
@@ -68,6 +69,7 @@ std::int64_t time_of(const OrderedJson& json) {
   return nanoseconds;
 }
 
+// Lists without names, since a report has many samples.
 OrderedJson traced_json_of(const TrainerSample& sample) {
   OrderedJson json = OrderedJson::array({sample.step, sample.began});
   for (const float seconds : sample.seconds) {

@@ -201,6 +201,7 @@ std::vector<Trace::Offset> Trace::offsets() const {
   const auto clock_of = [&](std::size_t task) -> const std::string& {
     return task < ps_.size() ? ps_[task].clock : trainers_[task - ps_.size()].clock;
   };
+  // The tasks of one machine share its monotonic clock, so between them there is no error.
   const auto same = [&](std::size_t one, std::size_t other) {
     return one == other || (!clock_of(one).empty() && clock_of(one) == clock_of(other));
   };

@@ -201,6 +201,7 @@ bool ObjectFileSystem::is_named(const std::string& folder) {
 }
 
 std::unique_ptr<data::NewFile> ObjectFileSystem::create(const Path& target) {
+  // A file in a renamed directory belongs to the key that the directory had at first.
   return std::make_unique<NewObject>(store_, followed(key_of(target)));
 }
 
@@ -231,6 +232,7 @@ std::uint64_t ObjectFileSystem::size_of(const Path& path, std::error_code& error
   std::uint64_t size = 0;
   error = error_code_of([&]() -> std::error_code {
     const std::string key = key_of(path);
+    // The plain key first, as in open().
     auto object = store_->find(key);
     if (!object) {
       if (const std::string other = followed(key); other != key) object = store_->find(other);

@@ -21,6 +21,7 @@ struct DateParts {
   std::string_view year, month, day, hour, minute, second;
 };
 
+// The month comes apart from the rest, since HTTP dates have its name.
 std::optional<sys_seconds> time_of(const DateParts& parts, std::optional<std::uint64_t> month) {
   const auto year = whole_number(parts.year);
   const auto day = whole_number(parts.day);

@@ -125,6 +125,7 @@ class NewHdfsFile final : public data::NewFile {
     return client_->ask({.method = "PUT",
                          .operation = "CREATE",
                          .path = part(index),
+                         // A missing directory is an error, as on a disk.
                          .query = {{"overwrite", "true"}, {"createparent", "false"}},
                          .is_at_data_node = true,
                          .body = bytes});
@@ -279,6 +280,7 @@ bool HdfsFileSystem::create_directory(const Path& path, std::error_code& error) 
 
 std::error_code HdfsFileSystem::rename(const Path& from, const Path& to) {
   return error_code_of([&]() -> std::error_code {
+    // HDFS replaces no directory that has entries, as rename(2) does not.
     rename_at(*client_, path_of(from), path_of(to), "OVERWRITE");
     return {};
   });
