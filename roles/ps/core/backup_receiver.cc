@@ -23,7 +23,9 @@ bool may_update(const Shard& shard, const net::RankSet& ranks) {
     count += static_cast<std::size_t>(std::popcount(bits));
   }
   const std::size_t in_last = config.trainers % 64;
+  // Bits beyond the last trainer name no rank of this run.
   const bool are_trainers = in_last == 0 || ranks.back() >> in_last == 0;
+  // A correct primary makes no step with more or fewer gradients.
   const std::size_t wanted = !config.sync_replicas               ? 1
                              : config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate
                                                                  : config.trainers;
@@ -83,6 +85,7 @@ BackupReceiver::Outcome BackupReceiver::fill(const net::FrameHeader& header,
   state_ = State::kNothing;
   shard_ = std::move(shard);
   header_ = header;
+  // The size is compared with the run's once the head has been read.
   net::Fill fill;
   if (fill.from_header(header) || header.body_size < net::kFillHeadBytes) {
     return refused("not the state of a range");
@@ -96,6 +99,7 @@ BackupReceiver::Outcome BackupReceiver::fill_head() {
   }
   const math::Range range = shard_->range();
   const std::size_t tensor_bytes = range.size() * sizeof(float);
+  // The tensors of a state; max(): a range may be empty.
   const std::size_t plain = shard_->state_size() / std::max<std::size_t>(range.size(), 1);
   // A fully synchronous run may send one tensor more: the parameters of the previous step.
   with_previous_ = fill_.tensors == plain + 1 && shard_->config().every_gradient_counts();
@@ -110,6 +114,7 @@ BackupReceiver::Outcome BackupReceiver::fill_head() {
 
 BackupReceiver::Outcome BackupReceiver::fill_trainers() {
   const auto& counters = fill_.counters;
+  // Kept here until the tensors have arrived: the shard takes both at once, in filled().
   identity_ = {.step = header_.step,
                .counters = {.pushes = counters[0],
                             .applied = counters[1],
@@ -132,6 +137,7 @@ BackupReceiver::Outcome BackupReceiver::fill_trainers() {
   }
   part_ = Part::kTensors;
   places_.clear();
+  // Received into the shard itself: a second copy of a whole state may not fit into memory.
   for (const std::span<float> place : shard_->begin_fill(with_previous_)) {
     places_.push_back(std::as_writable_bytes(place));
   }
@@ -139,6 +145,7 @@ BackupReceiver::Outcome BackupReceiver::fill_trainers() {
 }
 
 BackupReceiver::Outcome BackupReceiver::filled() {
+  // Released, so that an idle connection does not keep a replaced shard alive.
   const std::shared_ptr<Shard> shard = std::exchange(shard_, nullptr);
   shard->finish_fill(identity_, with_previous_);
   // FINISHED: the primary had already concluded the run when it sent this state.
@@ -220,6 +227,7 @@ BackupReceiver::Outcome BackupReceiver::update_head() {
 BackupReceiver::Outcome BackupReceiver::updated(std::span<const float> gradient,
                                                 std::span<const float> state,
                                                 std::shared_ptr<const void> memory) {
+  // Sync: any trainer of the update stands for all of them.
   const std::size_t trainer = first_of(update_.trainers);
   std::exchange(shard_, nullptr)
       ->take_update({.push = {.trainer = trainer,

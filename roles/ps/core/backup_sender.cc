@@ -41,6 +41,7 @@ void BackupSender::send_state() {
   const ShardIdentity identity = shard.identity();
   const ShardCounters& counters = identity.counters;
   const std::vector<std::span<const float>> tensors = shard.tensors();
+  // The state is copied: steps go on while this body waits in the queue of a slow backup.
   std::vector<std::byte> body;
   body.reserve(net::kFillHeadBytes + identity.trainers.size() * net::kFillTrainerBytes +
                tensors.size() * shard.range().size() * sizeof(float));
@@ -61,6 +62,8 @@ void BackupSender::send_state() {
     append_bytes(body, std::as_bytes(tensor));
   }
   out_.send(connection_,
+            // begin_fill() comes after the tensors are read, with nothing in between: each later
+            // update gets a higher entry, and no update is both in the state and sent after it.
             net::Fill{.entry = log_.begin_fill(),
                       .step = identity.step,
                       .range_begin = shard.range().begin,
@@ -79,6 +82,7 @@ void BackupSender::forward(const ShardUpdate& update) {
   }
   const Shard& shard = *state_.shard();
   std::vector<std::byte> head = net::encode(
+      // Sync: an update stands for many trainers, so no single incarnation identifies it.
       net::UpdateHead{.incarnation = shard.config().sync_replicas ? 0 : update.push.incarnation,
                       .trainers = {update.trainers.begin(), update.trainers.end()}});
   head.resize(net::padded_update_head_bytes(shard.config().trainers));
@@ -87,6 +91,8 @@ void BackupSender::forward(const ShardUpdate& update) {
   const float* const end = update.state.empty() ? begin + update.gradient.size()
                                                 : update.state.data() + update.state.size();
   out_.add(SendFrame{.to = connection_,
+                     // Borrowed: the gradient stays valid until the next call to the shard, and
+                     // effects are carried out before that.
                      .header = net::Update{.entry = entry,
                                            .step = update.push.step,
                                            .push = update.push.sequence,
@@ -98,6 +104,7 @@ void BackupSender::forward(const ShardUpdate& update) {
 }
 
 void BackupSender::conclude() {
+  // Counted without a backup too, as in forward().
   const ReplicationLog::Index entry = log_.append();
   if (connection_ != 0) {
     out_.send(connection_,
@@ -112,6 +119,7 @@ BackupSender::Heard BackupSender::heard(const net::FrameHeader& header) {
     return Heard::kNonsense;
   }
   if (!net::Heartbeat{}.from_header(header)) {
+    // Reading the frame has restarted the connection's heartbeat timeout; nothing else is needed.
     return Heard::kNothing;
   }
   net::Ack ack;
@@ -123,6 +131,8 @@ BackupSender::Heard BackupSender::heard(const net::FrameHeader& header) {
     case ReplicationLog::Progress::kNone:
       break;
     case ReplicationLog::Progress::kFilled:
+      // COMPLETE is sent only now: from complete() on no answer may depend on what the backup
+      // lacks, so trainers would have to wait for the whole state to arrive.
       out_.send(
           connection_,
           net::Complete{.entry = log_.complete(), .generation = state_.generation()}.to_header());
@@ -143,6 +153,7 @@ bool BackupSender::lose() {
   if (connection_ == 0) {
     return false;
   }
+  // The caller reports each loss once, hence the result.
   out_.close(std::exchange(connection_, 0));
   log_.lose_backup();
   return true;
@@ -150,6 +161,8 @@ bool BackupSender::lose() {
 
 ConnectionId BackupSender::end() {
   if (connection_ != 0) {
+    // Without SHUTDOWN the backup would count the end of this connection as the loss of the
+    // primary.
     out_.send(connection_, net::Shutdown{}.to_header());
     out_.add(FinishConnection{connection_});
   }

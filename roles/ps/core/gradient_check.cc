@@ -49,6 +49,7 @@ std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradie
         "has non-finite values, {} of {}: training has diverged, or the machine has a fault", count,
         gradient.size());
   }
+  // 0: the run sets no limit.
   if (max_norm_ == 0) {
     return std::nullopt;
   }

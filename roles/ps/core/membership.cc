@@ -25,6 +25,7 @@ Membership::Membership(const Task& task, Clock::time_point now)
 bool Membership::attach(std::size_t rank, ConnectionId connection, const net::Hello& hello,
                         Clock::time_point now, Outbox& out) {
   TrainerRecord& record = records_[rank];
+  // present_ is counted anew below: this call may close a step channel, open one, or both.
   present_ -= record.present() ? 1U : 0U;
   if (!record.joined || record.incarnation != hello.incarnation) {
     const bool was_disowned = std::exchange(record.is_disowned, false);
@@ -41,6 +42,7 @@ bool Membership::attach(std::size_t rank, ConnectionId connection, const net::He
     }
     record.waiting.reset();
   }
+  // The new process has not reached the end of the run, whatever the previous one has sent.
   if (record.incarnation != hello.incarnation) {
     record.done = false;
     record.name.clear();
@@ -112,6 +114,7 @@ void Membership::close_timed_out(Clock::time_point now, Outbox& out) const {
 
 void Membership::close_all(Outbox& out) const {
   for (const TrainerRecord& record : records_) {
+    // The ids stay until detach(), which marks the trainers as absent.
     out.close(record.step);
     out.close(record.control);
   }
@@ -120,6 +123,8 @@ void Membership::close_all(Outbox& out) const {
 void Membership::close_steps(Outbox& out) {
   for (TrainerRecord& record : records_) {
     out.close(record.step);
+    // The request is dropped here and not in detach(): callers drop the state that its answer
+    // needs.
     record.waiting.reset();
   }
 }
@@ -131,6 +136,7 @@ std::uint64_t Membership::unreachable_trainers(Clock::time_point now,
     const TrainerRecord& record = records_[rank];
     if (record.joined && !record.done && !record.alive() &&
         now - record.disconnected_since > longer_than) {
+      // Trainers 64 ranks apart share a bit (net::in_set()).
       set |= net::in_set(rank);
     }
   }
@@ -170,6 +176,7 @@ void Membership::need(std::size_t least, Clock::time_point now) {
 
 std::optional<OverdueTrainer> Membership::overdue(Clock::time_point now) const {
   const bool are_too_few = present_ < needed_;
+  // If a step needs all trainers, the whole time of a disconnection counts, hence min().
   const Clock::time_point since =
       needed_ < records_.size() ? too_few_since_.value_or(now) : Clock::time_point::min();
   for (std::size_t rank = 0; rank < records_.size(); ++rank) {
@@ -200,8 +207,10 @@ bool Membership::others_are_done(Clock::time_point now, const Patience& patience
       return true;
     }
     if (!record.joined) {
+      // It may still be starting; if it does not come soon, the run ends without it.
       return !patience.expects_all || !is_expected(record) || waited >= patience.disconnected;
     }
+    // A disconnection that began before the chief was done counts from its own beginning.
     return record.alive() ? waited >= patience.present
                           : now - record.disconnected_since >= patience.disconnected;
   });

@@ -23,6 +23,7 @@ void MicroBatchScheduler::begin_step(std::span<const Activity> activities) {
   std::uint32_t next = 0;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     trainers_[rank].share = {};
+    // Shares are interleaved, so that no trainer gets more than one micro-batch more than another.
     if (is_scheduled && activities[rank] != Activity::kAway) {
       trainers_[rank].share = {.first = next++, .stride = static_cast<std::uint32_t>(present)};
     }
@@ -37,6 +38,7 @@ bool MicroBatchScheduler::is_stuck(std::span<const Activity> activities) const {
       return false;
     }
   }
+  // max(): without any trainer there is none to assign to.
   return count_present(activities) >= std::max<std::size_t>(least_, 1);
 }
 
@@ -47,6 +49,7 @@ std::vector<MicroBatchScheduler::Assignment> MicroBatchScheduler::assign(
   // Begin with rank 0: the loop advances before it looks.
   std::size_t rank = trainers_.size() - 1;
   for (const std::size_t micro_batch : missing) {
+    // The loop ends, since is_stuck() requires at least one present trainer.
     do {
       rank = (rank + 1) % trainers_.size();
     } while (activities[rank] == Activity::kAway);

@@ -85,6 +85,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   if (hello.replica != 0 && task_.cluster.ps.size() < 2) {
     return net::Refusal{.exit_code = kUsage, .sentence = "one ps alone has no replicas"};
   }
+  // Range 0 answers for the whole process, since range 1 may not exist yet.
   const bool is_about_replicas =
       hello.purpose == net::ChannelPurpose::kView || hello.purpose == net::ChannelPurpose::kReplica;
   if (is_about_replicas && ranges_.front()->trains_without_replicas()) {
@@ -98,6 +99,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
     return answer;
   }
   const std::size_t rank = task_.cluster.rank_of(hello.from);
+  // Only a newer process counts: one process opens several channels with the same incarnation.
   if (order_.is_replaced(rank, hello.incarnation)) {
     return net::Refusal{.exit_code = static_cast<std::uint8_t>(kLostPeers),
                         .sentence = replaced_text(hello.from),
@@ -127,6 +129,7 @@ void PsCore::fence_replaced() {
   if (!order_.take_replacement()) {
     return;
   }
+  // Connections are only marked here. Their readers call closed(), which erases them.
   for (auto&& [id, connection] : connections_) {
     if (connection.is_fenced || !is_replaced(connection.hello)) {
       continue;
@@ -200,6 +203,7 @@ BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_
     return control(id, from, header, now);
   }
   const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, in_place);
+  // Frames of the chief and of a primary name processes, so this one may have replaced some.
   fence_replaced();
   check_ranges();
   return plan;
@@ -341,6 +345,8 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
 }
 
 void PsCore::closed(ConnectionId id, Clock::time_point now) {
+  // connected() has accepted this connection, so it is registered: a connection that it turned away
+  // is never reported as closed.
   const auto found = connections_.find(id);
   const net::Hello hello = found->second.hello;
   connections_.erase(found);
@@ -378,12 +384,15 @@ void PsCore::time(Clock::time_point now) {
     if (beats) {
       range->send_heartbeats(now);
     }
+    // Time alone may end a range: a chief that is gone sends no further frame.
     range->check_end(now);
     // A range whose run is over waits for no trainer.
     if (verdict_ || range->is_finishing()) {
       continue;
     }
     if (const auto sentence = range->overdue(now)) {
+      // Another range has received SHUTDOWN: the result is durable, so a lost trainer is no
+      // failure.
       if (is_over()) {
         range->end_now(now);
       } else {
@@ -408,6 +417,7 @@ bool PsCore::is_finishing() const {
 }
 
 void PsCore::check_ranges() {
+  // A range that no task has asked for has no end of its own.
   const auto has_ended = [](const auto& range) { return range->has_ended() || range->is_unused(); };
   if (!ended_ && std::ranges::all_of(ranges_, has_ended)) {
     ended_ = true;
@@ -458,6 +468,7 @@ void PsCore::fail(ExitCode code, const std::string& own_sentence,
   out_.add(AwaitDrained{.at_least = kDrainTimeout});
 }
 
+// Unlike fail(), this refuses no trainer: trainers wait for the next process of this ps.
 void PsCore::leave(ExitCode code, const std::string& sentence) {
   if (ended_) {
     return;

@@ -43,6 +43,7 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
       return from.refuse(out_, kError, *fault);
     }
   }
+  // A member's push has no body, so only the leader's body has a form and a size to check.
   if (!is_group_sum || is_leader(task_, from.rank)) {
     if (const auto fault = state_.gradient_fault(header, !in_place.bytes.empty())) {
       return from.refuse(out_, kError, *fault);
@@ -80,6 +81,7 @@ std::optional<std::string> PushReceiver::fault_in_sum(const PeerConnection& from
 BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point now) {
   switch (part) {
     case Part::kUnwantedGradient:
+      // A restore may have replaced the state while the body was being discarded.
       return ended(from, state_.is_of(from.header.generation), now);
     case Part::kFencedGradient:
       return ended(from, false, now);
@@ -115,6 +117,7 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
                // Only the chief may request a snapshot shard.
                .wants_snapshot = from.rank == 0 && push_pull.keep_snapshot,
                .micro_batch = static_cast<std::size_t>(push.micro_batch),
+               // A packed gradient must be unpacked first, so it is never used where it lies.
                .in_place = !in_place.bytes.empty() && (header.flags & net::kTensorForms) == 0};
   if (push_pull.group_sum) {
     const net::HostGroup group = net::host_group_of(task_.cluster, from.rank);
@@ -154,9 +157,11 @@ BodyPlan PushReceiver::discard(PeerConnection& from, Part part, Clock::time_poin
 
 BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_place,
                               Clock::time_point now) {
+  // Moved out, so that an idle connection does not keep the memory of a replaced shard.
   const std::shared_ptr<Shard> shard = std::move(from.shard);
   // The state may have been replaced while the gradient was being received.
   const bool stands = state_.is_of(from.header.generation) && shard == state_.shard();
+  // Judged before it is committed: a refused gradient must not become part of a sum.
   if (stands) {
     if (const auto fault = shard->fault_in(from.push, from.gradient)) {
       const std::string sentence =
@@ -184,6 +189,7 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
     }
     if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
       scheduler->came(from.rank);
+      // Elastic: the new shares are set before any answer is sent, since each answer carries one.
       if (shard->step() != step) {
         answers_.share_step();
         answers_.answer_waiting(now);
@@ -207,6 +213,7 @@ BodyPlan PushReceiver::ended(PeerConnection& from, bool stands, Clock::time_poin
     push.group_sum = push.group_sum && !is_leader(task_, from.rank);
     answers_.wait(from.rank, from.id, push, now);
   } else {
+    // The state was replaced: the trainer joins the run again and computes from the new state.
     answers_.fence(from.id, from.header.request_id);
   }
   return {};

@@ -56,6 +56,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
     }
     return welcome;
   }
+  // Evaluators are no trainers: they may read a state, and nothing waits for them.
   if (hello.from.job == net::Job::kEvaluator && hello.purpose == net::ChannelPurpose::kState) {
     return welcome;
   }
@@ -120,6 +121,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
                               const net::BodyInPlace& in_place) {
   now_ = now;
   PeerConnection& from = connections_.at(id);
+  // Kept for body(), which is called when the whole body has arrived.
   from.header = header;
   switch (from.role) {
     case Role::kView:
@@ -144,6 +146,7 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
 BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
   now_ = now;
   PeerConnection& from = connections_.at(id);
+  // Taken out first: a handler may ask for another part of the same body.
   const PeerConnection::Part part = std::exchange(from.part, PeerConnection::Part::kNone);
   switch (part) {
     case PeerConnection::Part::kNone:
@@ -394,6 +397,7 @@ void RangeReplica::refuse_all(const net::Refusal& verdict) {
                               .exit_code = verdict.exit_code,
                               .sentence = verdict.sentence});
   }
+  // No step is made and no trainer is waited for after a verdict.
   end_.end();
 }
 

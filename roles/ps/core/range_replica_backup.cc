@@ -15,6 +15,7 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
   const FrameHeader& header = from.header;
   // PUBLISH is the first frame of a new primary, so it is accepted before this host knows its role.
   if (header.kind == FrameKind::kPublish) {
+    // The size comes from the peer, so the memory for it is bounded.
     if (header.body_size > net::kMaxControlBodyBytes) {
       return from.refuse(out_, kError, "a configuration has at most 64 KiB");
     }
@@ -63,6 +64,7 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
 BodyPlan RangeReplica::refuse_primary(PeerConnection& from, const std::string& why) {
   copy_.reset();
   primary_ = 0;
+  // Reported at once, so that the chief does not choose this host.
   send_report();
   return from.refuse(out_, kError, why);
 }
@@ -88,16 +90,19 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   } catch (const std::invalid_argument& error) {
     return from.refuse(out_, kError, error.what());
   }
+  // Only one primary fills a copy. The older connection may be that of a suspended process.
   if (primary_ != from.id) {
     out_.close(primary_);
   }
   primary_ = 0;
   copy_.reset();
+  // The view names its chief, so an older chief that reaches this host later is refused.
   order_.learn(0, publish.view.chief);
   if (publish.view > view_.number) {
     view_ = {.number = publish.view, .primary = other_replica()};
     become_backup();
   }
+  // A shard of the same run is kept: its memory is filled anew.
   try {
     if (json != state_.config_json() || !state_.shard()) {
       begin_run(config, std::move(json), 0);
@@ -107,9 +112,12 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   }
   // The shard's numbers are being overwritten by FILL from here on.
   state_.invalidate();
+  // An end that was recorded here belongs to the state that is being replaced.
   end_.forget();
   primary_ = from.id;
   copy_ = std::make_shared<BackupReceiver>();
+  // The connection holds the receiver too: a newer primary may replace copy_ while a part of a
+  // frame is being read into it.
   from.copy = copy_;
   send_report();
   return {};
@@ -125,6 +133,7 @@ BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outc
     return refuse_primary(from, refused->why);
   }
   if (const auto* const filled = std::get_if<BackupReceiver::Filled>(&outcome)) {
+    // The copy recognizes replaced processes as the primary does, also after a failover.
     for (std::size_t rank = 0; rank < filled->incarnations.size(); ++rank) {
       order_.learn(rank, filled->incarnations[rank]);
     }
@@ -138,6 +147,7 @@ BodyPlan RangeReplica::received(PeerConnection& from, const BackupReceiver::Outc
     const auto& updated = std::get<BackupReceiver::Updated>(outcome);
     order_.learn(updated.trainer, updated.incarnation);
   }
+  // For an UPDATE the acknowledgement also lets the primary reuse the memory of its body.
   out_.send(from.id, net::Ack{from.header.request_id}.to_header());
   return {};
 }

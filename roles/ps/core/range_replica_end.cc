@@ -65,6 +65,7 @@ BodyPlan RangeReplica::shutdown(PeerConnection& from) {
   if (verdict_) {
     return from.refuse(out_, kLostPeers, verdict_->sentence);
   }
+  // Acknowledged also if the state here is not the result: the run is over all the same.
   out_.send(from.id, net::Ack{request.request_id}.to_header());
   // A GOODBYE after SHUTDOWN: step 4 of run_end.h.
   if (is_finishing()) {
@@ -81,6 +82,7 @@ BodyPlan RangeReplica::shutdown(PeerConnection& from) {
     state_.drop_for(result);  // not restored yet, or rolled back since: the state belongs to no run
     count_needed();
   }
+  // From here on nothing is undone: a later chief finds the run over.
   end_.shut_down();
   if (state_.shard()) {
     out_.info("the run is over after step " + std::to_string(state_.shard()->step()));

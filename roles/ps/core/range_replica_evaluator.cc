@@ -72,6 +72,7 @@ void RangeReplica::serve_evaluators() {
     return;
   }
   const std::shared_ptr<Shard>& shard = state_.shard();
+  // The state of a range that was dropped, or is not the result, must not be taken for it.
   const bool has_result = is_finishing() && shard && state_.is_restored() && state_.may_be_result();
   // One copy for all: it must not change while it is sent, and the parameters do.
   std::shared_ptr<math::AlignedVector> copy;
@@ -80,6 +81,7 @@ void RangeReplica::serve_evaluators() {
     if (!each.watch || (!has_result && !has_step && !is_finishing())) {
       continue;
     }
+    // One request, one answer: the evaluator sends the next request.
     const std::uint64_t request = std::exchange(each.watch, std::nullopt)->request_id;
     if (!has_result && !has_step) {  // the run is over, and this host holds no result
       out_.send(each.id, net::Ack{request}.to_header());

@@ -86,6 +86,7 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
   if (const auto error = request.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
   }
+  // No chief restores a state any more, so the request would wait forever.
   if (is_finishing() && !state_.shard()) {  // a ps that was restarted just when the run ended
     answers_.fence(from.id, request.request_id);
     return {};
@@ -96,12 +97,14 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
       return from.refuse(out_, kError, "only the chief fetches the result");
     }
     const bool is_of_this_run = !state_.is_of_another(request.configuration);
+    // A chief of another configuration must not end this run; it receives this run's configuration.
     if (request.concludes && is_training() && is_of_this_run) {
       conclude();
     }
     from.pulled = std::max(from.pulled, request.request_id);
   }
   if constexpr (std::is_same_v<Request, net::AwaitStep>) {
+    // Elastic pushes are not answered, so this pull is where a trainer learns of a replaced state.
     if (awaits_state() || request.generation != state_.generation()) {
       answers_.fence(from.id, request.request_id);
       return {};
@@ -119,6 +122,7 @@ BodyPlan RangeReplica::ask(PeerConnection& from) {
 // regular last step: waiting trainers are answered once the other host has acknowledged. In the
 // other modes trainers that wait for a step are answered without it (RunEnd::no_more_steps()).
 void RangeReplica::conclude() {
+  // Only the first time is an entry of the log: a chief repeats its pull after a lost link.
   const bool is_news = !state_.shard()->is_concluded() && !state_.shard()->finished();
   state_.shard()->conclude();
   if (is_news) {
@@ -142,6 +146,8 @@ BodyPlan RangeReplica::take_best(PeerConnection& from) {
   if (from.rank != 0) {
     return from.refuse(out_, kError, "only the chief judges evaluations");
   }
+  // learn() keeps the newer of two, so a chief that has just started cannot undo its predecessor's
+  // evaluation, and receives it with the answer.
   state_.learn({.step = best.step, .loss = best.loss});
   backup_.send_best();
   out_.send(from.id, net::Best{.request_id = best.request_id,
@@ -160,6 +166,7 @@ BodyPlan RangeReplica::answer_peer_discovery(PeerConnection& from) {
   }
   const std::size_t leader = net::host_group_of(task_.cluster, from.rank).first;
   TrainerRecord& record = trainers_[leader];
+  // Only the leader's current step channel may set where it is found.
   if (leader == from.rank && record.step == from.id) {
     record.discovery = {
         .connection = from.id, .listener_name = discovery.listener_name, .token = discovery.token};

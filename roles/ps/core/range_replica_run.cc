@@ -18,6 +18,7 @@ BodyPlan RangeReplica::publish_header(PeerConnection& from) {
 }
 
 BodyPlan RangeReplica::publish_came(PeerConnection& from) {
+  // The configuration is kept as text: chief, ps and backup compare these bytes.
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
   try {
     const RunConfig config = config_to_begin(json);
@@ -56,6 +57,7 @@ BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, const s
 RunConfig RangeReplica::config_to_begin(const std::string& json) {
   const bool has_views = replica_role_ != net::ReplicaRole::kOnly;
   const bool may_leave = is_empty() && leave_views_;
+  // nullopt: the views may still be dropped, so either number of replicas is valid.
   RunConfig config =
       state_.checked_config(json, has_views && may_leave ? std::nullopt : std::optional(has_views));
   if (may_leave && config.ps_replicas == 1 && !leave_views_() && has_views) {
@@ -90,6 +92,7 @@ std::optional<RangeReplica::Beginning> RangeReplica::run_to_begin(ConnectionId i
 void RangeReplica::begin_run(const RunConfig& config, std::string json, ConnectionId chief) {
   // Only a replaced shard has replies that borrow from it.
   for (const TrainerRecord& record : trainers_.records()) {
+    // The chief's channel stays open: it has just published, and waits for the answer.
     if (state_.shard() && record.step != chief) {
       out_.close(record.step);  // a reply may still borrow the old shard's memory
     }
@@ -100,6 +103,7 @@ void RangeReplica::begin_run(const RunConfig& config, std::string json, Connecti
   try {
     state_.begin_run(config, std::move(json));
   } catch (...) {
+    // The old shard is gone although there is no new one.
     count_needed();
     throw;
   }
@@ -123,12 +127,14 @@ BodyPlan RangeReplica::restore_header(PeerConnection& from) {
         out_, kError,
         "a state is restored by the chief, after it has published and before the end");
   }
+  // Initial parameters come without the optimizer's tensors.
   const bool parameters_only = header.body_size == state_.shard()->range().size() * sizeof(float);
   if (restore.range_begin != state_.shard()->range().begin ||
       (!parameters_only && header.body_size != state_.shard()->state_size() * sizeof(float))) {
     return from.refuse(out_, kError, state_.fault_in(header).value_or("not a state"));
   }
   // This restore is a repeat, or was overtaken by a newer one.
+  // Generations only grow. A repeated RESTORE must not roll back steps that were made since.
   if (restore.generation <= state_.generation()) {
     if (header.body_size == 0) {
       answers_.fence(from.id, header.request_id);
@@ -137,8 +143,10 @@ BodyPlan RangeReplica::restore_header(PeerConnection& from) {
     return from.discard(PeerConnection::Part::kStaleRestore);
   }
   state_.invalidate();  // the restore overwrites the current state
+  // The backup holds the old state. It is filled anew once this restore is complete.
   lose_backup();
   close_overtaken();
+  // Keeps the shard alive if another run replaces it while the body arrives.
   from.shard = state_.shard();
   from.places.clear();
   for (const std::span<float> place : state_.begin_restore(parameters_only)) {
@@ -164,6 +172,7 @@ void RangeReplica::close_overtaken() {
 }
 
 BodyPlan RangeReplica::restore_came(PeerConnection& from) {
+  // The body was received into that shard, so only it can be complete now.
   const std::shared_ptr<Shard> shard = std::move(from.shard);
   if (shard != state_.shard()) {
     return {.next = BodyPlan::Next::kStop};  // a newer chief has begun another run meanwhile
@@ -171,6 +180,7 @@ BodyPlan RangeReplica::restore_came(PeerConnection& from) {
   const net::FrameHeader& header = from.header;
   state_.finish_restore(header.step, header.generation);
   answers_.share_step();
+  // Elastic runs do not expect all: they go on with the trainers that are present.
   end_.begin_steps(/*expects_all=*/!shard->config().elastic());
   if ((header.flags & net::kFlagFinished) != 0) {
     conclude();

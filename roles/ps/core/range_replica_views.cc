@@ -16,6 +16,7 @@ using net::FrameKind;
 BodyPlan RangeReplica::view_header(PeerConnection& from) {
   const FrameHeader& header = from.header;
   if (net::is_bodiless<net::Heartbeat>(header)) {
+    // Reading a frame has restarted the heartbeat timeout of the channel.
     return {};
   }
   if (net::is_bodiless<net::Shutdown>(header)) {
@@ -31,6 +32,7 @@ BodyPlan RangeReplica::view_header(PeerConnection& from) {
 void RangeReplica::take_view(const net::View& view) {
   // Even a stale view proves that its chief's process existed.
   order_.learn(0, view.number.chief);
+  // Views are totally ordered, by chief and then by count, so an older one is never obeyed again.
   if (view.number > view_.number && !has_ended()) {
     const bool is_next = view.number.count == view_.number.count + 1;
     view_ = view;
@@ -40,6 +42,7 @@ void RangeReplica::take_view(const net::View& view) {
       become_backup();
     }
   }
+  // Sent even if the view was stale: the report shows its chief the newer one.
   send_report();
 }
 
@@ -55,6 +58,7 @@ void RangeReplica::become_primary(bool is_next) {
     }
     const bool goes_on = is_backup() && is_complete_copy() && is_next;
     replica_role_ = net::ReplicaRole::kPrimary;
+    // From here on no update of the old primary is accepted.
     out_.close(std::exchange(primary_, 0));
     copy_.reset();
     // If the view is paired and only this host is left, the chief must permit it to go on alone.
@@ -72,6 +76,7 @@ void RangeReplica::become_primary(bool is_next) {
       forget_state();
     }
     count_needed();
+    // One coroutine connects to the backup for as long as this host is the primary.
     if (!std::exchange(connecting_to_backup_, true)) {
       out_.add(ConnectToBackup{});
     }
@@ -80,6 +85,7 @@ void RangeReplica::become_primary(bool is_next) {
   } else if (backup_.connection() == 0) {  // else the next chief has only repeated the current view
     backup_.go_alone();
   }
+  // The view may permit answers that waited for the backup or for the chief.
   answers_.answer_waiting(now_);
 }
 
@@ -115,6 +121,7 @@ void RangeReplica::leave_views(Clock::time_point now) {
   out_.close(std::exchange(primary_, 0));
   replica_role_ = net::ReplicaRole::kOnly;
   view_ = {};
+  // A run without replicas uses range 0 only.
   if (replica_ == 1) {
     forget_state();  // the memory that the configuration took
   }
@@ -209,6 +216,7 @@ BodyPlan RangeReplica::backup_header(PeerConnection& from) {
     case BackupSender::Heard::kAck:
       break;
   }
+  // An acknowledgement may make answers safe that wait for it.
   answers_.answer_waiting(now_);
   return {};
 }

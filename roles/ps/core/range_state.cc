@@ -57,6 +57,7 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
   if (config.elastic()) {  // min_workers does not count the chief task, which trains as well
     scheduler_.emplace(trainers(), config.min_workers + task_.cluster.chief.size());
   }
+  // Without replicas there is no hook, so a step need not form the whole sum for a copy.
   if (config.ps_replicas > 1) {
     shard_->on_update(on_update_);
   }
@@ -81,6 +82,7 @@ void RangeState::drop_shard() noexcept {
 // --------------------------------------------------------------------------------------- a state
 
 std::vector<std::span<float>> RangeState::begin_restore(bool parameters_only) {
+  // Counted at the beginning, where the old state ends; each answer keeps the count of its time.
   ++restores_;
   return shard_->begin_restore(parameters_only);
 }
@@ -106,6 +108,7 @@ void RangeState::forget() noexcept {
   config_json_.clear();
   configuration_ = 0;
   best_ = {};
+  // A state that is made after this is of this process, not of the primary that filled a copy.
   lineage_ = task_.incarnation;
 }
 
@@ -116,6 +119,7 @@ std::size_t RangeState::trainers_needed() const {
     return trainers();
   }
   const RunConfig& config = shard_->config();
+  // Async: a single trainer can go on alone.
   if (!config.sync_replicas || shard_->finished()) {
     return 0;
   }
@@ -160,6 +164,7 @@ std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
 
 std::optional<SnapshotShardName> RangeState::find_snapshot(
     const net::SnapshotShardRequest& request) {
+  // The request gives the name to the current state, so a chief can ask without a push before it.
   if (request.now && is_of(request.generation)) {
     shard_->snapshot_now(request.name);
   }
@@ -173,6 +178,7 @@ std::shared_ptr<const SnapshotShard> RangeState::kept_snapshot(std::uint64_t nam
 
 bool RangeState::keeps_snapshot(std::uint64_t name, net::Generation generation) const {
   const std::optional<SnapshotShardName> snapshot = shard_ ? shard_->snapshot_name() : std::nullopt;
+  // A restore drops snapshots, and a name may be used again after it: the generation must match.
   return snapshot && generation == generation_ && name == snapshot->sequence;
 }
 

@@ -20,6 +20,7 @@ void RunEnd::begin_steps(bool expects_all) noexcept {
 }
 
 void RunEnd::goodbye(std::size_t rank, Clock::time_point now) noexcept {
+  // Workers leave without further agreement once the run is over; only the chief's GOODBYE counts.
   if (is_over()) {
     if (rank == 0) {
       chief_leaves_ = now;
@@ -27,6 +28,7 @@ void RunEnd::goodbye(std::size_t rank, Clock::time_point now) noexcept {
     return;
   }
   no_more_steps_ = true;
+  // A chief that has reconnected repeats its GOODBYE, and its patience starts anew.
   if (rank == 0) {
     chief_done_ = now;
   }
@@ -54,6 +56,7 @@ bool RunEnd::may_leave(std::size_t rank, const Membership& trainers, Clock::time
   if (is_over()) {
     return chief_leaves_ && (trainers.others_have_left() || now - *chief_leaves_ >= kGoodbyeGrace);
   }
+  // A present worker gets longer: it computes, or is being restored, and its gradient may count.
   return trainers.others_are_done(now, {.since = chief_done_,
                                         .disconnected = kGoodbyeGrace,
                                         .present = timeouts_.worker,
@@ -68,6 +71,7 @@ RunEnd::Due RunEnd::due(const Membership& trainers, Clock::time_point now) const
     return Due::kChiefLeaves;
   }
   const TrainerRecord& chief = trainers.records().front();
+  // Only some of the ps may have received SHUTDOWN, so a lost chief gets time to come back.
   const bool is_gone = !chief.alive() && now - chief.disconnected_since > timeouts_.peer;
   return is_gone ? Due::kChiefIsGone : Due::kNotYet;
 }

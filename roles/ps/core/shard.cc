@@ -12,6 +12,7 @@ namespace disttf::roles {
 namespace {
 
 // Returns the floats of one part of the arena.
+// Whole pages, so that a trainer can map one part alone.
 std::size_t part_size(math::Range range) {
   constexpr std::size_t kStep = Shard::kArenaAlignment;
   return (range.size() + kStep - 1) / kStep * kStep;
@@ -90,6 +91,7 @@ std::vector<std::span<float>> Shard::begin_restore(bool parameters_only) {
     newest_ = 1 - newest_;  // replies with the newest parameters may not have been sent yet
     result_ = 1 - result_;
   }
+  // A state of parameters only has no average: the average begins with these parameters.
   begins_average_ = optimizer_.averages() && parameters_only;
   std::vector<std::span<float>> places{newest()};
   if (!parameters_only) {
@@ -119,6 +121,7 @@ void Shard::finish_restore(std::uint64_t step) {
     trainer.settled = step;  // the restored parameters contain the gradients of earlier steps
     trainer.used = 0;
     trainer.last_step = step;
+    // No process has the incarnation 0, so no push counts as a repeat after a restore.
     trainer.incarnation = 0;
     trainer.last_sequence = 0;
   }
@@ -131,6 +134,8 @@ void Shard::conclude() {
   if (fully_synchronous_) {
     keep_result();
   }
+  // Backup workers: the incomplete step is never made. Trainers learn from the next answer that
+  // their gradients for it were dropped.
   for (std::size_t rank = 0; rank < trainers_.size() && !fully_synchronous_ && has_backup_workers();
        ++rank) {
     if (slots_[rank].filled) {
@@ -138,6 +143,7 @@ void Shard::conclude() {
       ++counters_.dropped;
     }
   }
+  // Releases the gradients in shared memory; no step uses them.
   if (config_.sync_replicas) {
     begin_step();
   }
@@ -205,6 +211,7 @@ std::span<float> Shard::inbox_of(const PushId& push) {
     return own_memory(slots_[push.trainer]);
   }
   math::AlignedVector& inbox = trainers_[push.trainer].inbox;
+  // Allocated on first use: most runs never need it.
   if (inbox.size() != range_.size()) {
     inbox = math::AlignedVector(range_.size());
   }
@@ -220,6 +227,7 @@ std::span<float> Shard::own_memory(Slot& slot) {
 
 bool Shard::is_repeat(const PushId& push) const noexcept {
   const Trainer& trainer = trainers_[push.trainer];
+  // Any trainer may send a micro-batch, so the slot decides, not the trainer.
   if (config_.elastic()) {
     return push.step < step_ || slots_[push.micro_batch].filled;
   }
@@ -229,6 +237,7 @@ bool Shard::is_repeat(const PushId& push) const noexcept {
     return std::all_of(first, first + static_cast<std::ptrdiff_t>(push.summed),
                        [&push](const Trainer& each) { return push.step < each.settled; });
   }
+  // (Pushes of an older process do not arrive: its connections were closed.)
   return push.incarnation == trainer.incarnation && push.sequence <= trainer.last_sequence;
 }
 
@@ -276,6 +285,7 @@ void Shard::commit(const PushId& push, std::span<const float> gradient,
 void Shard::settle(const PushId& push) {
   ++counters_.pushes;
   if (push.wants_snapshot) {
+    // Kept until made(): the snapshot is of the state that this push leads to.
     wanted_snapshot_ = push.sequence;
   }
   // While it was being received, others have made the last step, or the chief has fetched the
@@ -306,6 +316,7 @@ void Shard::commit_sync(const PushId& push) {
   }
   Slot& slot = slot_of(push);
   if (config_.elastic() && !push.in_place) {
+    // Swapped, not copied: the slot's old memory becomes the inbox of the next push.
     std::swap(slot.own, trainer.inbox);
     slot.gradient = slot.own.span();
   }
@@ -364,6 +375,8 @@ void Shard::count_async(const PushId& push) {
 // The update itself adds the two halves; on_update_ receives their sum.
 void Shard::apply(const PushId& push, math::TreeSum::Halves gradient, std::size_t count) {
   assert(!is_behind());
+  // on_update_ is called before the update: a copy may also need the state that the update starts
+  // from.
   if (on_update_) {
     tell(push, gradient);
   }
@@ -378,6 +391,7 @@ void Shard::make(const math::TreeSum::Halves& gradient, std::size_t count, std::
   // Fully synchronous: the other buffer keeps the current parameters for replies and for
   // previous().
   const std::size_t next = fully_synchronous_ ? 1 - newest_ : newest_;
+  // The optimizer counts updates from 1, the schedule counts steps from 0.
   optimizer_.apply(newest(), buffers_[next], gradient.sum, 1.0F / static_cast<float>(count),
                    step + 1, math::rate_factor(config_.rate_schedule(), step), gradient.last);
   newest_ = next;
@@ -396,6 +410,7 @@ void Shard::made(std::size_t count) {
       trainers_[rank].used = step_;
     }
   }
+  // Last, so that the snapshot is of the state after the step.
   if (wanted_snapshot_) {
     begin_snapshot(*wanted_snapshot_);
   }
@@ -431,10 +446,12 @@ std::optional<Answer> Shard::previous() const {
 
 bool Shard::answerable(std::size_t trainer) const {
   const Trainer& asking = trainers_[trainer];
+  // No step follows, so there is nothing to wait for.
   if (finished()) {
     return true;
   }
   if (config_.sync_replicas) {
+    // Answerable once the step that the newest push was computed for has been made.
     return asking.last_step < step_;
   }
   return !clocks_.is_held(trainer);

@@ -31,6 +31,7 @@ std::vector<std::span<const float>> Shard::tensors() {
   for (const math::StateTensor& tensor : optimizer_.state()) {
     tensors.emplace_back(tensor.values);
   }
+  // The previous step's parameters come last, where begin_fill() expects them.
   if (has_previous_) {
     tensors.emplace_back(buffers_[1 - newest_]);
   }
@@ -138,6 +139,8 @@ void Shard::take_update(const ShardUpdate& update) {
   if (!update.state.empty()) {
     drop_put_off();  // their result is part of this state
   }
+  // Deferred only behind an update with a state, which says where to start, and only if the memory
+  // stays valid until then.
   const bool is_put_off = update.memory && (!update.state.empty() || is_behind());
   if (is_put_off) {
     put_off_.push_back(
@@ -146,9 +149,11 @@ void Shard::take_update(const ShardUpdate& update) {
       put_off_from_ = update.state;
     }
   } else {
+    // The update starts from the state that the deferred ones lead to.
     catch_up();
     make_as_copy(update.gradient, count, step_);
   }
+  // A deferred update counts at once: the next one must follow this step.
   made(count);
   // A gradient in the update is never needed again, so every trainer is settled up to here.
   for (Trainer& trainer : trainers_) {

@@ -26,6 +26,7 @@ void Shard::begin_snapshot(std::uint64_t sequence) {
       return;  // training goes on; a request for this snapshot finds none
     }
   }
+  // Only the name is set here. The tensors are copied in pieces, or at once before the next update.
   snapshot_->sequence = sequence;
   snapshot_->step = step_;
   snapshot_copied_ = 0;
@@ -37,6 +38,7 @@ bool Shard::copy_snapshot(std::size_t floats) {
   }
   const std::size_t end =
       snapshot_copied_ + std::min(floats, snapshot_->values.size() - snapshot_copied_);
+  // One piece may span several tensors, and begin in the middle of one.
   std::size_t begin = 0;  // of the tensor, in the snapshot
   const auto copy = [&](std::span<const float> tensor) {
     const std::size_t until = std::min(end, begin + tensor.size());
@@ -55,6 +57,7 @@ bool Shard::copy_snapshot(std::size_t floats) {
 }
 
 std::shared_ptr<const SnapshotShard> Shard::snapshot() {
+  // A reader that has not waited for all pieces gets the missing ones here.
   finish_snapshot();
   return snapshot_;
 }
@@ -66,6 +69,7 @@ std::optional<SnapshotShardName> Shard::snapshot_name() const noexcept {
 }
 
 void Shard::want_snapshot(std::uint64_t sequence, std::uint64_t step) {
+  // The pull may arrive after the step was made, by other trainers' gradients.
   if (step <= step_) {
     begin_snapshot(sequence);
   } else {

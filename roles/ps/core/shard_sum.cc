@@ -13,6 +13,7 @@ void Shard::commit_sum(const PushId& push) {
     return;
   }
   Slot& slot = slots_[push.trainer];
+  // Swapped, not copied: the slot's old memory becomes the inbox of the next sum.
   if (!push.in_place) {
     std::swap(slot.own, trainers_[push.trainer].inbox);
     slot.gradient = slot.own.span();

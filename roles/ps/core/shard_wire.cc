@@ -8,6 +8,7 @@ namespace disttf::roles {
 std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes) {
   std::vector<std::byte>& packed = trainers_[trainer].packed;
   if (packed.empty()) {
+    // Sized once for the longest gradient, so that a step allocates nothing.
     packed.resize(longest_gradient(wire_, range_.size()));
   }
   return std::span(packed).first(bytes);
@@ -15,6 +16,7 @@ std::span<std::byte> Shard::packed_inbox(std::size_t trainer, std::size_t bytes)
 
 // Fully synchronous: all trainers get the same answer, so it is rounded once.
 std::span<const std::byte> Shard::as_sent(std::size_t trainer, const Answer& answer) {
+  // The buffer in which the answer lies: each has rounded bytes of its own.
   const std::size_t buffer = answer.parameters.data() == buffers_[0].data() ? 0 : 1;
   Rounded& rounded = fully_synchronous_ ? rounded_[buffer] : trainers_[trainer].rounded;
   if (!fully_synchronous_ || !rounded.is_current) {

@@ -26,6 +26,7 @@ void StalenessClocks::set(std::size_t trainer, std::uint64_t clock) {
   const std::uint64_t before = counts_from(trainer);
   trainers_[trainer].clock = clock;
   if (trainers_[trainer].joined) {
+    // add() comes first: remove() may count all clocks anew, this one among them.
     add(counts_from(trainer));
     remove(before);
   }

@@ -11,6 +11,7 @@ namespace {
 
 MicroBatchScheduler::Activity activity_of(const TrainerRecord& record) {
   using enum MicroBatchScheduler::Activity;
+  // Elastic: only a trainer that awaits a step is free for other micro-batches.
   const bool waits = record.waiting && record.waiting->is<net::AwaitStep>();
   return !record.present() ? kAway : waits ? kWaits : kComputes;
 }
@@ -49,6 +50,7 @@ void TrainerAnswers::wait(std::size_t rank, ConnectionId id, const net::TrainerR
 
 void TrainerAnswers::answer_after(std::size_t rank, Clock::time_point now) {
   // With a thousand trainers, checking all of them for each push would cost more than the push.
+  // releases() is unchanged, so only this trainer can have become answerable.
   if (state_.shard() && state_.shard()->releases() == looked_at_) {
     answer(rank, now);
   } else {
@@ -57,6 +59,7 @@ void TrainerAnswers::answer_after(std::size_t rank, Clock::time_point now) {
 }
 
 void TrainerAnswers::answer_waiting(Clock::time_point now) {
+  // Read before the loop: an answer does not change it, and a later push compares with it.
   looked_at_ = state_.shard() ? state_.shard()->releases() : 0;
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     answer(rank, now);
@@ -72,6 +75,7 @@ void TrainerAnswers::answer(std::size_t rank, Clock::time_point now) {
   // Before the answer is sent: the trainer's next request may arrive in between.
   waiting.reset();
   if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+    // The answer ends the step for this trainer, so what it still owes of it is void.
     scheduler->forget(rank);
   }
   if (request.is<net::GetConfig>() || is_of_another(request)) {
@@ -189,6 +193,7 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
     parameters.group_sum = true;
     body = {};
   }
+  // Recorded until the trainer's next frame: a restore closes channels whose answers still borrow.
   trainers_[rank].answered = {.restores = state_.restores(), .step = answer.step};
   out_.add(SendFrame{.to = request.connection,
                      .header = parameters.to_header(),
