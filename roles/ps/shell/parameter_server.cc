@@ -56,9 +56,11 @@ int ParameterServer::run() {
   };
   hooks.on_connection = [this](ConnectionPtr connection) { return serve(std::move(connection)); };
   hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
+  // Opened last: from here on a peer may connect, and every hook must be set by then.
   listener_ = open_task_listener(context_, task_, std::move(hooks), stop);
   spawn([this] { return watch(); });
   loop();
+  // Once more, so that the counters include the end of the run.
   publish_meters();
   if (end_.code != kDone) {
     throw Failure(end_.code, end_.sentence);
@@ -75,6 +77,7 @@ int ParameterServer::run() {
 void ParameterServer::loop() {
   set_parked(false);
   while (!context_.stopped()) {
+    // Snapshots are copied only when no frame waits, and before the ps spins or sleeps.
     const bool has_come = proceed() || copy_snapshots() ||
                           (core_.expects_gradient() && spin(for_gradients_)) ||
                           (core_.expects_ack() && spin(for_acks_));
@@ -130,6 +133,7 @@ void ParameterServer::sleep() {
 }
 
 bool ParameterServer::look_into_memory() {
+  // Every range is polled, whatever the first one has: each poll wakes a reader of its own.
   bool wakes = false;
   for (const auto& each : ranges_) {
     wakes = each->poll() || wakes;
@@ -153,6 +157,7 @@ RangeServer& ParameterServer::range(std::size_t replica) {
 }
 
 ConnectionId ParameterServer::add(const ConnectionPtr& connection) {
+  // Ids are never used again, so an effect for a closed connection finds none.
   connections_.emplace(++last_id_, connection);
   return last_id_;
 }
@@ -166,12 +171,14 @@ asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
   const ConnectionId id = add(connection);
   const net::Hello& hello = connection->hello();
   const PsCore::Reads reads = core_.connected(id, hello, connection->peer_text(), Clock::now());
+  // Before any frame is read: the core may have closed this connection or others.
   do_effects();
   if (reads == PsCore::Reads::kFrames) {
     co_await range(hello.replica).serve_accepted(id, connection);
   } else if (reads == PsCore::Reads::kSnapshots) {
     co_await range(hello.replica).serve_snapshots(connection);
   }
+  // The core has registered only connections that it reads from.
   if (reads != PsCore::Reads::kNothing) {
     core_.closed(id, Clock::now());
     do_effects();
@@ -189,6 +196,7 @@ asio::awaitable<void> ParameterServer::watch() {
   };
   while (!core_.has_ended()) {
     watch_timer_.expires_after(kWatchInterval);
+    // Before the wait, too: this process may have been suspended since the last round.
     forgive(awake.missed(Clock::now(), watch_timer_.expiry()));
     co_await watch_timer_.async_wait(asio::use_awaitable);
     forgive(awake.missed(Clock::now()));
@@ -234,6 +242,7 @@ void ParameterServer::apply(const ClosePort& /*effect*/) {
 
 void ParameterServer::apply(const AwaitDrained& effect) {
   // Time for peers to read what they were sent, then for the last frames to leave.
+  // Spawned, since the ps serves its connections meanwhile.
   spawn([this, at_least = effect.at_least]() -> asio::awaitable<void> {
     asio::steady_timer timer(context_, at_least);
     co_await timer.async_wait(asio::use_awaitable);
@@ -285,6 +294,7 @@ void ParameterServer::drain_at_end(const std::vector<ConnectionId>& ids) {
   }
 }
 
+// An exception of any coroutine ends the process with a sentence.
 void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
   net::spawn(context_, std::move(coroutine),
              [this](const std::exception_ptr& exception) { on_exception(exception); });

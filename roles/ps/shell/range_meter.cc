@@ -76,6 +76,7 @@ void RangeMeter::after() noexcept {
 }
 
 void RangeMeter::received(const FrameHeader& header, std::uint64_t bytes, bool in_place) noexcept {
+  // A body in shared memory crosses no network.
   bytes_received_ += in_place ? 0 : net::kHeaderBytes + bytes;
   if (bytes_ != nullptr) {
     bytes_->received_header();
@@ -99,6 +100,7 @@ void RangeMeter::copy_counters() noexcept {
     return;
   }
   const ShardCounters& counters = shard->counters();
+  // Each shard counts from 0, but the counter of a metric must not fall.
   if (counters.pushes < newest_.pushes || counters.repeats < newest_.repeats ||
       counters.bad < newest_.bad) {
     counted_.applied += newest_.applied;  // of an earlier run
@@ -124,12 +126,14 @@ void RangeMeter::copy_replication() noexcept {
     meters_->replicas.set(backup.is_complete() ? 2 : 1);
     meters_->lag.set(static_cast<double>(backup.lag()));
   } else {
+    // A backup has no backup of its own: old values would be misleading.
     meters_->replicas.clear();
     meters_->lag.clear();
   }
   if (replica_role != net::ReplicaRole::kOnly) {
     const std::uint64_t view = core_.view().number.count;
     if (view > views_ && views_ != 0) {
+      // The first view that is seen is no change.
       meters_->view_changes.add(view - views_);
     }
     views_ = view;

@@ -51,6 +51,7 @@ RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
 }
 
 RangeServer::~RangeServer() {
+  // The thread uses this object.
   if (maker_.joinable()) {
     maker_.join();
   }
@@ -88,6 +89,7 @@ void RangeServer::take_rest(ConnectionId primary) {
         rest == Rest::kHeader ? connection->body_in_place() : net::BodyInPlace{};
     meter_.received(header, header.body_size, !in_place.bytes.empty());
     const BodyPlan plan = process_.core().header(primary, header, Clock::now(), in_place);
+    // The rest lies in memory only: no body can be read from the connection any more.
     if (plan.next == BodyPlan::Next::kStop || plan.is_body()) {
       return;
     }
@@ -115,6 +117,7 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
     // Measured around the call, since the core has no clock.
     meter_.received(header, header.body_size, !in_place.bytes.empty());
     const BodyPlan plan = header_came(id, header, in_place);
+    // Before the effects: a measured step does not include sending its answers.
     process_.send_clock();
     process_.do_effects();
     if (plan.next == BodyPlan::Next::kStop ||
@@ -162,6 +165,7 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
 }
 
 asio::awaitable<void> RangeServer::keep_backup() {
+  // Pauses are random, so that ps that lost their backups together do not retry together.
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   net::NameLookup lookup;
   asio::steady_timer pause(process_.context());
@@ -203,6 +207,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
 Arena RangeServer::make_arena(const RunConfig& config, math::Range range) {
   // The old shard's memory is released first: the machine may not have room for both.
   release_memory();
+  // Checked first, so that the chief receives a sentence instead of a lost ps.
   require_memory(Shard::bytes_taken(config, range), describe(task_.cluster, task_.self),
                  kWhatARunTakes);
   const std::size_t floats = Shard::arena_size(config, range);
@@ -238,12 +243,14 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
     release_memory();
     require_memory(Shard::bytes_taken(next->config, range), describe(task_.cluster, task_.self),
                    kWhatARunTakes);
+    // On another thread: this ps goes on serving, and sends heartbeats, meanwhile.
     maker_ = start_thread([this, made, config = next->config, range] {
       try {
         *made = make_shard(config, range);
       } catch (const std::exception&) {
         // The core tries again, and reports what is missing.
       }
+      // Posted, so that join() returns at once: the thread has nothing left to do.
       asio::post(process_.context(), [this] {
         maker_.join();
         shard_is_made_.cancel();
@@ -264,6 +271,7 @@ void RangeServer::release_memory() {
   if (memory_) {  // peers that still map it must not leave anything there
     memory_->take_no_more();
     memory_->set_parked(true);
+    // Takes what peers have left before they saw the flag.
     memory_->poll();
   }
   memory_.reset();  // its memory is needed for the new one
@@ -273,6 +281,7 @@ void RangeServer::release_memory() {
 Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
                             std::size_t floats) {
   Arena arena;
+  // Asked for at each update: the backup may come and go during a run.
   arena.place_of_update = [this] { return place_of_update(); };
   if (memory) {
     arena.floats = {reinterpret_cast<float*>(memory->parameters().data()), floats};
@@ -297,6 +306,7 @@ std::span<float> RangeServer::place_of_update() {
   ++updates_since_state_;
   // Every n-th update carries the state before it, so that the backup can drop the deferred ones.
   if (updates_since_state_ >= updates_per_state(shape)) {
+    // If there is no room for a state, a plain update follows, and the next update tries again.
     if (const std::span<float> place = place_of(shape.with_state); !place.empty()) {
       updates_since_state_ = 0;
       return place;
@@ -358,6 +368,7 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
     return;
   }
   updates_ = update_shape();
+  // Without common memory updates travel as frames.
   if (auto slots = make_update_slots(task_, updates_)) {
     backup->offer(std::move(slots));
     backup_ = backup;
@@ -374,6 +385,7 @@ void RangeServer::apply(SendFrame& effect) {
     return;  // it has closed; its reader notices that
   }
   if (effect.owner) {
+    // Parameters are borrowed: `owner` keeps the shard's memory until the frame has left.
     const std::size_t bytes = effect.borrowed.size();
     const bool is_sent = to->send_borrowed(effect.header, effect.borrowed, std::move(effect.owner));
     meter_.sent(effect.header, bytes, !is_sent);
@@ -385,6 +397,7 @@ void RangeServer::apply(SendFrame& effect) {
     if (!is_sent && !std::exchange(has_logged_way_, true)) {
       log_info(describe_way_to_backup(core_.state().index()));
     }
+    // Handed off counts as acknowledged, so answers that waited for it may be sent now.
     if (told == net::ServerConnection::Delivery::kHandedOff) {
       process_.core().gave(core_.replica(), effect.to, effect.header.request_id, Clock::now());
     }

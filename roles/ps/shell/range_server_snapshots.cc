@@ -74,6 +74,7 @@ asio::awaitable<void> RangeServer::serve_snapshots(ConnectionPtr connection) {
       break;
     }
     pause = kLongestPause;
+    // The peer has not accepted the offer, so nothing will ever read this memory.
     if (!connection->shares_memory()) {
       memory.reset();
     }
@@ -128,8 +129,10 @@ asio::awaitable<void> RangeServer::serve_snapshots(ConnectionPtr connection) {
 asio::awaitable<std::shared_ptr<const SnapshotShard>> RangeServer::whole_snapshot(
     const net::ServerConnection& asker, std::uint64_t name, net::Generation generation) {
   while (asker.is_open() && copy_snapshot()) {
+    // Posted, so that frames of trainers are handled between two pieces.
     co_await asio::post(process_.context(), asio::use_awaitable);
   }
+  // nullptr as well if a newer snapshot has replaced this one.
   co_return asker.is_open() ? core_.state().kept_snapshot(name, generation) : nullptr;
 }
 
@@ -155,6 +158,7 @@ std::size_t RangeServer::state_bytes() const {
 asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connection,
                                                   std::uint64_t request_id) {
   asio::steady_timer timer(process_.context());
+  // The chief waits for an answer, and would count this ps as lost without heartbeats.
   auto next_beat = net::Clock::now() + kHeartbeatInterval;
   while (writer_.is_busy() && connection->is_open()) {
     timer.expires_after(kLookAtWriter);
@@ -226,6 +230,7 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
   }
   // Heartbeats go out meanwhile, and the connection is checked. If the chief has hung up, the file
   // belongs to no checkpoint.
+  // The flag is read, and not the timer's error: the result may come before the wait begins.
   while (!writing->has_result && connection->is_open()) {
     writing->done.expires_after(kHeartbeatInterval);
     co_await writing->done.async_wait(net::kAsTuple);
@@ -233,6 +238,7 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
       connection->send(net::Heartbeat{.request_id = header.request_id}.to_header());
     }
   }
+  // The chief has hung up. The thread goes on writing, and holds `writing` until it is done.
   if (!writing->has_result) {
     co_return false;
   }
