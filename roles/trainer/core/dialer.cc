@@ -38,10 +38,13 @@ void Dialer::dial(Clock::time_point now) {
   const RangeSession& session = context_.ranges[*range_];
   context_.out.add(
       Dial{.range = *range_,
+           // Each dial has a number of its own, so that the answer of an abandoned one is
+           // recognized.
            .attempt = ++attempt_,
            .host = session.host(),
            .replica = session.replica(),
            .last = session.last_answer(),
+           // With one host only, nothing is gained by a shorter limit.
            .until = context_.replicated ? std::min(until_, now + kHostAttempt) : until_});
 }
 
@@ -73,6 +76,7 @@ Dialer::Result Dialer::dialed(std::size_t range, std::uint64_t attempt, const Di
 
 Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welcome,
                                 Clock::time_point now) {
+  // Whatever the checks below find, this host has recorded this incarnation.
   context_.welcomed_by.insert(session.host().index);
   const bool says_replicated = welcome.replica_role != net::ReplicaRole::kOnly;
   // Until the configuration is known, the hosts' reports decide.
@@ -99,6 +103,7 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
                                        " has a part in a run that has replicas"));
   }
   if (fit == RangeSession::Fit::kElsewhere || fit == RangeSession::Fit::kNoReplicas) {
+    // The link is of no use: this host serves no trainer of this run.
     context_.out.add(CloseLink{session.index()});
     if (fit == RangeSession::Fit::kNoReplicas) {
       return refused(Failure(kUsage, "--ps_replicas: 2 is not allowed here: " + session.name() +
@@ -115,6 +120,7 @@ Dialer::Result Dialer::welcomed(RangeSession& session, const net::Welcome& welco
 // configuration again.
 bool Dialer::is_of_another_run(RangeSession::Fit fit, const net::Welcome& welcome) const {
   if (!context_.is_replication_known || context_.configuration == 0 ||
+      // A chief does not adopt a configuration; the ps refuse it instead.
       context_.task.cluster.rank_of(context_.task.self) == 0) {
     return false;
   }

@@ -33,12 +33,14 @@ constexpr double kNotBetter = 0.8;
 }  // namespace
 
 Learning judge(const math::Evaluation& validation, double guessing, double weights) noexcept {
+  // This comes first: every comparison with a NaN below is false.
   if (!std::isfinite(validation.loss) || !std::isfinite(weights)) {
     return Learning::kDiverged;
   }
   if (validation.accuracy() >= mostly(validation.classes)) {
     return Learning::kLearned;
   }
+  // classes is 0: the labels are numbers of any scale, so the size of the weights says nothing.
   const bool is_huge = validation.classes != 0 && weights > kHugeWeights;
   if (validation.loss > kFarWorse * guessing ||
       (is_huge && validation.loss > kNotBetter * guessing)) {
@@ -56,6 +58,7 @@ double root_mean_square(const math::ParameterLayout& layout, std::span<const flo
     // A running statistic is not a weight.
     if (variable.momentum) continue;
     for (const float value : parameters.subspan(variable.offset, variable.size)) {
+      // In double: a sum of millions of squares in float would lose digits.
       sum += static_cast<double>(value) * static_cast<double>(value);
     }
     count += variable.size;

@@ -11,6 +11,7 @@ RangeSession::RangeSession(const Task& task, std::size_t index)
       name_(describe(task.cluster, {.job = net::Job::kPs, .index = index})) {}
 
 RangeSession::Fit RangeSession::welcomed(const net::Welcome& welcome, bool replicated) {
+  // Of a replicated range only the primary serves trainers.
   if (replicated && welcome.replica_role != net::ReplicaRole::kPrimary) {
     if (welcome.state == net::ShardState::kFinished) {
       state_ = welcome.state;  // the host may know that the run is over without holding its result
@@ -38,8 +39,10 @@ void RangeSession::received(const net::Parameters& parameters, std::uint64_t pus
   }
   step_ = parameters.step;
   if (last_answer_.generation != held_.generation) {
+    // Steps and pushes of two generations cannot be compared.
     last_answer_ = {.generation = held_.generation};
   }
+  // max(): the answer to a repeated request may be older than one that has arrived.
   last_answer_.step = std::max(last_answer_.step, step_);
   last_answer_.push = std::max(last_answer_.push, push);
 }

@@ -17,8 +17,10 @@ void Connecting::begin(std::chrono::seconds limit, std::string sentence, Clock::
   sentence_ = std::move(sentence);
   give_up_at_ = now + limit;
   notes_.begin(now);
+  // Pauses begin with the shortest one again.
   context_.backoff.reset();
   resume_at_ = now;
+  // A pause that has expired already: time() dials at once.
   stage_ = Stage::kPausing;
   time(now);
 }
@@ -63,6 +65,8 @@ void Connecting::dialed(Dialer::Result result, Clock::time_point now) {
     missing_ += (missing_.empty() ? "" : ", ") + session.name() + ": " + dialer_.error().message();
   }
   context_.note_end(session);
+  // Each round dials every missing range once, so one slow ps does not keep the others waiting for
+  // more than one attempt.
   ++at_;
   next(now);
 }
@@ -91,6 +95,7 @@ void Connecting::all_tried(Clock::time_point now) {
     if (notes_.is_due(now)) {
       context_.out.info("waits for " + missing_);
     }
+    // The last round begins at the limit itself, so that the whole time is used.
     stage_ = Stage::kPausing;
     resume_at_ = std::min(give_up_at_, now + context_.backoff.next());
   }
@@ -110,12 +115,14 @@ void RunJoin::begin(Clock::time_point now) {
 
 void RunJoin::attempt(Clock::time_point now) {
   exchange_.begin(OnLoss::kStateLost);  // drops the requests of the previous attempt
+  // Any state is accepted from here on: the run may have been restored since the last one.
   for (RangeSession& session : context_.ranges) {
     session.unpin();
   }
   was_over_ = context_.over;
   ends_ = false;
   stage_ = Stage::kConnecting;
+  // All ps have been reached before, so a missing one is lost, and not about to start.
   connecting_.begin(context_.task.timeouts.peer, "waited ", now);
 }
 
@@ -157,6 +164,7 @@ void RunJoin::connected(Clock::time_point now) {
   if (!connecting_.are_open() || (context_.over && (leads_ || !agree()))) {
     stage_ = Stage::kRunOver;  // no chief restores the ps any more
   } else if (leads_) {
+    // From the last ps to ps 0: workers read the configuration from ps 0, so it comes last.
     at_ = context_.ranges.size() - 1;
     publish(now);
   } else {
@@ -171,6 +179,7 @@ void RunJoin::publish(Clock::time_point now) {
 }
 
 void RunJoin::provided(std::uint64_t step, Clock::time_point now) {
+  // Above every generation that a ps has reported, so that each ps accepts the restore.
   for (const RangeSession& session : context_.ranges) {
     newest_generation_ = std::max(newest_generation_, session.generation());
   }
@@ -222,6 +231,7 @@ void RunJoin::pull(Stage stage, Clock::time_point now) {
   stage_ = stage;
   const std::uint64_t slowest =
       std::ranges::min_element(context_.ranges, {}, &RangeSession::step)->step();
+  // Elastic: any part of the exchange may be missing at a lost ps.
   exchange_.begin(context_.elastic ? OnLoss::kJoinAgain : OnLoss::kRepeat);
   const bool concludes = holds_result() || ends_;
   for (const RangeSession& session : context_.ranges) {
@@ -255,11 +265,13 @@ void RunJoin::answered(Clock::time_point now) {
       --at_;
       publish(now);
     } else if (agree()) {
+      // The ps hold one state already: a restarted chief goes on from it without a restore.
       send_best(/*then_restore=*/false, now);
     } else {
       stage_ = Stage::kNeedsState;
     }
   } else if (stage_ == Stage::kSendingBest && then_restore_) {
+    // As when publishing, ps 0 comes last.
     at_ = context_.ranges.size() - 1;
     restore(now);
   } else if (stage_ == Stage::kSendingBest) {
@@ -278,6 +290,7 @@ void RunJoin::answered(Clock::time_point now) {
 
 void RunJoin::pulled(Clock::time_point now) {
   result_ = exchange_.result();
+  // Not fully synchronous: each ps makes steps of its own, so different steps are no fault.
   const bool is_one_step = result_.same_step || !context_.fully_synchronous;
   if (leads_ && agree() && !is_one_step && has_lost_steps()) {
     stage_ = Stage::kNeedsState;
@@ -286,10 +299,12 @@ void RunJoin::pulled(Clock::time_point now) {
     pull(Stage::kPullingPrevious, now);
   } else if (leads_ && !ends_ && agree() && is_one_step && is_half_ended()) {
     ends_ = true;
+    // This pull concludes the run, so all ps answer with the result.
     pull(Stage::kPulling, now);
   } else if (agree() && is_one_step) {
     finish();
   } else {
+    // The ps disagree: a chief is restoring them, or a replaced process has answered.
     leave_behind();
     pause(now);
   }
@@ -330,6 +345,7 @@ void RunJoin::finish() {
 }
 
 void RunJoin::state_lost(Clock::time_point now) {
+  // The next welcomes show what each host holds by then.
   context_.close_all();
   exchange_.begin(OnLoss::kStateLost);
   if (was_over_) {
@@ -342,6 +358,7 @@ void RunJoin::state_lost(Clock::time_point now) {
 // The chief is restoring. If the chief has gone, the ps notice and notify the trainers.
 void RunJoin::pause(Clock::time_point now) {
   const std::chrono::seconds limit = context_.task.timeouts.start;
+  // The limit counts from the first failure, even if later attempts get further.
   failing_since_ = failing_since_.value_or(now);
   if (now - *failing_since_ >= limit) {
     context_.failure = Failure(kLostPeers, "could not join the run for " + seconds_text(limit) +
@@ -354,6 +371,7 @@ void RunJoin::pause(Clock::time_point now) {
 }
 
 bool RunJoin::agree() const {
+  // An empty ps agrees with none, even if the generations are the same.
   const net::Generation generation = context_.ranges.front().generation();
   return std::ranges::all_of(context_.ranges, [generation](const RangeSession& session) {
     return session.state() != net::ShardState::kEmpty && session.generation() == generation;

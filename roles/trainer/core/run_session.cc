@@ -74,6 +74,7 @@ void RunSession::begin_pull(Clock::time_point now) {
 
 FrameHeader RunSession::push_header(const RangeSession& session, std::uint64_t sequence,
                                     bool keep_snapshot) {
+  // The step of each ps by itself: if not every gradient counts, the steps of the ps may differ.
   return net::PushPull{.step = session.step(),
                        .push = sequence,
                        .keep_snapshot = keep_snapshot,
@@ -86,6 +87,7 @@ FrameHeader RunSession::push_header_ahead(std::size_t range, std::uint64_t seque
                                           bool keep_snapshot) {
   RangeSession& session = context_.ranges[range];
   FrameHeader header = push_header(session, sequence, keep_snapshot);
+  // The request is numbered now, so that parts that are sent ahead belong to the push itself.
   header.request_id = session.reserve_request_id();
   return header;
 }
@@ -103,6 +105,7 @@ void RunSession::begin_push_pull(std::uint64_t sequence, bool keep_snapshot,
 
 void RunSession::begin_peek(Clock::time_point now) {
   begin(Operation::kPeek);
+  // A peek names no state: it takes what each ps holds, and ends the run there (`concludes`).
   exchange_.begin(patience());
   for (const RangeSession& session : context_.ranges) {
     exchange_.ask(session.index(),
@@ -180,6 +183,7 @@ void RunSession::begin_fetch_final(Clock::time_point now) {
 
 void RunSession::begin_await_others(Clock::time_point now) {
   begin(Operation::kAwaitOthers);
+  // Set if a lost ps is restored to another state meanwhile.
   reply_.joined = false;
   shutdown_protocol_.say_goodbye(now);
   advance(now);
@@ -193,6 +197,7 @@ void RunSession::begin_shutdown(Clock::time_point now) {
 
 void RunSession::announce_end() {
   begin(Operation::kShutdown);
+  // No answer is awaited: the process ends because of a signal.
   shutdown_protocol_.notify_at_once();
   end(Outcome::kDone);
 }
@@ -267,6 +272,7 @@ void RunSession::lost(std::size_t range, std::error_code error, Clock::time_poin
 }
 
 void RunSession::record_incarnation(std::uint64_t by, Clock::time_point now) {
+  // Once connected, a higher incarnation is that of a newer process, which takes precedence.
   if (outcome_ == Outcome::kUnderWay && operation_ == Operation::kConnect &&
       by > context_.incarnation) {
     connecting_.begin_above(by, "the ps, some of which have recorded another process of this task",
@@ -283,6 +289,7 @@ void RunSession::is_replaced(std::size_t ps, net::Generation generation, Clock::
   for (const RangeSession& session : context_.ranges) {
     // The generation is compared because the report may be older than the link.
     if (session.is_open() && session.host().index == ps && session.generation() == generation) {
+      // Closed here, since that process may go on answering from its old state.
       context_.close(session.index());
       exchange_.lost(session.index(), std::make_error_code(std::errc::connection_reset), now);
     }
@@ -294,6 +301,7 @@ void RunSession::time(Clock::time_point now) {
   if (outcome_ != Outcome::kUnderWay) {
     return;
   }
+  // Each part ignores the time unless it has something under way.
   connecting_.time(now);
   exchange_.time(now);
   shutdown_protocol_.time(now);
@@ -346,6 +354,7 @@ void RunSession::advance(Clock::time_point now) {
   if (joins_) {
     advance_join(now);
   }
+  // Either joining goes on, or it has ended the operation.
   if (joins_ || outcome_ != Outcome::kUnderWay) {
     return;
   }
@@ -378,6 +387,8 @@ void RunSession::advance(Clock::time_point now) {
       }
       return;
     case Operation::kSendBest:
+      // A lost ps is no failure here: the next operation finds the loss, and joining sends the best
+      // evaluation again.
       if (exchange_.is_state_lost() || !exchange_.awaits_any()) {
         exchange_.close_unfinished();
         end(Outcome::kDone);
@@ -426,6 +437,7 @@ void RunSession::advance_exchange(Clock::time_point now) {
     join_again(now);
     advance_join(now);
   } else if (!exchange_.work().empty()) {
+    // No end of the operation: the requests stay outstanding while this trainer computes.
     outcome_ = Outcome::kNeedsWork;
   } else if (exchange_.awaits_any()) {
     return;
@@ -463,6 +475,7 @@ void RunSession::begin_join(Clock::time_point now) {
 }
 
 void RunSession::join_again(Clock::time_point now) {
+  // Each join may succeed, so the repetitions are limited by time.
   if (is_stalled(now)) {
     context_.failure = Failure(kLostPeers, "has rejoined the run repeatedly for " +
                                                seconds_text(context_.task.timeouts.start) +
@@ -523,6 +536,7 @@ void RunSession::advance_config(Clock::time_point now) {
 
 // Returns whether what has just failed has failed for Timeouts::start without success.
 bool RunSession::is_stalled(Clock::time_point now) {
+  // Kept from the first failure until a success resets it.
   stalled_since_ = stalled_since_.value_or(now);
   return now - *stalled_since_ >= context_.task.timeouts.start;
 }

@@ -28,6 +28,7 @@ bool ShutdownProtocol::advance(Clock::time_point now) {
   if (stage_ == Stage::kFetching) {
     fetched();
   }
+  // A loop: if all links are closed no answer is awaited, and the next part begins at once.
   while ((stage_ == Stage::kNotifying || stage_ == Stage::kNotifyingAgain) &&
          !exchange_.awaits_any()) {
     stage_ == Stage::kNotifying ? told(now) : notified_again(now);
@@ -44,6 +45,7 @@ void ShutdownProtocol::dialed(std::size_t range, Dialer::Result result, Clock::t
     ++at_;
     reach(now);
   } else if (stage_ == Stage::kReaching) {
+    // The parameters of all ps are needed, so one that cannot be reached ends the attempt.
     stage_ = Stage::kEnded;
   } else if (is_open) {
     stage_ = Stage::kNotifyingAgain;  // a new process at that address needs both frames
@@ -60,6 +62,7 @@ void ShutdownProtocol::dialed(std::size_t range, Dialer::Result result, Clock::t
 
 void ShutdownProtocol::time(Clock::time_point now) {
   if (stage_ == Stage::kReleased && now >= deadline_) {
+    // The result is durable: ps that have not answered by now are not waited for.
     exchange_.close_unfinished();
   } else if (stage_ == Stage::kFetching && now >= deadline_) {
     exchange_.leave_timed_out();  // a body that has begun to arrive may take longer
@@ -74,6 +77,7 @@ Clock::time_point ShutdownProtocol::deadline() const noexcept {
     case Stage::kReleased:
       return deadline_;
     case Stage::kFetching:
+      // A body that has begun to arrive has a limit of its own.
       return exchange_.reads_any() ? deadline_ : Clock::time_point::max();
     case Stage::kPausing:
       return resume_at_;
@@ -121,6 +125,7 @@ void ShutdownProtocol::leave_or_stay(Clock::time_point now) {
 
 void ShutdownProtocol::begin_fetching(Clock::time_point now) {
   final_step_.reset();
+  // Any state may answer; fetched() checks that all answers are of the same one.
   for (RangeSession& session : context_.ranges) {
     session.unpin();
   }
@@ -134,6 +139,7 @@ void ShutdownProtocol::reach(Clock::time_point now) {
     ++at_;
   }
   if (at_ < context_.ranges.size()) {
+    // The limit is short: the ps are about to end, and a worker can do without their parameters.
     dialer_.begin(at_, now + kOthersFollow, now);
     return;
   }
@@ -188,6 +194,7 @@ net::Generation ShutdownProtocol::generation_of_result() const {
   net::Generation told = 0;
   for (const RangeSession& session : context_.ranges) {
     if (session.state() == net::ShardState::kFinished) {
+      // max(): of several chiefs the newest one counts.
       told = std::max(told, session.generation());
     }
   }
@@ -200,6 +207,7 @@ net::FrameHeader ShutdownProtocol::last_word(FrameKind kind, const RangeSession&
     return net::Goodbye{}.to_header();
   }
   const bool is_own = result_ == session.generation();
+  // 0: the ps does not compare the step.
   return net::Shutdown{.step = is_own ? session.step() : 0, .generation = result_}.to_header();
 }
 
@@ -270,6 +278,7 @@ void ShutdownProtocol::notified_again(Clock::time_point now) {
     ++at_;
     reach_unnotified(now);
   } else if (again_ != kind_) {
+    // A ps that has missed SHUTDOWN needs both frames.
     notify_again(range, FrameKind::kGoodbye, now);
   } else {
     forget_unnotified();
@@ -280,6 +289,7 @@ void ShutdownProtocol::notified_again(Clock::time_point now) {
 void ShutdownProtocol::notify_at_once() {
   exchange_.begin(OnLoss::kLeave);
   stage_ = Stage::kEnded;
+  // SHUTDOWN goes to all ps first, since a ps may end after its GOODBYE.
   for (const FrameKind kind : {FrameKind::kShutdown, FrameKind::kGoodbye}) {
     for (RangeSession& session : context_.ranges) {
       net::FrameHeader header = last_word(kind, session);

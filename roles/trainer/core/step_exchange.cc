@@ -39,6 +39,7 @@ void StepExchange::begin(OnLoss on_loss, bool takes_work) {
     item.state = State::kUnasked;
     item.is_answered = false;
   }
+  // Work of an earlier exchange names micro-batches of another step.
   work_.clear();
   on_loss_ = on_loss;
   takes_work_ = takes_work;
@@ -83,7 +84,9 @@ void StepExchange::send(std::size_t range, Clock::time_point now) {
     return;
   }
   item.state = State::kWaiting;
+  // Each attempt has a number of its own, so that an answer to an earlier one is recognized.
   item.awaited_id = header.request_id;
+  // sent() moves this once the body has been sent.
   item.times_out_at = now + context_.task.timeouts.heartbeat_timeout;
   context_.out.add(SendRequest{.range = range, .header = header, .body = item.body});
 }
@@ -98,6 +101,7 @@ void StepExchange::sent(std::size_t range, Clock::time_point now) {
 ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
                                Clock::time_point now) {
   Item& item = items_[range];
+  // This comes first: a refusal may take the place of any answer.
   if (!net::RefusedFrame{}.from_header(header)) {
     return ReplyPlan::kRefusal;
   }
@@ -156,10 +160,13 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
     close_and_lose(range, error, now);
     return ReplyPlan::kNothing;
   }
+  // A ps answers with the newest evaluation that it has recorded, so a chief learns of those of its
+  // predecessor.
   if (is_best && context_.best) {
     context_.best->learn({.step = best.step, .loss = best.loss});
   }
   if (is_text(header.kind)) {
+    // The size comes from the ps, so the memory for it is bounded.
     if (header.body_size > net::kMaxControlBodyBytes) {
       close_and_lose(range, net::WireError::kBodyTooLarge, now);
       return ReplyPlan::kNothing;
@@ -177,10 +184,12 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
 
 void StepExchange::body(std::size_t range, Clock::time_point now) {
   Item& item = items_[range];
+  // The exchange was left while the body was being read.
   if (item.state != State::kReading) {
     return;
   }
   if (std::exchange(item.is_configuration, false)) {
+    // The trainer connects again once it has the other configuration.
     leave(range);
     context_.is_other_configuration = true;
   } else {
@@ -197,6 +206,7 @@ void StepExchange::answered(std::size_t range, Clock::time_point now) {
     RangeSession& session = context_.ranges[range];
     const bool is_push = item.request.kind == FrameKind::kPushPull;
     session.received(item.reply, is_push ? item.request.sequence : 0);
+    // A gradient that came too late was not used.
     if (is_push && !was_dropped(range)) {
       session.acknowledge();
     }
@@ -215,6 +225,7 @@ void StepExchange::fenced(std::size_t range) {
   context_.close(range);
   items_[range].state = State::kLeft;
   items_[range].is_answered = false;
+  // An exchange that goes on without lost ps has no state to lose.
   state_lost_ = state_lost_ || !leaves();
 }
 
@@ -273,6 +284,7 @@ Clock::time_point StepExchange::given_up_at(const Item& item) const {
 
 void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_point now) {
   Item& item = items_[range];
+  // The dial was abandoned meanwhile, so its result does not matter.
   if (item.state != State::kDialing) {
     return;
   }
@@ -284,6 +296,7 @@ void StepExchange::dialed(std::size_t range, Dialer::Result result, Clock::time_
       is_back(range, now);
       return;
     case Dialer::Result::kOtherState:
+      // The ps is up, but with another state or none: repeating the request is of no use.
       context_.close(range);
       item.state = State::kLeft;
       state_lost_ = true;
@@ -313,6 +326,7 @@ void StepExchange::is_back(std::size_t range, Clock::time_point now) {
 }
 
 void StepExchange::leave(std::size_t range) {
+  // Closed, since an answer on its way must not be taken for that of a later request.
   context_.close(range);
   items_[range].state = State::kLeft;
   items_[range].is_answered = false;
@@ -417,6 +431,7 @@ Clock::time_point StepExchange::deadline() const noexcept {
       deadline = std::min(deadline, item.times_out_at);
     }
     if (item.state == State::kLost) {
+      // While another ps is being dialed, this one is not: only the end of its time is a deadline.
       deadline = std::min(deadline, dialer_.range() ? given_up_at(item) : item.retry_at);
     } else if (is_watched(range)) {
       deadline = std::min(deadline, item.beat_at);
@@ -428,6 +443,7 @@ Clock::time_point StepExchange::deadline() const noexcept {
 bool StepExchange::awaits(std::size_t range) const noexcept {
   const Item& item = items_[range];
   return item.state == State::kWaiting || item.state == State::kReading ||
+         // A ps that was lost after its answer does not hold up the result.
          (!item.is_answered && (item.state == State::kLost || item.state == State::kDialing));
 }
 
@@ -460,6 +476,7 @@ StepResult StepExchange::result() const {
                     .finished = first.finished,
                     .share = first.share};
   for (std::size_t range = 0; range < items_.size(); ++range) {
+    // Not fully synchronous: each ps makes steps of its own, and callers ignore same_step.
     result.same_step = result.same_step && items_[range].reply.step == result.step;
     result.same_generation =
         result.same_generation && items_[range].reply.generation == result.generation;

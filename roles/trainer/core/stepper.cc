@@ -6,6 +6,7 @@ namespace disttf::roles {
 
 void Stepper::replied(const StepResult& reply) {
   if (next_ == Action::kPull) {
+    // The run was joined: local steps count from here on.
     made_ = 0;
   } else {
     ++made_;
@@ -30,12 +31,14 @@ void Stepper::go_on(const StepResult& reply) {
 void Stepper::begin_step() {
   if (run_.micro_batches == 0) {
     // Async: each trainer goes through its own part of the epochs at its own pace.
+    // Sync: the step is that of the run, so a repeated step draws the same rows.
     batch_ = {.step = run_.sync_replicas ? reply_.step : made_, .slot = run_.rank};
     next_ = Action::kCompute;
     return;
   }
   pushed_.assign(pushed_.size(), false);
   missing_.clear();
+  // Without a share this trainer waits until micro-batches turn out to be missing.
   const std::uint64_t stride = reply_.share.stride;
   for (std::uint64_t slot = reply_.share.first; stride != 0 && slot < pushed_.size();
        slot += stride) {
@@ -48,6 +51,7 @@ void Stepper::begin_step() {
 
 void Stepper::next_micro_batch() {
   next_ = Action::kAwaitStep;
+  // Micro-batches that were pushed in this step already are skipped.
   while (!missing_.empty() && next_ == Action::kAwaitStep) {
     const std::uint64_t slot = missing_.back();
     missing_.pop_back();
@@ -72,6 +76,7 @@ Stepper::Batch Stepper::batch_after() const noexcept {
     return {batch_.step, static_cast<std::size_t>(*next)};
   }
   const net::StepShare& share = reply_.share;
+  // A guess: a wrong one only costs the time of loading that batch.
   return share.stride == 0 || share.first >= pushed_.size() ? batch_
                                                             : Batch{reply_.step + 1, share.first};
 }
@@ -86,6 +91,7 @@ void Stepper::pushed() {
 }
 
 void Stepper::needs(std::span<const std::uint64_t> micro_batches) {
+  // Reversed, since they are taken from the end.
   missing_.assign(micro_batches.rbegin(), micro_batches.rend());
   next_micro_batch();
 }
@@ -98,6 +104,7 @@ bool Stepper::left(bool released) {
   // In a fully synchronous run the result is the same whenever the last steps are made.
   const bool is_new = run_.fully_synchronous && reply_.finished;
   if (is_new) {
+    // The caller keeps the parameters themselves.
     kept_ = reply_.step;
   }
   roll_back();
@@ -111,6 +118,7 @@ void Stepper::roll_back() noexcept {
 }
 
 void Stepper::run_over() noexcept {
+  // A repeat must not fetch a result again that has been fetched.
   if (next_ == Action::kFetchFinal || next_ == Action::kEnd) {
     return;
   }

@@ -54,10 +54,12 @@ class Background::Impl {
           context_, [this, index] { return beat(*beats_[index]); },
           [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
     }
+    // Last: from here on the thread owns what it uses.
     thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
   ~Impl() {
+    // Posted, so that the thread that runs the loop stops it.
     asio::post(context_, [this] { context_.stop(); });
     thread_.join();
   }
@@ -76,6 +78,7 @@ class Background::Impl {
     asio::post(context_, [this, incarnation] {
       incarnation_ = incarnation;
       for (const auto& beat : beats_) {
+        // A ps knows a channel by the incarnation of its HELLO, so all channels are opened anew.
         if (beat->connection) {
           beat->connection->close();
         }
@@ -85,6 +88,7 @@ class Background::Impl {
   }
 
   void on_replaced(std::function<void(std::size_t, net::Generation)> callback) {
+    // Posted, as in the setters below: the thread owns these members, so they need no lock.
     asio::post(context_, [this, callback = std::move(callback)]() mutable {
       replaced_ = std::move(callback);
     });
@@ -138,6 +142,7 @@ class Background::Impl {
   asio::awaitable<void> beat(Beat& beat) {
     while (true) {
       const net::Generation generation = generation_;
+      // An open channel gets its heartbeat first: to open another one may take long.
       send(beat, generation);
       if (beat.connection && generation != beat.generation) {
         // Reopened, since the name of the ps may resolve to another address in the new generation.
@@ -170,6 +175,7 @@ class Background::Impl {
                                 "send heartbeats to " + describe(task_.cluster, beat.ps));
     beat.connection = dialed.connection;
     if (beat.connection) {
+      // One reader for each connection; it ends when the connection closes.
       net::spawn(
           context_, [this, &beat, connection = beat.connection] { return read(beat, connection); },
           [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
@@ -180,6 +186,7 @@ class Background::Impl {
   // broken links.
   asio::awaitable<void> read(Beat& beat, std::shared_ptr<net::ServerConnection> connection) {
     net::FrameHeader header;
+    // No timeout: a ps sends nothing unless it is asked.
     while (!co_await connection->read_header(header, std::chrono::milliseconds{0})) {
       net::TraceSteps trace;
       if (header.body_size == 0 && !trace.from_header(header)) {
@@ -195,6 +202,7 @@ class Background::Impl {
         }
         continue;
       }
+      // The size comes from the ps, so the memory for it is bounded.
       std::vector<std::byte> body(std::min<std::uint64_t>(header.body_size, kMostAnswer));
       if (header.body_size > kMostAnswer || net::MetricsReplyFrame{}.from_header(header) ||
           co_await connection->read_body(body, task_.timeouts.heartbeat_timeout)) {
@@ -215,6 +223,7 @@ class Background::Impl {
     // The chief asks every ps, but one copy of a trainer's metrics suffices.
     if (text_ && beat.ps.index == 0) {
       const std::string text = text_();
+      // A ps refuses larger metrics, and closes the channel.
       if (!text.empty() && text.size() <= net::kMaxMetricsBytes) {
         const auto bytes = std::as_bytes(std::span(text));
         beat.connection->send(net::MetricsFrame{}.to_header(), {bytes.begin(), bytes.end()});

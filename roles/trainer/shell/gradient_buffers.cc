@@ -23,11 +23,13 @@ void GradientBuffers::prepare(std::unique_ptr<net::GradientMemory> memory, std::
 }
 
 std::span<float> GradientBuffers::begin() {
+  // Elastic: a ps may read a gradient until the step is made, so each gets memory of its own.
   current_ = pushed_ < room_ ? floats_of(memory_->gradient(pushed_)) : own_.span();
   return current_;
 }
 
 void GradientBuffers::leave_memory() {
+  // Without new memory, gradients are sent from here on.
   room_ = memory_->renew() ? memory_->count() : 0;
   if (room_ == 0 && own_.size() == 0) {
     own_ = math::AlignedVector(size_);

@@ -31,6 +31,7 @@ HostSum::HostSum(const Task& task, const StopSignal& stop)
     : task_(task), stop_(stop), way_(task.cluster, task.cluster.rank_of(task.self)) {}
 
 void HostSum::prepare(std::size_t size, math::Isa isa) {
+  // The group of the previous run does not fit the new size.
   leave();
   size_ = way_.has_neighbours() ? size : 0;
   isa_ = isa;
@@ -76,6 +77,7 @@ std::error_code HostSum::discover_peers(PsLink& link, Ranges remote) {
         {.listener_name = discovery.listener_name, .token = discovery.token}, size_ * sizeof(float),
         way_.member(), ignored);
   }
+  // No error: the group cannot be used, so every trainer pushes its own gradient.
   return {};
 }
 
@@ -87,6 +89,7 @@ bool HostSum::is_discovery_due() noexcept {
   if (!is_possible() || is_met() || --discover_in_ != 0) {
     return false;
   }
+  // Doubled: an attempt costs a round trip to ps 0, and the group may never be complete.
   discover_in_ = discover_after_;
   discover_after_ = std::min(2 * discover_after_, kMaxStepsBetweenDiscoveries);
   return true;
@@ -139,6 +142,7 @@ HostSum::Ranges HostSum::gather(const net::StateOf& of, std::span<const float> g
   // A missing or late member means that all push their own gradients.
   const bool is_whole = leader_->gather(of, stop_.interrupt(), wait_until());
   const Ranges summed = is_whole && add_up(gradient) && leader_->stands() ? remote : 0;
+  // Members wait for a verdict in any case, so it is sent also if there is no sum.
   leader_->tell({.of = of, .summed = summed});
   return summed;
 }
@@ -146,6 +150,7 @@ HostSum::Ranges HostSum::gather(const net::StateOf& of, std::span<const float> g
 // Non-finite sums are not pushed: each ps then judges the single gradients, and can name the
 // trainer.
 bool HostSum::add_up(std::span<const float> gradient) {
+  // In the order of ranks, as a ps adds them: the sum is bit-identical.
   tree_->clear();
   tree_->add(0, gradient, {});
   for (std::size_t member = 0; member < way_.members(); ++member) {
@@ -161,6 +166,7 @@ HostSum::Ranges HostSum::offer(const net::StateOf& of, std::span<const float> gr
     return 0;
   }
   const auto verdict = member_->offer(of, std::as_bytes(gradient), stop_.interrupt(), wait_until());
+  // No verdict in time: the leader is late or gone.
   return verdict ? verdict->summed : 0;
 }
 
@@ -168,6 +174,7 @@ HostSum::Ranges HostSum::offer(const net::StateOf& of, std::span<const float> gr
 
 void HostSum::publish(std::size_t range, const net::FrameHeader& header, std::size_t offset,
                       std::span<const float> parameters) {
+  // Members read the parameters in the leader's memory, so a ps sends them to this host once.
   if (leader_ && way_.is_summed(range)) {
     leader_->publish(parameters_of(range, header), offset * sizeof(float),
                      std::as_bytes(parameters));
@@ -192,6 +199,7 @@ std::error_code HostSum::take(std::size_t range, const net::FrameHeader& header,
 
 int HostSum::fd() const noexcept { return awaits_leader_ && member_ ? member_->fd() : -1; }
 
+// Members count a leader without heartbeats as lost.
 void HostSum::beat(net::Deadline now) {
   if (leader_ && now >= beat_at_) {
     beat_at_ = now + kHeartbeatInterval;
@@ -206,6 +214,7 @@ HostSum::Ranges HostSum::lost(net::Deadline now) {
     return 0;
   }
   const bool is_open = member_->look();
+  // What has arrived counts, even if the leader has gone since.
   heard_ = member_->has_received() ? now : heard_;
   if (is_open && now < heard_ + task_.timeouts.heartbeat_timeout) {
     return 0;
@@ -215,6 +224,7 @@ HostSum::Ranges HostSum::lost(net::Deadline now) {
   awaits_leader_ = false;
   Ranges answered = 0;
   for (std::size_t range = 0; range < GroupWay::kMostRanges; ++range) {
+    // A ps whose answer the leader has left has made the step, so that answer is read instead.
     answered |= member_->has_newer(range, pushed_) ? Ranges{1} << range : 0;
   }
   return way_.part(answered);

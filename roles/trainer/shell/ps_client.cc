@@ -45,9 +45,11 @@ void PsClient::continue_as(std::uint64_t incarnation) noexcept {
 
 bool PsClient::connect() {
   session_.begin_connect(begin_now());
+  // Before the first dial, so that a reported incarnation is taken at once.
   look_at_incarnations(awake_.now());
   try {
     run();
+    // The run is over; is_over() returns that.
   } catch (const RunOver&) {
   }
   return session_.is_over();
@@ -92,6 +94,7 @@ void PsClient::lead(std::string config_json, std::function<TrainingState()> prov
 // ---------------------------------------------------------------------------------------- a step
 
 StepReply PsClient::pull(std::span<float> parameters) {
+  // Neighbours must not wait for this trainer while it joins.
   host_sum_.leave();
   session_.begin_pull(begin_now());
   const StepReply reply = run_step(parameters);
@@ -163,6 +166,7 @@ void PsClient::push_ahead(std::uint64_t sequence, bool keep_snapshot, std::size_
 
 StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameters,
                               bool keep_snapshot, const std::function<void()>& meanwhile) {
+  // Locations of the previous step's parameters are no longer valid.
   std::ranges::fill(places_, net::BodyLocation{});
   session_.begin_push_pull(sequence, keep_snapshot, begin_now());
   may_stay_ = true;
@@ -181,6 +185,7 @@ std::span<const float> PsClient::joined(std::span<float> parameters) {
       return {reinterpret_cast<const float*>(bytes.data()), parameters.size()};
     }
   }
+  // Some ranges are in `parameters` already, so the others are copied there.
   for (std::size_t index = 0; index < links_.size(); ++index) {
     const net::BodyLocation& place = places_[index];
     if (place.view) {
@@ -239,6 +244,7 @@ StepReply PsClient::peek(std::span<float> parameters) {
   host_sum_.leave();
   session_.begin_peek(begin_now());
   const StepReply newest = run_step(received);
+  // All ranges have arrived, and are of one exchange.
   std::copy(received.begin(), received.end(), parameters.begin());
   return {newest, parameters};
 }
@@ -278,6 +284,7 @@ std::optional<std::uint64_t> PsClient::fetch_final(std::span<float> parameters) 
   try {
     run();
   } catch (const OtherConfiguration&) {
+    // The ps train something else, so the caller begins anew.
     throw;
   } catch (const std::exception&) {
     return std::nullopt;
@@ -347,6 +354,7 @@ std::error_code PsClient::send(const SendRequest& effect) {
   }
   // The first push over a channel: how the gradient travels must be agreed on before it is sent.
   if (!link.is_settled()) {
+    // Agreeing may last until settle_until(), which is no suspension of this process.
     check_awake(link.settle_until());
     auto error = link.settle();
     if (!error && effect.range == 0 && !link.has_frame()) {
@@ -362,6 +370,7 @@ std::error_code PsClient::send(const SendRequest& effect) {
 
 std::error_code PsClient::send_state(const SendRequest& effect) {
   const math::Range range = session_.range(effect.range).range;
+  // One block, since a frame has one body.
   math::AlignedVector values((1 + state_->optimizer.size()) * range.size());
   const auto slice = [range](const math::AlignedVector& whole) {
     return whole.span().subspan(range.begin, range.size());
@@ -393,6 +402,7 @@ void PsClient::take_incarnation_above(std::uint64_t other) {
   session_.took_incarnation(incarnation_);
   log_info("found an earlier process of " + describe(task_.cluster, task_.self) +
            " whose clock was ahead; continues with a higher incarnation");
+  // Heartbeats and views continue under the same incarnation.
   for (const auto& hook : on_incarnation_) {
     hook(incarnation_);
   }

@@ -24,6 +24,7 @@ std::error_code PsClient::push(const SendRequest& effect) {
 
 HostSum::Ranges PsClient::remote() const noexcept {
   HostSum::Ranges ranges = 0;
+  // Ps beyond the 64th receive each gradient separately.
   for (std::size_t index = 0; index < links_.size() && index < GroupWay::kMostRanges; ++index) {
     ranges |= links_[index].is_in_place() ? 0 : HostSum::Ranges{1} << index;
   }
@@ -32,6 +33,7 @@ HostSum::Ranges PsClient::remote() const noexcept {
 
 void PsClient::choose_way(const FrameHeader& push) {
   check_awake(host_sum_.wait_until());
+  // A push of which a part has been sent cannot become a sum any more.
   host_sum_.choose(push, gradients_.current(), remote(), std::exchange(is_sent_ahead_, false));
   check_awake();
 }

@@ -21,11 +21,13 @@ net::Deadline PsClient::begin_now() noexcept {
 void PsClient::run(const std::function<void()>& meanwhile) {
   using Outcome = RunSession::Outcome;
   perform();
+  // Between sending and waiting, since the ps work meanwhile.
   if (meanwhile) {
     meanwhile();
   }
   while (session_.outcome() == Outcome::kUnderWay || session_.outcome() == Outcome::kNeedsState) {
     if (session_.outcome() == Outcome::kNeedsState) {
+      // Only a chief is asked for a state.
       state_ = provide_state_();
       session_.provided(state_->step, net::Clock::now());
     } else {
@@ -66,6 +68,7 @@ void PsClient::await_some() {
   }
   stop_.throw_if_stopped();
   check_awake();
+  // Members that wait for this leader would otherwise count it as lost.
   host_sum_.beat(awake_.now());
   // One time for all links: what arrived while a lost ps was being dialed must be seen by the next
   // poll before its sender's heartbeat timeout expires.
@@ -158,6 +161,7 @@ void PsClient::receive(std::size_t index) {
 }
 
 void PsClient::note_answer(std::size_t index, net::Deadline begin) noexcept {
+  // The time for receiving earlier answers is this trainer's own, and no wait for a ps.
   const net::Deadline came = begin - receiving_;
   last_ps_ = {.index = static_cast<std::uint32_t>(index),
               .seconds = std::exchange(has_answer_, true)

@@ -58,6 +58,7 @@ DialAnswer PsLink::open(const Dial& dial, std::uint64_t incarnation) {
   if (opened.error == net::WireError::kRefused) {
     return std::move(opened.refusal);
   }
+  // Out of descriptors: that is a fault of this machine, not of the ps.
   throw_if_out_of_descriptors(opened.error, "connect to " + name_);
   if (opened.error) {
     return opened.error;
@@ -80,6 +81,7 @@ void PsLink::prepare(const Run& run) {
 }
 
 void PsLink::carry() {
+  // How tensors travel is agreed on anew for each channel.
   is_settled_ = false;
   if (run_.memory != nullptr) {
     // Injected faults are faults of frames, so tensors must travel in frames.
@@ -132,6 +134,7 @@ std::error_code PsLink::push(FrameHeader header, std::span<const float> gradient
   if (!is_open()) {
     return std::make_error_code(std::errc::not_connected);
   }
+  // Only memory that the ps has mapped can be read in place.
   if (is_in_place() && run_.memory->holds(std::as_bytes(gradient))) {
     return transmit(header, std::as_bytes(gradient), Codec::kMemory);
   }
@@ -158,6 +161,7 @@ std::error_code PsLink::ask(net::PeerDiscovery& discovery) {
 }
 
 bool PsLink::sends_ahead() const noexcept {
+  // A packed gradient is made from all of it, so no part of it can be sent ahead.
   return is_open() && is_settled() && !is_in_place() && gradient_flags(run_.wire) == 0 &&
          run_.range.size() * sizeof(float) >= kLeastAheadBytes;
 }
@@ -180,6 +184,7 @@ std::error_code PsLink::receive_header(FrameHeader& header, net::Deadline now) {
 std::error_code PsLink::receive_parameters(const FrameHeader& header, std::span<float> parameters,
                                            net::BodyLocation* place) {
   const std::span<std::byte> bytes = std::as_writable_bytes(parameters);
+  // Cleared first: an old location must not be used if this answer comes as a frame.
   if (place != nullptr) {
     *place = {};
   }
@@ -227,6 +232,7 @@ net::Refusal PsLink::receive_refusal(const FrameHeader& header) {
 }
 
 std::error_code PsLink::bad_body() noexcept {
+  // Closed, since the rest of the stream cannot be read.
   close();
   return net::WireError::kBadBody;
 }

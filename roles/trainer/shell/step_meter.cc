@@ -5,6 +5,7 @@
 namespace disttf::roles {
 
 void StepMeter::count_step(const StepResult& reply, const RunConfig& config) noexcept {
+  // At most ten times a second, since a small step takes microseconds.
   constexpr std::chrono::milliseconds kRateInterval{100};
   meters_->step.set(static_cast<double>(reply.step));
   meters_->local_steps.add();

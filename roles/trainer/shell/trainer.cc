@@ -26,6 +26,7 @@ namespace disttf::roles {
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     : options_(options),
       stop_(stop),
+      // Before the data set: heartbeats start while the data is still being loaded.
       background_(options.task, stop),
       dataset_(open_dataset(options.data, stop)),
       progress_(options.progress_fd),
@@ -39,12 +40,14 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     }
   }
   open_client();
+  // Last, since the thread calls metrics() from here on.
   background_.tell([this] { return metrics(); },
                    [this](const StepWindow& window) { stages_.trace(window); });
 }
 
 void Trainer::open_client() {
   client_.emplace(options_.task, stop_);
+  // Heartbeats use every incarnation that the client takes.
   client_->on_incarnation(
       [this](std::uint64_t incarnation) { background_.set_incarnation(incarnation); });
   client_->on_joined([this](net::Generation generation) {
@@ -66,6 +69,7 @@ void Trainer::begin_anew() {
   open_client();
   // The ps know this process under its current incarnation.
   client_->continue_as(incarnation);
+  // Heartbeats name no generation until the run is joined again.
   background_.set_generation(0);
   if (std::exchange(uses_built_in_, false)) {
     dataset_ = open_dataset(options_.data, stop_);
@@ -145,6 +149,7 @@ void Trainer::allocate(const RunConfig& config, std::uint64_t configuration) {
 
 bool Trainer::leave() {
   const bool released = client_->await_end();
+  // Making the last steps again overwrites the parameters, which are the result already.
   if (stepper_->left(released)) {
     kept_result_ = math::AlignedVector(parameters_.size());
     std::copy_n(parameters_.data(), parameters_.size(), kept_result_.data());
@@ -155,6 +160,7 @@ bool Trainer::leave() {
 
 bool Trainer::await_others() {
   const bool are_done = client_->await_others();
+  // A lost ps was restored to another state, and the result is not of that state.
   if (!are_done) {
     roll_back();
   }
@@ -163,6 +169,7 @@ bool Trainer::await_others() {
 
 bool Trainer::peek() {
   const StepReply newest = client_->peek(parameters_.span());
+  // A peek that had to join has found another state, from which training goes on.
   const bool are_done = newest.finished || !newest.joined;
   if (!are_done) {
     roll_back();
@@ -192,6 +199,7 @@ bool Trainer::has_result() {
 
 void Trainer::train(const StepHooks& hooks) {
   reply_ = client_->pull(parameters_.span());
+  // Rounded, as the parameters of every later step are.
   round_parameters();
   stepper_->replied(reply_);
   if (config_.compute_dtype == math::ComputeDtype::kBf16) {
@@ -254,6 +262,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
 
 void Trainer::reduce_gradient() {
   if (config_.clip_norm != 0) {
+    // Clipped before it is rounded: the ps's check of norms allows for the rounding.
     math::clip_by_norm(client_->gradient(), trained_, config_.clip_norm, config_.isa);
   }
   if (top_k_) {
@@ -303,6 +312,7 @@ void Trainer::load_ahead() {
 
 void Trainer::delay(std::uint64_t local_step) {
   if (options_.max_injected_delay.count() > 0) {
+    // By incarnation, so that a restarted process gets other delays.
     const std::uint64_t bits =
         math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kInjectedDelay),
                           options_.task.incarnation % math::kStreamLimit, local_step);
@@ -347,6 +357,7 @@ void Trainer::take_step(const StepHooks& hooks) {
   }
   answered();
   round_parameters();
+  // A rejoin may also find the same state again.
   if (reply_.joined && reply_.generation != generation) {
     log_info(fmt::format("The run goes on from global step {}, generation {}", reply_.step,
                          net::number_of(reply_.generation)));
@@ -446,6 +457,7 @@ float Trainer::take_elastic_step(bool keep_snapshot) {
     stepper_->needs(missing);
   }
   // The parameters that gradients are computed from stay valid until here.
+  // Swapped, not copied: the other vector receives the next parameters.
   if (reply_.parameters.data() == next_parameters_.data()) {
     std::swap(parameters_, next_parameters_);
   }
@@ -495,6 +507,7 @@ void Trainer::write_metrics(std::uint64_t step, const SetEvaluations& found, boo
 }
 
 std::vector<float> Trainer::last_inputs(std::size_t rows) {
+  // Like an evaluation, this overwrites the model's batch.
   loaded_.reset();
   return model_->inputs_of_last(reply_.parameters, image_set(dataset_, dataset_.test), rows);
 }

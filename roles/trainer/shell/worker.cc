@@ -55,6 +55,7 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const st
 // state from which this worker is needed again.
 void train_to_the_end(Trainer& trainer) {
   try {
+    // A worker that is not released trains again, from the state that was restored.
     do {
       trainer.train({});
     } while (!trainer.leave());
@@ -80,6 +81,7 @@ void train(const TrainerOptions& options, Trainer& trainer, std::optional<RunCon
   }
   train_to_the_end(trainer);
   if (!trainer.has_result()) {
+    // No failure: the run has its result, and the chief prints it.
     log_warning("final parameters lost with a parameter server; see the chief's result");
     return;
   }
