@@ -15,12 +15,15 @@ bool EarlyStop::is_due(std::uint64_t step) {
   }
   if (!next_) {
     const bool is_multiple = step != 0 && step % rule_.eval_every == 0;
+    // Without a rule to judge by, an evaluation only reports, so it is not repeated at the start.
     next_ = judges() && is_multiple ? step : (step / rule_.eval_every + 1) * rule_.eval_every;
   }
+  // The last step is evaluated as the result.
   return step >= *next_ && step < rule_.train_steps;
 }
 
 void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation) {
+  // One evaluation for each multiple, even if steps were skipped.
   next_ = (step / rule_.eval_every + 1) * rule_.eval_every;
   // A best evaluation that is newer than this step was the best of all up to its own step. If the
   // run was rolled back, this step is included already.
@@ -35,6 +38,7 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
                            rule_.target_accuracy));
   } else if (rule_.patience != 0 && step > best_.step &&
              step / rule_.eval_every - best_.step / rule_.eval_every >= rule_.patience) {
+    // Patience is counted in multiples of eval_every, whether or not each was evaluated here.
     const std::string best =
         best_.step == 0 ? std::string("been a number")
                         : fmt::format("fallen below the {:.6g} of step {}", best_.loss, best_.step);

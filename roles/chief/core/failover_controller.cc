@@ -15,6 +15,7 @@ FailoverController::FailoverController(const Task& task, std::uint64_t seed, Tim
   const std::size_t ranges = task.cluster.ps.size();
   services_.resize(ranges, ViewService(task.incarnation));
   told_.resize(ranges);
+  // Hosts that were lost together are not dialed together, so each has pauses of its own.
   std::mt19937_64 seeds(seed);
   for (HostNumber host = 0; host < 2 * ranges; ++host) {
     hosts_.push_back({.backoff = net::Backoff(std::mt19937_64(seeds()))});
@@ -26,6 +27,7 @@ void FailoverController::reached(HostNumber host, TimePoint /*now*/) {
   hosts_[host].connected = true;
   hosts_[host].was_connected = true;
   hosts_[host].finished = false;  // it may be a new process
+  // tell() holds views back while a host refuses, so they are sent now.
   if (std::exchange(hosts_[host].refuses, false)) {
     for (std::size_t range = 0; range < services_.size(); ++range) {
       tell(range);
@@ -46,6 +48,7 @@ void FailoverController::not_reached(HostNumber host, TimePoint now) {
 
 void FailoverController::heard(HostNumber host, const net::Report& report) {
   hosts_[host].backoff.reset();  // not sooner: a host may hang up right after the connection
+  // A host that has ended stays finished until reached() finds a new process.
   hosts_[host].finished = hosts_[host].finished || report.finished;
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
@@ -61,6 +64,7 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
 
 void FailoverController::closed(HostNumber host, TimePoint now) {
   hosts_[host].connected = false;
+  // No further wait: reading the channel has a heartbeat timeout already.
   services_[range_of(host)].lose(replica_of(host));
   tell(range_of(host));
   dial_later(hosts_[host], now);
@@ -80,6 +84,7 @@ void FailoverController::finish() {
 }
 
 void FailoverController::time(TimePoint now) {
+  // A replaced chief decides nothing, so it dials no host either.
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
     if (hosts_[host].dial_at && *hosts_[host].dial_at <= now && replaced_by_ == 0) {
       hosts_[host].dial_at.reset();
@@ -119,6 +124,7 @@ bool FailoverController::has_ended() const {
 }
 
 void FailoverController::dial_later(Host& host, TimePoint now) {
+  // At the end of the run, a host that has ended does not come back.
   if (!host.finished || !finishing_) {
     host.dial_at = now + std::min(host.backoff.next(), kLongestDialPause);
   }
@@ -142,6 +148,7 @@ void FailoverController::tell(std::size_t range) {
 }
 
 void FailoverController::send_view(HostNumber host, const net::View& view) {
+  // A new process must not begin empty in place of a primary whose backup has the state.
   if (hosts_[host].connected && services_[range_of(host)].may_be_told(replica_of(host))) {
     effects_.add(SendToHost{
         .host = host, .header = net::ViewFrame{}.to_header(), .body = net::encode(view)});

@@ -34,6 +34,7 @@ void RunLeader::trained() noexcept {
 void RunLeader::others_done(bool are_done, TimePoint now) {
   if (!are_done) {
     roll_back();
+    // The result contains every gradient already, so the ps need not be asked again.
   } else if (run_.every_gradient_counts) {
     settle(now);
   } else {
@@ -76,6 +77,7 @@ void RunLeader::roll_back() {
 void RunLeader::saved(bool is_done, TimePoint now) {
   if (is_done) {
     next_ = Action::kConclude;
+    // The pause has to end within the limit.
   } else if (now + kSaveAgain < *save_until_) {
     deadline_ = now + kSaveAgain;
     next_ = Action::kPause;

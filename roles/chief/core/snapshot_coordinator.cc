@@ -50,12 +50,14 @@ SnapshotAction SnapshotCoordinator::connect(std::size_t ps) {
 
 SnapshotAction SnapshotCoordinator::connected(const HostContact& contact, TimePoint now) {
   is_lost_ = is_lost_ && has_lost_its_state(contact);
+  // Without views, a range is served by its own ps only.
   const bool serves = contact.kind == HostContact::Kind::kWelcomed &&
                       (contact.replica_role == net::ReplicaRole::kPrimary ||
                        (contact.replica_role == net::ReplicaRole::kOnly && replica_ == 0));
   if (serves && !is_lost_) {
     return FindSnapshot{.ps = ps_, .fetch = !options_.sharded};
   }
+  // The range's other host may be its primary.
   if (options_.replicated && replica_ == 0) {
     replica_ = 1;
     return ConnectToHost{.ps = ps_, .replica = replica_};
@@ -90,6 +92,7 @@ SnapshotAction SnapshotCoordinator::found(std::optional<std::uint64_t> step, Tim
   }
   // The deadline may be TimePoint::max(), to which nothing can be added.
   written_by_ = request_.deadline - now < kLongestWrite ? request_.deadline : now + kLongestWrite;
+  // Every ps is requested to write before the first is waited for, so all write at the same time.
   ps_ = 0;
   has_files_ = true;
   return RequestShardWrite{.ps = ps_, .id = id_};
@@ -132,11 +135,13 @@ SnapshotAction SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWrit
 }
 
 SnapshotAction SnapshotCoordinator::stored() {
+  // The files belong to a checkpoint from here on, and must not be discarded.
   has_files_ = false;
   return SnapshotDone{.is_done = true, .step = step_};
 }
 
 SnapshotAction SnapshotCoordinator::failed(const std::string& sentence) {
+  // What ps have written is removed before the failure is reported.
   if (std::exchange(has_files_, false)) {
     failure_ = Failure{.is_lost = false, .sentence = sentence};
     return DiscardShards{id_};
@@ -159,6 +164,7 @@ SnapshotAction SnapshotCoordinator::not_now(TimePoint now) {
   return SnapshotDone{};
 }
 
+// The attempt begins anew with the same deadline.
 SnapshotAction SnapshotCoordinator::paused() { return begin(request_); }
 
 SnapshotAction SnapshotCoordinator::fail(const std::string& sentence) {

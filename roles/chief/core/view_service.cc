@@ -39,6 +39,7 @@ void ViewService::remember(std::uint8_t replica, const net::Report& report) {
         .number = report.view,
         .primary = report.replica_role == ReplicaRole::kPrimary ? replica : other_than(replica),
         .paired = report.paired};
+    // No host has been seen to hold the state of the newer view yet.
     reported_holds_ = false;
   }
   reported_holds_ = reported_holds_ || (report.view == heard_.number && report.holds);
@@ -51,6 +52,7 @@ void ViewService::lose(std::uint8_t replica) {
 }
 
 void ViewService::decide() {
+  // Once a host has ended, its range needs no failover.
   if (finished_[0] || finished_[1] || replaced_by_ != 0) {
     return;
   }
@@ -84,12 +86,14 @@ void ViewService::follow() {
     // wants_alone and wants_pair count only for the current view: an older wish may have been
     // granted already.
     if (primary->view == view_->number && primary->wants_alone) {
+      // A primary without its backup answers no trainer before it has this view.
       make(view_->primary, /*paired=*/false);
     } else if (primary->view == view_->number && primary->wants_pair && other && other->holds) {
       make(view_->primary, /*paired=*/true);
     } else if (is_out_of_reach(*primary, other)) {
       const std::uint8_t left = view_->primary;
       make(other_than(left), /*paired=*/false);
+      // Recorded, so that this view is not reversed for the same reason.
       left_ = left;
     }
     return;
@@ -103,12 +107,14 @@ void ViewService::follow() {
 bool ViewService::may_be_told(std::uint8_t replica) const {
   const Host& host = hosts_.at(replica);
   const Host& other = hosts_.at(other_than(replica));
+  // The state of the backup would be lost if an empty process became primary in its place.
   const bool is_new = replica == view_->primary && view_->paired && holds_ && host && !host->holds;
   return !is_new || !other || !other->holds || other->view == view_->number;
 }
 
 // Returns whether a trainer that the primary cannot reach reaches the backup.
 bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
+  // All reports must be of the current view: older ones may be of another pair.
   return view_->paired && primary.view == view_->number && other &&
          other->replica_role == ReplicaRole::kBackup && other->holds &&
          other->view == view_->number && (primary.trainers & other->trainers) != 0 &&
@@ -123,6 +129,7 @@ void ViewService::replace_primary(const Host& other) {
   if (view_->paired && is_told) {
     make(other_than(view_->primary), /*paired=*/false, other->holds);
   } else if (!view_->paired || both_are_new) {
+    // The state is lost, so the chief restores the range.
     make(view_->primary, /*paired=*/false, /*holds=*/false);
   }
 }
@@ -141,6 +148,7 @@ void ViewService::adopt() {
   // The host that holds the state in the newest view; the primary if both do.
   const auto rank = [](const net::Report& report) {
     const bool is_primary = report.replica_role == ReplicaRole::kPrimary;
+    // A held state counts first, then the newer view, then the role.
     return report.holds ? std::tuple(true, report.view, is_primary)
                         : std::tuple(false, net::ViewNumber{}, false);
   };

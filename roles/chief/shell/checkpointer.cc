@@ -63,6 +63,7 @@ class Checkpointer::Impl {
         store_(disk_, options.train_dir),
         schedule_(options, config.train_steps, net::Clock::now()),
         coordinator_(coordinator_options(task, options, config), random_number()) {
+    // An optimizer of size 0 names its tensors without taking memory for them.
     for (const auto& tensor : math::Optimizer(config.optimizer, 0, config.isa).state()) {
       tensor_names_.emplace_back(tensor.name);
     }
@@ -74,6 +75,7 @@ class Checkpointer::Impl {
       // At normal priority, since the trainer waits for this thread's snapshots.
       urgent_thread_ = start_thread([this] { work(/*now=*/true); });
     } catch (...) {
+      // The first thread runs already, and has to be joined.
       stop();
       throw;
     }
@@ -94,6 +96,7 @@ class Checkpointer::Impl {
   void start(const SnapshotRequest& job) {
     {
       const std::scoped_lock lock(mutex_);
+      // One job at a time: callers wait for the previous one, or do without this snapshot.
       if (job_) {
         return;
       }
@@ -129,6 +132,7 @@ class Checkpointer::Impl {
     if (options_.train_dir.empty()) {
       return std::nullopt;
     }
+    // While a checkpoint is read, no save may remove it.
     const std::scoped_lock lock(directory_mutex_);
     const auto begun = net::Clock::now();
     auto loaded = load_newest();
@@ -186,6 +190,7 @@ class Checkpointer::Impl {
   // directory that could be read and no longer can (it was moved or remounted, or is another one
   // that the sandbox does not cover) is a failing disk, and the run goes on without it.
   std::optional<LoadedCheckpoint> load_newest() {
+    // An unavailable store gets as much time as a lost ps.
     const auto deadline = net::Clock::now() + task_.timeouts.peer;
     while (true) {
       try {
@@ -222,6 +227,7 @@ class Checkpointer::Impl {
       if (stopping_) {
         return;
       }
+      // A copy, since the mutex is not held while the snapshot is made.
       const SnapshotRequest job = *job_;
       lock.unlock();
       bool done = true;
@@ -245,10 +251,12 @@ class Checkpointer::Impl {
       try {
         action = std::visit([&](auto& each) { return carry_out(request, each); }, action);
       } catch (...) {
+        // Whatever has failed, the coordinator decides what is left to do, such as removing files.
         action = coordinator_.failed(failure_of(std::current_exception()).what());
       }
     }
     const auto& done = std::get<SnapshotDone>(action);
+    // Roles may have changed, and a part of a state is of no use.
     if (!done.step) {
       links_.clear();
       collected_ = {};
@@ -283,6 +291,7 @@ class Checkpointer::Impl {
   // Each carries out a request and reports the result to the coordinator.
   SnapshotAction carry_out(const SnapshotRequest& request, const ConnectToHost& action) {
     const std::size_t bytes = options_.sharded ? 0 : bytes_of(range_of(action.ps).size());
+    // Links are kept between snapshots, so that each ps is connected to once.
     const auto link = links_.try_emplace(action.ps, task_, action.ps, bytes, interrupt_).first;
     return coordinator_.connected(link->second.connect(request, action.replica), net::Clock::now());
   }
@@ -290,6 +299,7 @@ class Checkpointer::Impl {
   SnapshotAction carry_out(const SnapshotRequest& request, const FindSnapshot& action) {
     const auto found = links_.find(action.ps);
     if (found == links_.end()) {
+      // A link that was dropped meanwhile has to be opened again.
       return coordinator_.found(std::nullopt, net::Clock::now());
     }
     SnapshotLink& link = found->second;
@@ -325,6 +335,7 @@ class Checkpointer::Impl {
     }
     log_debug("Snapshot of global step " + std::to_string(action.step) + " is in memory");
     if (!options_.train_dir.empty()) {
+      // Not under mutex_: a write takes long, and the computing thread must not wait for it.
       const std::scoped_lock lock(directory_mutex_);
       saved_ = store_.save(action.attempt, *state, layout_, config_json_, options_.max_to_keep);
     }
@@ -348,6 +359,7 @@ class Checkpointer::Impl {
   }
 
   SnapshotAction carry_out(const SnapshotRequest& /*request*/, const PauseSnapshot& action) {
+    // Roles may change during the pause.
     links_.clear();
     if (interrupt_.wait_until(action.until)) {
       return SnapshotDone{};
@@ -381,6 +393,7 @@ class Checkpointer::Impl {
 
   std::error_code fetch(SnapshotLink& link, const SnapshotRequest& request, std::size_t ps,
                         std::uint64_t& step) {
+    // KeepState may have left the memory of an older state here.
     if (collected_.parameters.size() == 0) {
       make_room();
     }

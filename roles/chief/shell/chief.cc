@@ -99,6 +99,7 @@ RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options
   config.model.input = examples.shape;
   config.model.numbers = examples.numbers;
   config.model.classes = examples.classes;
+  // The default follows the labels; a flag that the user has set stays.
   if (examples.labels_are_numbers && !options.explicit_flags.contains("loss")) {
     config.model.loss = math::LossKind::kMeanSquaredError;
   }
@@ -166,6 +167,7 @@ class Leading {
   void watch_hosts() {
     PsClient& client = trainer_.client();
     const auto watch = [this](std::uint64_t incarnation) {
+      // The old watch ends first: two of them would send the same hosts different views.
       failover_.reset();
       failover_.emplace(options_.task, incarnation, trainer_.client(), stop_);
     };
@@ -212,6 +214,7 @@ class Leading {
         break;
       }
       case Action::kSave: {
+        // A resumed run must decide as this one would have.
         keep_all_known(/*has_result=*/true);
         const bool is_done =
             checkpointer_->save_final(trainer_.client().generation(), leader_->deadline());
@@ -245,6 +248,7 @@ class Leading {
   }
 
   void train() {
+    // Only once: after a rollback the same monitor and checkpointer go on.
     if (!checkpointer_) {
       begin_to_lead();
     }
@@ -284,6 +288,7 @@ class Leading {
       summaries_.emplace(options_.summaries, config(), trainer_.model().layout(),
                          trainer_.dataset(), options_.task.cluster.ps.size());
     }
+    // Set although there is none yet: joining then learns what an earlier chief has found.
     if (early_stop_->keeps_best()) {
       trainer_.client().record_best({});
     }
@@ -293,6 +298,7 @@ class Leading {
   // Shared with the trainer's other thread, which receives the metrics of all tasks.
   void begin_to_monitor() {
     RunMonitor::Options options{.progress_fd = options_.progress_fd,
+                                // The page receives the same records as the pipe and the file.
                                 .train_dir = options_.checkpoint.train_dir};
     if (page_ != nullptr) {
       options.also = [page = page_](const std::string& line) { page->take(line); };
@@ -338,6 +344,7 @@ class Leading {
   void write_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
     constexpr std::chrono::seconds kBetween{5};
     const auto now = net::Clock::now();
+    // The last evaluation gets its pictures in any case.
     if (!is_last && now < next_pictures_) {
       return;
     }
@@ -350,6 +357,7 @@ class Leading {
 
   // Records where training begins, or goes on from a state older than the newest one.
   void log_where_it_begins(std::uint64_t step) {
+    // To go on from the same step or a later one is no new beginning.
     if (!seen_step_ || step < *seen_step_) {
       const math::ModelSpec& model = config().model;
       monitor_->begins(
@@ -381,10 +389,12 @@ class Leading {
     PsClient& client = trainer_.client();
     const std::uint64_t step = reply.step;
     log_where_it_begins(step);
+    // After a rollback, events of later steps become invalid.
     if (summaries_) {
       summaries_->goes_on_from(step);
     }
     early_stop_->learn(client.best());
+    // Before the next step is requested, so that no step is made beyond the stop.
     if (early_stop_->is_due(step)) {
       early_stop_->evaluated(step, trainer_.print_evaluation(step));
       if (early_stop_->stops_at(step)) {
@@ -414,6 +424,7 @@ class Leading {
     // Without the best evaluation a resumed run would stop at another step.
     if (early_stop_->may_save(/*has_joined=*/reply.generation != 0)) {
       keep_all_known(reply.finished);
+      // max(): the run may have been restored since the last reply.
       checkpointer_->save_now(std::max(reply.generation, trainer_.client().generation()),
                               leader_->deadline());
     }
@@ -488,6 +499,7 @@ class Leading {
 }  // namespace
 
 std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop) {
+  // Opened first: without its page the task ends before it loads data.
   const std::unique_ptr<PageThread> page = open_page(options, stop);
   Leading leading(options, stop, page.get());
   leading.run();

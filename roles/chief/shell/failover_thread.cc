@@ -35,11 +35,13 @@ class FailoverThread::Impl {
         client_(client),
         timer_(context_),
         core_(task_, random_number(), net::Clock::now()) {
+    // Before the thread runs: the core's first effects dial every host.
     act();
     spawn([this] { return keep_time(); });
     thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
+  // Posted, so that the thread that runs the loop stops it.
   ~Impl() {
     asio::post(context_, [this] { context_.stop(); });
     thread_.join();
@@ -54,11 +56,13 @@ class FailoverThread::Impl {
       act();
     });
     std::unique_lock lock(mutex_);
+    // Hosts that do not answer must not keep the chief from ending.
     changed_.wait_until(lock, deadline, [this] { return has_ended_; });
   }
 
   Found await_views(milliseconds limit) {
     std::unique_lock lock(mutex_);
+    // Any of the three decides what the chief does next.
     changed_.wait_for(lock, limit, [this] {
       return all_have_views_ || found_.replaced_by != 0 || found_.is_run_over;
     });
@@ -79,6 +83,7 @@ class FailoverThread::Impl {
   }
 
   void spawn(std::function<asio::awaitable<void>()> work) {
+    // Without views the run cannot fail over, so an exception here ends the task.
     net::spawn(context_, std::move(work),
                [this](const std::exception_ptr& exception) { stop_.stop_with(exception); });
   }
@@ -87,6 +92,7 @@ class FailoverThread::Impl {
   void act() {
     core_.effects().drain([this](auto& effect) { carry_out(effect); });
     timer_.cancel();  // the deadline may have changed
+    // Only results are shared with the computing thread; the core belongs to this one.
     const std::scoped_lock lock(mutex_);
     all_have_views_ = core_.all_have_views();
     found_ = {.replaced_by = core_.replaced_by(), .is_run_over = core_.is_run_over()};
@@ -116,9 +122,11 @@ class FailoverThread::Impl {
 
   asio::awaitable<void> keep_time() {
     while (true) {
+      // Whether the wait was cancelled or not, the core compares the time itself.
       timer_.expires_at(core_.deadline());
       co_await timer_.async_wait(net::kAsTuple);
       core_.time(net::Clock::now());
+      // act() cancels the timer, so it is called only if there is something to do.
       if (!core_.effects().effects().empty()) {
         act();
       }
@@ -144,8 +152,10 @@ class FailoverThread::Impl {
     }
     connections_[host] = dialed.connection;
     core_.reached(host, net::Clock::now());
+    // Before the first report: at the end of the run this host is notified now.
     act();
     co_await listen(host, dialed.connection);
+    // Closed first: closed() may have the same host dialed again.
     dialed.connection->close();
     connections_.erase(host);
     core_.closed(host, net::Clock::now());
@@ -157,6 +167,7 @@ class FailoverThread::Impl {
       net::FrameHeader header;
       std::array<std::byte, net::kReportBytes> body{};
       net::Report report;
+      // A host that sends no report within the timeout counts as lost.
       if (co_await connection->read_header(header, task_.timeouts.heartbeat_timeout)) {
         co_return;
       }
@@ -176,6 +187,8 @@ class FailoverThread::Impl {
   // Another chief has connected to that host.
   asio::awaitable<void> read_refusal(HostNumber host,
                                      std::shared_ptr<net::ServerConnection> connection,
+                                     // The size comes from the host, so the memory for it is
+                                     // bounded.
                                      std::uint64_t body_size) {
     std::vector<std::byte> body(std::min(body_size, net::kMaxControlBodyBytes));
     net::Refusal refusal;

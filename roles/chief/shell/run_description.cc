@@ -15,6 +15,7 @@ constexpr const char* kTrainers = "/job:worker";
 std::string device_of_ps(std::size_t ps) { return "/job:ps/task:" + std::to_string(ps); }
 
 std::vector<std::int64_t> batch_of(const math::Shape& shape) {
+  // The first size is that of the batch. A flat input has channels only.
   std::vector<std::int64_t> sizes = {data::kAnySize};
   if (shape.height != 1 || shape.width != 1) {
     sizes.push_back(static_cast<std::int64_t>(shape.height));

@@ -109,6 +109,7 @@ class RunMonitor::Impl {
       const ProcessFacts facts = process_facts();
       file_.emplace(options.train_dir, fmt::format("{}-{}", facts.host, facts.pid));
     }
+    // Last: the thread uses everything above.
     thread_ = start_thread([this] { work(); });
   }
 
@@ -129,6 +130,7 @@ class RunMonitor::Impl {
   }
 
   void made(std::uint64_t step, double loss) noexcept {
+    // This is all that a step costs the computing thread.
     const std::scoped_lock lock(mutex_);
     step_ = step;
     loss_ = loss;
@@ -219,6 +221,7 @@ class RunMonitor::Impl {
   }
 
   void record_trainer(const TrainerMetrics& trainer, double time) {
+    // The text comes from another machine, and may name any task.
     const bool is_trainer =
         trainer.task.job == net::Job::kChief || trainer.task.job == net::Job::kWorker;
     const auto& list =
@@ -298,6 +301,7 @@ class RunMonitor::Impl {
                                     : std::string();
     named_ = who.empty() || who != who_ ? 0 : named_ + 1;
     who_ = who;
+    // Counted down in any case, so that an alternating finding is not logged each time.
     --silent_;
     if (named_ >= kNamedFor && silent_ <= 0) {
       to_log_ = slowest_text(*slowest, task_.cluster);

@@ -24,6 +24,7 @@ HostContact contact_of(const net::OpenedChannel& opened) {
             .replica_role = opened.welcome.replica_role,
             .state = opened.welcome.state};
   }
+  // The address answered, but with no ps that serves this chief. A timeout would prove nothing.
   const bool is_turned_away =
       opened.error == std::errc::connection_refused || opened.error == net::WireError::kRefused;
   return {.kind = is_turned_away ? Kind::kTurnedAway : Kind::kUnreachable};
@@ -56,6 +57,7 @@ HostContact SnapshotLink::connect(const SnapshotRequest& request, std::uint8_t r
   const HostContact contact = contact_of(opened);
   if (channel_ && memory_ && may_serve(contact)) {
     channel_ = memory_->carry(std::move(channel_), /*number=*/std::nullopt);
+    // A host that does not answer the offer counts as unreachable.
     if (channel_->agree(most_of_snapshot(state_bytes_), deadline)) {
       return {.kind = HostContact::Kind::kUnreachable};
     }
@@ -103,11 +105,13 @@ std::error_code SnapshotLink::fetch(const SnapshotRequest& request, std::size_t 
   FrameHeader reply;
   std::error_code error = ask(FrameKind::kGetSnapshotShard, request, bytes, reply);
   if (!error && reply.range_begin != range_begin) {
+    // A ps with another list of ps would fill the wrong part of the state.
     channel_->close();
     error = net::WireError::kUnexpected;
   }
   step = reply.step;
   const auto deadline = deadline_for(bytes, request.deadline);
+  // Received into the state itself, without a second copy.
   for (auto place = places.begin(); !error && place != places.end(); ++place) {
     error = channel_->receive_body(std::as_writable_bytes(*place), deadline);
   }
@@ -141,6 +145,7 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
     error = net::WireError::kUnexpected;  // kAck: the ps no longer has the snapshot
   }
   if (error) {
+    // The file may be complete, but no ps confirms it.
     return ShardNotWritten{
         .is_lost = true,
         .sentence = name_ + " did not confirm that it has written its range: " + error.message()};
@@ -149,6 +154,7 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
     return ShardNotWritten{.sentence =
                                name_ + " could not write its range: " + net::one_line(text)};
   }
+  // The text comes from the ps, so its content is checked.
   try {
     return shard_file_from_json(text);
   } catch (const std::invalid_argument& wrong) {

@@ -32,6 +32,7 @@ StoredEvents::~StoredEvents() {
 }
 
 std::chrono::milliseconds StoredEvents::wait_at(std::chrono::milliseconds age) noexcept {
+  // In proportion to the age: a short run is seen soon, and a long one makes few requests.
   return std::clamp(age / 20, kSoonest, kLatest);
 }
 
@@ -39,6 +40,7 @@ std::error_code StoredEvents::append(std::string_view event) {
   const std::string record = data::event_record(event);
   const std::scoped_lock lock(mutex_);
   // Events must not fill the memory while the store is unavailable.
+  // taken_: a block that is being written still takes memory.
   if (record.size() > most_waiting_ - waiting_.size() - taken_) {
     return std::make_error_code(std::errc::no_buffer_space);
   }
@@ -96,6 +98,7 @@ bool StoredEvents::write_block() {
     const auto bytes_of = [](const std::string& text) {
       return std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     };
+    // Each block is a file of its own, since an object of a store cannot be appended to.
     data::write_durably(*files_, directory_ / name_,
                         std::array{bytes_of(version_), bytes_of(block_)});
   } catch (const std::exception& error) {

@@ -41,6 +41,7 @@ class JobQueue {
       return false;
     }
     jobs_[end % jobs_.size()] = std::move(job);
+    // Released last: a consumer that sees the new end also sees the job.
     end_.store(end + 1, std::memory_order_release);
     return true;
   }
@@ -49,6 +50,7 @@ class JobQueue {
     if (begin == end_.load(std::memory_order_acquire)) {
       return false;
     }
+    // The slot is emptied, since a job may hold large vectors.
     job = std::exchange(jobs_[begin % jobs_.size()], Job());
     begin_.store(begin + 1, std::memory_order_release);
     return true;
@@ -253,6 +255,8 @@ class Summaries::Impl {
     while (true) {
       // Read before the queue: a wake-up between the two is then noticed by wait().
       const std::uint32_t heard = bell_.load(std::memory_order_acquire);
+      // Read before the queue is emptied, so that jobs that were put before the stop are carried
+      // out.
       const bool stops = stopping_.load(std::memory_order_acquire);
       while (queue_.take(job)) {
         try {

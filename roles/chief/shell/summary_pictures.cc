@@ -79,8 +79,10 @@ std::optional<Picture> picture_of_weights(const math::ModelSpec& spec,
   const math::Shape& shape = filters->shape;
   const std::size_t scale =
       std::max<std::size_t>(1, kLeastSide / std::max(shape.height, shape.width));
+  // At least one filter is drawn, however large it is.
   const std::size_t count =
       std::min({filters->count, kMostFilters, 1 + kMostNumbers / (shape.size() * scale * scale)});
+  // The grid is as square as possible, with one pixel between two filters.
   const auto columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   const std::size_t rows = (count + columns - 1) / columns;
   const std::size_t high = shape.height * scale + 1;

@@ -100,6 +100,7 @@ std::error_code EventStream::try_to(const std::string* event) {
 }
 
 void EventStream::tell(const std::error_code& error) {
+  // One warning for each series of failures.
   if (error && !has_failed_) {
     log_warning("--log_dir: " + (file_ ? file_->path() : directory_).string() +
                 " cannot be written: " + error.message());

@@ -20,6 +20,7 @@ BestCheckpoint::BestCheckpoint(data::FileSystem& files, std::filesystem::path tr
     : files_(&files), train_dir_(std::move(train_dir)), path_(train_dir_ / kBestDirectory) {}
 
 void BestCheckpoint::clear() {
+  // Only partial copies of an earlier process are removed; complete ones are judged again.
   std::error_code ignored;  // the directory does not exist yet
   for (const std::string& name : files_->names_in(path_, ignored)) {
     if (partial_name_from(name)) {
@@ -31,6 +32,8 @@ void BestCheckpoint::clear() {
 std::vector<CheckpointName> BestCheckpoint::kept() const { return checkpoints_in(*files_, path_); }
 
 std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& name,
+                                                          // At most one checkpoint is held: the one
+                                                          // that is being evaluated.
                                                           std::uint64_t attempt) {
   drop();
   const std::filesystem::path from = train_dir_ / to_string(name);
@@ -41,6 +44,7 @@ std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& 
   }
   data::create_directories(*files_, path_);
   id_ = {.step = name.step, .attempt = attempt};
+  // A partial name: until it is published, no reader takes it for a checkpoint.
   held_ = path_ / partial_name(id_);
   data::create_directories(*files_, held_);
   for (const std::string& file : names) {
@@ -59,11 +63,13 @@ std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& 
 
 std::error_code BestCheckpoint::take(const std::filesystem::path& from,
                                      const std::filesystem::path& to) {
+  // A link costs no disk space, and the run cannot remove its file any more.
   const std::error_code error = files_->link(from, to);
   // A full disk is an error: a copy would not fit either.
   if (!error || error == std::errc::no_such_file_or_directory ||
       error == std::errc::no_space_on_device) {
     return error;
+    // The file system has no links, such as that of a store.
   }
   try {
     copy(from, to);
@@ -85,6 +91,7 @@ void BestCheckpoint::copy(const std::filesystem::path& from, const std::filesyst
     target->write({reinterpret_cast<const std::uint8_t*>(bytes.data()), count});
     at += count;
   }
+  // In this order: the name must not appear before the content is durable.
   target->sync();
   target->take_name();
 }

@@ -97,10 +97,12 @@ class DirectoryEvaluator {
         log_warning(std::string(error.what()) + "; will keep retrying");
       }
     }
+    // An unavailable store yields no names: the time without any change then goes on.
     if (names.empty() || names.front() == seen_) {
       watch_for_life();
       return false;
     }
+    // The result is evaluated at once, whatever the interval.
     const bool is_due = steady_clock::now() >= next_ || is_result(names.front());
     return is_due && evaluate_newest(names);
   }
@@ -115,6 +117,7 @@ class DirectoryEvaluator {
         break;
       }
       if (std::optional<TrainedModel> model = read(name)) {
+        // Counted from the reading, so that evaluations do not add to the interval.
         next_ = steady_clock::now() + options_.every;
         return evaluate(*model);
       }
@@ -129,6 +132,7 @@ class DirectoryEvaluator {
       if (!options_.keep_best) {
         return read_checkpoint_model(path);
       }
+      // Held before it is read: the run may remove it while it is being evaluated.
       if (const std::optional<Path> held = best_.hold(name, random_number())) {
         return read_checkpoint_model(*held);
       }
@@ -141,6 +145,7 @@ class DirectoryEvaluator {
   }
 
   static void log_unless_gone(const Path& path, const char* why) {
+    // A checkpoint that the run has removed meanwhile is no fault.
     if (Storage().exists(path)) {
       log_warning(std::string(why) + "; skipping this checkpoint");
     }
@@ -160,6 +165,7 @@ class DirectoryEvaluator {
     }
     const double value = value_of(*options_.keep_best, validation);
     if (best_value_ && !is_better(*options_.keep_best, value, *best_value_)) {
+      // An equal value does not replace the earlier checkpoint.
       best_.drop();
       return;
     }
@@ -168,6 +174,7 @@ class DirectoryEvaluator {
       best_value_ = value;
       log_info("The best checkpoint by " + std::string(best_metric_name(*options_.keep_best)) +
                " is that of " + at_step(step) + ", kept in " + kept.string());
+      // Keeping is a service of its own: a full disk does not end the evaluation.
     } catch (const std::system_error& error) {
       log_warning(std::string("--keep_best: ") + error.what());
       best_.drop();
@@ -186,6 +193,7 @@ class DirectoryEvaluator {
     if (name == peeked_) {
       return is_result_;
     }
+    // The newest checkpoint is looked at several times a second, so its index is read once.
     peeked_ = name;
     is_result_ = false;
     try {
@@ -203,11 +211,13 @@ class DirectoryEvaluator {
     const auto now = steady_clock::now();
     const auto newest = newest_write();
     if (newest != newest_write_) {
+      // The first change found may have been long ago, so it says nothing about gaps.
       longest_gap_ = has_seen_any_ ? std::max(longest_gap_, now - last_change_) : longest_gap_;
       newest_write_ = newest;
       last_change_ = now;
     }
     const Timeouts& timeouts = options_.trainer.task.timeouts;
+    // Twice the longest gap that was seen, since records become rarer.
     const steady_clock::duration patience =
         has_seen_any_ ? std::max<steady_clock::duration>(timeouts.peer, 2 * longest_gap_)
                       : timeouts.start;

@@ -39,12 +39,14 @@ void Scoring::open_data(const RunConfig& config) {
 }
 
 void Scoring::prepare(const RunConfig& config) {
+  // The configuration's text decides: the same one needs no new model.
   std::string json = to_json(config);
   if (model_ && json == prepared_) {
     return;
   }
   const DataOptions& options = options_.trainer.data;
   const bool is_chosen = options.own || options.dataset != nullptr;
+  // A data set that the user has chosen stays, even for another run; check_data() judges it.
   if (!dataset_ || (!is_chosen && dataset_->name != config.dataset)) {  // of another run
     open_data(config);
   }
@@ -65,6 +67,7 @@ SetEvaluations Scoring::score(const TrainedModel& model) {
   prepare(model.config);
   SetEvaluations found =
       evaluate_sets(*model_, model.parameters.span(), *dataset_, model.config.test_shifts);
+  // Checked only here, since the kind of labels is known once a model was evaluated.
   if (options_.keep_best) {
     if (const auto why = lacks_metric(*options_.keep_best, found.validation)) {
       throw Failure(kUsage, *why);
@@ -94,6 +97,7 @@ void Scoring::tell(const TrainedModel& model, const SetEvaluations& found, bool 
     print_result(evaluation_line(model.step, found));
     return;
   }
+  // Divergence is judged as the chief does, so that both exit alike.
   if (const auto failure = why_no_result(model.config, model.step, found)) {
     throw Failure(*failure);
   }
@@ -112,6 +116,7 @@ void Scoring::write_records(std::uint64_t step, const SetEvaluations& found, boo
                                             .test = &found.test,
                                             .task = net::task_name(options_.trainer.task.self)}
                                .to_line(time);
+  // The file is written even if nothing reads the pipe.
   if (records_) {
     records_->write(line, {}, time);
   }

@@ -21,6 +21,7 @@ std::uint64_t SnapshotPlan::begin() noexcept {
     ahead_ = std::max<std::uint64_t>(ahead_ / 2, 1);
   }
   drop_parts();
+  // Ahead of the newest step that any ps has named: a ps that is past it would answer at once.
   return newest_ + ahead_;
 }
 
@@ -31,6 +32,7 @@ void SnapshotPlan::took(std::size_t index, const Part& part) {
 
 SnapshotPlan::State SnapshotPlan::state() const noexcept {
   const auto is_last = [](const std::optional<Part>& part) { return part && part->is_last; };
+  // A range may end before the others have: its shard waits for theirs.
   if (std::ranges::any_of(parts_, is_last)) {
     return std::ranges::all_of(parts_, is_last) ? State::kResult : State::kIncomplete;
   }
@@ -40,6 +42,7 @@ SnapshotPlan::State SnapshotPlan::state() const noexcept {
     if (!part) {
       return State::kIncomplete;
     }
+    // Of one step, but of two generations, the ranges do not fit together.
     is_one = is_one && part->step == first->step && part->generation == first->generation;
   }
   return is_one ? State::kWhole : State::kTorn;

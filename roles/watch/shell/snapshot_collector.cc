@@ -37,6 +37,7 @@ SnapshotCollector::SnapshotCollector(const Task& task, StopSignal& stop, WhenGon
       has_spoken_(task.cluster.ps.size()),
       has_last_(task.cluster.ps.size()),
       gone_since_(net::Clock::now()) {
+  // All links exist before the thread starts, and are never moved.
   for (std::size_t ps = 0; ps < task.cluster.ps.size(); ++ps) {
     links_.emplace_back(task, ps, ends_);
   }
@@ -44,6 +45,7 @@ SnapshotCollector::SnapshotCollector(const Task& task, StopSignal& stop, WhenGon
 }
 
 SnapshotCollector::~SnapshotCollector() {
+  // The interrupt also ends a wait for a ps.
   ends_.interrupt();
   thread_.join();
 }
@@ -75,6 +77,7 @@ std::optional<TrainedModel> SnapshotCollector::await_snapshot() {
   ask();
   std::unique_lock lock(mutex_);
   while (!snapshot_ && !is_over_) {
+    // In ticks, since a signal does not wake this thread.
     changed_.wait_for(lock, kTick);
     stop_.throw_if_stopped();
   }
@@ -95,6 +98,7 @@ bool SnapshotCollector::is_ending() { return ends_.interrupted(); }
 
 bool SnapshotCollector::wants_snapshot() {
   const std::scoped_lock lock(mutex_);
+  // Taken once: a request that fails is set again by leave_all().
   return std::exchange(is_wanted_, false);
 }
 
@@ -120,6 +124,7 @@ void SnapshotCollector::report_present() {
 }
 
 void SnapshotCollector::throw_if_gone(std::chrono::seconds limit) const {
+  // An observer that does not give up, such as a service, waits for the next run.
   if (when_gone_ == WhenGone::kGiveUp && net::Clock::now() - gone_since_ > limit) {
     throw Failure(kLostPeers, why_gone_ + ", for " + seconds_text(limit));
   }
@@ -131,6 +136,7 @@ void SnapshotCollector::work() {
     bool is_there = false;
     try {
       if (find_config() && reach_all()) {
+        // One ps after the other is reached, then all are listened to, until one is lost.
         report_present();
         is_there = listen();
       }
@@ -138,6 +144,8 @@ void SnapshotCollector::work() {
         throw_if_gone(config_json_.empty() ? task_.timeouts.start : task_.timeouts.peer);
       }
     } catch (const Failure& failure) {
+      // Before the first delivery only a lost peer may recover; afterwards any failure may be that
+      // of a restarted run.
       const bool may_recover = failure.exit_code() == kLostPeers || has_delivered_;
       if (when_gone_ == WhenGone::kGiveUp || !may_recover) {
         throw;
@@ -148,6 +156,7 @@ void SnapshotCollector::work() {
     if (is_there) {
       backoff.reset();
     } else {
+      // Pauses grow until all ps have sent something again.
       ends_.wait_until(net::Clock::now() + backoff.next());
     }
   }
@@ -159,6 +168,7 @@ bool SnapshotCollector::find_config() {
   for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
     WatchLink& link = links_[ps];
     std::string json;
+    // The configuration may be published at any host, so the ps itself is asked, in whatever role.
     std::error_code error = link.connect(/*is_replicated=*/false);
     while (!error && json.empty() && !is_ending()) {
       error = link.get_config(json);
@@ -190,6 +200,7 @@ void SnapshotCollector::take_config(const std::string& json) {
     throw Failure(kError,
                   std::string("the chief published what this version cannot use: ") + error.what());
   }
+  // Judged before memory is taken, so that the sentence says what is missing.
   require_memory(math::layout_of(config_.model).size() * sizeof(float), "this process",
                  "the parameters of the run");
   config_json_ = json;
@@ -215,6 +226,7 @@ bool SnapshotCollector::reach_all() {
     if (json.empty() && link.welcome().state != net::ShardState::kFinished) {
       return lose(ps, "it holds nothing of a run");
     }
+    // The chief that restarts the run is about to restore its state here.
     if (!json.empty() && json != config_json_) {
       const std::string why = "another chief has restarted the run with another configuration";
       log_warning(why + "; reading it again");
@@ -225,6 +237,7 @@ bool SnapshotCollector::reach_all() {
     heard_[ps] = net::Clock::now();
     has_spoken_[ps] = false;
   }
+  // From the beginning each ps is asked for the result, so that the end is noticed at once.
   waits_for_end_ = true;
   return watch_all(kToTheEnd);
 }
@@ -258,6 +271,7 @@ void SnapshotCollector::leave_all() {
     link.close();
   }
   plan_.lost();
+  // The request was under way, and is made again once all ps are reached.
   if (!std::exchange(waits_for_end_, true)) {
     const std::scoped_lock lock(mutex_);
     is_wanted_ = true;
@@ -288,6 +302,7 @@ bool SnapshotCollector::listen() {
     for (std::size_t ps = 0; ps < links_.size(); ++ps) {
       fds[ps] = {.fd = has_last_[ps] ? -1 : links_[ps].fd(), .events = POLLIN, .revents = 0};
     }
+    // The error does not matter: what has arrived is read, and timeouts are checked, in any case.
     static_cast<void>(net::wait_for_any(fds, ends_, net::Clock::now() + kTick));
     if (is_ending()) {
       return have_spoken;
@@ -340,6 +355,7 @@ bool SnapshotCollector::receive(std::size_t ps) {
   }
   heard_[ps] = net::Clock::now();
   has_spoken_[ps] = true;
+  // This ps has ended without a result, so no result can become complete.
   if (has_nothing) {
     over();
     return false;
@@ -349,10 +365,12 @@ bool SnapshotCollector::receive(std::size_t ps) {
   }
   plan_.took(ps, *part);
   if (part->is_last) {
+    // The ps has sent its last frame.
     has_last_[ps] = true;
     links_[ps].close();
     return true;
   }
+  // The next request follows each answer, so that the end is noticed while others are waited for.
   const std::error_code failed = links_[ps].watch(kToTheEnd);
   return !failed || lose(ps, failed.message());
 }
@@ -371,6 +389,7 @@ void SnapshotCollector::deliver(bool is_result) {
         weights_hash(math::layout_of(config_.model), snapshot.parameters.span());
   }
   has_delivered_ = true;
+  // Only the hand-over needs the mutex; hashing and copying are done before.
   const std::scoped_lock lock(mutex_);
   snapshot_ = std::move(snapshot);
   is_over_ = is_result;

@@ -33,9 +33,11 @@ std::error_code WatchLink::connect_to(std::uint8_t replica) {
 
 std::error_code WatchLink::connect(bool is_replicated) {
   std::error_code error = connect_to(0);
+  // The primary may be either host; the first one says whether it is.
   if (is_replicated && (error || welcome_.replica_role != net::ReplicaRole::kPrimary)) {
     error = connect_to(1);
     if (!error && welcome_.replica_role != net::ReplicaRole::kPrimary) {
+      // Neither is the primary: the chief is about to choose one.
       close();
       error = net::WireError::kUnexpected;
     }
@@ -51,6 +53,7 @@ std::error_code WatchLink::get_config(std::string& json) {
     error = channel_->receive_header(header, transfer_deadline(task_, 0));
   }
   json.clear();
+  // ACK: nothing is published yet.
   if (error || net::is_bodiless<net::Ack>(header)) {
     return error;
   }
@@ -78,11 +81,13 @@ std::error_code WatchLink::receive(math::Range range, std::span<float> place,
   if (net::is_bodiless<net::Heartbeat>(header)) {
     return {};
   }
+  // The run is over, and this host holds no result.
   if (net::is_bodiless<net::Ack>(header)) {
     has_nothing = true;
     return {};
   }
   net::SnapshotShardReply snapshot;
+  // A size other than the range's would overwrite that of another ps.
   if (snapshot.from_header(header) || snapshot.range_begin != range.begin ||
       header.body_size != place.size_bytes()) {
     return unexpected(header);
@@ -103,6 +108,7 @@ std::error_code WatchLink::unexpected(const FrameHeader& header) {
         net::receive_refusal(*channel_, header, transfer_deadline(task_, 0));
     throw Failure(refusal.exit_code, refusal.sentence);
   }
+  // The rest of the stream cannot be read, so the link is of no use.
   close();
   return net::WireError::kUnexpected;
 }
