@@ -167,7 +167,7 @@ class Leading {
   void watch_hosts() {
     PsClient& client = trainer_.client();
     const auto watch = [this](std::uint64_t incarnation) {
-      // The old watch ends first: two of them would send the same hosts different views.
+      // The ps refuse the old incarnation from now on, so its watch ends first.
       failover_.reset();
       failover_.emplace(options_.task, incarnation, trainer_.client(), stop_);
     };
@@ -298,8 +298,8 @@ class Leading {
   // Shared with the trainer's other thread, which receives the metrics of all tasks.
   void begin_to_monitor() {
     RunMonitor::Options options{.progress_fd = options_.progress_fd,
-                                // The page receives the same records as the pipe and the file.
                                 .train_dir = options_.checkpoint.train_dir};
+    // The page receives the same records as the pipe and the file.
     if (page_ != nullptr) {
       options.also = [page = page_](const std::string& line) { page->take(line); };
     }
@@ -499,7 +499,7 @@ class Leading {
 }  // namespace
 
 std::chrono::nanoseconds lead(const TrainerOptions& options, StopSignal& stop) {
-  // Opened first: without its page the task ends before it loads data.
+  // Opened first and closed last: `leading` holds a pointer to it.
   const std::unique_ptr<PageThread> page = open_page(options, stop);
   Leading leading(options, stop, page.get());
   leading.run();

@@ -41,8 +41,8 @@ class FailoverThread::Impl {
     thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
-  // Posted, so that the thread that runs the loop stops it.
   ~Impl() {
+    // Posted, so that the thread that runs the loop stops it.
     asio::post(context_, [this] { context_.stop(); });
     thread_.join();
   }
@@ -122,9 +122,9 @@ class FailoverThread::Impl {
 
   asio::awaitable<void> keep_time() {
     while (true) {
-      // Whether the wait was cancelled or not, the core compares the time itself.
       timer_.expires_at(core_.deadline());
       co_await timer_.async_wait(net::kAsTuple);
+      // Whether the wait was cancelled or not, the core compares the time itself.
       core_.time(net::Clock::now());
       // act() cancels the timer, so it is called only if there is something to do.
       if (!core_.effects().effects().empty()) {
@@ -187,9 +187,8 @@ class FailoverThread::Impl {
   // Another chief has connected to that host.
   asio::awaitable<void> read_refusal(HostNumber host,
                                      std::shared_ptr<net::ServerConnection> connection,
-                                     // The size comes from the host, so the memory for it is
-                                     // bounded.
                                      std::uint64_t body_size) {
+    // The size comes from the host, so the memory for it is bounded.
     std::vector<std::byte> body(std::min(body_size, net::kMaxControlBodyBytes));
     net::Refusal refusal;
     if (!co_await connection->read_body(body, task_.timeouts.heartbeat_timeout) &&

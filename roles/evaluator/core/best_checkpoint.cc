@@ -32,9 +32,8 @@ void BestCheckpoint::clear() {
 std::vector<CheckpointName> BestCheckpoint::kept() const { return checkpoints_in(*files_, path_); }
 
 std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& name,
-                                                          // At most one checkpoint is held: the one
-                                                          // that is being evaluated.
                                                           std::uint64_t attempt) {
+  // At most one checkpoint is held: the one that is being evaluated.
   drop();
   const std::filesystem::path from = train_dir_ / to_string(name);
   std::error_code error;
@@ -69,8 +68,8 @@ std::error_code BestCheckpoint::take(const std::filesystem::path& from,
   if (!error || error == std::errc::no_such_file_or_directory ||
       error == std::errc::no_space_on_device) {
     return error;
-    // The file system has no links, such as that of a store.
   }
+  // The file system has no links, such as that of a store.
   try {
     copy(from, to);
   } catch (const std::system_error& failure) {

@@ -174,8 +174,8 @@ class DirectoryEvaluator {
       best_value_ = value;
       log_info("The best checkpoint by " + std::string(best_metric_name(*options_.keep_best)) +
                " is that of " + at_step(step) + ", kept in " + kept.string());
-      // Keeping is a service of its own: a full disk does not end the evaluation.
     } catch (const std::system_error& error) {
+      // Keeping is a service of its own: a full disk does not end the evaluation.
       log_warning(std::string("--keep_best: ") + error.what());
       best_.drop();
     }
@@ -211,7 +211,7 @@ class DirectoryEvaluator {
     const auto now = steady_clock::now();
     const auto newest = newest_write();
     if (newest != newest_write_) {
-      // The first change found may have been long ago, so it says nothing about gaps.
+      // Gaps before the first checkpoint do not count: the run may not have started.
       longest_gap_ = has_seen_any_ ? std::max(longest_gap_, now - last_change_) : longest_gap_;
       newest_write_ = newest;
       last_change_ = now;

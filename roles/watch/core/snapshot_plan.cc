@@ -21,7 +21,8 @@ std::uint64_t SnapshotPlan::begin() noexcept {
     ahead_ = std::max<std::uint64_t>(ahead_ / 2, 1);
   }
   drop_parts();
-  // Ahead of the newest step that any ps has named: a ps that is past it would answer at once.
+  // Ahead of the newest step that any ps has named: a ps that is past it answers at once, with
+  // another step than the others.
   return newest_ + ahead_;
 }
 

@@ -168,7 +168,7 @@ bool SnapshotCollector::find_config() {
   for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
     WatchLink& link = links_[ps];
     std::string json;
-    // The configuration may be published at any host, so the ps itself is asked, in whatever role.
+    // In whatever role: a backup has the configuration as well.
     std::error_code error = link.connect(/*is_replicated=*/false);
     while (!error && json.empty() && !is_ending()) {
       error = link.get_config(json);
@@ -226,7 +226,6 @@ bool SnapshotCollector::reach_all() {
     if (json.empty() && link.welcome().state != net::ShardState::kFinished) {
       return lose(ps, "it holds nothing of a run");
     }
-    // The chief that restarts the run is about to restore its state here.
     if (!json.empty() && json != config_json_) {
       const std::string why = "another chief has restarted the run with another configuration";
       log_warning(why + "; reading it again");
