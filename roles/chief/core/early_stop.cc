@@ -50,6 +50,7 @@ void EarlyStop::evaluated(std::uint64_t step, const math::Evaluation& validation
 
 EarlyStopState EarlyStop::saved_with(const BestEvaluation& told,
                                      std::optional<std::uint64_t> result) noexcept {
+  // The ps may have recorded a newer evaluation, of this chief's predecessor.
   learn(told);
   // Reaching train_steps is no early stop.
   const bool has_ended = judges() && result && *result < rule_.train_steps;
@@ -57,6 +58,7 @@ EarlyStopState EarlyStop::saved_with(const BestEvaluation& told,
 }
 
 void EarlyStop::stop(std::uint64_t step, std::string why) {
+  // stops_at() compares with this step: after a rollback to before it, training goes on.
   stop_ = step;
   why_ = fmt::format("Stopped at step {}: {}", step, std::move(why));
 }

@@ -97,6 +97,7 @@ void FailoverController::time(TimePoint now) {
   next_beat_ = now + kHeartbeatInterval;
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
     if (hosts_[host].connected) {
+      // A host counts a chief without heartbeats as lost.
       effects_.add(SendToHost{.host = host, .header = net::Heartbeat{}.to_header(), .body = {}});
     }
   }
@@ -104,6 +105,7 @@ void FailoverController::time(TimePoint now) {
 
 FailoverController::TimePoint FailoverController::deadline() const {
   TimePoint next = next_beat_;
+  // Without dials only heartbeats are left to wait for.
   if (replaced_by_ != 0) {
     return next;
   }
@@ -136,6 +138,7 @@ void FailoverController::tell(std::size_t range) {
   if (!view || view == told_[range] || finishing_ || replaced_by_ != 0 || is_refused()) {
     return;
   }
+  // Recorded even if no host is connected: each host gets the newest view when it reports.
   told_[range] = view;
   effects_.add(Note{
       .text = "range " + std::to_string(range) + ": view " + std::to_string(view->number.count) +

@@ -91,6 +91,7 @@ SnapshotAction SnapshotCoordinator::found(std::optional<std::uint64_t> step, Tim
     return KeepState{.step = id_.step, .attempt = id_.attempt};
   }
   // The deadline may be TimePoint::max(), to which nothing can be added.
+  // A ps whose disk hangs must not delay the next checkpoint for longer than kLongestWrite.
   written_by_ = request_.deadline - now < kLongestWrite ? request_.deadline : now + kLongestWrite;
   // Every ps is requested to write before the first is waited for, so all write at the same time.
   ps_ = 0;
@@ -130,6 +131,7 @@ SnapshotAction SnapshotCoordinator::written(std::variant<ShardFile, ShardNotWrit
     const auto& why = std::get<ShardNotWritten>(result);
     failure_ = Failure{.is_lost = why.is_lost, .sentence = why.sentence};
   }
+  // In order of the ps, whichever finishes first: the files of all are needed.
   ++ps_;
   return await_next();
 }
@@ -181,6 +183,7 @@ bool SnapshotSchedule::wants(std::uint64_t step, bool is_busy, TimePoint now) {
     // A due snapshot stays due while another one is under way.
     is_due_ = true;
   }
+  // A snapshot that is due waits for the previous one, so at most one is under way.
   if (!is_due_ || step >= train_steps_ || is_busy) {  // the last step is saved at the end
     return false;
   }

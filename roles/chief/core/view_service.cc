@@ -81,6 +81,7 @@ void ViewService::follow() {
   }
   // Another chief may have made a process primary that has just started.
   const bool is_new = holds_ && !primary->holds && primary->view.chief != chief_;
+  // The primary serves its range; only its own wishes, or trainers that miss it, change the view.
   if (primary->replica_role == ReplicaRole::kPrimary && !is_new) {
     holds_ = holds_ || primary->holds;
     // wants_alone and wants_pair count only for the current view: an older wish may have been
@@ -152,6 +153,7 @@ void ViewService::adopt() {
     return report.holds ? std::tuple(true, report.view, is_primary)
                         : std::tuple(false, net::ViewNumber{}, false);
   };
+  // If the two are equal, replica 0 is chosen: it is the range's own ps.
   const std::uint8_t best = rank(*hosts_[1]) > rank(*hosts_[0]) ? 1 : 0;
   const net::Report& held = *hosts_.at(best);
   const net::Report& other = *hosts_.at(other_than(best));
@@ -159,6 +161,7 @@ void ViewService::adopt() {
   holds_ = held.holds;
   if (held.holds && held.replica_role == ReplicaRole::kPrimary && held.view == newest) {
     view_->paired = held.paired || (other.holds && other.view == held.view);
+    // A copy of an older view may lack acknowledged updates, so this view has no backup.
     if (held.paired && other.holds && !is_backup_of(held, other)) {
       make(best, /*paired=*/false);
     }
@@ -177,6 +180,7 @@ void ViewService::make(std::uint8_t primary, bool paired, bool holds) {
   if (primary != view_->primary) {
     left_.reset();
   }
+  // Each decision has a number of its own, so hosts never take an older one for it.
   view_ = net::View{.number = {.chief = chief_, .count = view_->number.count + 1},
                     .primary = primary,
                     .paired = paired};

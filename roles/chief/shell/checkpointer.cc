@@ -70,6 +70,7 @@ class Checkpointer::Impl {
     if (task.meters != nullptr && !options.train_dir.empty()) {
       meters_ = &task.meters->checkpoints();
     }
+    // Saving during training yields to computing: it has lower priority.
     thread_ = start_background_thread([this] { work(/*now=*/false); });
     try {
       // At normal priority, since the trainer waits for this thread's snapshots.
@@ -112,6 +113,7 @@ class Checkpointer::Impl {
 
   void keep(const EarlyStopState& early_stop_state) {
     const std::scoped_lock lock(mutex_);
+    // A checkpoint contains what is set when its state has been collected.
     early_stop_state_ = early_stop_state;
   }
 
@@ -324,6 +326,7 @@ class Checkpointer::Impl {
   SnapshotAction carry_out(const SnapshotRequest& /*request*/, const KeepState& action) {
     collected_.step = action.step;
     collected_.early_stop_state = early_stop_state();
+    // Shared, so that it can be written without the mutex while newest() copies it.
     const auto state = std::make_shared<TrainingState>(std::move(collected_));
     collected_ = {};
     {
@@ -388,6 +391,7 @@ class Checkpointer::Impl {
       room.optimizer.push_back(
           {.name = name, .values = math::AlignedVector::for_overwrite(layout_.size())});
     }
+    // Assigned last: an exception leaves no half of it.
     collected_ = std::move(room);
   }
 

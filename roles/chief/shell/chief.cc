@@ -64,6 +64,7 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
 // Logs rejected gradients, and what modes that skip gradients cost: late gradients dropped,
 // staleness.
 void log_summary(const RunConfig& config, const std::string& status) {
+  // The status is empty if ps 0 was lost just then; the summary is left out.
   const auto counters = data::parse_json(status);
   if (!counters.is_object()) {
     return;
@@ -317,6 +318,7 @@ class Leading {
 
   void evaluated(std::uint64_t step, const math::Evaluation& validation,
                  const math::Evaluation& test, bool is_last) {
+    // The monitor comes first: it records the evaluation even if pictures or summaries fail.
     monitor_->evaluated(step, validation, test, is_last);
     write_pictures(step, test, is_last);
     if (is_last) {
@@ -332,6 +334,7 @@ class Leading {
     summaries_->evaluated(step, validation, test, trainer_.parameters(),
                           trainer_.client().gradient(), is_last);
     if (is_last && test.classes != 0) {
+      // The projector file grows with the points, so their number is bounded.
       const std::size_t points = std::min(kMostProjectorPoints, test.rows);
       std::vector<float> made = trainer_.last_inputs(points);
       const std::size_t width = points == 0 ? 0 : made.size() / points;
@@ -440,6 +443,7 @@ class Leading {
     if (early_stop_->keeps_best()) {
       trainer_.client().record_best(state.early_stop_state.best);
     }
+    // Restored as a result, so that no trainer makes another step.
     if (state.has_ended_early()) {
       trainer_.client().provides_result();
     }
@@ -460,6 +464,7 @@ class Leading {
     if (summaries_ && !failure_) {
       summaries_->ended(/*is_success=*/true);
     }
+    // Measured for callers that report training without the final evaluation.
     time_of_evaluation_ = net::Clock::now() - begin;
     log_summary(config(), status);
     // Once the ps are notified that the run is over, no other task repeats the result, so readers

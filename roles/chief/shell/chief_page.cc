@@ -28,6 +28,7 @@ std::unique_ptr<PageThread> open_page(const TrainerOptions& options, StopSignal&
                                     kill(getpid(), SIGTERM);
                                     return std::string("the run is ending");
                                   }};
+  // Without a directory there is nothing to save into, so the page offers no such button.
   if (!options.checkpoint.train_dir.empty()) {
     changes.save = [&stop] {
       stop.ask_to_save();

@@ -38,6 +38,7 @@ class FailoverThread::Impl {
     // Before the thread runs: the core's first effects dial every host.
     act();
     spawn([this] { return keep_time(); });
+    // Started last: from here on it owns the core and the connections.
     thread_ = start_thread(stop_, [this] { context_.run(); });
   }
 
@@ -114,6 +115,7 @@ class FailoverThread::Impl {
     spawn([this, host = effect.host] { return serve(host); });
   }
   void carry_out(SendToHost& effect) {
+    // A host that has closed meanwhile gets the view when it reports again.
     if (const auto to = connections_.find(effect.host); to != connections_.end()) {
       to->second->send(effect.header, std::move(effect.body));
     }

@@ -48,6 +48,7 @@ std::vector<std::string> wrong_picture_lines(const data::Dataset& dataset,
                                              double time) {
   std::vector<std::string> lines;
   const data::ImageShape& shape = dataset.shape;
+  // PNG has grey and RGB pictures; other numbers of channels cannot be shown.
   if (dataset.test.images.empty() || (shape.channels != 1 && shape.channels != 3)) {
     return lines;
   }

@@ -37,6 +37,7 @@ std::vector<Part> parts_of(const math::Variable& variable, std::size_t size, std
     const math::Range shard = math::shard_range(size, index, ps);
     const math::Range range{.begin = std::max(shard.begin, variable.offset),
                             .end = std::min(shard.end, variable.offset + variable.size)};
+    // A variable may lie on several ps, since ranges are cut without regard to variables.
     if (range.begin < range.end) {
       parts.push_back({.ps = index, .range = range});
     }
@@ -82,6 +83,7 @@ class GraphOfRun {
   std::string add_layer(const math::PlacedLayer& placed, const std::string& type,
                         const std::string& input) {
     std::vector<std::string> inputs = {input};
+    // The layout lists variables in the order of the layers, so one counter is enough.
     for (std::size_t i = 0; i < placed.layer->variables().size(); ++i) {
       add_variable(layout_.variables()[variable_++], placed.name, inputs);
     }

@@ -57,6 +57,7 @@ class EarlySteps {
   };
 
   void add(std::uint64_t number, double loss) noexcept {
+    // Bounded for the whole run: later curves need no single steps.
     if (taken_ >= kMostOfRun || seen_++ % stride_ != 0) {
       return;
     }
@@ -144,6 +145,7 @@ class RunMonitor::Impl {
     step_ = shown_ = run.step;
     looked_at_ = time;
     early_ = {};
+    // The rate of the steps before a rollback says nothing about those after it.
     rated_at_ = {};
     roll_back();
   }
@@ -152,6 +154,7 @@ class RunMonitor::Impl {
     const double time = record_time();
     const std::scoped_lock lock(mutex_);
     for (const std::string& text : texts) {
+      // A text of an unknown kind, such as that of a newer version, is ignored.
       if (const auto ps = ps_metrics_from_json(text)) {
         record_ps(index, *ps, time);
       } else if (const auto trainer = trainer_metrics_from_json(text)) {
@@ -187,6 +190,7 @@ class RunMonitor::Impl {
     critical_path_.record_ps(index, ps.samples);
     traces_.told(ps);
     put({.text = to_line(ps, time), .series = "metrics " + task_name(ps.task), .time = time});
+    // One ps suffices: a trainer is connected to all of them.
     if (index == 0) {
       note_present(ps.present, time);
       traces_.record_present(ps.present);
@@ -299,6 +303,7 @@ class RunMonitor::Impl {
     const std::string who = slowest ? fmt::format("{}{}{}", slowest->is_ps, slowest->index,
                                                   static_cast<int>(slowest->stage))
                                     : std::string();
+    // A finding must repeat before it is logged: single steps vary.
     named_ = who.empty() || who != who_ ? 0 : named_ + 1;
     who_ = who;
     // Counted down in any case, so that an alternating finding is not logged each time.
@@ -317,6 +322,7 @@ class RunMonitor::Impl {
       wake_.wait_for(lock, kMonitorLook, [this] { return is_ending_; });
       look(looks % kLooksOfCriticalPath == 0);
       const std::optional<TraceCollector::Result> trace = look_at_traces();
+      // Read under the mutex, passed on without it.
       const StepWindow window = traces_.window();
       // Taken out, so that the mutex is not held while they are written.
       std::deque<Line> lines = std::exchange(lines_, {});
@@ -406,6 +412,7 @@ class RunMonitor::Impl {
       // One more attempt: a record is dropped rather than waited for any longer.
       pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
       ::poll(&room, 1, static_cast<int>(kReaderHas.count()));
+      // A failure of the second attempt drops the record.
       static_cast<void>(::write(fd_, text.data(), text.size()) >= 0);
     }
   }

@@ -27,6 +27,7 @@ StoredEvents::StoredEvents(std::filesystem::path directory, std::unique_ptr<data
       thread_(start_thread([this] { work(); })) {}
 
 StoredEvents::~StoredEvents() {
+  // The last events are written before the thread ends.
   finish();
   thread_.join();
 }
@@ -50,6 +51,7 @@ std::error_code StoredEvents::append(std::string_view event) {
 
 void StoredEvents::finish() {
   const std::scoped_lock lock(mutex_);
+  // Ends the wait, so that the last block is written at once.
   is_finished_ = true;
   changed_.notify_one();
 }
@@ -67,6 +69,7 @@ void StoredEvents::work() {
     taken_ = block_.size();
     bool is_written = true;
     if (!block_.empty()) {
+      // Not while writing: append() must not wait for the store.
       lock.unlock();
       is_written = write_block();
       lock.lock();
@@ -87,6 +90,7 @@ bool StoredEvents::write_block() {
     if (!knows_names_) {
       std::error_code error;
       names_ = files_->names_in(directory_, error);
+      // A directory that cannot be listed might have files whose names would be used again.
       if (error && error != std::errc::no_such_file_or_directory) throw std::system_error(error);
       data::create_directories(*files_, directory_);
       knows_names_ = true;

@@ -85,6 +85,7 @@ class Summaries::Impl {
         config_(config),
         writer_(options.directory, config, layout, dataset, ps) {
     if (options.histogram_every != 0) {
+      // Allocated once: a step must not allocate the memory of two models.
       spare_.parameters = math::AlignedVector(layout.size());
       spare_.gradient = math::AlignedVector(layout.size());
     }
@@ -174,6 +175,7 @@ class Summaries::Impl {
     // Nothing may be written before the beginning that it belongs to.
     tell_beginning();
     const bool is_put = is_told_ && queue_.put(std::move(job));
+    // Dropped and counted: training must not wait for the disk.
     dropped_ += is_put ? 0 : 1;
     wake();
     return is_put;
@@ -200,6 +202,7 @@ class Summaries::Impl {
                      .loss = made.loss,
                      .learning_rate = learning_rate_of(made.step),
                      .images_per_second = seconds > 0 ? static_cast<double>(images) / seconds : 0};
+    // Async: the updates of others between this trainer's pull and its push.
     if (!config_.sync_replicas && made.step > step_) {
       step.staleness = static_cast<double>(made.step - step_ - 1);
     }
@@ -246,6 +249,7 @@ class Summaries::Impl {
   }
 
   void wake() {
+    // Counted up, so that a wake-up between load and wait() is not lost.
     bell_.fetch_add(1, std::memory_order_release);
     bell_.notify_one();
   }

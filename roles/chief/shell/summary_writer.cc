@@ -138,6 +138,7 @@ void SummaryWriter::begin(const data::EventTime& time) {
     event.add_hparams(data::kSessionStartTag, data::session_start(time.wall_time, parameters));
     eval_.owe(event.event({.wall_time = time.wall_time}));
   }
+  // Owed events are written now, even if no other event follows for long.
   chief_.settle();
   eval_.settle();
 }
@@ -157,6 +158,7 @@ void SummaryWriter::write(const StepSummary& step) {
 
 void SummaryWriter::add_histograms(std::string_view prefix, std::span<const float> vector,
                                    data::SummaryEvent& event) const {
+  // The copy was dropped, or there is none for this step.
   if (vector.empty()) {
     return;
   }

@@ -38,6 +38,7 @@ std::optional<std::filesystem::path> BestCheckpoint::hold(const CheckpointName& 
   const std::filesystem::path from = train_dir_ / to_string(name);
   std::error_code error;
   const std::vector<std::string> names = files_->names_in(from, error);
+  // The run has removed it between listing and holding.
   if (error || names.empty()) {
     return std::nullopt;
   }
@@ -99,6 +100,7 @@ std::filesystem::path BestCheckpoint::keep() {
   // Synced first: a published checkpoint must survive a power cut.
   files_->sync_directory(held_);
   const CheckpointName name = publish_checkpoint(*files_, held_, path_, id_.step);
+  // Published, so drop() must not remove it any more.
   held_.clear();
   // Last: until the new checkpoint is published, the older one must stay.
   keep_only(name);

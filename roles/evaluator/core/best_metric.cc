@@ -18,6 +18,7 @@ std::optional<BestMetric> best_metric_from_name(std::string_view name) noexcept 
 
 std::optional<std::string> lacks_metric(BestMetric metric, const math::Evaluation& found) {
   const bool of_numbers = found.classes == 0;
+  // Every kind of label has a loss; the other metrics belong to one kind.
   if (metric == BestMetric::kLoss || of_numbers == (metric != BestMetric::kAccuracy)) {
     return std::nullopt;
   }

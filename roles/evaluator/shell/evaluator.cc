@@ -57,6 +57,7 @@ class DirectoryEvaluator {
  private:
   // Checkpoints kept by earlier processes are judged again: the metric may have been another one.
   void find_best() {
+    // Partial copies of a killed process go first, since they take space.
     best_.clear();
     std::optional<CheckpointName> best;
     for (const CheckpointName& name : best_.kept()) {
@@ -93,6 +94,7 @@ class DirectoryEvaluator {
       if (!is_away(error.code()) && !has_read_) {
         throw;
       }
+      // One warning for each series of failures.
       if (!std::exchange(has_warned_, true)) {
         log_warning(std::string(error.what()) + "; will keep retrying");
       }

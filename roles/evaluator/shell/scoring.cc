@@ -23,6 +23,8 @@ Scoring::Scoring(const EvaluatorOptions& options, const StopSignal& stop)
   if (!trainer.checkpoint.train_dir.empty()) {
     const ProcessFacts facts = process_facts();
     records_.emplace(trainer.checkpoint.train_dir,
+                     // Host and process are in the name, so that several evaluators do not write
+                     // into one file.
                      fmt::format("{}-{}-evaluator", facts.host, facts.pid));
   }
   if (!trainer.summaries.directory.empty()) {
@@ -60,6 +62,7 @@ void Scoring::prepare(const RunConfig& config) {
                   fmt::format("the evaluator does not have the memory for batches of {} images",
                               config.batch_size));
   }
+  // Set last: after an exception the next call prepares again.
   prepared_ = std::move(json);
 }
 

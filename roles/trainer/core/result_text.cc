@@ -121,6 +121,7 @@ std::string metrics_line(const Metrics& metrics) {
   if (!metrics.task.empty()) {
     line["task"] = metrics.task;
   }
+  // A reader finds the result without knowing how many steps the run has.
   line["result"] = metrics.result_classes.has_value();
   if (metrics.result_classes && metrics.test->classes != 0) {
     line["classes"] = classes_of(*metrics.test, *metrics.result_classes);

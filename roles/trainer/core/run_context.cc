@@ -7,6 +7,7 @@ Failure RunContext::failure_of(std::size_t range, const net::Refusal& refusal) c
   const int code = refusal.exit_code == kUsage || refusal.exit_code == kLostPeers
                        ? refusal.exit_code
                        : static_cast<int>(kError);
+  // The sentence names the ps, since the user may have to look there.
   return {code, "refused by " + ranges[range].name() + ": " + refusal.sentence};
 }
 

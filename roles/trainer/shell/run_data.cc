@@ -51,6 +51,7 @@ ExampleFacts facts_of(const data::Dataset& dataset) {
 
 void check_data(const RunConfig& run, const data::Dataset& own, const DataOptions& options,
                 std::string_view whose) {
+  // The checksum decides: two data sets of one name may differ.
   if (own.name != run.dataset || own.checksum != run.data_checksum) {
     throw Failure(kBadData, std::string(options.own ? "--data" : "--dataset") + ": " +
                                 std::string(whose) + " " + run.dataset + " (SHA-256 " +

@@ -31,6 +31,7 @@ std::string diverged_text(const RunConfig& config) {
 
 std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step,
                                      const SetEvaluations& found) {
+  // The loss of guessing gives the scale by which a loss counts as high.
   const double guessing = math::loss_type(config.model.loss).of_guessing(config.model.classes);
   // The validation set decides: the test set must not influence the run.
   const Learning learning = judge(found.validation, guessing, found.weights);
