@@ -53,6 +53,7 @@ void FailoverController::heard(HostNumber host, const net::Report& report) {
   is_run_over_ = is_run_over_ || report.finished;
   ViewService& service = services_[range_of(host)];
   service.record_report(replica_of(host), report);
+  // A view of a higher incarnation proves that another process of this chief exists.
   replaced_by_ = std::max(replaced_by_, service.replaced_by());
   tell(range_of(host));
   // Whatever was decided, this host may not have received it.
@@ -146,6 +147,7 @@ void FailoverController::tell(std::size_t range) {
               (view->paired ? " with a backup" : " alone") +
               (!view->paired && services_[range].left() ? ": a trainer cannot reach the other host"
                                                         : "")});
+  // Both hosts receive it: the old primary must stop, and the new one must begin.
   send_view(2 * range, *view);
   send_view(2 * range + 1, *view);
 }

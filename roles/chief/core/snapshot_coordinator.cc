@@ -173,6 +173,7 @@ SnapshotAction SnapshotCoordinator::fail(const std::string& sentence) {
   disconnect();
   // The last save of a run is worth a second try: a storage server that began anew in its middle
   // has lost files that were written, and may well take them now.
+  // Only once: a store that refuses again is not going to accept the same files.
   const bool is_tried_again = !request_.again && !std::exchange(has_failed_at_the_end_, true);
   return SnapshotDone{.is_done = !is_tried_again, .why_not = sentence};
 }

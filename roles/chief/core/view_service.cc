@@ -125,6 +125,7 @@ bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other)
 // The process that was the primary has gone, and its replacement holds nothing.
 void ViewService::replace_primary(const Host& other) {
   const bool is_told = other && other->view == view_->number;
+  // Neither process holds anything: no host is left that could have the state.
   const bool both_are_new = other && !is_told && !other->holds;
   // A backup that has received the view has everything that was acknowledged.
   if (view_->paired && is_told) {

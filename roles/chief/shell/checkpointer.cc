@@ -141,6 +141,7 @@ class Checkpointer::Impl {
     if (!loaded) {
       return std::nullopt;
     }
+    // Weights for other examples are of no use, so this is an error and no warning.
     if (const auto sentence = other_examples(config_, loaded->config_json)) {
       throw Failure(kUsage, loaded->path.string() + ": " + *sentence);
     }
@@ -357,6 +358,7 @@ class Checkpointer::Impl {
   }
 
   SnapshotAction carry_out(const SnapshotRequest& /*request*/, const DiscardShards& action) {
+    // Not under directory_mutex_: these files belong to no checkpoint that a reader could find.
     store_.discard_shards(action.id);
     return coordinator_.discarded(net::Clock::now());
   }

@@ -205,6 +205,7 @@ class Leading {
         leader_->trained();
         break;
       case Action::kAwaitOthers: {
+        // Other trainers may still push here, and a lost ps is restored to the result meanwhile.
         const bool are_done = trainer_.await_others();
         leader_->others_done(are_done, net::Clock::now());
         break;
@@ -223,6 +224,7 @@ class Leading {
         break;
       }
       case Action::kPause:
+        // A signal ends the pause early.
         stop_.interrupt().wait_until(leader_->deadline());
         stop_.throw_if_stopped();
         leader_->paused();

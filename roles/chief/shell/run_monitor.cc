@@ -119,6 +119,7 @@ class RunMonitor::Impl {
       const std::scoped_lock lock(mutex_);
       is_ending_ = true;
     }
+    // Ends the pause, so that the last records are written at once.
     wake_.notify_one();
     thread_.join();
   }
@@ -174,6 +175,7 @@ class RunMonitor::Impl {
   void put(Line line) {
     lines_.push_back(std::move(line));
     if (lines_.size() > kMostRecordsWaiting) {
+      // The oldest go first: the page and the file show the newest state of the run.
       lines_.pop_front();
     }
   }
@@ -279,6 +281,7 @@ class RunMonitor::Impl {
       rated_at_ = now;
       rated_step_ = step_;
     } else if (const std::chrono::duration<double> passed = now - rated_at_; passed.count() >= 1) {
+      // Over at least a second: shorter intervals give rates that jump.
       rate_ = static_cast<double>((step_ - rated_step_) * config_.rows_per_step()) / passed.count();
       rated_at_ = now;
       rated_step_ = step_;

@@ -76,6 +76,7 @@ void StoredEvents::work() {
       taken_ = block_.size();
     }
     const bool is_more = is_written && !waiting_.empty();
+    // After the end one more round follows for events that came during the last write.
     if (!is_last || is_more) continue;
     if (!is_written) {
       log_warning("--log_dir: the last events for TensorBoard were not written to " +

@@ -93,6 +93,7 @@ class Summaries::Impl {
   }
 
   ~Impl() {
+    // Jobs that are in the queue by now are still carried out, see work().
     stopping_.store(true, std::memory_order_release);
     wake();
     thread_.join();
@@ -287,6 +288,7 @@ class Summaries::Impl {
     }
   }
   void carry_out(const std::unique_ptr<EvaluationSummary>& evaluation) {
+    // Counted as done when its turn comes: from here on the queue holds no copy of it.
     waiting_.fetch_sub(1, std::memory_order_release);
     writer_.write(*evaluation);
   }

@@ -30,6 +30,7 @@ std::optional<Filters> first_filters(const math::ModelSpec& spec,
     constexpr std::size_t kOfConvolution = 4;
     math::Shape shape =
         placed.layer->input().size() == spec.input.size() ? spec.input : placed.layer->input();
+    // A convolution's filter has its own size, which is not that of the input.
     if (variable.shape.size() == kOfConvolution) {
       shape = {
           .height = variable.shape[0], .width = variable.shape[1], .channels = variable.shape[2]};

@@ -114,6 +114,7 @@ class DirectoryEvaluator {
     // Checkpoints that arrive while this one is evaluated are seen next time.
     const std::optional<CheckpointName> before = std::exchange(seen_, names.front());
     has_seen_any_ = true;
+    // From the newest on: older ones are evaluated only if those after them cannot be read.
     for (const CheckpointName& name : names) {
       if (name == before) {
         break;

@@ -169,6 +169,7 @@ StepReply PsClient::push_pull(std::uint64_t sequence, std::span<float> parameter
   // Locations of the previous step's parameters are no longer valid.
   std::ranges::fill(places_, net::BodyLocation{});
   session_.begin_push_pull(sequence, keep_snapshot, begin_now());
+  // A ps leaves these parameters unchanged until this trainer pushes again (see Answer).
   may_stay_ = true;
   StepReply reply = run_step(parameters, meanwhile);
   host_sum_.answered();
@@ -215,6 +216,7 @@ void PsClient::push(std::uint64_t micro_batch) {
 bool PsClient::await_step(std::uint64_t sequence, std::span<float> parameters, bool keep_snapshot,
                           StepReply& reply, std::vector<std::uint64_t>& missing,
                           const std::function<void()>& meanwhile) {
+  // After kNeedsWork the same exchange continues, so its answers stay valid.
   const bool goes_on = session_.outcome() == RunSession::Outcome::kNeedsWork;
   if (!goes_on) {
     // The previous reply's memory must stay mapped: gradients are still computed from it.

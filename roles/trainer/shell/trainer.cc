@@ -210,6 +210,7 @@ void Trainer::train(const StepHooks& hooks) {
   began_ = net::Clock::now();
   const std::uint64_t first_step = reply_.step;
   while (stepper_->next() != Stepper::Action::kLeave) {
+    // Asked before each step, so that a run which is joined at its end makes none.
     if (hooks.ends_at && hooks.ends_at(reply_)) {
       end_here();
     } else {
@@ -387,6 +388,7 @@ void Trainer::answered() {
 }
 
 std::string Trainer::metrics() {
+  // Called on the background thread: only members that are meant for it are read here.
   const std::string isa(isa_.load());
   if (isa.empty()) {
     return {};  // not prepared yet

@@ -95,6 +95,7 @@ void train(const TrainerOptions& options, Trainer& trainer, std::optional<RunCon
 int run_worker(const TrainerOptions& options) {
   StopSignal stop;
   {
+    // The trainer ends before finish(): an idle task keeps no connection to a ps.
     Trainer trainer(options, stop);
     std::optional<RunConfig> trained;
     for (bool is_over = false; !is_over;) {
