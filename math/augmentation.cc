@@ -16,6 +16,7 @@ constexpr unsigned kFixedBits = 16;
 constexpr unsigned kDrawBits = 8;  // of an index: at most 2^8 draws for each image
 
 // What a pair of numbers is drawn for; the grid points follow the last value.
+// Each use has its own index, so switching one of them off does not change what the others draw.
 enum Use : std::uint64_t { kShift, kTurnAndScale, kShearAndFlip, kCutout, kGrid };
 
 std::int64_t fixed(float share) noexcept {
@@ -58,6 +59,8 @@ Augmenter::Augmenter(const Augmentation& augmentation, const Shape& shape, std::
   const auto grid_positions = [](std::size_t pixels) {
     std::vector<GridPosition> all;
     for (std::size_t each = 0; each < pixels; ++each) {
+      // The centre of the pixel, in cells of the grid. It lies before the last point, so `point +
+      // 1` exists.
       const std::size_t at = (2 * each + 1) * kCells * kFixedOne / (2 * pixels);
       all.push_back({.point = at / kFixedOne, .beyond = static_cast<Fixed>(at % kFixedOne)});
     }
@@ -86,12 +89,14 @@ std::array<Augmenter::Fixed, 2> Augmenter::draw(std::uint64_t use) const noexcep
   const std::uint64_t bits = random_bits(seed_, static_cast<std::uint32_t>(Purpose::kAugmentation),
                                          step_, (place_ << kDrawBits) | use);
   const auto between = [](std::uint64_t half) {
+    // The upper 17 of 32 bits as a number in [-1, 1).
     return static_cast<Fixed>(half >> (32 - kFixedBits - 1)) - kFixedOne;
   };
   return {between(bits & 0xFFFFFFFFU), between(bits >> 32U)};
 }
 
 Augmenter::Map Augmenter::draw_map() const noexcept {
+  // Draws are cheap, so all are made even where a bound is 0; the products are then 0.
   const auto [right, down] = draw(kShift);
   const auto [angle, size] = draw(kTurnAndScale);
   const auto [slant, side] = draw(kShearAndFlip);
@@ -101,6 +106,7 @@ Augmenter::Map Augmenter::draw_map() const noexcept {
   const Fixed mirror = augmentation_.flip && side < 0 ? -1 : 1;
   const Fixed cosine = product(factor, turned.cosine);
   const Fixed sine = product(factor, turned.sine);
+  // The product factor * R * H * F of augmentation.h, multiplied out.
   return {.xx = mirror * cosine,
           .xy = product(cosine, shear) - sine,
           .yx = mirror * sine,
@@ -125,6 +131,7 @@ void Augmenter::frame(std::span<const std::uint8_t> image) noexcept {
   const std::size_t line = shape_.width * shape_.channels;
   const std::size_t framed_line = line + 2 * shape_.channels;
   for (std::size_t row = 0; row < shape_.height; ++row) {
+    // Only the inside is written: the border has been 0 since construction.
     const auto from = image.subspan(row * line, line);
     std::copy(from.begin(), from.end(), framed_.data() + (row + 1) * framed_line + shape_.channels);
   }
@@ -146,6 +153,7 @@ void Augmenter::warp(const Map& map, std::span<std::uint8_t> out) noexcept {
                         rows_[row].beyond);
     }
     for (std::size_t column = 0; column < shape_.width; ++column) {
+      // Divided by 2 only after the multiplication, so that no half pixel is lost.
       const Fixed right = 2 * static_cast<Fixed>(column) - last_x;
       Fixed x = (map.xx * right + map.xy * down + last_x * kFixedOne) / 2 + map.x;
       Fixed y = (map.yx * right + map.yy * down + last_y * kFixedOne) / 2 + map.y;
@@ -166,11 +174,13 @@ void Augmenter::sample(Fixed x, Fixed y, std::uint8_t* out) const noexcept {
   constexpr Fixed kWhole = Fixed{1} << kWeightBits;
   constexpr Fixed kHalf = Fixed{1} << (kFixedBits - kWeightBits - 1);
   // Relative to the frame, whose first pixel is the image's at (-1, -1).
+  // Rounds to the 8 bits of the weights; kHalf is half of the last one.
   const Fixed across = (x + kFixedOne + kHalf) >> (kFixedBits - kWeightBits);
   const Fixed along = (y + kFixedOne + kHalf) >> (kFixedBits - kWeightBits);
   const Fixed column = across >> kWeightBits;
   const Fixed row = along >> kWeightBits;
   const std::size_t channels = shape_.channels;
+  // After this test all four neighbours lie in the frame.
   if (column < 0 || column > static_cast<Fixed>(shape_.width) || row < 0 ||
       row > static_cast<Fixed>(shape_.height)) {
     std::fill_n(out, channels, std::uint8_t{0});
@@ -187,12 +197,14 @@ void Augmenter::sample(Fixed x, Fixed y, std::uint8_t* out) const noexcept {
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const std::uint32_t top = left * above[channel] + right * above[channel + channels];
     const std::uint32_t bottom = left * below[channel] + right * below[channel + channels];
+    // The four weights add up to 2^16; 0x8000 rounds to nearest.
     out[channel] = static_cast<std::uint8_t>((up * top + down * bottom + 0x8000U) >> 16U);
   }
 }
 
 void Augmenter::cut_out(std::span<std::uint8_t> out) const noexcept {
   const auto smaller = static_cast<Fixed>(std::min(shape_.width, shape_.height));
+  // `cutout` is below 1, so the square is smaller than the image.
   const auto side = static_cast<std::size_t>((smaller * fixed(augmentation_.cutout)) >> kFixedBits);
   const auto [x, y] = draw(kCutout);
   // Maps [-1, 1) to [0, free], uniformly.

@@ -20,6 +20,7 @@ void clip_by_norm(std::span<float> gradient, std::span<const Range> ranges, floa
                   Isa isa) noexcept {
   assert(most > 0);
   // A NaN is not greater than the bound, so such a gradient is left unchanged.
+  // The norm covers the whole vector even if it is divided among ps, so their number has no effect.
   const double norm = norm_of(gradient, ranges, isa);
   if (norm > double{most}) {
     const auto factor = static_cast<float>(double{most} / norm);

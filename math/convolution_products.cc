@@ -16,6 +16,8 @@ std::size_t depth_of(const ConvolutionShape& shape) noexcept {
 }
 
 std::size_t rows_of_block(const ConvolutionShape& shape) noexcept {
+  // A function of the shape alone: the blocks, and so the order of a gradient's additions, are the
+  // same for any number of threads.
   const std::size_t floats = shape.out_width * depth_of(shape);
   return std::clamp<std::size_t>(kMostMatrixFloats / floats, 1, shape.out_height);
 }
@@ -34,6 +36,8 @@ void gather(const float* image, const ConvolutionShape& shape, std::size_t first
       const float* const seen =
           image + y * shape.stride * image_row + x * shape.stride * shape.channels;
       for (std::size_t column = begin; column < end;) {
+        // Copies as much of a kernel's row as the range contains; that part is contiguous in the
+        // image.
         const std::size_t i = column / run;
         const std::size_t count = std::min(end, (i + 1) * run) - column;
         to = std::copy_n(seen + i * image_row + (column - i * run), count, to);
@@ -75,6 +79,7 @@ void convolve_gradient(const Products& products, const float* image, const float
   for (std::size_t y = 0; y < shape.out_height; y += most) {
     const std::size_t rows = std::min(most, shape.out_height - y);
     gather(image, shape, y, y + rows, begin, end, matrix);
+    // product_at() overwrites its result, so each block has its own and is added below.
     products.product_at(
         matrix, delta + y * shape.out_width * shape.units, of_block,
         {.rows = end - begin, .columns = shape.units, .depth = rows * shape.out_width}, scratch);

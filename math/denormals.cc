@@ -34,6 +34,7 @@ void set_control(std::uint64_t /*bits*/) noexcept {}
 void flush_denormals() noexcept { set_control(control() | kFlush); }
 
 FlushedDenormals::FlushedDenormals() noexcept : before_(control()) { flush_denormals(); }
+// The mode is a property of the thread, so it is restored for the thread's other work.
 FlushedDenormals::~FlushedDenormals() { set_control(before_); }
 
 }  // namespace disttf::math

@@ -25,6 +25,8 @@ double Evaluation::recall(std::size_t one) const noexcept {
 std::size_t judged_class(std::span<const float> logits) noexcept {
   std::size_t best = 0;
   for (std::size_t each = 0; each < logits.size(); ++each) {
+    // A comparison with NaN is false, so a model that has diverged would otherwise seem to choose a
+    // class.
     if (std::isnan(logits[each])) {
       return logits.size();
     }
@@ -38,6 +40,7 @@ std::optional<double> area_under_curve(std::span<Margin> margins) {
                           [](const Margin& each) { return std::isnan(each.towards_one); })) {
     return std::nullopt;
   }
+  // NaN has no place in the order that sort requires, which is why the test above comes first.
   std::ranges::sort(margins, {}, &Margin::towards_one);
   // The Mann-Whitney statistic: for each example of class 1 the number of examples of class 0 below
   // it, plus half of those with an equal margin.
@@ -45,6 +48,7 @@ std::optional<double> area_under_curve(std::span<Margin> margins) {
   std::uint64_t zeros = 0;  // of class 0, below the current margin
   for (std::size_t begin = 0, end = 0; begin < margins.size(); begin = end) {
     std::uint64_t ones = 0;
+    // Equal margins form one group, because the order of its members must not matter.
     for (; end < margins.size() && margins[end].towards_one == margins[begin].towards_one; ++end) {
       ones += margins[end].is_one ? 1U : 0U;
     }

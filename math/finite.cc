@@ -7,6 +7,7 @@
 namespace disttf::math {
 
 bool all_finite(std::span<const float> values, Isa isa) noexcept {
+  // As integers the magnitudes of NaN lie above that of infinity, and all finite ones below.
   constexpr std::uint32_t kInfinity = 0x7f800000;
   return kernels(isa).largest_magnitude(values.data(), values.size()) < kInfinity;
 }

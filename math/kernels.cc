@@ -35,6 +35,7 @@ IsaList detect() noexcept {
                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   // A job of 784-100-10 with AVX-512 is 1.4 times as fast as with AVX2 on an Intel Xeon, and 1.15
   // times on an AMD Zen 4, which processes 512 bits in two halves (for convolutions, 1.35 times).
+  // The order of the list is the order of preference: front() is the default of every program.
   if (has_avx512) {
     list.add(Isa::kAvx512);
   }
@@ -80,6 +81,8 @@ Bf16Multiplier multiplier_beside_avx512() noexcept {
   // an Emerald Rapids its products took 1.4 times as long as those of rounded floats. On an AMD Zen
   // 4 they take 0.5 to 0.6 of float32's time. On other CPUs the results are tested before use.
   const bool are_pairs_quick = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
+  // The trial also protects against an emulator or a CPU whose VDPBF16PS rounds differently: a run
+  // must not depend on the machine.
   return are_pairs_quick && are_bit_identical(avx512_bf16::kProducts, avx512::kKernels.bf16)
              ? Bf16Multiplier::kPairs
              : Bf16Multiplier::kRoundedFloats;
@@ -95,6 +98,7 @@ std::optional<Isa> isa_from_name(std::string_view name) noexcept {
 }
 
 std::span<const Isa> supported_isas() noexcept {
+  // Detected once per process; every later call only reads, so no lock is needed.
   static const IsaList kList = detect();
   return {kList.isas.data(), kList.count};
 }
@@ -136,6 +140,8 @@ Bf16Multiplier bf16_multiplier([[maybe_unused]] Isa isa) noexcept {
 #if defined(DISTTF_X86_64_KERNELS)
   // AVX2 that was chosen although a better set exists must not use AVX-512.
   if (isa == Isa::kAvx512 || isa == supported_isas().front()) {
+    // Once per process: requesting the tile unit is a system call, and the trial multiplies
+    // matrices.
     static const Bf16Multiplier kBest = multiplier_beside_avx512();
     return kBest;
   }

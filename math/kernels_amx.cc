@@ -53,6 +53,7 @@ bool pack_a(Matrix a, std::size_t rows, std::size_t steps, std::uint32_t* tile) 
       const std::size_t across = a.turned ? tile_rows : tile_steps;
       const std::size_t down = a.turned ? tile_steps : tile_rows;
       const float* from = a.turned ? a.from(step, row).at : a.from(row, step).at;
+      // The half of the lanes that a tile of A leaves at 0 removes the other chain from the sum.
       const bool upper = step % kBlock != 0;
       for (std::size_t i = 0; i < kTileRows; ++i) {
         const __m512i line = seen.load(from + i * a.stride, first_lanes(i < down ? across : 0));
@@ -81,6 +82,7 @@ bool pack_b(Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* til
       const float* from = b.turned ? b.from(column, step).at : b.from(step, column).at;
       const std::size_t to_upper = kBf16Chain * (b.turned ? 1 : b.stride);
       for (std::size_t i = 0; i < kTileRows; ++i) {
+        // Rows, columns and steps beyond the matrix are 0 and contribute only zeros.
         const std::size_t low = b.turned ? (i < wide ? lower : 0) : (i < lower ? wide : 0);
         const std::size_t high = b.turned ? (i < wide ? upper : 0) : (i < upper ? wide : 0);
         const float* line = from + i * b.stride;
@@ -147,6 +149,8 @@ struct TileOfC {
     if (goes_on) {
       return place();
     }
+    // The tile unit always reads 16 floats of a row. At the end of `start` that would be past its
+    // memory, so a narrow tile reads its copy.
     return start == nullptr ? kZeros : columns == kTileColumns ? start : copy;
   }
   [[nodiscard]] std::size_t from_bytes() const { return goes_on ? row_bytes() : 0; }
@@ -156,6 +160,7 @@ struct TileOfC {
       return;
     }
     const __mmask16 lanes = first_lanes(columns);
+    // A start value is one row that from_bytes() repeats with a distance of 0.
     for (std::size_t i = 0; i < (goes_on ? rows : 1); ++i) {
       const __m512 row = _mm512_maskz_loadu_ps(lanes, goes_on ? c + i * c_row : start);
       _mm512_store_ps(copy + i * kTileColumns, row);
@@ -179,6 +184,7 @@ void multiply_blocks(const Corner& corner) {
   const std::uint32_t* a = corner.a;
   const std::uint32_t* b = corner.b;
   for (std::size_t chain = 0; chain < corner.chains; ++chain, a += kTileLanes) {
+    // A tile of B holds both chains of a block, so it is loaded for every second chain only.
     if (chain % 2 == 0) {
       _tile_loadd(6, b, kRowBytes);
       if constexpr (kTwoColumns) {
@@ -192,6 +198,7 @@ void multiply_blocks(const Corner& corner) {
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kTwoRows) {
+      // Four tiles of C share two tiles each of A and B: each loaded tile is used twice.
       _tile_loadd(5, a + corner.a_next, kRowBytes);
       _tile_dpbf16ps(2, 5, 6);
       if constexpr (kTwoColumns) {
@@ -218,6 +225,7 @@ void multiply(const Corner& corner) {
   if constexpr (kTwoRows && kTwoColumns) {
     c[3].prepare();
   }
+  // The compiler must have stored all copies before the unit reads them.
   tiles_read_memory(copies);
   _tile_loadd(0, c[0].from(), c[0].from_bytes());
   if constexpr (kTwoColumns) {
@@ -264,6 +272,7 @@ bool multiply_panels(Matrix b, Corner corner, std::size_t rows, std::size_t colu
   const float* const start = corner.start;
   for (std::size_t first = 0; first < columns; first += kPanel) {
     const std::size_t panel = at_most(columns - first, kPanel);
+    // A panel of B stays in the first-level cache while all packed rows of A pass by.
     if (!pack_b(b.turned ? b.from(first, 0) : b.from(0, first), steps, panel, packed_b)) {
       return false;
     }
@@ -289,6 +298,7 @@ bool multiply_all(Matrix a, Matrix b, float* c, ProductShape shape, const float*
   for (std::size_t step = 0; step < shape.depth; step += kPieceSteps) {
     const std::size_t steps = at_most(shape.depth - step, kPieceSteps);
     const std::size_t blocks = (steps + kBlock - 1) / kBlock;
+    // The shorter the piece of the depth, the more rows of A fit into the same memory.
     const std::size_t most_rows = kTilesOfA / (2 * blocks) * kTileRows;
     for (std::size_t row = 0; row < shape.rows; row += most_rows) {
       const std::size_t rows = at_most(shape.rows - row, most_rows);
@@ -299,6 +309,8 @@ bool multiply_all(Matrix a, Matrix b, float* c, ProductShape shape, const float*
                           .a_next = 2 * blocks * kTileLanes,
                           .b = nullptr,
                           .b_next = blocks * kTileLanes,
+                          // An upper half that lies beyond the depth is not multiplied at all: it
+                          // would add a 0.
                           .chains = (steps + kBf16Chain - 1) / kBf16Chain,
                           .c = c + row * shape.columns,
                           .c_row = shape.columns,
@@ -318,12 +330,14 @@ bool multiply_all(Matrix a, Matrix b, float* c, ProductShape shape, const float*
 // Returns false if C is not computed.
 bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
                  float* scratch) {
+  // Without a step no tile would write C. The float32 path writes the start values.
   if (shape.depth == 0) {
     return false;
   }
   const TileConfig config;
   _tile_loadconfig(&config);
   const bool done = multiply_all(a, b, c, shape, start, reinterpret_cast<std::uint32_t*>(scratch));
+  // Releases the tiles on the way of a failure as well: the float32 path follows on this thread.
   _tile_release();
   return done;
 }

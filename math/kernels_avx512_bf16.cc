@@ -30,6 +30,8 @@ constexpr std::size_t rows_beside(std::size_t vectors) { return 12 / vectors; }
 constexpr std::size_t kChainPairs = kBf16Chain / 2;
 constexpr std::size_t kPieceSteps = 256;       // of the depth: 16 KB of B
 constexpr std::size_t kPairsOfA = 128 * 1024;  // 512 KB
+// A piece of the depth holds whole chains. Otherwise a chain would be cut at a piece's end, and its
+// sum would be rounded once more than in products_bf16.inc.
 static_assert(kPieceSteps % kBf16Chain == 0 && kBf16Chain % 2 == 0);
 static_assert(kProductScratchFloats >= kPairsOfA + kPieceSteps / 2 * kMostWidth);
 
@@ -71,6 +73,7 @@ struct PackedA {
   std::size_t pair_apart;
 
   static PackedA of(std::uint32_t* memory, bool turned, std::size_t rows, std::size_t pairs) {
+    // A keeps its order in memory; tile() reads both orders by these two distances.
     return turned ? PackedA{memory, 1, apart(rows)} : PackedA{memory, apart(pairs), 1};
   }
 };
@@ -100,6 +103,8 @@ bool pack_a(Matrix a, std::size_t rows, std::size_t steps, const PackedA& packed
 // Packs 16 columns of B, each a line in memory, into strip [pair], whose rows are `width` wide.
 void pack_turned(Seen& seen, Matrix b, std::size_t steps, std::size_t columns, std::uint32_t* strip,
                  std::size_t width) {
+  // Loads along the lines of memory and transposes in the cache, because a strip needs the numbers
+  // of 16 different lines side by side.
   alignas(64) std::uint32_t tile[kLanes * kLanes];
   for (std::size_t step = 0; step < steps; step += 2 * kLanes) {
     const std::size_t count = at_most(steps - step, 2 * kLanes);
@@ -152,6 +157,7 @@ void tile(const TileWork& work) {
   for (std::size_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < kVectors; ++j) {
+      // After the first piece of the depth C holds the sums of the pieces before it.
       const float* const from = work.goes_on ? work.c + i * work.c_row : work.start;
       c[i][j] = from == nullptr ? _mm512_setzero_ps()
                                 : _mm512_maskz_loadu_ps(lanes(j), from + j * kLanes);
@@ -160,6 +166,8 @@ void tile(const TileWork& work) {
   const std::uint32_t* a = work.a.at;
   const std::uint32_t* b = work.strip;
   for (std::size_t left = work.pairs; left != 0;) {
+    // One chain: its own sum begins at 0 and is added to C at its end, in the order of
+    // products_bf16.inc.
     const std::size_t pairs = at_most(left, kChainPairs);
     left -= pairs;
     __m512 sums[kRows][kVectors];
@@ -218,6 +226,8 @@ inline std::size_t tiles(TileWork& work, std::size_t rows) {
 template <std::size_t kVectors>
 void all_tiles(TileWork work, std::size_t rows) {
   rows = tiles<rows_beside(kVectors), kVectors>(work, rows);
+  // The remaining rows take smaller tiles. Each row of C has its own sums, so the tile's height
+  // changes no bit.
   rows = tiles<4, kVectors>(work, rows);
   rows = tiles<2, kVectors>(work, rows);
   tiles<1, kVectors>(work, rows);
@@ -231,6 +241,8 @@ bool multiply_strips(TileWork work, Matrix b, std::size_t rows, std::size_t colu
   work.strip = strip;
   for (std::size_t column = 0; column < columns; column += kMostWidth) {
     const std::size_t used = at_most(columns - column, kMostWidth);
+    // The strip of B is packed once for all packed rows of A. B is thus packed again only for
+    // matrices A that exceed the second-level cache.
     if (!pack_b(b.turned ? b.from(column, 0) : b.from(0, column), steps, used, strip)) {
       return false;
     }
@@ -244,6 +256,7 @@ bool multiply_strips(TileWork work, Matrix b, std::size_t rows, std::size_t colu
 
 // Rows of A that are packed at once: whole tiles.
 std::size_t rows_at_once(bool turned, std::size_t pairs) {
+  // apart(rows) exceeds `rows` by fewer than two vectors, so a turned A with this many rows fits.
   const std::size_t rows = turned ? kPairsOfA / pairs - 2 * kLanes : kPairsOfA / apart(pairs);
   return rows - rows % rows_beside(1);
 }
@@ -251,6 +264,7 @@ std::size_t rows_at_once(bool turned, std::size_t pairs) {
 // Returns false if C is not computed.
 bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* start,
                  float* scratch) {
+  // Without a step no tile would write C. The float32 path writes the start values.
   if (shape.depth == 0) {
     return false;
   }
@@ -262,6 +276,8 @@ bool any_product(Matrix a, Matrix b, float* c, ProductShape shape, const float* 
     for (std::size_t row = 0; row < shape.rows; row += most_rows) {
       const std::size_t rows = at_most(shape.rows - row, most_rows);
       const PackedA packed = PackedA::of(memory, a.turned, rows, pairs);
+      // A false result here or below can leave C partly written. The caller then computes all of C
+      // by float32's instructions, so no value of it is used.
       if (!pack_a(a.turned ? a.from(step, row) : a.from(row, step), rows, steps, packed)) {
         return false;
       }

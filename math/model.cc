@@ -47,9 +47,13 @@ Model::Impl::Impl(ModelSpec model_spec, std::size_t rows, Isa isa, ComputeDtype 
       draws(plan.stages.size()),
       losses(threads) {
   assert(max_batch > 0);
+  // The first layer alone reads the batch, so it alone decides whether the batch is stored as bytes
+  // or as floats. Only one of the two buffers gets memory.
   takes_pixels = !spec.numbers && plan.stages.front().layer->takes_pixels(products);
   pixels.resize(takes_pixels ? rows * spec.input.size() : 0);
   batch = AlignedVector(takes_pixels ? 0 : rows * spec.input.size());
+  // The pool can have fewer threads than requested. `threads` is therefore the upper bound for the
+  // members that index `scratch` and for the parts that index `losses`.
   // One scratch memory per thread with the largest size that any layer needs, so that a step
   // allocates nothing.
   std::size_t most = 0;
@@ -76,9 +80,11 @@ void Model::Impl::plan_rounds() {
   if (rows == 0) {
     return;
   }
+  // The first stage has variables, so its weights are the first variable of the layout.
   const std::size_t bytes = layout.variables().front().size * sizeof(float);
   const EvenParts cuts(rows, kPieceRows,
                        std::clamp(bytes / kLeastPieceBytes, std::size_t{1}, kMostPieces));
+  // Each piece is a round of its own: it is complete, and can be sent, before the next one begins.
   for (std::size_t piece = 0; piece < cuts.count(); ++piece) {
     add_parts(pieces.emplace_back(), 0, {cuts.begin(piece), cuts.end(piece)});
   }
@@ -92,6 +98,7 @@ void Model::Impl::add_parts(Round& round, std::size_t index, Rows rows) const {
   }
   // Waking other threads takes longer than a small product.
   const bool is_small = max_batch * layer.multiply_adds() / all * rows.count() < kLeastWork;
+  // Whole panels, so that a part's products are bit-identical to those of one thread.
   const EvenParts parts(rows.count(), kPanelRows, is_small ? 1 : pool.size());
   for (std::size_t part = 0; part < parts.count(); ++part) {
     round.push_back({index, {rows.begin + parts.begin(part), rows.begin + parts.end(part)}});
@@ -102,6 +109,8 @@ void Model::Impl::load_row(const ImageSet& set, std::size_t row, std::size_t pos
                            ImageShift by) noexcept {
   assert(row < set.rows());
   if (of_numbers()) {
+    // The loss sees normalised targets; judge() and Predictor::answer() convert back to the label's
+    // own unit.
     targets[position] = (set.targets[row] - set.target_mean) * set.target_scale;
   } else {
     assert(set.labels[row] < spec.classes);
@@ -159,6 +168,8 @@ LayerPass Model::Impl::pass_of(std::size_t index, const float* parameters,
                  .pixels = index == 0 && takes_pixels ? pixels.data() : nullptr,
                  .output = plan.outputs[index],
                  .output_delta = plan.deltas[index],
+                 // The gradient by the batch itself is not needed, so the first stage has no memory
+                 // for it.
                  .input_delta = index == 0 ? nullptr : plan.deltas[index - 1],
                  .prepared = stage.prepared.data(),
                  .kept = stage.kept.data(),
@@ -182,6 +193,7 @@ void Model::Impl::prepare(const float* parameters) noexcept {
 LayerPass Model::Impl::pass_of_batch(std::size_t index, const float* parameters) noexcept {
   LayerPass pass = pass_of(index, parameters, 0);
   pass.rows = {0, batch_rows};
+  // Draws mark a training pass: batch norm and dropout take their evaluation path without them.
   pass.draws = &draws[index];
   return pass;
 }
@@ -196,6 +208,8 @@ void Model::Impl::prepare_evaluation(const float* parameters) noexcept {
 
 void Model::Impl::forward(const float* parameters, Rows rows, Phase part, std::size_t member,
                           bool trains) noexcept {
+  // A segment passes a few rows through all of its layers before it takes the next ones, so that
+  // their numbers stay in the cache.
   for (const Segment& segment :
        std::span(plan.segments).subspan(part.begin, part.end - part.begin)) {
     for (Rows block{rows.begin, rows.begin}; block.end < rows.end; block.begin = block.end) {
@@ -213,6 +227,8 @@ void Model::Impl::forward(const float* parameters, Rows rows, Phase part, std::s
         }
         plan.stages[i].layer->forward(pass);
       }
+      // The next segment begins with a layer that measures the batch. Its statistics of these rows
+      // are taken here, while the rows are still in the cache.
       if (trains && plan.measures(segment.end)) {
         LayerPass pass = pass_of(segment.end, parameters, member);
         pass.rows = block;
@@ -225,6 +241,8 @@ void Model::Impl::forward(const float* parameters, Rows rows, Phase part, std::s
 double Model::Impl::differentiate_loss(Rows rows, float scale, float smoothing) noexcept {
   const float* const outputs = plan.outputs.back() + rows.begin * classes();
   float* const delta = plan.deltas.back() + rows.begin * classes();
+  // The plan lets the gradient share the logits' memory unless a layer needs the logits for its own
+  // backward pass.
   if (delta != outputs) {
     std::copy_n(outputs, rows.count() * classes(), delta);
   }
@@ -244,6 +262,8 @@ void Model::Impl::propagate(const float* parameters, Rows rows, Phase part,
                             std::size_t member) noexcept {
   for (std::size_t number = part.end; number-- > part.begin;) {
     const Segment& segment = plan.segments[number];
+    // The measuring stage belongs to the next phase in the forward pass, but its backward() needs
+    // the batch's sums, which exist only now.
     const std::size_t end = segment.end + (plan.measures(segment.end) ? 1 : 0);
     for (Rows block{rows.begin, rows.begin}; block.end < rows.end; block.begin = block.end) {
       block.end = std::min(block.begin + segment.block, rows.end);
@@ -268,6 +288,8 @@ double Model::Impl::forward_backward(const float* parameters, const EvenParts& p
       with_rows(number, Rows{parts.begin(number), parts.end(number)}, member);
     });
   };
+  // The last phase goes forward, through the loss and back in one round, so a thread finds the rows
+  // that it has just passed forward in its cache.
   const std::size_t last = plan.phases.size() - 1;
   // A layer that measures the whole batch needs all rows of the layers before it, so each of them
   // ends a phase.
@@ -276,6 +298,7 @@ double Model::Impl::forward_backward(const float* parameters, const EvenParts& p
       forward(parameters, rows, plan.phases[phase], member, /*trains=*/true);
     });
     const std::size_t next = plan.first_of(phase + 1);
+    // This runs on the calling thread between two rounds: no thread reads `shared` meanwhile.
     plan.stages[next].layer->measure_batch(pass_of_batch(next, parameters));
   }
   run([&](std::size_t number, Rows rows, std::size_t member) {
@@ -309,6 +332,7 @@ void Model::Impl::differentiate(const float* parameters, const GradientPart& par
   const Stage& stage = plan.stages[part.stage];
   LayerPass pass = pass_of(part.stage, parameters, member);
   pass.rows = {0, batch_rows};
+  // Every part writes its own rows of the flat gradient, so parts need no lock.
   std::array<float*, kMostLayerVariables> gradients{};
   for (std::size_t i = 0; i < stage.offsets.size(); ++i) {
     gradients[i] = gradient + stage.offsets[i];
@@ -337,6 +361,8 @@ const ParameterLayout& Model::layout() const noexcept { return impl_->layout; }
 void Model::initialize(std::uint64_t seed, std::span<float> parameters) const {
   assert(parameters.size() == impl_->layout.size());
   std::ranges::fill(parameters, 0.0F);
+  // Layers that do not compute have no stage and no variables, so counting over the stages follows
+  // the order of the layout.
   std::size_t variable = 0;
   for (const Stage& stage : impl_->plan.stages) {
     for (const LayerVariable& each : stage.layer->variables()) {
@@ -379,6 +405,8 @@ void Model::load(const ImageSet& set, std::span<const std::uint32_t> rows, const
   }
   impl_->batch_rows = rows.size();
   for (std::size_t i = 0; i < impl_->plan.stages.size(); ++i) {
+    // A stage is identified by its position among all layers, so its random numbers do not depend
+    // on which layers become stages.
     impl_->draws[i] = {.seed = place.seed,
                        .step = place.step,
                        .first = place.first,
@@ -390,6 +418,7 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
                                const OnReady& on_ready) {
   Impl& model = *impl_;
   const std::size_t count = model.batch_rows;
+  // evaluate() overwrites the batch and sets batch_rows to 0, so a gradient after it needs load().
   assert(count > 0);
   assert(parameters.size() == model.layout.size());
   assert(gradient.size() == model.layout.size());
@@ -409,6 +438,8 @@ float Model::gradient_of_batch(std::span<const float> parameters, std::span<floa
     // The last piece is reported by returning, so `on_ready` is called once less than there are
     // pieces.
     if (last.stage == 0 && last.rows.end < rows_of_first) {
+      // A row of the first variable is contiguous and rows are computed in ascending order, so the
+      // finished rows are a prefix of that variable.
       on_ready(loss, last.rows.end * (model.layout.variables().front().size / rows_of_first));
     }
   }

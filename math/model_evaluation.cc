@@ -23,6 +23,7 @@ void Model::Impl::judge(std::size_t count, const ImageSet& set, Evaluation& resu
     const std::size_t judged = judged_class(row);
     result.correct += judged == labels[i] ? 1U : 0U;
     result.answers.push_back(static_cast<std::uint16_t>(judged));
+    // judged_class() returns the number of classes for an example with a NaN.
     if (judged < classes()) {
       ++result.confusion[labels[i] * classes() + judged];
     }
@@ -44,6 +45,7 @@ void Model::Impl::give(const float* parameters, const ImageSet& set, std::size_t
 void Model::Impl::give_shifts(const float* parameters, const ImageSet& set, std::size_t begin,
                               Rows rows, std::size_t most, float* sums,
                               std::size_t member) noexcept {
+  // A thread uses only its own rows of `sums`, so threads need no lock.
   const std::size_t first = rows.begin * classes();
   const std::size_t last = rows.end * classes();
   float* const outputs = plan.outputs.back();
@@ -52,6 +54,7 @@ void Model::Impl::give_shifts(const float* parameters, const ImageSet& set, std:
     give(parameters, set, begin, rows, by, member);
     std::transform(sums + first, sums + last, outputs + first, sums + first, std::plus<>());
   });
+  // The mean of the logits, not of the probabilities: the loss takes logits.
   const auto shifts = static_cast<float>(count_of_shifts(most));
   std::transform(sums + first, sums + last, outputs + first,
                  [shifts](float sum) { return sum / shifts; });
@@ -82,6 +85,7 @@ Evaluation Model::evaluate(std::span<const float> parameters, const ImageSet& se
         model.give_shifts(parameters.data(), set, begin, rows, shifts, sums.data(), member);
       }
     });
+    // Before the loss, whose gradient can overwrite the outputs in place.
     model.judge(count, set, result, margins.empty() ? nullptr : margins.data() + begin);
     result.loss += model.differentiate_loss({0, count}, 1.0F /* the gradient is thrown away */, 0);
   }
@@ -111,6 +115,8 @@ void Model::infer(std::span<const float> parameters, const ImageSet& set, std::s
       }
       // Whole panels: on the generic set the bits of a row depend on whether it is in one. What
       // follows the last row is computed, too, and its outputs are ignored.
+      // Only the last part can end inside a panel, and max_batch is a multiple of a panel, so the
+      // padding overlaps no other part's rows.
       const std::size_t panels = (part.count() + Impl::kPanelRows - 1) / Impl::kPanelRows;
       const Rows padded{part.begin, part.begin + panels * Impl::kPanelRows};
       model.forward(parameters.data(), padded, {.begin = 0, .end = model.plan.segments.size()},
@@ -126,6 +132,7 @@ std::vector<float> Model::inputs_of_last(std::span<const float> parameters, cons
   Impl& model = *impl_;
   assert(rows <= set.rows());
   std::size_t last = model.plan.stages.size() - 1;
+  // Layers behind the last product, such as an activation, are not what the caller asks for.
   while (last > 0 && model.plan.stages[last].layer->multiply_adds() == 0) {
     --last;
   }

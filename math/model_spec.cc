@@ -136,6 +136,7 @@ void check_name(const std::string& name, std::span<const PlacedLayer> before) {
     throw std::invalid_argument("name: \"" + name.substr(0, kLongest) +
                                 "\" is not 1 to 32 of a-z, A-Z, 0-9 and _");
   }
+  // Two layers of one name would give two variables of one name in a checkpoint.
   if (std::ranges::find(before, name, &PlacedLayer::name) != before.end()) {
     throw std::invalid_argument("name: \"" + name + "\" is another layer's already");
   }
@@ -172,6 +173,8 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   // come from a file.
   require_between("number of layers", layers.size(), 1, kMaxLayers);
   for (const LayerSpec& each : layers) {
+    // Counted for named layers as well, so a name that is derived from the number stays the same
+    // when another layer gets a name.
     const std::size_t number = ++counts[each.type];
     // The number and type of the layer are added to errors, because several layers may have the
     // same fields.
@@ -196,6 +199,7 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   return placed;
 }
 
+// Building the layers is the check: a second list of rules could differ from it.
 void validate(const ModelSpec& spec) { static_cast<void>(make_layers(spec)); }
 
 ParameterLayout layout_of(const ModelSpec& spec) {
@@ -219,6 +223,7 @@ std::size_t least_rows(const ModelSpec& spec) {
 
 std::size_t activation_floats(const ModelSpec& spec) {
   std::size_t floats = spec.input.size();
+  // Mirrors add_stages() in model_plan.cc, which allocates the memory that this function predicts.
   bool is_needed = false;  // the output of the previous layer
   for (const PlacedLayer& placed : make_layers(spec)) {
     const Layer& layer = *placed.layer;

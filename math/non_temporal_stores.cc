@@ -27,10 +27,13 @@ std::size_t floats_before_line(const float* at) noexcept {
 template <typename One, typename Vector>
 void stream_vectors(float* to, std::size_t count, const One& one, const Vector& vector) noexcept {
   std::size_t i = 0;
+  // The head and the tail share their lines with other data, and a non-temporal store is fast only
+  // for whole lines, so both use normal stores.
   for (const std::size_t head = std::min(count, floats_before_line(to)); i < head; ++i) {
     to[i] = one(i);
   }
   for (; i + kLineFloats <= count; i += kLineFloats) {
+    // All loads come before the stores, so the four stores of a line follow one another.
     const __m128 a = vector(i);
     const __m128 b = vector(i + kVectorFloats);
     const __m128 c = vector(i + 2 * kVectorFloats);

@@ -71,6 +71,7 @@ std::size_t members(std::size_t size, std::size_t threads) {
 float average_rate_at(float decay, std::uint64_t step) noexcept {
   // TensorFlow's formula: at the beginning the average follows faster than the decay alone would
   // allow, so the initial values lose their weight.
+  // The quotient is computed in double, because a float cannot represent large step counts.
   const auto count = static_cast<double>(step);
   return static_cast<float>(1.0 - std::min(double{decay}, (1.0 + count) / (10.0 + count)));
 }
@@ -171,6 +172,8 @@ void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying
     marked.push_back(
         {.range = each.range, .as = {.end = each.range.end, .momentum = each.momentum}});
   }
+  // The marked ranges are disjoint, so after sorting each begins at or after the end of the one
+  // before.
   std::ranges::sort(marked, {}, [](const Marked& each) { return each.range.begin; });
   std::size_t end = 0;
   const auto until = [&](const Stretch& stretch) {
@@ -181,6 +184,7 @@ void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying
   };
   for (const Marked& each : marked) {
     assert(each.range.begin >= end && each.range.end <= size_);
+    // The gap before a marked range is a stretch without decay; until() drops empty ones.
     until({.end = each.range.begin, .momentum = {}});
     until(each.as);
   }
@@ -190,6 +194,7 @@ void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying
 void Optimizer::reset() {
   const std::span<const StateStart> starts = rule(spec_.kind).state;
   for (std::size_t each = 0; each < starts.size(); ++each) {
+    // The average is left alone: it begins with parameters, which begin_average() gets.
     std::ranges::fill(state_[each].span(), starts[each].value);
   }
 }
@@ -207,6 +212,7 @@ void Optimizer::apply(std::span<const float> parameters, std::span<float> update
   assert(gradient_sum.size() == size_);
   assert(step > 0);
   assert(last.empty() || last.size() == size_);
+  // Decoupled decay below uses this rate and not the corrected one of rate_at(), as AdamW does.
   const float rate = spec_.learning_rate * rate_factor;
   const auto rate_at = rule(spec_.kind).rate_at;
   OptimizerUpdate update{
@@ -254,6 +260,8 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
                            std::size_t end, float* to) noexcept {
   std::size_t at = begin;
   for (const Stretch& stretch : stretches_) {
+    // A part of the update can begin and end inside a stretch. Updates are element-wise, so cutting
+    // a stretch changes no bit.
     Stretch part = stretch;
     part.end = std::min(stretch.end, end);
     if (part.end > at) {

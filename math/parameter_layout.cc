@@ -35,6 +35,8 @@ void ParameterLayout::add(std::string name, std::vector<std::size_t> shape, bool
   const std::size_t size =
       std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
   variables_.push_back({std::move(name), std::move(shape), size_, size, decays, momentum});
+  // Padding after each variable keeps the next one aligned; it is part of the flat vector and
+  // always 0.
   size_ = round_up(size_ + size, kVariableAlignmentFloats);
 }
 
@@ -47,6 +49,7 @@ std::vector<Range> ParameterLayout::decaying(Range within) const {
   std::vector<Range> parts;
   for (const Variable& variable : variables_) {
     const Range part = part_of(variable, within);
+    // Weight decay would pull running statistics to 0, so they never decay.
     if (variable.decays && !variable.momentum && part.size() > 0) {
       parts.push_back(part);
     }
@@ -72,6 +75,8 @@ std::vector<Range> ParameterLayout::trained() const {
       continue;
     }
     const std::size_t begin = variables_[i].offset;
+    // Reaches to the next variable: neighbours then merge into one range, and the padding between
+    // them is 0.
     const std::size_t end = i + 1 < variables_.size() ? variables_[i + 1].offset : size_;
     if (!parts.empty() && parts.back().end == begin) {
       parts.back().end = end;
@@ -93,6 +98,8 @@ Range shard_range(std::size_t size, std::size_t index, std::size_t count) {
     const std::size_t page = i * share + std::min(i, longer);
     return std::min(page * kShardAlignmentFloats, size);
   };
+  // Both borders come from one function, so the ranges of all ps cover the vector without gap or
+  // overlap.
   return {border(index), border(index + 1)};
 }
 

@@ -24,6 +24,7 @@ Predictor::Predictor(const ModelSpec& spec, std::span<const float> parameters,
     : spec_(spec),
       parameters_(parameters),
       scaling_(scaling),
+      // Whole panels, as infer() requires.
       max_rows_((max_rows + kPanelRows - 1) / kPanelRows * kPanelRows),
       isa_(isa),
       dtype_(dtype),
@@ -56,6 +57,8 @@ void Predictor::predict_numbers(std::span<const float> numbers, std::span<float>
   const auto is_bytes = [&](std::size_t row) {
     return std::ranges::all_of(numbers.subspan(row * inputs(), inputs()), is_a_byte);
   };
+  // Consecutive images of one kind go through the model together, because a call for each image
+  // would be slower.
   while (begin < rows) {
     const bool bytes = is_bytes(begin);
     std::size_t end = begin + 1;
@@ -79,6 +82,7 @@ void Predictor::predict_numbers(std::span<const float> numbers, std::span<float>
 }
 
 void Predictor::infer_numbers(std::span<const float> numbers, std::span<float> outputs) {
+  // Images as numbers are divided by 255, which the model of bytes does in its first layer.
   const bool is_scaled = spec_.numbers && !scaling_.means.empty();
   const ImageSet set{.numbers = numbers,
                      .means = is_scaled ? scaling_.means : std::span<const float>(zeros_),
@@ -88,6 +92,8 @@ void Predictor::infer_numbers(std::span<const float> numbers, std::span<float> o
 }
 
 Model& Predictor::model_of_floats() {
+  // Most predictors never see such an image, so the second model's memory is allocated on first
+  // use.
   if (of_floats_ == nullptr) {
     ModelSpec spec = spec_;
     spec.numbers = true;
@@ -100,6 +106,7 @@ void Predictor::answer(std::span<float> outputs) const noexcept {
   const LossType& loss = loss_type(spec_.loss);
   if (loss.of_numbers) {
     for (float& each : outputs) {
+      // The inverse of the normalisation that load_row() applies to targets.
       each = each / scaling_.target_scale + scaling_.target_mean;
     }
   }

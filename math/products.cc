@@ -50,6 +50,8 @@ StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa, Co
       continue;
     }
     const std::size_t units = placed.layer->variables()[0].shape.back();
+    // For a convolution this is the number of positions in the batch: each has one row of the
+    // matrix.
     const std::size_t rows = batch * placed.layer->multiply_adds() / (inputs * units);
     impl_->layers.push_back({.rows = rows,
                              .inputs = inputs,
@@ -79,6 +81,7 @@ void StepProducts::run() noexcept {
     products.product_at(layer.input.data(), layer.output_delta.data(), layer.weights_delta.data(),
                         {.rows = layer.inputs, .columns = layer.units, .depth = layer.rows},
                         scratch);
+    // No training step needs the gradient by the pixels.
     if (i > 0) {
       products.product_bt(layer.output_delta.data(), layer.weights.data(), layer.input_delta.data(),
                           {.rows = layer.rows, .columns = layer.inputs, .depth = layer.units},

@@ -34,6 +34,7 @@ AlignedVector multiply(const Products& products, bool are_wide) {
   AlignedVector scratch(kProductScratchFloats);
   AlignedVector c(3 * kShape.rows * kShape.columns);
   float* to = c.data();
+  // The start values are the first row of `b`: any numbers do, as long as they are not 0.
   products.product(a.data(), b.data(), to, kShape, b.data(), scratch.data());
   to += kShape.rows * kShape.columns;
   products.product_at(a.data(), b.data(), to, kShape, scratch.data());
@@ -45,6 +46,8 @@ AlignedVector multiply(const Products& products, bool are_wide) {
 }  // namespace
 
 bool are_bit_identical(const Products& a, const Products& b) noexcept {
+  // VDPBF16PS always flushes denormals; the other products do so only in this mode, in which
+  // training runs as well.
   const FlushedDenormals flushed;
   try {
     for (const bool are_wide : {false, true}) {
@@ -55,6 +58,7 @@ bool are_bit_identical(const Products& a, const Products& b) noexcept {
       }
     }
     return true;
+    // Without memory for the trial the slower products are used, which are right in any case.
   } catch (const std::bad_alloc&) {
     return false;
   }

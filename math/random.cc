@@ -21,6 +21,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept {
 #pragma GCC unroll 10  // saves a third of the time
   for (int round = 0; round < kPhiloxRounds; ++round) {
+    // Philox-4x32-10 (Salmon and others, Parallel random numbers: as easy as 1, 2, 3, 2011): a
+    // value is a function of key and counter, so any task can compute any draw alone.
     const std::uint64_t product0 = kPhiloxMultiplier0 * counter[0];
     const std::uint64_t product1 = kPhiloxMultiplier1 * counter[2];
     counter = {high(product1) ^ counter[1] ^ key[0], low(product1),
@@ -44,6 +46,7 @@ void random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream
                  std::uint64_t first, std::span<std::uint64_t> bits) noexcept {
   assert(purpose < kPurposeLimit);
   assert(stream < kStreamLimit);
+  // All instruction sets compute the same integers, so the fastest is used whatever the run chose.
   kernels(supported_isas().front())
       .random_bits(seed, stream | (std::uint64_t{purpose} << 48U), first, bits.data(), bits.size());
 }

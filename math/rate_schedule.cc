@@ -66,6 +66,8 @@ std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
 
 float rate_factor(const RateSchedule& schedule, std::uint64_t step) noexcept {
   assert(step < schedule.steps && schedule.warmup_steps < schedule.steps);
+  // The decay covers the steps after the warm-up, so it ends with the run whatever the warm-up's
+  // length.
   const std::uint64_t rest = schedule.steps - schedule.warmup_steps;
   if (step >= schedule.warmup_steps) {
     return factor_after_warmup(schedule.decay, step - schedule.warmup_steps, rest);

@@ -38,6 +38,8 @@ TopK::Threshold TopK::threshold() const {
   std::uint32_t known = 0;   // the mask of these digits
   std::size_t wanted = count_;
   for (const Digit& digit : kDigits) {
+    // Each pass is a histogram of one digit among the values that agree with the digits found so
+    // far (radix selection): three passes over memory instead of a sort.
     std::array<std::uint32_t, 1U << 11U> counts{};
     const std::uint32_t mask = (1U << digit.bits) - 1;
     for (const float value : values) {
@@ -47,6 +49,8 @@ TopK::Threshold TopK::threshold() const {
       }
     }
     std::uint32_t found = mask;
+    // Goes down from the largest digit. If k exceeds the number of values, the search ends at 0,
+    // and everything but zeros is sent.
     for (; found > 0 && counts[found] < wanted; --found) {
       wanted -= counts[found];
     }
@@ -60,12 +64,15 @@ void TopK::select(std::span<float> gradient) {
   assert(gradient.size() == residual_.size());
   const std::span<float> sum = residual_.span();
   for (std::size_t i = 0; i < sum.size(); ++i) {
+    // `residual_` holds the sum from here to the last loop, which leaves what was not sent.
     sum[i] += gradient[i];
   }
   auto [limit, ties] = threshold();
   for (std::size_t i = 0; i < sum.size(); ++i) {
     const std::uint32_t magnitude = magnitude_of(sum[i]);
     bool is_sent = magnitude > limit;
+    // A tie has a fixed winner, the lower index, so the selection does not depend on the
+    // instruction set.
     if (magnitude == limit && ties > 0 && magnitude != 0) {
       is_sent = true;
       --ties;
@@ -73,6 +80,7 @@ void TopK::select(std::span<float> gradient) {
     gradient[i] = is_sent ? sum[i] : 0.0F;
   }
   if (bf16_) {
+    // Rounding comes before the subtraction, so that its error stays in the residual.
     round_to_bf16(gradient, gradient, Isa::kGeneric);
   }
   for (std::size_t i = 0; i < sum.size(); ++i) {

@@ -24,6 +24,8 @@ void TreeSum::add(std::size_t place, std::span<const float> gradient, std::span<
   assert(gradient.size() == floats_ && (own.empty() || own.data() == gradient.data()));
   assert(!nodes_[place].is_there);
   nodes_[place] = {.is_there = true, .level = 0, .values = gradient, .own = own, .buffer = kNone};
+  // A gradient is added to its neighbours at once, so that little is left to do when the last one
+  // arrives.
   rise(place, 0);
 }
 
@@ -32,9 +34,13 @@ void TreeSum::add_subtree(std::size_t first, std::size_t count, std::span<const 
                           std::span<float> own) {
   assert(sum.size() == floats_ && (own.empty() || own.data() == sum.data()));
   const unsigned level = level_of(count);
+  // A subtree begins at a multiple of its size; the last one may be cut off by the number of
+  // places.
   assert(first % (std::size_t{1} << level) == 0 &&
          std::min(first + (std::size_t{1} << level), nodes_.size()) == first + count);
   for (std::size_t each = first; each < first + count; ++each) {
+    // Parts of the subtree that have arrived one by one are contained in its sum and must not count
+    // twice.
     drop(nodes_[each]);
   }
   nodes_[first] = {.is_there = true, .level = level, .values = sum, .own = own, .buffer = kNone};
@@ -44,6 +50,7 @@ void TreeSum::add_subtree(std::size_t first, std::size_t count, std::span<const 
 void TreeSum::rise(std::size_t at, unsigned from) {
   for (unsigned level = from; level < top_; ++level) {
     const std::size_t size = std::size_t{1} << level;
+    // The two halves of a subtree differ in this bit alone.
     const std::size_t left = at & ~size;
     const std::size_t right = left + size;
     nodes_[at].level = level;
@@ -51,6 +58,7 @@ void TreeSum::rise(std::size_t at, unsigned from) {
       continue;  // so it completes the subtree above as well
     }
     const Node& other = nodes_[at == left ? right : left];
+    // The other half is incomplete. It calls rise() itself when it completes, and finds this half.
     if (!other.is_there || other.level != level || level + 1 == top_) {
       return;  // the caller adds the two halves of the whole
     }
@@ -65,10 +73,14 @@ TreeSum::Halves TreeSum::halves() {
     if (nodes_[first].is_there && nodes_[first].level >= level) {
       break;
     }
+    // Descends until both halves hold something. An empty half is skipped, so the sum has the shape
+    // of the tree over the places that are filled.
     const std::size_t size = std::size_t{1} << (level - 1);
     if (!has_any(first, size)) {
       first += size;
     } else if (has_any(first + size, size)) {
+      // The last addition is left to the caller, who fuses it with the update and so saves one pass
+      // over memory.
       const Node& left = nodes_[gather(first, level - 1)];
       const Node& right = nodes_[gather(first + size, level - 1)];
       return {.sum = left.values, .last = right.values};
@@ -107,6 +119,7 @@ std::size_t TreeSum::gather(std::size_t first, unsigned level) {
   }
   const std::size_t left = gather(first, level - 1);
   const std::size_t right = gather(first + (std::size_t{1} << (level - 1)), level - 1);
+  // An empty subtree adds nothing, not even 0, which would change -0.
   if (left == kNone || right == kNone) {
     return left == kNone ? right : left;
   }
@@ -131,11 +144,14 @@ void TreeSum::merge(std::size_t left, std::size_t right) {
   if (floats_ == 0) {
     return;
   }
+  // Kept before `own` may be replaced. The left operand stays on the left wherever the sum is
+  // stored.
   const std::span<const float> values = sum.values;
   if (!sum.own.empty()) {
     if (other.buffer != kNone) {
       unused_.push_back(other.buffer);
     }
+    // The sum goes into the right half's memory, which is free from now on.
   } else if (!other.own.empty()) {
     sum.own = other.own;
     sum.buffer = other.buffer;

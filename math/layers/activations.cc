@@ -13,6 +13,8 @@ class Activation final : public Layer {
   explicit Activation(const Shape& input) : Layer(input, input) {}
   [[nodiscard]] LayerOperation operation() const noexcept override { return kFunction; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
+  // All three derivatives are functions of the output: y > 0, 1 - y^2 and y (1 - y). So the input
+  // need not be kept, and the layer can work in place.
   [[nodiscard]] bool needs_output() const noexcept override { return true; }
   void forward(const LayerPass& pass) const noexcept override {
     const std::size_t size = output().size();

@@ -53,6 +53,8 @@ class BatchNorm final : public Layer {
 
   void measure_rows(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
+      // Mean and squared deviations of each image alone: a large mean cannot cancel small
+      // deviations, as it would in a difference of sums of squares.
       float* const moments = pass.kept + row * kept_floats();
       pass.kernels->channel_moments(pass.input + row * input().size(), moments, moments + channels_,
                                     positions_, channels_);
@@ -69,6 +71,7 @@ class BatchNorm final : public Layer {
     float* const means = share(pass, kMeans);
     float* const unbiased = share(pass, kUnbiased);
     float* const variances = share(pass, kBiased);
+    // Merges the rows' moments in the order of the batch, so the result does not depend on threads.
     pass.kernels->merge_moments(pass.kept, means, unbiased, pass.rows.count(), positions_,
                                 channels_);
     const float values = values_of(pass);
@@ -84,6 +87,7 @@ class BatchNorm final : public Layer {
 
   void forward(const LayerPass& pass) const noexcept override {
     const std::size_t first = pass.rows.begin * input().size();
+    // (x - mean) * scale + beta as x * scale + shift: one multiply-add a number.
     pass.kernels->scale_channels(pass.input + first, share(pass, kScales), share(pass, kShifts),
                                  pass.output + first, pass.rows.count() * positions_, channels_);
   }
@@ -91,6 +95,7 @@ class BatchNorm final : public Layer {
   void measure_rows_back(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
       const std::size_t first = row * input().size();
+      // The moments in `kept` were merged before forward(), so their memory is free for these sums.
       float* const sums = pass.kept + row * kept_floats();
       pass.kernels->channel_delta_sums(pass.input + first, pass.output_delta + first,
                                        share(pass, kMeans), share(pass, kInverses), sums,
@@ -104,6 +109,9 @@ class BatchNorm final : public Layer {
     pass.kernels->column_sums(pass.kept, by_beta, pass.rows.count(), 2 * channels_);
     const float values = values_of(pass);
     for (std::size_t c = 0; c < channels_; ++c) {
+      // With x' = (x - mean) * inverse the gradient by x is scale * (delta - mean(delta) - x' *
+      // mean(delta * x')) (Ioffe and Szegedy, Batch normalization, 2015). kSlopes holds inverse *
+      // mean(delta * x').
       share(pass, kDeltas)[c] = by_beta[c] / values;
       share(pass, kSlopes)[c] = share(pass, kInverses)[c] * (by_gamma[c] / values);
     }

@@ -52,6 +52,8 @@ Axis axis_of(std::size_t length, std::size_t kernel, std::size_t stride, bool is
   if (!is_same) {
     return {.outputs = (length - kernel) / stride + 1};
   }
+  // TensorFlow's SAME padding: as few zeros as give ceil(length / stride) outputs, the odd one
+  // after the image.
   const std::size_t outputs = (length + stride - 1) / stride;
   const std::size_t needed = (outputs - 1) * stride + kernel;
   const std::size_t padding = needed > length ? needed - length : 0;
@@ -88,6 +90,8 @@ class Convolution final : public Layer {
                  .out_width = geometry.across.outputs,
                  .units = channels},
         // Computes every position of the input; with larger strides the outputs lie `stride` apart.
+        // The gradient by the input is a convolution of the output's gradient, padded by kernel - 1
+        // on both sides, with the rotated kernel.
         backward_{.height = input.height + geometry.kernel - 1,
                   .width = input.width + geometry.kernel - 1,
                   .channels = channels,
@@ -118,6 +122,7 @@ class Convolution final : public Layer {
     if (!products.rounds_operands) {
       return spread_floats();
     }
+    // A thread runs one pass of a layer at a time, so both directions share the memory.
     return std::max(convolution_scratch_floats(forward_),
                     spread_floats() + convolution_scratch_floats(backward_));
   }
@@ -130,6 +135,7 @@ class Convolution final : public Layer {
 
   // The kernel rotated by 180 degrees, with the channels of input and output exchanged.
   void prepare(const LayerPass& pass, float* prepared) const noexcept override {
+    // Once per batch, so that all threads and images read the same rotated copy.
     const std::size_t places = geometry_.kernel * geometry_.kernel;
     const std::size_t channels = forward_.channels;
     const std::size_t units = forward_.units;
@@ -147,6 +153,7 @@ class Convolution final : public Layer {
   void forward(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
       float* const image = pass.kept + row * kept_floats();
+      // The padded image stays in `kept`, because gradient() reads it once more.
       pad(pass, row, image);
       convolve_image(pass, image, pass.variables[0], pass.variables[1],
                      pass.output + row * output().size(), forward_, pass.scratch);
@@ -164,11 +171,14 @@ class Convolution final : public Layer {
 
   void gradient(const LayerPass& pass, Rows part,
                 std::span<float* const> gradients) const noexcept override {
+    // Exactly one part computes the biases' gradient: the one with the first rows.
     if (part.begin == 0) {
       const std::size_t positions = forward_.out_height * forward_.out_width;
       pass.kernels->column_sums(pass.output_delta, gradients[1], pass.rows.count() * positions,
                                 forward_.units);
     }
+    // Each image adds its share below, in the order of the batch, so the sum does not depend on
+    // threads.
     std::fill(gradients[0] + part.begin * forward_.units, gradients[0] + part.end * forward_.units,
               0.0F);
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
@@ -226,6 +236,7 @@ class Convolution final : public Layer {
   // The gradient by the output of one row, each position at the first number that it sees.
   void spread_delta(const float* delta, float* image) const noexcept {
     const std::size_t channels = backward_.channels;
+    // SAME padding is at most kernel - 1 in all, so neither offset is negative.
     const std::size_t top = geometry_.kernel - 1 - geometry_.down.before;
     const std::size_t left = geometry_.kernel - 1 - geometry_.across.before;
     std::fill_n(image, image_size(backward_), 0.0F);

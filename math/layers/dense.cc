@@ -35,6 +35,7 @@ class Dense final : public Layer {
     return std::uint64_t{inputs_} * units_;
   }
   [[nodiscard]] bool takes_pixels(const Products& products) const noexcept override {
+    // Products that round their operands to bfloat16 have no variant for bytes.
     return products.product_of_pixels != nullptr;
   }
   [[nodiscard]] bool wants_many_rows() const noexcept override { return true; }
@@ -65,10 +66,13 @@ class Dense final : public Layer {
 
   void gradient(const LayerPass& pass, Rows part,
                 std::span<float* const> gradients) const noexcept override {
+    // Exactly one part computes the biases' gradient: the one with the first rows.
     if (part.begin == 0) {
       pass.kernels->column_sums(pass.output_delta, gradients[1], pass.rows.count(), units_);
     }
     float* const weights = gradients[0] + part.begin * units_;
+    // A part takes some columns of the input, so the distance between its rows is that of whole
+    // rows.
     const ProductShape shape{
         .rows = part.count(), .columns = units_, .depth = pass.rows.count(), .a_stride = inputs_};
     if (pass.pixels != nullptr) {

@@ -30,7 +30,10 @@ class Dropout final : public Layer {
  public:
   Dropout(const Shape& input, double rate)
       : Layer(input, input),
+        // 16 random bits decide about a number, so the rate is rounded to a multiple of 2^-16.
         threshold_(static_cast<std::uint64_t>(std::lround(rate * 65536.0))),
+        // The remaining numbers grow in training, so that evaluation needs no scaling (inverted
+        // dropout). The field's limit keeps the rate below 1.
         factor_(static_cast<float>(1.0 / (1.0 - rate))) {}
 
   [[nodiscard]] LayerOperation operation() const noexcept override { return Nothing{}; }
@@ -38,6 +41,7 @@ class Dropout final : public Layer {
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return output().size(); }
 
   void forward(const LayerPass& pass) const noexcept override {
+    // In evaluation the layer is the identity, and in place there is nothing to do.
     if (pass.draws == nullptr) {
       return;
     }
@@ -58,6 +62,8 @@ class Dropout final : public Layer {
  private:
   void draw(const LayerDraws& draws, std::uint64_t place, float* factors) const noexcept {
     const std::size_t size = output().size();
+    // The numbers depend on the example's index in the step, not on the task or thread that
+    // computes it.
     const std::uint64_t first = (place << kPlaceBit) | (std::uint64_t{draws.layer} << kLayerBit);
     std::array<std::uint64_t, 64> bits{};  // 4 numbers from each
     for (std::size_t begin = 0; begin < size; begin += 4 * bits.size()) {
@@ -72,6 +78,8 @@ class Dropout final : public Layer {
   }
   void multiply(const float* factors, float* values) const noexcept {
     for (std::size_t i = 0; i < output().size(); ++i) {
+      // forward() and backward() multiply by the same factors: the derivative of a product by a
+      // constant.
       values[i] *= factors[i];
     }
   }

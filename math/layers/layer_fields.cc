@@ -42,9 +42,11 @@ bool is_allowed(const LayerField& field, const LayerValue& value) {
     return word != nullptr && std::ranges::find(field.words, *word) != field.words.end();
   }
   const auto* const number = std::get_if<double>(&value);
+  // The negated comparison refuses NaN, for which every comparison is false.
   if (number == nullptr || !(*number >= field.least)) {
     return false;
   }
+  // The upper limit of a fraction is exclusive: a dropout rate of 1 would divide by zero.
   return field.kind == LayerField::Kind::kFraction
              ? *number < field.most
              : *number <= field.most && *number == std::floor(*number);
@@ -73,6 +75,7 @@ LayerFields::LayerFields(const LayerSpec& spec, std::span<const LayerField> fiel
     }
   }
   for (const LayerField& field : fields) {
+    // A field without a default is required.
     if (field.otherwise.empty() && spec.fields.find(field.name) == spec.fields.end()) {
       throw std::invalid_argument(std::string(field.name) + ": is missing; it must be " +
                                   allowed_text(field));
@@ -86,6 +89,8 @@ double LayerFields::number(std::string_view name) const {
   }
   const auto field = std::ranges::find(fields_, name, &LayerField::name);
   assert(field != fields_.end());
+  // Defaults are part of the program and well-formed, so the result of the conversion is not
+  // checked.
   double value = 0;
   std::from_chars(field->otherwise.data(), field->otherwise.data() + field->otherwise.size(),
                   value);

@@ -42,6 +42,7 @@ class MaxPooling final : public Pooling {
   [[nodiscard]] LayerOperation operation() const noexcept override {
     return PoolingOfImage{.is_mean = false, .size = shape().size, .stride = shape().stride};
   }
+  // The position of the largest number in each window, which alone receives the window's gradient.
   [[nodiscard]] std::size_t kept_floats() const noexcept override { return output().size(); }
   void forward(const LayerPass& pass) const noexcept override {
     for (std::size_t row = pass.rows.begin; row < pass.rows.end; ++row) {
@@ -94,6 +95,8 @@ std::unique_ptr<const Layer> make_pooling(const LayerFields& fields, const Shape
                                              .channels = input.channels,
                                              .size = size,
                                              .stride = stride,
+                                             // Only whole windows count; rows and columns left over
+                                             // at the end have no output.
                                              .out_height = (input.height - size) / stride + 1,
                                              .out_width = (input.width - size) / stride + 1});
 }
@@ -104,6 +107,7 @@ std::optional<LayerValues> pooling_for(const LayerOperation& operation) {
   if (of == nullptr || of->is_mean != kIsMean) {
     return std::nullopt;
   }
+  // The stride is always explicit here, although 0 would mean the same where both are equal.
   return LayerValues{{"size", static_cast<double>(of->size)},
                      {"stride", static_cast<double>(of->stride)}};
 }

@@ -44,6 +44,7 @@ std::unique_ptr<const Layer> make_layer(const LayerSpec& spec, const Shape& inpu
 
 std::optional<LayerSpec> layer_that_does(const LayerOperation& operation) {
   for (const LayerType* type : kTypes) {
+    // An operation belongs to one type at most, so the order of the list does not matter.
     if (std::optional<LayerValues> fields = type->fields_for(operation)) {
       return LayerSpec{.type = std::string(type->name), .name = {}, .fields = std::move(*fields)};
     }

@@ -18,6 +18,7 @@ constexpr LossType kSquaredLoss{
     .name = "mean_squared_error",
     .of_numbers = true,
     .differentiate = &squared_errors,
+    // The mean squared error of always answering with the mean is the variance.
     .of_guessing = [](std::size_t /*classes*/) noexcept { return 1.0; }};
 
 }  // namespace

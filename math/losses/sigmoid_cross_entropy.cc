@@ -16,6 +16,7 @@ double cost_of_guessing(std::size_t classes) noexcept {
 // Each 1 / (1 + exp(-z)).
 void probabilities_each(std::span<float> row) noexcept {
   for (float& each : row) {
+    // For a very negative logit exp() overflows to infinity, and the quotient is 0, its limit.
     each = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(each))));
   }
 }

@@ -10,6 +10,7 @@ namespace {
 
 // Each exp(z - the largest), divided by their sum.
 void probabilities(std::span<float> row) noexcept {
+  // Subtracting the largest logit changes no probability and keeps exp() from overflowing.
   const double most = static_cast<double>(*std::ranges::max_element(row));
   double sum = 0;
   for (const float logit : row) {
@@ -27,6 +28,7 @@ constexpr LossType kSoftmaxLoss{
           return pass.kernels->softmax_cross_entropy(outputs, pass.labels, pass.rows, pass.outputs,
                                                      pass.scale, pass.smoothing);
         },
+    // Every class gets the probability 1 / classes.
     .of_guessing =
         [](std::size_t classes) noexcept { return std::log(static_cast<double>(classes)); },
     .answer = &probabilities,
