@@ -76,6 +76,8 @@ std::vector<ArrayPair> pairs_of(const std::map<std::string, ArrayLocation>& plac
                          (found[0] == nullptr ? "examples" : "labels") + " that belong to it");
     }
     if (found[0] == nullptr || found[1] == nullptr) continue;
+    // Training comes before the arrays without a part in kInOrder, so a pair that exists already is
+    // training.
     if (!part && !pairs.empty()) {
       throw UnusableData("--data: " + what + " has both " + printable(names[0]) +
                          " and examples named train; only one of them is allowed");
@@ -103,6 +105,8 @@ class NpyArray {
     const auto [begin, bytes] = parse_npy_prefix(std::span(prefix).first(length), where_);
     std::string dict(prefix.begin() + static_cast<std::ptrdiff_t>(begin), prefix.end());
     const std::size_t before = dict.size();
+    // A dict shorter than what the prefix holds of it is refused below: no header of NumPy is that
+    // short.
     dict.resize(std::max(bytes, before));
     if (bytes < before ||
         stream_->read(
@@ -119,6 +123,7 @@ class NpyArray {
   }
   // Reads the next `rows` rows into `elements`.
   void read(std::size_t rows, std::vector<std::uint8_t>& elements) {
+    // Bounded by the size of a block, except for a single row that is larger.
     elements.resize(rows * static_cast<std::size_t>(row_bytes()));
     if (stream_->read(elements) != elements.size()) {
       refuse("it is shorter than its shape says, " + header_.text());
@@ -141,6 +146,7 @@ class NpyArray {
 };
 
 bool has_image_shape(const NpyHeader& header) {
+  // The number of dimensions alone separates images from rows of numbers, which have two.
   return header.is_bytes() && (header.shape.size() == 3 || header.shape.size() == 4);
 }
 
@@ -167,6 +173,7 @@ class ArraySource final : public RowSource {
  public:
   ArraySource(const ArrayPair& arrays, bool label_is_number)
       : examples_(arrays.examples), labels_(arrays.labels), label_is_number_(label_is_number) {
+    // Headers only, so that unusable arrays are refused before a long conversion begins.
     check_examples();
     check_labels();
     left_ = examples_.rows();
@@ -221,6 +228,7 @@ class ArraySource final : public RowSource {
       examples_.refuse("it has " + std::to_string(header.shape[1]) + " columns; 1 to " +
                        std::to_string(kMostArrayColumns) + " are allowed");
     }
+    // Arrays have no names of columns, so the columns are numbered as in a table without names.
     for (std::uint64_t column = 1; column <= header.shape[1]; ++column) {
       columns_.push_back(std::to_string(column));
     }
@@ -236,6 +244,7 @@ class ArraySource final : public RowSource {
     if (header.shape.empty() || header.row_elements() != 1) {
       labels_.refuse("it is " + header.text() + "; labels are (rows,) or (rows, 1)");
     }
+    // next() reads both arrays in step and relies on equal numbers of rows.
     if (labels_.rows() != examples_.rows() || labels_.rows() == 0) {
       labels_.refuse("it has " + std::to_string(labels_.rows()) + " labels for " +
                      std::to_string(examples_.rows()) +
@@ -259,7 +268,9 @@ class ArraySource final : public RowSource {
     }
   }
   void take_labels(std::size_t rows, RowBlock& block) {
+    // The buffer is free: the examples have been converted into the block.
     labels_.read(rows, elements_);
+    // Labels that become classes are checked as numbers, too: NaN is no class.
     std::vector<float> numbers(rows);
     const std::size_t wrong = npy_numbers(labels_.header(), elements_, numbers);
     if (wrong != rows) {
@@ -316,6 +327,7 @@ std::optional<ArrayName> parse_array_name(std::string_view name) {
   std::optional<Part> part;
   if (middle != std::string_view::npos) {
     const std::string_view second = text.substr(middle + 1);
+    // Both x_train and train_x are common.
     part = part_from_word(second);
     if (!part) {
       part = part_from_word(word);
@@ -336,6 +348,7 @@ std::vector<ArrayPair> arrays_of_archive(const std::filesystem::path& path) {
   for (const ZipMember& member : zip_members(path)) {
     std::string name = member.name;
     if (name.ends_with(kNpyEnding)) name.resize(name.size() - kNpyEnding.size());
+    // A ZIP archive may contain a name twice, and readers disagree about which one counts.
     if (!places.emplace(name, ArrayLocation{path, member.name, member.size_bytes}).second) {
       throw UnusableData("--data: " + path.string() + " has " + printable(member.name) + " twice");
     }

@@ -48,6 +48,8 @@ class GrowingFile {
  public:
   explicit GrowingFile(Path path)
       : path_(std::move(path)),
+        // O_RDWR, because finish() maps the labels of the file that it has written. O_EXCL, because
+        // the folder is new and nothing may be there.
         file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
     if (!file_.is_open()) fail_at("cannot create", path_);
   }
@@ -59,6 +61,8 @@ class GrowingFile {
   void flush() {
     for (std::span<const std::byte> left = buffer_; !left.empty();) {
       const ssize_t count = ::write(file_.number(), left.data(), left.size());
+      // A write() can accept fewer bytes than it was given, for example on a nearly full disk; the
+      // loop continues with the rest.
       if (count < 0 && errno != EINTR) fail_at("cannot write", path_);
       if (count > 0) left = left.subspan(static_cast<std::size_t>(count));
     }
@@ -93,6 +97,7 @@ class Mapping {
   Mapping(Mapping&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
+    // The other object's destructor then unmaps what this one held before.
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
     return *this;
@@ -204,11 +209,14 @@ std::string sha256_of(const FileDescriptor& file, const Path& path,
   constexpr std::size_t kBlockBytes = std::size_t{1} << 20U;
   Sha256 sum;
   std::vector<std::byte> block(kBlockBytes);
+  // pread() leaves the descriptor's position alone, so the caller can map the same descriptor
+  // afterwards.
   for (off_t offset = 0;;) {
     const ssize_t count = ::pread(file.number(), block.data(), block.size(), offset);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_at("cannot read", path);
     if (count == 0) return sum.hex();
+    // Called for each block, so that a run that ends does not wait for the hash of a large file.
     if (on_block) on_block();
     sum.update(std::span(block).first(static_cast<std::size_t>(count)));
     offset += count;
@@ -218,6 +226,7 @@ std::string sha256_of(const FileDescriptor& file, const Path& path,
 Mapping map_verified(const Path& path, std::size_t bytes, const std::string& sha256,
                      const std::function<void()>& on_block) {
   struct stat status {};
+  // The mapping below keeps the file's contents alive after this descriptor is closed.
   const FileDescriptor file = open_for_reading(path, status);
   // The cheap check first: hashing a large file takes seconds.
   if (static_cast<std::size_t>(status.st_size) != bytes) {
@@ -248,6 +257,7 @@ struct CacheWriter::PartFiles {
     examples.flush();
     // Synced before the index is written, so a complete index never refers to incomplete files.
     examples.sync();
+    // The labels are synced after they have been renumbered below.
     labels.flush();
     part.rows = rows;
     part.examples_sha256 = sum.hex();
@@ -257,6 +267,8 @@ struct CacheWriter::PartFiles {
     const Mapping mapped(labels.number(), rows * label_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                          labels.path());
     for (std::byte& label : mapped.bytes().first(classes == 0 ? 0 : rows)) {
+      // While rows are read, a class has the index of its first occurrence. The final indices
+      // follow the order of the names, so they do not depend on the order of the rows.
       const std::uint8_t place = final_places[std::to_integer<std::size_t>(label)];
       ++part.rows_of_class[place];
       label = std::byte{place};
@@ -279,11 +291,13 @@ struct CacheWriter::PartFiles {
 };
 
 CacheWriter::CacheWriter(Path directory) : directory_(std::move(directory)) {
+  // Beside the final folder, because rename() works only within one file system.
   std::string name = directory_.string() + std::string(kTemporaryMark) + "XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) fail_at("cannot create", name);
   temporary_ = name;
   // mkdtemp permits access only to its user, but tasks under other users may train on the data.
   const FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A failure is ignored: the folder is then usable for this user alone.
   static_cast<void>(::fchmod(opened.number(), 0755));
   for (std::size_t i = 0; i < kParts; ++i) {
     parts_[i] = std::make_unique<PartFiles>(temporary_, static_cast<Part>(i));
@@ -319,8 +333,11 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   for (std::size_t i = 0; i < kParts; ++i) {
     parts_[i]->finish(index.parts[i], final_places, index.classes.size());
   }
+  // The checksum follows the parts, whose SHA-256 it covers.
   index.checksum = checksum_of(index);
   Json json = contents_of(index);
+  // Outside of the checksum: it covers folders and times of the files, and copies of the same data
+  // must have the same checksum.
   json["source"] = index.source;
   json["checksum"] = index.checksum;
   json["warnings"] = index.warnings;
@@ -330,12 +347,17 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   file.append(bytes);
   file.flush();
   file.sync();
+  // All names inside are durable before the folder gets the name under which readers trust it.
   sync_directory(temporary_);
   // rename() cannot replace a directory that is not empty, so the old one is moved away first.
   std::error_code ignored;
   const Path old = temporary_.string() + ".old";
+  // A task that has mapped the old files keeps their contents. A crash between the two renames
+  // leaves no folder of that name, so the data is converted again; the next conversion removes the
+  // others.
   std::filesystem::rename(directory_, old, ignored);
   std::filesystem::rename(temporary_, directory_);
+  // From here on the destructor has nothing to remove.
   temporary_.clear();
   std::filesystem::remove_all(old, ignored);
   sync_directory(directory_.has_parent_path() ? directory_.parent_path() : Path("."));
@@ -368,6 +390,7 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
       return std::nullopt;
     }
     return index;
+    // A damaged index is treated like a missing one: the conversion replaces it.
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -380,6 +403,7 @@ namespace {
 float scale_of(const ColumnSummary& column) {
   // A deviation so small that its inverse is infinite or denormal would make every input infinite
   // or zero.
+  // The negated comparison also covers NaN.
   const bool is_constant = !(column.deviation > 0) || !std::isnormal(1 / column.deviation);
   return is_constant ? 1.0F : static_cast<float>(1 / column.deviation);
 }

@@ -25,6 +25,7 @@ std::size_t count_digits(std::string_view text) {
 
 // Takes [eE][+-]?[0-9]+ off the front of `text`. Returns none if the text continues differently.
 std::optional<std::int64_t> take_exponent(std::string_view& text) {
+  // Enough for every exponent that kMostExponent allows, and no overflow is possible.
   constexpr std::size_t kMostDigits = 4;
   text.remove_prefix(1);
   const bool is_negative = text.starts_with('-');
@@ -50,6 +51,7 @@ std::optional<Decimal> decimal_of(std::string_view text) {
     fraction = text.substr(0, count_digits(text));
     text.remove_prefix(fraction.size());
   }
+  // 007 is an identifier, such as a postal code: as a number it would be one class with 7.
   if ((whole.empty() && fraction.empty()) || (whole.size() > 1 && whole.front() == '0')) {
     return std::nullopt;
   }
@@ -59,6 +61,7 @@ std::optional<Decimal> decimal_of(std::string_view text) {
     number.exponent = *exponent;
   }
   if (!text.empty()) return std::nullopt;
+  // From here on the point stands before the first digit.
   number.digits = std::string(whole) + std::string(fraction);
   number.exponent += static_cast<std::int64_t>(whole.size());
   const std::size_t zeros = std::min(number.digits.find_first_not_of('0'), number.digits.size());
@@ -98,6 +101,7 @@ std::string text_of(const Decimal& number) {
 
 std::string class_name_of(std::string_view text) {
   const auto number = decimal_of(text);
+  // Numbers in one form, so that 1, 1.0 and 1e0 are the same class in files of different writers.
   return number ? text_of(*number) : utf8_of(text);
 }
 

@@ -16,6 +16,7 @@ std::vector<std::uint8_t> Classes::places_of(const std::vector<std::string>& wor
                                              const std::string& column) {
   std::vector<std::uint8_t> places;
   for (const std::string& word : words) {
+    // Different spellings of a number are one class.
     const auto [found, is_new] = places_.try_emplace(class_name_of(word), names_.size());
     if (is_new) {
       names_.push_back(found->first);
@@ -41,6 +42,8 @@ std::vector<std::string> Classes::in_order(std::vector<std::uint8_t>& final_plac
     are_numbers = are_numbers && read_number(names_[i], numbers[i]);
   }
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    // Two names can be equal as floats, such as 16777216 and 16777217; their text then decides, so
+    // the order is total.
     return are_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b]
                                                    : names_[a] < names_[b];
   });
@@ -55,6 +58,7 @@ std::vector<std::string> Classes::in_order(std::vector<std::uint8_t>& final_plac
 
 void Classes::note_encoding(const std::string& word, const std::string& name,
                             const std::filesystem::path& path) {
+  // One warning is enough: it says how all such labels are read.
   if (!warnings_.empty() || is_utf8(word)) return;
   warnings_.push_back(escaped(path.string()) + ": the label \"" + printable(word) +
                       "\" is not UTF-8; such labels are read as Windows-1252, this one as \"" +

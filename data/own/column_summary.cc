@@ -19,6 +19,8 @@ void ColumnSums::add(std::span<const float> numbers) {
   if (rows == 0) {
     return;
   }
+  // Two passes over a block: first its means, then the squared deviations from them, which lose no
+  // digits to cancellation.
   std::vector<Moments> block(columns);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     ColumnSummary& column = columns_[i % columns];
@@ -33,6 +35,8 @@ void ColumnSums::add(std::span<const float> numbers) {
     const double difference = static_cast<double>(numbers[i]) - block[i % columns].mean;
     block[i % columns].squares += difference * difference;
   }
+  // Combines the block with the rows before it (Chan, Golub and LeVeque, Algorithms for computing
+  // the sample variance, 1983).
   const auto before = static_cast<double>(rows_);
   const auto now = static_cast<double>(rows);
   const double all = before + now;

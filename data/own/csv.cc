@@ -115,6 +115,7 @@ CsvTable table_of(const std::string& path, std::string_view text, std::uint64_t 
                   const CsvOptions& options, std::string_view& rows) {
   TableHeadOptions head_options{.named_columns = options.ignored_columns,
                                 .known_names = options.known_names};
+  // A column that a flag names by a word is evidence that the first line holds names.
   if (!options.label_column.empty()) {
     head_options.named_columns.push_back(options.label_column);
   }
@@ -145,6 +146,7 @@ class PieceParser {
     // A number has about six characters with its separator, so the vector rarely grows.
     block_.numbers.reserve(cells_.rest().size() / 6);
     while (!cells_.at_end()) {
+      // Positions are kept as pointers: line numbers are counted only when an error needs one.
       const char* const begin = cells_.rest().data();
       if (cells_.skip_empty_line()) continue;
       if (cells_.at_end()) break;
@@ -165,6 +167,7 @@ class PieceParser {
     const std::size_t columns = table_.uses.size();
     for (std::size_t column = 0; column < columns; ++column) {
       float number = 0;
+      // The fast path takes plain numbers; everything else, including errors, goes through use().
       if (table_.uses[column] == Use::kNumber && cells_.next_number(number)) {
         block_.numbers.push_back(number);
       } else {
@@ -178,6 +181,7 @@ class PieceParser {
     }
   }
   void use(std::string_view cell, std::size_t column, const char* begin) {
+    // Before the test for ignored columns: an open quote swallows the cells after it.
     if (cells_.is_malformed()) {
       throw UnusableData(table_.place(line_of(begin), column) +
                          ": a quote is not closed at the cell's end");
@@ -218,6 +222,8 @@ class PieceParser {
       throw UnusableData(table_.place(line_of(begin), column) + ": the label " + shown(cell) +
                          " has a byte that is zero");
     }
+    // A missing delimiter or an open quote makes long cells, so the length of the line is checked
+    // first.
     if (cell.size() > kMostNameBytes) {
       check_length(begin);
       throw UnusableData(table_.place(line_of(begin), column) + ": the label has " +
@@ -229,6 +235,7 @@ class PieceParser {
   // error, because it explains the others.
   void check_length(const char* begin) {
     const char* const end = cells_.rest().data() + cells_.rest().size();
+    // The line is parsed once more, because row() stopped in its middle.
     CsvCells line({begin, static_cast<std::size_t>(end - begin)}, table_.delimiter);
     std::size_t cells = 0;
     do {
@@ -239,6 +246,7 @@ class PieceParser {
       const char* const stop = line.rest().empty() ? end : line.rest().data();
       const std::string_view text(begin, static_cast<std::size_t>(stop - begin));
       const std::size_t last = text.find_last_not_of("\r\n");
+      // A CR in the middle of a line suggests that two lines were joined.
       const bool has_cr = last != std::string_view::npos &&
                           text.substr(0, last).find('\r') != std::string_view::npos;
       throw UnusableData(table_.path + ", line " + std::to_string(line_of(begin)) + ": " +
@@ -261,6 +269,7 @@ class CsvSource final : public RowSource {
   CsvSource(const std::filesystem::path& path, const CsvOptions& options, std::size_t piece_bytes)
       : pieces_(path, TextPieces::Quotes::kHoldNewlines, options.skipped_lines, piece_bytes),
         parsing_(options.threads) {
+    // The head of a table must lie in the first piece, which holds at least one whole line.
     TextPiece first;
     if (!pieces_.next(first)) {
       throw UnusableData(path.string() + (options.skipped_lines == 0
@@ -272,6 +281,7 @@ class CsvSource final : public RowSource {
     const std::size_t skipped = first.text.size() - rows.size();
     const std::uint64_t line = first.first_line + static_cast<std::uint64_t>(std::ranges::count(
                                                       first.text.substr(0, skipped), '\n'));
+    // After table_ is complete, because from here on other threads read it.
     begin_parsing(std::move(first), skipped, line);
   }
 
@@ -299,6 +309,7 @@ class CsvSource final : public RowSource {
         return false;
       }
       block = parsing_.next();
+      // A piece can consist of empty lines, and next() must return at least one row.
       if (block.rows() > 0) {
         return true;
       }
@@ -307,6 +318,7 @@ class CsvSource final : public RowSource {
 
  private:
   void begin_parsing(TextPiece piece, std::size_t skipped, std::uint64_t line) {
+    // The work owns its piece, so the text lives exactly as long as its parser.
     parsing_.begin([this, skipped, line, piece = std::move(piece)] {
       return PieceParser(table_, piece, skipped, line).parse();
     });

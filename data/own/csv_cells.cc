@@ -37,6 +37,7 @@ std::size_t short_number(std::string_view text, float& number) noexcept {
   const char* const first = at;
   const char* point = nullptr;
   std::uint32_t digits = 0;
+  // Stops before another digit could overflow: below 2^24, ten times the value plus 9 fits 32 bits.
   for (; at != end && digits < kExact; ++at) {
     if (*at >= '0' && *at <= '9') {
       digits = digits * 10 + static_cast<std::uint32_t>(*at - '0');
@@ -47,6 +48,7 @@ std::size_t short_number(std::string_view text, float& number) noexcept {
     }
   }
   const std::size_t decimals = point == nullptr ? 0 : static_cast<std::size_t>(at - point) - 1;
+  // A point alone, or a sign alone, is no number.
   const bool has_digits = at - first > (point == nullptr ? 0 : 1);
   if (digits >= kExact || decimals >= kPowers.size() || !has_digits) {
     return 0;
@@ -70,6 +72,8 @@ std::string_view CsvCells::next() {
 
 bool CsvCells::next_number(float& number) noexcept {
   const std::size_t length = short_number(rest_, number);
+  // A number at the very end of the text is left to next(), as is one with anything behind it, such
+  // as an exponent or a blank.
   if (length == 0 || length == rest_.size() ||
       (rest_[length] != delimiter_ && rest_[length] != '\n')) {
     return false;
@@ -82,6 +86,7 @@ bool CsvCells::next_number(float& number) noexcept {
 
 std::string_view CsvCells::quoted() {
   rest_.remove_prefix(1);
+  // A cell without doubled quotes is a view of the text; only the others are copied.
   std::size_t end = rest_.find('"');
   std::string_view cell = rest_.substr(0, end);
   if (end != std::string_view::npos && rest_.substr(end + 1).starts_with('"')) {
@@ -101,6 +106,7 @@ std::string_view CsvCells::quoted() {
     return cell;
   }
   rest_.remove_prefix(end + 1);
+  // Blanks may stand between the closing quote and the delimiter, and nothing else.
   is_malformed_ = !trimmed(plain()).empty();
   return cell;
 }
@@ -114,6 +120,7 @@ std::string_view CsvCells::plain() noexcept {
 }
 
 void CsvCells::end_cell() noexcept {
+  // A CR before the newline has been trimmed from the cell as a blank.
   line_ended_ = rest_.empty() || rest_.front() == '\n';
   if (!rest_.empty()) {
     rest_.remove_prefix(1);
@@ -141,6 +148,7 @@ std::vector<std::string> cells_of_line(std::string_view text, char delimiter) {
 }
 
 bool read_number(std::string_view cell, float& number) noexcept {
+  // from_chars accepts no plus sign, but "+-1" must stay an error.
   const bool has_plus = cell.starts_with('+') && !cell.starts_with("+-");
   const char* const begin = cell.data() + (has_plus ? 1 : 0);
   const char* const end = cell.data() + cell.size();

@@ -51,6 +51,7 @@ void find_in_classes(const std::vector<ClassRows>& classes, const std::string& o
   std::size_t found = 0;
   for (const ClassRows& each : classes) {
     const std::uint64_t trained = each.rows[0];
+    // Counts beyond the named ones, for the last sentence.
     if (trained >= kFewRows || ++found > kNamedClasses) continue;
     const std::uint64_t others = each.rows[1] + each.rows[2];
     sentences.push_back(trained == 0 && others > 0
@@ -92,6 +93,7 @@ std::vector<std::string> findings_of(const CacheIndex& index) {
   for (const ColumnSummary& column : index.columns) {
     if (column.least == column.most) {
       same.push_back(column.name);
+      // A row number lets a model memorise the training rows and says nothing about new ones.
     } else if (column.counts_rows) {
       sentences.push_back("column " + in_quotes(column.name) +
                           " numbers the rows; --ignore_columns excludes it");
@@ -107,6 +109,7 @@ std::vector<std::string> findings_of(const CacheIndex& index) {
     for (std::size_t part = 0; part < kParts; ++part) {
       rows.rows.at(part) = index.parts.at(part).rows_of_class[each];
     }
+    // Typical of files that were joined without removing the second line of names.
     if (rows.name == index.label_column && !is_number_name(rows.name) && !index.images) {
       sentences.push_back(
           "class " + in_quotes(rows.name) +
@@ -114,6 +117,7 @@ std::vector<std::string> findings_of(const CacheIndex& index) {
           "names");
     }
   }
+  // One sentence instead of one for each rare class.
   if (look_like_measurements(index)) {
     sentences.push_back("The labels are " + std::to_string(index.classes.size()) +
                         " different numbers, used as classes; --label_type number predicts the "
@@ -145,6 +149,7 @@ std::vector<std::string> findings_of(const Dataset& dataset) {
 std::vector<std::string> findings_of_pixels(const Dataset& dataset) {
   std::vector<std::string> sentences;
   const std::span<const std::uint8_t> pixels = dataset.train.images;
+  // Every pixel of every image has the same value.
   if (std::ranges::all_of(pixels, [&pixels](std::uint8_t each) { return each == pixels[0]; })) {
     sentences.emplace_back("all images are the same, in one colour: there is nothing to learn");
   } else if (std::ranges::all_of(pixels, [](std::uint8_t each) { return each <= 1; })) {

@@ -16,6 +16,8 @@ std::uint64_t rows_until(std::uint64_t groups, double share) {
 }
 
 std::size_t rows_of(std::uint64_t group, double share) {
+  // Differences of rounded totals: a group's error is made up for by the next, so the share is
+  // right over the whole file.
   return static_cast<std::size_t>(rows_until(group + 1, share) - rows_until(group, share));
 }
 
@@ -35,6 +37,7 @@ std::optional<Part> part_from_word(std::string_view word) noexcept {
 
 Part HoldOut::part_of(std::uint64_t row) {
   const std::uint64_t group = row / kGroupRows;
+  // Rows are asked for in order, so one group is enough to remember.
   if (group != group_) {
     draw(group);
     group_ = group;
@@ -44,6 +47,7 @@ Part HoldOut::part_of(std::uint64_t row) {
 
 void HoldOut::draw(std::uint64_t group) {
   std::array<std::uint32_t, kGroupRows> order{};
+  // A fixed seed: the parts of a file are the same in every run, whatever its seed.
   permute(order, /*seed=*/0, purpose_, group, random_bits_);
   const std::size_t validation = rows_of(group, shares_.validation);
   // If both counts are rounded up, the group may have too few rows.

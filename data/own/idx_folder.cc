@@ -54,6 +54,7 @@ std::string kind_of(const std::string& file_name) {
       has("images") && (name.ends_with("idx3-ubyte") || name.ends_with("idx4-ubyte"));
   const bool is_labels = has("labels") && name.ends_with("idx1-ubyte");
   const bool is_test = has("test") || has("t10k");
+  // Both or neither of two words leave the kind open, so such a file is not one of the four.
   if (is_images == is_labels || is_test == has("train")) {
     return {};
   }
@@ -74,6 +75,8 @@ std::map<std::string, Path> files_in(const Path& directory) {
     const std::string kind = kind_of(path.filename().string());
     if (kind.empty()) continue;
     const auto [place, is_new] = found.try_emplace(kind, path);
+    // A second file of a kind is accepted only if it is the .gz of the first, which then stays
+    // unused.
     if (!is_new &&
         lower_case(path.string()) != lower_case(place->second.string()) + std::string(kZipped)) {
       throw UnusableData("--data: " + directory.string() + " has two files of the " + kind + ", " +
@@ -89,10 +92,13 @@ Bytes extracted(const Bytes& compressed, const Path& path, const std::function<v
   Bytes bytes;
   std::span<const std::uint8_t> rest = compressed;
   const std::error_code error = gunzip_pieces(
+      // The whole input as one piece; the second call returns nothing, which means the end.
       [&rest] { return std::exchange(rest, {}); },
       [&](std::span<const std::uint8_t> piece) {
         if (on_block) on_block();
         bytes.insert(bytes.end(), piece.begin(), piece.end());
+        // The size is unknown until the header is complete; the limit of a piece bounds the memory
+        // until then.
         const std::uint64_t most = std::min<std::uint64_t>(idx_file_bytes(bytes), kMostFileBytes);
         return bytes.size() > most ? make_error_code(DataError::kIdxTrailingBytes)
                                    : std::error_code{};
@@ -191,6 +197,7 @@ std::size_t number_classes(Storage& storage) {
     places.at(label) = static_cast<std::uint8_t>(classes++);
     storage.names.push_back(std::to_string(label));
   }
+  // The labels are 0, 1, 2, ... without a gap: they are class indices already and need no names.
   if (storage.names.back() == std::to_string(classes - 1)) {
     storage.names.clear();
     return classes;
@@ -221,6 +228,7 @@ void share_out(const Images& from, HoldOut& hold_out, Storage& to) {
   to.images[0].reserve(from.images.size());
   for (std::size_t row = 0; row < from.labels.size(); ++row) {
     const Part drawn = hold_out.part_of(row);
+    // The folder has its own test files, so a row that is drawn for the test stays in training.
     const auto part = static_cast<std::size_t>(drawn == Part::kTest ? Part::kTrain : drawn);
     const auto image = from.images.subspan(row * size, size);
     to.images[part].insert(to.images[part].end(), image.begin(), image.end());
@@ -250,6 +258,7 @@ Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_ou
   storage->images[2].assign(test.images.begin(), test.images.end());
   storage->labels[2].assign(test.labels.begin(), test.labels.end());
   const ImageShape shape = train.shape;
+  // Releases the files' memory before the hash: the rows have been copied.
   train = {};
   Dataset dataset;
   dataset.name = std::move(name);
@@ -259,6 +268,8 @@ Dataset open_idx_folder(const Path& directory, std::string name, HoldOut hold_ou
   check_test_labels(*storage, directory);
   dataset.classes = number_classes(*storage);
   dataset.class_names = storage->views;
+  // The checksum covers the names, because labels that were renumbered alone do not say which
+  // classes they are.
   for (const std::string& class_name : storage->names) {
     sum.update(std::as_bytes(std::span(class_name)));
     sum.update(std::as_bytes(std::span("\n", 1)));

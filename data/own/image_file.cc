@@ -43,6 +43,7 @@ bool is_set(const std::atomic<bool>* flag) noexcept {
 constexpr const char* kStopped = "decoding was stopped";
 
 void check_size(const ImageSize& size, const std::string& where) {
+  // By division, so that the product of two large sides cannot overflow.
   constexpr std::size_t kColours = 3;
   if (size.height == 0 || size.width == 0 ||
       size.height > kMostImageBytes / kColours / size.width) {
@@ -56,6 +57,8 @@ void check_size(const ImageSize& size, const std::string& where) {
 
 struct PngState {
   PngState() = default;
+  // Runs when a reader is destroyed, never by longjmp: the functions with setjmp do not own the
+  // state.
   ~PngState() { png_destroy_read_struct(&png, &info, nullptr); }
   PngState(const PngState&) = delete;
   PngState& operator=(const PngState&) = delete;
@@ -75,6 +78,7 @@ constexpr int kHasAllRows = 2;
 
 extern "C" void disttf_png_error(png_structp png, png_const_charp message) {
   auto* const state = static_cast<PngState*>(png_get_error_ptr(png));
+  // Into a fixed buffer: std::string could allocate, and longjmp would leak it.
   std::snprintf(state->message.data(), state->message.size(), "%s", message);
   png_longjmp(png, kFailed);
 }
@@ -83,6 +87,7 @@ extern "C" void disttf_png_read(png_structp png, png_bytep to, png_size_t count)
   auto* const state = static_cast<PngState*>(png_get_io_ptr(png));
   // After the last row libpng would inflate all remaining data, which has no limit.
   if (state->is_last_row && state->has_last_row) png_longjmp(png, kHasAllRows);
+  // png_error() does not return.
   if (count > state->rest_bytes) png_error(png, "the file ends too early");
   std::memcpy(to, state->rest, count);
   state->rest += count;
@@ -126,6 +131,7 @@ const char* broken_chunk(std::span<const std::uint8_t> file) {
 bool read_png_header(PngState& state, ImageSize& size) {
   if (setjmp(png_jmpbuf(state.png)) != 0) return false;
   png_set_read_fn(state.png, &state, &disttf_png_read);
+  // Before any allocation that depends on the size that the file declares.
   png_set_user_limits(state.png, kMostSide, kMostSide);
   png_set_chunk_malloc_max(state.png, std::size_t{8} << 20U);
   // Text, profiles and times do not affect the pixels, and a thousand of them could inflate to 8
@@ -145,6 +151,7 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
                      std::uint8_t* pixels, const std::atomic<bool>* is_stopped) {
   // libpng inflates each read completely, so a small read limits the output to half a megabyte.
   constexpr std::size_t kReadBytes = 512;
+  // A setjmp of its own: that of the header's function is invalid once the function has returned.
   switch (setjmp(png_jmpbuf(state.png))) {
     case 0:
       break;
@@ -156,14 +163,18 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
   png_set_compression_buffer_size(state.png, kReadBytes);
   png_set_read_user_transform_fn(state.png, &disttf_png_row);
   png_set_expand(state.png);  // palettes, 1 to 4 bits, a transparent colour
+  // Every format becomes 8 bits a channel without transparency, the form of a row of pixels.
   png_set_scale_16(state.png);
   png_set_strip_alpha(state.png);
   if (size.is_grey && channels == 3) png_set_gray_to_rgb(state.png);
   const int passes = png_set_interlace_handling(state.png);
   png_read_update_info(state.png, state.info);
+  // libpng writes rows of this length into `pixels`, so a different one would write past their end.
   if (png_get_rowbytes(state.png, state.info) != size.width * channels) {
     png_error(state.png, "its colour type is not supported");
   }
+  // Each pass of an interlaced image adds pixels to the rows that the passes before it have
+  // written.
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t y = 0; y < size.height; ++y) {
       if (is_set(is_stopped)) png_error(state.png, kStopped);
@@ -256,6 +267,7 @@ extern "C" void disttf_jpeg_progress(j_common_ptr jpeg) {
 
 bool read_jpeg_header(JpegState& state, std::span<const std::uint8_t> file) {
   if (setjmp(state.failed) != 0) return false;
+  // It clears the structure, so what the decoder needs beside the error handler is set afterwards.
   jpeg_create_decompress(&state.jpeg);
   state.jpeg.client_data = &state;
   state.jpeg.progress = &state.progress;
@@ -267,6 +279,7 @@ bool read_jpeg_header(JpegState& state, std::span<const std::uint8_t> file) {
 // Decodes the rows; the header has been read.
 bool read_jpeg_pixels(JpegState& state, std::size_t channels, std::uint8_t* pixels) {
   if (setjmp(state.failed) != 0) return false;
+  // libjpeg converts grey images to RGB itself if other images of the set have colours.
   state.jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&state.jpeg);
   while (state.jpeg.output_scanline < state.jpeg.output_height) {
@@ -292,6 +305,7 @@ class JpegReader {
              .width = state_.jpeg.image_width,
              .is_grey = state_.jpeg.num_components == 1};
     check_size(size_, where);
+    // Four components are CMYK, which has no conversion to RGB without a colour profile.
     if (state_.jpeg.num_components != 1 && state_.jpeg.num_components != 3) {
       refuse_image(where, "it has " + std::to_string(state_.jpeg.num_components) +
                               " colours (for print); only grey and RGB are supported");
@@ -345,6 +359,7 @@ void decode_image(std::span<const std::uint8_t> file, const std::string& where,
                   const std::atomic<bool>* is_stopped) {
   with_reader(file, where, [&](auto& reader) {
     const ImageSize& size = reader.size();
+    // The shape was found in an earlier pass, and the file can have been replaced since then.
     if (size.height * size.width * channels != pixels.size() || (!size.is_grey && channels != 3)) {
       refuse_image(where, "it was changed while it was read");
     }

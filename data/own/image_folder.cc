@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 3> kImageEndings = {".png", ".jpg", ".jpe
 // would miss those images.
 constexpr std::array<std::string_view, 8> kOtherImageEndings = {".bmp",  ".gif",  ".webp", ".tif",
                                                                 ".tiff", ".avif", ".heic", ".ppm"};
-// Larger files are refused, because each thread holds one file in memory.
 constexpr std::size_t kMostFolderClasses = 256;  // a label is one byte
+// Larger files are refused, because each thread holds one file in memory.
 constexpr std::size_t kMostImageFileBytes = std::size_t{256} << 20U;
 // The size of a block, and the unit of work of a thread.
 constexpr std::size_t kImageBlockBytes = std::size_t{4} << 20U;
@@ -60,6 +60,7 @@ class Lister {
       // A folder from another source could otherwise link to private files and leak them into a
       // model.
       if (entry.is_symlink()) check_link(entry.path());
+      // is_directory() follows links, so a link inside the folder counts as what it leads to.
       (entry.is_directory() ? listing.folders : listing.files).push_back(entry.path());
     }
     if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
@@ -141,6 +142,7 @@ ClassFolders folders_of_part(const Lister& lister, const Path& directory,
   result.part = part;
   Fingerprint fingerprint;
   for (const Path& folder : lister.list(directory).folders) {
+    // All files of a class are adjacent in the list; the sampler permutes the rows later.
     for (Path& path : images_of_class(lister, folder)) {
       result.bytes += fingerprint.add(path);
       result.labels.push_back(static_cast<std::uint32_t>(result.classes.size()));
@@ -155,6 +157,8 @@ ClassFolders folders_of_part(const Lister& lister, const Path& directory,
   if (result.classes.empty()) {
     throw UnusableData("--data: " + directory.string() + " has no class folders");
   }
+  // Names, sizes and times of all files: adding, removing or changing an image leads to a new
+  // conversion.
   result.fingerprint = fingerprint.text();
   return result;
 }
@@ -206,6 +210,7 @@ ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
   try {
     return image_size(head, path.string());
   } catch (const UnusableData&) {
+    // The whole file has been seen, so its size really is missing.
     if (file_bytes <= head.size()) throw;
   }
   return image_size(read_file(path, kMostImageFileBytes), path.string());
@@ -213,6 +218,7 @@ ImageSize size_of(const Path& path, std::uint64_t& file_bytes) {
 
 // Stops work that is no longer needed.
 void throw_if_set(const std::atomic<bool>& is_stopped) {
+  // No caller sees this error: it ends only work whose results are discarded.
   if (is_stopped) throw UnusableData("reading was stopped");
 }
 
@@ -238,6 +244,7 @@ BatchSizes sizes_of(const Batch& batch, const std::atomic<bool>& is_stopped) {
     if (i == batch.begin) {
       sizes.first = found;
     }
+    // Within a batch against its first image; find_shape() compares the batches with each other.
     require_same(sizes.first, found);
     sizes.has_colours = sizes.has_colours || !found.size.is_grey;
     sizes.bytes += file_bytes;
@@ -260,6 +267,8 @@ DecodedBatch decoded(const Batch& batch, const ImageShape& shape,
   for (std::size_t i = batch.begin; i < batch.end; ++i) {
     const Path& path = batch.part->files[i];
     throw_if_set(is_stopped);
+    // The file is read again although its size was read before: keeping all files would need the
+    // memory of the whole set.
     const std::vector<std::uint8_t> file = read_file(path, kMostImageFileBytes);
     decode_image(file, path.string(), shape.channels,
                  std::span(block.pixels).subspan((i - batch.begin) * shape.size(), shape.size()),
@@ -277,6 +286,7 @@ class ImageSource final : public RowSource {
       : part_(part),
         shape_(shape),
         batch_images_(
+            // A function of the shape alone, so the blocks do not depend on the number of threads.
             std::clamp<std::size_t>(kImageBlockBytes / shape.size(), 1, kMostBlockImages)),
         on_progress_(std::move(on_progress)),
         decoding_(threads),
@@ -292,6 +302,7 @@ class ImageSource final : public RowSource {
     return part_.files.size() * shape_.size();
   }
   [[nodiscard]] bool next(RowBlock& block) override {
+    // Keeps all threads busy before it waits for the oldest result.
     while (!decoding_.is_full() && next_ < part_.files.size()) {
       const Batch batch = {.part = &part_,
                            .begin = next_,
@@ -350,6 +361,7 @@ std::vector<ClassFolders> class_folders_in(const Path& directory) {
     const std::size_t before = parts.size();
     for (const Path& folder : folders) {
       if (part_called(folder) != part || !is_part(folder)) continue;
+      // val and validation, for example, are two words for one part.
       if (parts.size() > before) {
         throw UnusableData("--data: " + directory.string() + " has both " +
                            parts.back().path.filename().string() + " and " +
@@ -368,6 +380,7 @@ ImageSet::~ImageSet() = default;
 
 std::unique_ptr<RowSource> ImageSet::open(
     std::size_t part, const std::function<void(std::uint64_t bytes)>& on_progress) {
+  // All parts share one shape, which the first part that is opened finds.
   if (!shape_) {
     find_shape(on_progress);
   }
@@ -386,6 +399,7 @@ void ImageSet::find_shape(const std::function<void(std::uint64_t bytes)>& on_pro
     }
   }
   std::atomic<bool> is_stopped = false;
+  // In order, so that of several wrong images the same one is reported in each run.
   InOrder<BatchSizes> looking(threads_);
   const StopsWork stops(is_stopped);
   std::optional<FoundSize> first;

@@ -51,6 +51,7 @@ class SparseParser {
 
   SparseRows parse(std::string_view text) {
     for (; !text.empty(); ++line_) {
+      // The last line may have no newline.
       const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
       parse_line(text.substr(0, end));
       text.remove_prefix(end);
@@ -72,10 +73,12 @@ class SparseParser {
       return;
     }
     take_label(take_word(line));
+    // Wider than an index, so that -1 stands for "none" and an index of 0 is larger.
     std::int64_t before = -1;
     while (!line.empty()) {
       before = take_entry(take_word(line), before);
     }
+    // A line with a label alone is a row of zeros.
     rows_.ends.push_back(rows_.entries.size());
     ++rows_.indices.rows;
   }
@@ -95,6 +98,7 @@ class SparseParser {
       rows_.labels.targets.push_back(number);
       return;
     }
+    // By the class's name, so that 1, +1 and 1.0 are one word and do not count against the limit.
     rows_.labels.labels.push_back(words_.place_of(class_name_of(word)));
     if (rows_.labels.words.size() > kMostBlockWords) {
       throw UnusableData(
@@ -198,6 +202,7 @@ class LibsvmSource final : public RowSource {
     if (indices.largest == 0 && !indices.has_zero) {
       throw UnusableData(path.string() + ": there is no number in it beside the labels");
     }
+    // largest is at most kMostLibsvmIndex, so the loop ends and the list has a bounded size.
     for (std::uint32_t index = indices.first(); index <= indices.largest; ++index) {
       columns_.push_back(std::to_string(index));
     }
@@ -221,6 +226,8 @@ class LibsvmSource final : public RowSource {
       row_ = 0;
       check_indices();
     }
+    // A sparse piece of a few MiB can become gigabytes of zeros, so it is expanded in several
+    // blocks.
     const std::size_t rows = std::min(block_rows_, sparse_.ends.size() - row_);
     // All words of the piece are passed with each block; the labels of its rows refer to them.
     block = {};
@@ -231,6 +238,7 @@ class LibsvmSource final : public RowSource {
     block.numbers.assign(rows * columns_.size(), 0.0F);
     for (std::size_t i = 0; i < rows; ++i, ++row_) {
       const std::size_t begin = row_ == 0 ? 0 : sparse_.ends[row_ - 1];
+      // check_indices() guarantees that each index has a column.
       for (std::size_t each = begin; each < sparse_.ends[row_]; ++each) {
         const SparseRows::Entry& entry = sparse_.entries[each];
         block.numbers[i * columns_.size() + entry.index - indices_.first()] = entry.number;

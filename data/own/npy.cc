@@ -41,6 +41,7 @@ class DictParser {
     while (!takes('}')) {
       const std::string key = string();
       expect(':');
+      // NumPy writes each key once; a second one could hide the first from other readers.
       if (key == "descr" && !type) {
         type = type_text();
       } else if (key == "fortran_order" && !is_fortran) {
@@ -87,6 +88,7 @@ class DictParser {
   std::string string() {
     skip_blanks();
     if (!rest_.starts_with('\'') && !rest_.starts_with('"')) broken();
+    // NumPy writes no escapes in these strings, so the next quote of the same kind ends them.
     const std::size_t end = rest_.find(rest_.front(), 1);
     if (end == std::string_view::npos) broken();
     std::string text(rest_.substr(1, end - 1));
@@ -152,6 +154,7 @@ std::optional<NpyKind> element_kind(char sign) {
 // Parses "<f4": byte order, kind, number of bytes.
 void take_type(NpyHeader& header, const std::string& where) {
   const std::string& type = header.type;
+  // A separate message, because such files are common and reading them means unpickling.
   if (type.find('O') != std::string::npos) {
     refuse_npy(where,
                "its elements are Python objects, which are refused because they can run code");
@@ -161,6 +164,7 @@ void take_type(NpyHeader& header, const std::string& where) {
       type.size() == 3 && std::string_view("<>=|").find(type[0]) != std::string_view::npos;
   const std::size_t bytes =
       has_order && type[2] >= '1' && type[2] <= '8' ? static_cast<std::size_t>(type[2] - '0') : 0;
+  // Several bytes need an order, so '|' (no order) is allowed for single bytes only.
   const bool is_known = kind && std::has_single_bit(bytes) && (bytes == 1 || type[0] != '|') &&
                         (kind != NpyKind::kBool || bytes == 1) &&
                         (kind != NpyKind::kFloat || bytes >= 2);
@@ -189,6 +193,7 @@ float half(std::uint16_t bits) noexcept {
 template <typename Bits>
 Bits bits_at(const std::uint8_t* at, bool is_big_endian) noexcept {
   std::array<std::uint8_t, sizeof(Bits)> bytes{};
+  // Elements follow the header directly, so they need not be aligned.
   std::memcpy(bytes.data(), at, bytes.size());
   if (is_big_endian) std::ranges::reverse(bytes);
   return std::bit_cast<Bits>(bytes);
@@ -252,6 +257,7 @@ NpyPrefix parse_npy_prefix(std::span<const std::uint8_t> prefix, const std::stri
                           " of NumPy's format; 1.0, 2.0 and 3.0 are "
                           "read");
   }
+  // Version 1.0 has a length of two bytes, later ones of four.
   std::size_t length = prefix[8] | std::size_t{prefix[9]} << 8U;
   if (prefix[6] > 1) {
     length |= std::size_t{prefix[10]} << 16U | std::size_t{prefix[11]} << 24U;
@@ -287,12 +293,14 @@ std::size_t npy_numbers(const NpyHeader& header, std::span<const std::uint8_t> e
       if constexpr (std::is_same_v<Element, double>) {
         // The conversion of an out-of-range value is undefined behaviour.
         const bool fits = std::abs(element) <= double{std::numeric_limits<float>::max()};
+        // NaN does not fit either; both become infinity, which the test below refuses.
         numbers[i] = fits ? static_cast<float>(element) : std::numeric_limits<float>::infinity();
       } else if constexpr (std::is_same_v<Element, std::uint16_t>) {
         numbers[i] = header.kind == NpyKind::kFloat ? half(element) : static_cast<float>(element);
       } else {
         numbers[i] = static_cast<float>(element);
       }
+      // Returns the index, from which the caller derives row and column for its message.
       if (!std::isfinite(numbers[i])) return i;
     }
     return numbers.size();
@@ -316,6 +324,7 @@ std::string npy_word(const NpyHeader& header, std::span<const std::uint8_t> elem
     if (std::abs(wide) < kWhole && wide == std::trunc(wide)) {
       return shown_number(static_cast<std::int64_t>(wide));
     }
+    // The shortest text of the array's own type: as a double, 0.1F would be 0.10000000149011612.
     return std::is_same_v<Element, float> ? shown_number(static_cast<float>(wide))
                                           : shown_number(wide);
   });
@@ -334,6 +343,7 @@ std::string encode_npy_header(std::span<const std::size_t> shape) {
   header += '\0';
   const std::size_t before = header.size() + kSizeOfLength;
   // Includes the line end that closes the header.
+  // NumPy aligns the data to 64 bytes, so that they can be mapped.
   const std::size_t padded = (before + dict.size() + kAlignment) / kAlignment * kAlignment;
   dict.resize(padded - before - 1, ' ');
   dict += '\n';

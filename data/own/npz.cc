@@ -28,6 +28,7 @@ struct OpenZip {
   explicit OpenZip(const std::filesystem::path& path) {
     struct stat status {};
     file = open_for_reading(path, status);
+    // The source uses the descriptor's number, so `file` is declared before it and outlives it.
     source = zip_source(file.number(), static_cast<std::uint64_t>(status.st_size));
   }
   FileDescriptor file;
@@ -36,6 +37,8 @@ struct OpenZip {
 
 class ZipStream final : public ByteStream {
  public:
+  // Each stream opens the archive itself: the examples and the labels are read in turns, at two
+  // positions.
   ZipStream(const std::filesystem::path& path, std::string name)
       : path_(path), name_(std::move(name)), archive_(path), reader_(archive_.source) {
     refuse_if(reader_.open(name_));
@@ -88,6 +91,7 @@ std::vector<ZipMember> zip_members(const std::filesystem::path& path) {
   const OpenZip archive(path);
   std::vector<ZipMember> members;
   if (const std::error_code error = list_zip(archive.source, members)) refuse_zip(path, error);
+  // An array archive has a handful of entries; the limit bounds the work for a hostile one.
   if (members.size() > kMostEntries) {
     throw UnusableData(path.string() + ": it has more than " + std::to_string(kMostEntries) +
                        " files");

@@ -57,6 +57,7 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
   for (const std::string& column : options.ignored_columns) {
     text += with_length(column);
   }
+  // The shares decide which rows each part gets, so they are a part of the identity.
   text += "\nskipped " + std::to_string(options.skipped_lines) + "\nheld out " +
           std::to_string(options.held_out.validation) + " " +
           std::to_string(options.held_out.test) + "\n";
@@ -73,6 +74,7 @@ std::string source_of(const OwnDataOptions& options, const std::vector<SourceFil
 // conversion instead of adding one.
 Path cache_of(const OwnDataOptions& options, const OwnDataHooks& hooks) {
   const std::string text =
+      // An absolute path, so that the same file found from another folder uses the same conversion.
       std::filesystem::absolute(options.path).string() + "\n" + source_of(options, {});
   constexpr std::size_t kDigits = 12;
   return hooks.cache_directory /
@@ -113,6 +115,7 @@ class Conversion {
       convert(file);
       bytes_before_ += file.bytes;
     }
+    // After all files, because only now every row has been assigned to a part.
     check_parts();
     // A part with its own file must share at least one class with training; drawn parts do so
     // anyway.
@@ -157,6 +160,8 @@ class Conversion {
     check_columns(*source, file);
     for (const std::string& warning : source->warnings()) warnings_.push_back(escaped(warning));
     check_room(*source);
+    // Each file draws from its own row numbers, so a change of one file does not move the rows of
+    // another.
     HoldOut hold_out(shares_of(file, files_, options_.held_out), hooks_.purpose,
                      hooks_.random_bits);
     std::uint64_t row = 0;
@@ -180,6 +185,7 @@ class Conversion {
       images_ = source.images();
       label_column_ = source.label_column();
       has_names_ = source.has_names();
+      // The first file, which is the one to train on, defines the columns for all others.
       sums_.emplace(columns_);
       target_sums_.emplace(std::vector{label_column_});
       counters_.emplace(columns_.size());
@@ -190,6 +196,7 @@ class Conversion {
       throw UnusableData(file.path.string() + ": it has " + kind_text(source.images()) + ", and " +
                          files_.front().path.string() + " has " + kind_text(images_));
     }
+    // Otherwise one file would have its names read as a row, or a row as names.
     if (source.has_names() != has_names_) {
       const auto says = [](bool has) { return has ? "has names of columns" : "has none"; };
       throw UnusableData(file.path.string() + ": its first line " + says(source.has_names()) +
@@ -208,6 +215,8 @@ class Conversion {
   void check_room(const RowSource& source) const {
     std::error_code error;
     const std::uint64_t room = std::filesystem::space(hooks_.cache_directory, error).available;
+    // An unknown free space is no reason to refuse: a full disk then ends the conversion with its
+    // own error.
     if (!error && source.converted_bytes() > room) {
       constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
       throw UnusableData("--data_dir: " + hooks_.cache_directory.string() + " has " +
@@ -221,6 +230,7 @@ class Conversion {
     trained_.clear();
     trained_targets_.clear();
     const auto part_of = [&](std::size_t i) {
+      // A drawn row leaves its file's part; all others stay in it. Only the training file draws.
       const Part drawn = hold_out.part_of(row + i);
       return drawn == Part::kTrain ? file.part.value_or(Part::kTrain) : drawn;
     };
@@ -345,6 +355,8 @@ DirectoryLock locked(const OwnDataHooks& hooks) {
   // Waits in short intervals, so that on_progress can end the wait.
   for (const auto began = Clock::now();;) {
     const auto asked = Clock::now();
+    // One lock for the parent folder of all conversions: its own folder is replaced by rename() and
+    // cannot carry the lock.
     DirectoryLock lock(hooks.cache_directory, kInterval);
     // A lock that is refused at once does not exist on this file system, so waiting would not help.
     const bool waited = Clock::now() - asked >= kInterval;
@@ -365,6 +377,8 @@ void remove_unfinished(const Path& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory.parent_path(), error)) {
     if (entry.path().filename().string().starts_with(beginning)) found.push_back(entry.path());
   }
+  // Collected first, because removing entries during the iteration may skip others. Errors are
+  // ignored: leftovers only take space.
   for (const Path& path : found) std::filesystem::remove_all(path, error);
 }
 
@@ -401,6 +415,8 @@ std::string own_data_name(const std::filesystem::path& path) {
 }
 
 OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hooks) {
+  // Lists and checks the files without reading their rows, so a run that finds a conversion starts
+  // at once.
   const std::vector<SourceFile> files = source_files(options, hooks.threads);
   if (has_images(files)) {
     refuse_table_options(options);
@@ -421,6 +437,8 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   }
   PosixFileSystem file_system;
   create_directories(file_system, hooks.cache_directory);
+  // Held until the function returns: the tasks of a machine would otherwise all convert the same
+  // file.
   const DirectoryLock lock = locked(hooks);
   if (is_done()) {  // another task converted it during the wait for the lock
     return result;
@@ -429,6 +447,8 @@ OwnData convert_own_data(const OwnDataOptions& options, const OwnDataHooks& hook
   if (lock.is_held()) {
     remove_unfinished(result.directory);
   }
+  // Without the lock two tasks may get here. Each writes a folder of its own, so neither reads the
+  // other's unfinished files.
   result.index = Conversion(options, hooks, files, result.directory).run(source);
   return result;
 }

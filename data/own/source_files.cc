@@ -51,6 +51,7 @@ std::optional<TableFormat> format_of(const Path& path) {
 
 struct stat status_of(const Path& path) {
   struct stat status {};
+  // Opening refuses folders, pipes and unreadable files before the conversion begins.
   static_cast<void>(open_for_reading(path, status));
   return status;
 }
@@ -63,6 +64,7 @@ std::vector<Path> paths_in(const Path& directory) {
     paths.push_back(entry.path());
   }
   if (error) throw std::system_error(error, "--data: cannot read " + directory.string());
+  // The order of a directory is arbitrary, and messages should not depend on it.
   std::ranges::sort(paths);
   return paths;
 }
@@ -83,6 +85,7 @@ std::vector<Table> tables_in(const Path& directory) {
       }
       tables.push_back({.path = path, .part = part, .format = *format});
     }
+    // The loop begins with training: without a training table the others are not used.
     if (tables.empty()) {
       return tables;
     }
@@ -101,6 +104,8 @@ class SharedIndices {
     if (each_.empty()) {
       find(on_progress);
     }
+    // The columns of a sparse set are those of all its files together: a test file may lack the
+    // largest index.
     LibsvmIndices indices = all_;
     indices.rows =
         each_.at(static_cast<std::size_t>(std::ranges::find(paths_, path) - paths_.begin())).rows;
@@ -142,6 +147,7 @@ void check_sparse(const OwnDataOptions& options, const Path& path) {
 
 std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnDataOptions& options,
                                     std::size_t threads) {
+  // Shared by all files of the set, which are opened one after the other.
   const auto shared =
       std::make_shared<SharedIndices>(LibsvmOptions{.label_is_number = options.label_is_number,
                                                     .skipped_lines = options.skipped_lines,
@@ -151,6 +157,8 @@ std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnD
                           .ignored_columns = options.ignored_columns,
                           .skipped_lines = options.skipped_lines,
                           .threads = threads};
+  // The first file decides whether and how columns are named; later ones compare their first line
+  // with these names.
   const auto names = std::make_shared<std::vector<std::string>>();  // of the first file
   std::vector<SourceFile> files;
   for (const Table& table : tables) {
@@ -169,6 +177,7 @@ std::vector<SourceFile> table_files(const std::vector<Table>& tables, const OwnD
       };
     } else {
       file.open = [csv, names, path = table.path](const SourceFile::Progress& /*on_progress*/) {
+        // `names` is read when the file is opened: the first one has filled it by then.
         CsvOptions of_file = csv;
         of_file.known_names = *names;
         std::unique_ptr<RowSource> source = open_csv(path, of_file);
@@ -195,6 +204,7 @@ std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
     file.path = pair.examples.text();
     file.part = pair.part;
     file.bytes = pair.examples.bytes;
+    // With lengths, because the name of an entry may contain any byte.
     for (const ArrayLocation& place : {pair.examples, pair.labels}) {
       file.fingerprint += std::to_string(place.entry.size()) + " " + place.entry + " " +
                           file_fingerprint(place.path, status_of(place.path));
@@ -209,6 +219,7 @@ std::vector<SourceFile> array_files(const std::vector<ArrayPair>& pairs,
 }
 
 std::vector<SourceFile> image_files(std::vector<ClassFolders> parts, std::size_t threads) {
+  // One object for all parts, which find the common shape of their images once.
   const auto set = std::make_shared<ImageSet>(std::move(parts), threads);
   std::vector<SourceFile> files;
   for (std::size_t i = 0; i < set->parts().size(); ++i) {

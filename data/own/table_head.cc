@@ -45,12 +45,15 @@ char most_frequent_delimiter(std::string_view line) {
   bool is_quoted = false;
   for (const char c : line) {
     is_quoted = c == '"' ? !is_quoted : is_quoted;
+    // A delimiter inside quotes belongs to a cell and proves nothing.
     const auto* const found = std::ranges::find(kDelimiters, c);
     if (!is_quoted && found != kDelimiters.end()) {
       ++counts.at(static_cast<std::size_t>(found - kDelimiters.begin()));
     }
   }
   return kDelimiters.at(
+      // Of equal counts the first delimiter of the list wins; a line without any is one cell with a
+      // comma as delimiter.
       static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
 }
 
@@ -62,6 +65,7 @@ class FirstLine {
     quoted_ = quotes_of_line(line, delimiter);
     if (!below.empty()) {
       CsvCells rows(below, delimiter);
+      // The second line is the first one below that has cells.
       while (rows.skip_empty_line()) {
       }
       if (!rows.rest().empty()) {
@@ -74,10 +78,12 @@ class FirstLine {
   [[nodiscard]] const std::vector<std::string>& cells() const noexcept { return cells_; }
 
   [[nodiscard]] bool is_surely_names() const {
+    // Rows of data have at least one number, so a line without any consists of names.
     if (std::ranges::none_of(cells_, is_number)) {
       return true;
     }
     for (std::size_t i = 0; i < std::min(cells_.size(), second_.size()); ++i) {
+      // A column of numbers whose first cell is not one has a name on top.
       if (!is_number(cells_[i]) && is_number(second_[i])) {
         return true;
       }
@@ -86,6 +92,8 @@ class FirstLine {
   }
   // Returns whether every cell is quoted and an unquoted number stands below one of them.
   [[nodiscard]] bool alone_has_quotes() const {
+    // Some writers quote names but not numbers. That shows names even where one is a number, such
+    // as "2020".
     if (std::ranges::find(quoted_, false) != quoted_.end()) {
       return false;
     }
@@ -169,6 +177,7 @@ std::vector<std::string> unique_names(const std::vector<std::string>& cells,
                          printable(names.back()) + "\"");
     }
   }
+  // All names of the file, so that a generated one does not collide with a later column's.
   std::set<std::string> taken(names.begin(), names.end());
   std::set<std::string> seen;
   for (std::string& name : names) {
@@ -205,6 +214,7 @@ void check_lengths(const std::vector<std::string>& names, const std::string& pla
 bool are_names(const FirstLine& first, const std::vector<std::string>& names,
                const TableHeadOptions& options, const std::string& where,
                std::vector<std::string>& warnings) {
+  // A first file with names has decided: the others must have the same names and guess nothing.
   const bool is_known = !are_numbered(options.known_names);
   if (first.is_surely_names() || (is_known && has_all(names, options.known_names))) {
     return true;
@@ -214,6 +224,7 @@ bool are_names(const FirstLine& first, const std::vector<std::string>& names,
   }
   const auto is_named = [&names](const std::string& flag) {
     std::size_t ignored = 0;
+    // A flag that is a valid column number proves nothing about names.
     return !counts_a_column(flag, names.size(), ignored) &&
            std::ranges::find(names, flag) != names.end();
   };
@@ -221,6 +232,7 @@ bool are_names(const FirstLine& first, const std::vector<std::string>& names,
       std::ranges::any_of(options.named_columns, is_named)) {
     return true;
   }
+  // The weakest evidence comes last and with a warning: the line could be a row of data.
   if (first.counts()) {
     warnings.push_back(where +
                        ": its first line, 0, 1, 2 and so on, is used as column names, "
@@ -253,6 +265,7 @@ bool counts_a_column(std::string_view text, std::size_t count, std::size_t& colu
 TableHead read_table_head(std::string_view text, std::uint64_t line,
                           const TableHeadOptions& options, const std::string& where) {
   TableHead head;
+  // The delimiter is not known yet; the newline as delimiter makes tabs count as blanks.
   CsvCells empty_lines(text, '\n');
   while (empty_lines.skip_empty_line()) ++line;
   head.rows = empty_lines.rest();
@@ -281,6 +294,7 @@ TableHead read_table_head(std::string_view text, std::uint64_t line,
     head.names = std::move(names);
     head.warnings = std::move(warnings);
     head.rows = below;
+    // A quoted name may contain newlines.
     head.rows_line += static_cast<std::uint64_t>(std::ranges::count(first_line, '\n'));
     return head;
   }

@@ -49,12 +49,14 @@ std::array<std::size_t, 4> zeros_of(std::string_view head) {
 // Detects UTF-16 and UTF-32 without a mark: the high bytes of digits, delimiters and line ends are
 // 0.
 std::string_view wide_encoding(std::string_view head) {
+  // Fewer bytes are no evidence.
   constexpr std::size_t kFewest = 8;  // bytes
   if (head.size() < kFewest) return {};
   const auto zeros = zeros_of(head);
   const std::size_t quarter = head.size() / 4;
   const auto most = [&](std::size_t place) { return zeros.at(place) * 10 >= quarter * 7; };
   const auto few = [&](std::size_t place) { return zeros.at(place) * 10 <= quarter * 2; };
+  // UTF-32 first: its zeros also cover the positions that UTF-16 has.
   if (most(1) && most(2) && most(3) && few(0)) return "UTF-32LE";
   if (most(0) && most(1) && most(2) && few(3)) return "UTF-32BE";
   if (most(1) && most(3) && few(0) && few(2)) return "UTF-16LE";
@@ -64,6 +66,7 @@ std::string_view wide_encoding(std::string_view head) {
 
 // Returns whether a CR outside quotes ends a line, another line follows, and there is no LF.
 bool has_lines_of_cr(std::string_view head) {
+  // With an LF in the file a CR alone is most likely part of a cell.
   if (head.find('\n') != std::string_view::npos) return false;
   bool is_quoted = false;
   for (std::size_t at = 0; at < head.size(); ++at) {
@@ -116,6 +119,7 @@ bool is_utf8(std::string_view text) noexcept {
 }
 
 std::string utf8_of(std::string_view text) {
+  // Text in another encoding is very rarely valid UTF-8, so valid text is taken as it is.
   if (is_utf8(text)) return std::string(text);
   std::string out;
   for (const char c : text) {

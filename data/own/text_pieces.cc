@@ -35,6 +35,8 @@ std::size_t whole_lines(std::string_view text, TextPieces::Quotes meaning) {
   if (meaning == TextPieces::Quotes::kMeanNothing) {
     return text.rfind('\n') + 1;
   }
+  // A newline ends a row if an even number of quotes precedes it. The count goes down from the end,
+  // because the last such newline is wanted and usually lies near the end.
   std::uint64_t quotes = count_of('"', text);
   for (std::size_t end = text.rfind('\n'); end != std::string_view::npos;
        end = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1)) {
@@ -55,6 +57,7 @@ TextPieces::TextPieces(const std::filesystem::path& path, Quotes quotes, std::si
   struct stat status {};
   file_ = open_for_reading(path, status);
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+  // The encoding is checked before anything is skipped: lines of UTF-16 text cannot be counted.
   const auto head = read_open_file(file_, kEncodingHeadBytes, path);
   const std::string refusal =
       refused_encoding({reinterpret_cast<const char*>(head.data()), head.size()});
@@ -75,6 +78,8 @@ void TextPieces::skip(std::size_t lines) {
       --lines;
       continue;
     }
+    // No newline in what has been read: all of it belongs to the skipped lines and is dropped, so
+    // that a long line needs no memory.
     rest_.clear();
     at = 0;
     if (!read_more(rest_)) {
@@ -110,9 +115,11 @@ bool TextPieces::read_more(std::string& text) {
 }
 
 bool TextPieces::next(TextPiece& piece) {
+  // Begins with the incomplete line that the previous piece left.
   std::string text = std::exchange(rest_, {});
   for (;;) {
     const bool has_more = read_more(text);
+    // At the end of the file the rest is a line even without a newline.
     const std::size_t length = has_more ? whole_lines(text, quotes_) : text.size();
     if (length > 0) {
       rest_ = text.substr(length);
@@ -122,6 +129,7 @@ bool TextPieces::next(TextPiece& piece) {
     if (!has_more) {
       return false;
     }
+    // Without a limit one unclosed quote would read the whole file into memory.
     if (text.size() > kMostLineBytes) {
       throw UnusableData(
           path_.string() + ", line " + std::to_string(line_) + ": it is longer than 64 MiB" +
