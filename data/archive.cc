@@ -37,6 +37,7 @@ class PieceReader {
   // Returns the next bytes, valid until the next call; empty at the end. Throws std::system_error.
   std::span<const std::uint8_t> next() {
     while (true) {
+      // pread() with an own offset: hash and extraction both begin at 0 on the same descriptor.
       const ssize_t count =
           ::pread(file_.number(), buffer_.data(), buffer_.size(), static_cast<off_t>(offset_));
       if (count >= 0) {
@@ -80,9 +81,11 @@ FileCheck open_archive(const std::filesystem::path& path, const Archive& archive
         check_size(path, archive.size_bytes, static_cast<std::size_t>(status.st_size));
     if (check.state != FileState::kReady) return check;
     out.checksum_marker = checksum_marker_text(archive_marker_by(archive), status);
+    // A fitting marker saves the hash of up to half a gigabyte.
     if (checksum_marker_fits(path, out.checksum_marker)) return check;
     check = check_hash(path, archive.sha256, hash_of(out.file, path));
     const bool is_right = check.state == FileState::kReady;
+    // No marker for an archive that changed during the hash.
     if (is_right && !is_changed(out.file, archive_marker_by(archive), out.checksum_marker)) {
       try_to_write_checksum_marker(path, out.checksum_marker);
     }
@@ -134,6 +137,7 @@ MemberContents unzip(const OpenArchive& archive, std::size_t size_bytes,
   MemberContents contents;
   for (const ArchiveMember& member : members) {
     std::vector<std::uint8_t> bytes;
+    // One member at a time, in the caller's order: a ZIP archive has a directory.
     if (const auto error = read_zip_member(source, member.name, most_bytes(member), bytes)) {
       fail_member(error, path, member.name);
     }
@@ -146,13 +150,16 @@ MemberContents untar(const OpenArchive& archive, std::span<const ArchiveMember> 
                      const std::filesystem::path& path) {
   MemberContents contents(members.size());
   std::vector<bool> is_there(members.size());
+  // A tar archive has no directory, so one pass over it collects all members.
   TarReader tar([&](std::string_view name, std::uint64_t size_bytes) {
     const auto found = std::ranges::find(members, name, &ArchiveMember::name);
     if (found == members.end()) return static_cast<std::vector<std::uint8_t>*>(nullptr);
     const auto i = static_cast<std::size_t>(found - members.begin());
     if (!is_gz(*found)) expect_size(*found, size_bytes, path);
+    // Before the reserve() below, which would otherwise allocate what a damaged header declares.
     if (size_bytes > most_bytes(*found)) fail_member(DataError::kWrongSize, path, name);
     is_there[i] = true;
+    // A later member of the same name replaces the earlier one, as tar does.
     contents[i].clear();
     contents[i].reserve(size_bytes);
     return &contents[i];

@@ -42,6 +42,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) noe
   for (; bytes.size() >= kTurnBytes; bytes = bytes.subspan(kTurnBytes)) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data(), kTurnBytes);
+    // The checksum so far enters the first four bytes, which the tables then carry through the
+    // others.
     word ^= value;
     value = 0;
     for (std::size_t i = 0; i < kTurnBytes; ++i) {
@@ -61,6 +63,7 @@ std::uint32_t crc32c(std::string_view bytes) noexcept {
 std::uint32_t masked_crc32c(std::string_view bytes) noexcept {
   constexpr int kTurn = 15;
   constexpr std::uint32_t kMask = 0xA282EAD8;
+  // TensorFlow's and LevelDB's masking: a checksum over data that contains checksums would be weak.
   return std::rotr(crc32c(bytes), kTurn) + kMask;
 }
 

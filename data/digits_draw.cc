@@ -94,6 +94,7 @@ Point curve(Point a, Point b, Point c, Point d, float t) noexcept {
 void trace(DigitStyle style, Drawing& drawing) {
   const auto at = [&](std::size_t i) { return Point{style[i].x - 0.5F, style[i].y - 0.5F}; };
   for (std::size_t i = 0; i + 1 < style.size(); ++i) {
+    // A start begins a new stroke: the pen is lifted between the two nodes.
     if (style[i + 1].kind == NodeKind::kStart) continue;
     const Point b = at(i);
     const Point c = at(i + 1);
@@ -123,6 +124,8 @@ float unevenness(Random& random) noexcept {
 // Removes a part of the path from some drawings.
 void run_dry(Drawing& drawing, Random& random) noexcept {
   const bool is_dry = random.unit() < kGapShare;
+  // All numbers are drawn even if the pen does not run dry, so that this choice does not shift the
+  // later draws.
   const float share = kLongestGap * random.unit();
   const float place = random.unit();
   const auto gap = static_cast<std::size_t>(share * static_cast<float>(drawing.size));
@@ -191,10 +194,13 @@ class Elastic {
     std::size_t first;
     std::array<float, 3> weight;
     explicit Weights(float pixels) noexcept {
+      // Just below 4, so that the last of three control points is still in the grid.
       const float most = static_cast<float>(kControls - 2) - 0.001F;
       const float place = std::clamp((pixels + 0.5F * kSide) / kSpacingPixels, 0.0F, most);
       first = static_cast<std::size_t>(place);
       const float t = place - static_cast<float>(first);
+      // The quadratic B-spline's weights add up to 1: a field of equal control points moves
+      // everything alike.
       weight = {0.5F * (1.0F - t) * (1.0F - t), 0.5F + t * (1.0F - t), 0.5F * t * t};
     }
   };
@@ -217,6 +223,8 @@ void place(std::span<Line> lines, Random& random) noexcept {
   for (const Line& line : lines) {
     low = {std::min(low.x, line.to.x), std::min(low.y, line.to.y)};
     high = {std::max(high.x, line.to.x), std::max(high.y, line.to.y)};
+    // The pen leaves as much ink as the line is long, so a line's mass is its length, at its
+    // middle.
     const float weight = length(line);
     mass.x += weight * 0.5F * (line.from.x + line.to.x);
     mass.y += weight * 0.5F * (line.from.y + line.to.y);
@@ -257,6 +265,7 @@ void measure(Line line, float reach, Distances& distances) noexcept {
     const float py = static_cast<float>(row) + 0.5F - line.from.y;
     for (std::size_t column = column_begin; column < column_end; ++column) {
       const float px = static_cast<float>(column) + 0.5F - line.from.x;
+      // The nearest point of the line: the projection, or the end that is closer.
       const float along = std::clamp((px * dx + py * dy) * inverse, 0.0F, 1.0F);
       const float ex = px - along * dx;
       const float ey = py - along * dy;
@@ -274,6 +283,7 @@ void ink(const Distances& distances, float radius, Random& random,
   constexpr float kWhole = 255.99F;  // truncated below: full ink is 255
   for (std::size_t i = 0; i < kDigitPixels; ++i) {
     pixels[i] = 0;
+    // Compares squares, so that only pixels with ink need a root.
     if (distances[i] >= reach * reach) continue;
     const float cover = std::min(reach - std::sqrt(distances[i]), 1.0F);
     const float value = cover * (strength + kInkNoise * random.either_way());
@@ -285,6 +295,7 @@ void ink(const Distances& distances, float radius, Random& random,
 
 void draw_digit(std::uint8_t label, std::uint64_t random_seed,
                 std::span<std::uint8_t, kDigitPixels> pixels) {
+  // The order of the draws below is part of the data set: changing it changes the pinned checksums.
   Random random(random_seed);
   const std::span<const DigitStyle> styles = digit_styles(label);
   Drawing drawing;
@@ -295,11 +306,13 @@ void draw_digit(std::uint8_t label, std::uint64_t random_seed,
   for (Line& line : drawing.used()) {
     line = {elastic(affine(line.from)), elastic(affine(line.to))};
   }
+  // Before place(), which centres what is left of the drawing.
   run_dry(drawing, random);
   place(drawing.used(), random);
 
   const float radius = random.between(kMinRadius, kMaxRadius);
   Distances distances;
+  // Farther than any point of the image, so that pixels without a line get no ink.
   distances.fill(2.0F * kSide * kSide);
   for (const Line& line : drawing.used()) measure(line, radius + 0.5F, distances);
   ink(distances, radius, random, pixels);

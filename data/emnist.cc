@@ -59,6 +59,7 @@ constexpr FileSet emnist(std::string_view name, std::span<const SetFile> files,
           .files = files,
           .classes = class_names.size(),
           .first_label = first_label,
+          // EMNIST stores each image transposed.
           .has_columns_first = true,
           .class_names = class_names};
 }

@@ -68,6 +68,7 @@ class DataCategory final : public std::error_category {
       case DataError::kBadRecords:
         return "not a whole number of records";
     }
+    // Outside of the switch, so that the compiler reports an error that has no case.
     return "unknown data error " + std::to_string(value);
   }
 };
@@ -75,6 +76,7 @@ class DataCategory final : public std::error_category {
 }  // namespace
 
 const std::error_category& data_category() noexcept {
+  // One object for the whole program: std::error_code compares categories by address.
   static const DataCategory category;
   return category;
 }

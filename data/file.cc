@@ -34,6 +34,8 @@ FileDescriptor open_for_reading(const std::filesystem::path& path, struct stat& 
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
     fail(errno, "cannot read " + path.string());
   }
+  // fstat() on the open descriptor, not stat() on the path, so the file that is checked is the one
+  // that is read.
   if (S_ISDIR(status.st_mode)) fail(EISDIR, "cannot read " + path.string());
   if (!S_ISREG(status.st_mode)) {
     throw std::system_error(DataError::kNotRegularFile, "cannot read " + path.string());
@@ -120,6 +122,7 @@ std::filesystem::file_time_type file_system_now(const std::filesystem::path& dir
   // A new unnamed file has the current time; the named one may be old and is updated first.
   const bool is_dated = (!has_name || ::futimens(file.number(), nullptr) == 0) &&
                         ::fstat(file.number(), &status) == 0;
+  // Saved, because unlink() below can change it.
   const int error = errno;
   if (has_name) ::unlink(named.c_str());
   if (!is_dated) fail(error, "cannot get the time of a file in " + directory.string());
@@ -136,6 +139,7 @@ void remove_abandoned_temporaries(const std::filesystem::path& path,
     // another machine.
     const auto oldest = file_system_now(directory_of(path)) - age;
     for (const auto& entry : std::filesystem::directory_iterator(directory_of(path))) {
+      // The age protects the file of a writer that is still at work.
       if (entry.path().filename().string().starts_with(prefix) &&
           entry.last_write_time() < oldest) {
         std::filesystem::remove(entry.path());
@@ -149,6 +153,8 @@ void remove_abandoned_temporaries(const std::filesystem::path& path,
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory,
                              std::chrono::milliseconds patience) noexcept {
+  // The kernel releases the lock when the descriptor is closed, so a killed holder leaves none
+  // behind.
   FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open()) return;
   // flock has no timeout, and a blocking call could wait forever for a stopped process, so the lock
@@ -156,6 +162,8 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory,
   constexpr std::chrono::milliseconds kInterval{10};
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (::flock(opened.number(), LOCK_EX | LOCK_NB) != 0) {
+    // Without locks on this file system the caller goes on without one: work may then be done
+    // twice, but files are still replaced atomically.
     if (errno != EWOULDBLOCK && errno != EINTR) return;
     if (std::chrono::steady_clock::now() >= deadline) return;
     std::this_thread::sleep_for(kInterval);

@@ -34,6 +34,7 @@ FileCheck check_contents(const std::filesystem::path& path, const SetFile& file,
                          std::span<const std::uint8_t> bytes) {
   FileCheck check = check_size(path, file.size_bytes(), bytes.size());
   const bool is_pinned = !file.sha256.empty();
+  // The size first: a wrong size needs no hash.
   if (check.state == FileState::kReady && is_pinned) check = check_hash(path, file.sha256, bytes);
   return check;
 }
@@ -51,6 +52,7 @@ FileCheck read_gz(const std::filesystem::path& path, const SetFile& file,
     if (check.state != FileState::kReady) return check;
     std::vector<std::uint8_t> read = read_open_file(opened, size_bytes, path);
     check = check_hash(path, is_other ? file.other_gz_sha256 : file.gz_sha256, read);
+    // The caller gets only bytes whose checksum is right.
     if (check.state == FileState::kReady) bytes = std::move(read);
     return check;
   } catch (const std::system_error& error) {
@@ -91,6 +93,7 @@ FileCheck check_extracted(const std::filesystem::path& path, const SetFile& file
       if (!is_changed(opened, verified_by(file), checksum_marker))
         try_to_write_checksum_marker(path, checksum_marker);
     }
+    // Moved out last, so the caller never sees contents that were not verified.
     if (out != nullptr) *out = std::move(contents);
     return check;
   } catch (const std::system_error& error) {
@@ -127,6 +130,7 @@ std::vector<std::uint8_t> extract(const std::filesystem::path& directory, const 
   }
   if (options.on_extract) options.on_extract(gz);
   std::vector<std::uint8_t> contents;
+  // The expected size is the limit, so a damaged or hostile file cannot fill the memory.
   if (const std::error_code error = gunzip(compressed, file.size_bytes(), contents)) {
     throw std::system_error(error, gz.string());
   }
@@ -151,6 +155,7 @@ std::vector<std::vector<std::uint8_t>> unpack(const std::filesystem::path& direc
   // All files are extracted at once, because decompressing the archive again for each would take
   // much longer.
   for (const SetFile& file : set.files) {
+    // A set has one archive, so the first missing file extracts the others as well.
     assert(file.archive == &archive);
     members.push_back({.name = file.member, .size_bytes = file.size_bytes()});
   }
@@ -170,6 +175,7 @@ class Keeper {
     // Contents from a generator or an archive are verified before they are used or stored.
     const FileCheck check = check_contents(directory_ / file.name, file, contents);
     if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
+    // The wrong file stays on disk, as OpenOptions says; the right contents are used from memory.
     if (found.state == FileState::kWrong && !options_.replace_wrong) {
       warn(found.sentence() + "; it stays where it is and is not used");
       return contents;
@@ -178,6 +184,7 @@ class Keeper {
     try {
       write_verified(directory_, file, contents);
     } catch (const std::system_error& error) {
+      // A read-only or full disk does not end a run whose data is complete in memory.
       can_write_ = false;
       warn(std::string(error.what()) + "; the data set is held in memory");
     }
@@ -232,6 +239,7 @@ std::vector<FileCheck> check_files(const std::filesystem::path& directory, const
   std::vector<FileCheck> checks;
   for (const SetFile& file : set.files) {
     const FileCheck extracted = check_extracted(directory / file.name, file, nullptr);
+    // The packed file matters only if the extracted one is not right.
     const bool is_ready = extracted.state == FileState::kReady;
     checks.push_back(is_ready ? extracted : more_telling(extracted, check_packed(file)));
   }
@@ -268,6 +276,7 @@ Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set
   std::vector<std::vector<std::uint8_t>> unpacked;  // all files, once one is missing
   const auto make = [&](const SetFile& file, const FileCheck& found) {
     if (file.archive == nullptr) return extract(directory, file, found, options);
+    // open_file_set() makes each missing file once, so its contents can be moved out of the list.
     if (unpacked.empty()) unpacked = unpack(directory, set, file, found, options);
     return std::move(unpacked[static_cast<std::size_t>(&file - set.files.data())]);
   };
@@ -288,11 +297,14 @@ Dataset open_file_set(const std::filesystem::path& directory, const FileSet& set
     if (!open_again(i)) missing.push_back(i);
   }
   if (!missing.empty()) {
+    // Tasks that start together on one machine would otherwise all extract the same files.
     const DirectoryLock lock(directory, kLockPatience);
     Keeper keeper(directory, options);
     for (const std::size_t i : missing) {
       // Another task may have written it during the wait for the lock.
       if (open_again(i)) continue;
+      // Without the lock two tasks may both write this file: each writes the same bytes and renames
+      // them.
       contents[i] = keeper.keep(set.files[i], found[i], make(set.files[i], found[i]));
     }
   }

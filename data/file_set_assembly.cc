@@ -72,6 +72,8 @@ std::error_code take_images(const FileSet& set, std::vector<std::uint8_t>& bytes
 
 std::error_code take_labels(const FileSet& set, std::vector<std::uint8_t>& bytes, SetPart& part,
                             std::string& detail) {
+  // Labels that do not begin at 0 (EMNIST letters: 1 to 26) are checked against their own limits
+  // and shifted.
   if (set.first_label == 0) return parse_labels(bytes, set.classes, part.labels, detail);
   constexpr std::size_t kAnyByte = 256;
   if (const auto error = parse_labels(bytes, kAnyByte, part.labels, detail)) return error;
@@ -98,11 +100,14 @@ std::size_t rows_of(const FileSet& set, bool is_test) {
 std::error_code take_records(const FileSet& set, const SetFile& file,
                              std::vector<std::uint8_t>& bytes, SetPart& part, std::string& detail) {
   const std::size_t rows = rows_of(set, file.is_test);
+  // Several record files append to one vector; with the reserve none of them moves what the earlier
+  // ones stored.
   part.own_images.reserve(rows * set.shape().size());
   part.own_labels.reserve(rows);
   const auto error =
       parse_records(bytes, set.shape(), set.classes, part.own_images, part.own_labels, detail);
   bytes = {};  // its contents have been copied
+  // Set again for each file, because the vector has grown.
   part.images = part.own_images;
   part.labels = part.own_labels;
   return error;
@@ -131,23 +136,27 @@ std::error_code take_file(const FileSet& set, const SetFile& file, std::vector<s
 
 Dataset assemble(const FileSet& set, std::vector<std::vector<std::uint8_t>> contents) {
   assert(contents.size() == set.files.size());
+  // Before anything is changed: the parsers transpose images and shift labels in place.
   std::string checksum = identity_of(set, contents);
   auto storage = std::make_shared<SetStorage>();
   storage->contents = std::move(contents);
   for (std::size_t i = 0; i < set.files.size(); ++i) {
     const SetFile& file = set.files[i];
     std::vector<std::uint8_t>& bytes = storage->contents[i];
+    // take_file() may release the contents, so their size is read first.
     const std::size_t size_bytes = bytes.size();
     SetPart& part = file.is_test ? storage->test : storage->train;
     std::string detail;
     if (const std::error_code error = take_file(set, file, bytes, part, detail)) {
       throw std::system_error(error, std::string(file.name) + ": " + detail);
     }
+    // After parsing: the parser's error says more about a file of a wrong size.
     const FileCheck check = check_size(file.name, file.size_bytes(), size_bytes);
     if (check.state != FileState::kReady) throw std::system_error(check.error, check.what);
   }
   const SetPart& train = storage->train;
   const SetPart& test = storage->test;
+  // The first rows validate. They are a view of the same memory as the training rows, not a copy.
   const std::size_t held_out = set.validation_rows;
   const std::size_t held_out_bytes = held_out * set.shape().size();
   assert(held_out <= train.labels.size());

@@ -19,6 +19,7 @@ void create_below(FileSystem& files, const Path& path, const Path& whole) {
     is_new = files.create_directory(path, error);
   }
   if (error) throw std::system_error(error, "cannot create " + whole.string());
+  // An existing folder was synced by its creator, or is not ours to sync.
   if (!is_new) return;
   const Path parent = parent_of(path);
   try {
@@ -27,6 +28,7 @@ void create_below(FileSystem& files, const Path& path, const Path& whole) {
     // the parent was durable.
     if (parent_of(parent) != parent) files.sync_directory(parent_of(parent));
   } catch (...) {
+    // Without the sync a later call would find the folder and take it for durable.
     files.remove(path);
     throw;
   }
@@ -58,6 +60,7 @@ std::error_code remove_all(FileSystem& files, const Path& path) {
   if (error != std::errc::directory_not_empty && error != std::errc::file_exists) return error;
   std::error_code failed;
   for (const std::string& name : files.names_in(path, failed)) {
+    // Goes on after an error, so that as much as possible is removed; the first error is returned.
     const std::error_code inner = remove_all(files, path / name);
     if (!failed) failed = inner;
   }
@@ -72,6 +75,7 @@ std::vector<std::byte> read_file(FileSystem& files, const Path& path, std::size_
                                 " bytes, found " + std::to_string(file->size_bytes()));
   }
   std::vector<std::byte> bytes(file->size_bytes());
+  // The file can have been shortened since its size was read.
   bytes.resize(file->read(0, bytes));
   return bytes;
 }

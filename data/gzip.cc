@@ -70,6 +70,7 @@ std::error_code inflate_member(std::span<const std::uint8_t> in, std::size_t max
     if (result == Z_BUF_ERROR) return DataError::kGzipTruncated;
     if (result != Z_OK) return DataError::kGzipCorrupt;
   }
+  // A second member or appended bytes: such a file is not the one that is expected.
   if (!in.empty()) return DataError::kGzipTrailingBytes;
   out.resize(written);
   return {};
@@ -83,6 +84,7 @@ std::error_code gunzip(std::span<const std::uint8_t> compressed, std::size_t max
   out.clear();
   // RFC 1952: two fixed bytes, then the method; only 8 (deflate) exists.
   constexpr std::uint8_t kStart[] = {0x1f, 0x8b, 8};
+  // A file that ends inside these bytes is truncated, not another format; inflate reports it.
   const std::size_t known = std::min(compressed.size(), std::size(kStart));
   if (!std::equal(compressed.begin(), compressed.begin() + static_cast<std::ptrdiff_t>(known),
                   kStart)) {
@@ -111,6 +113,7 @@ std::error_code gunzip_pieces(
     has_ended = result == Z_STREAM_END;
     if (!has_ended && result != Z_OK) return DataError::kGzipCorrupt;
     const auto out = std::span<const std::uint8_t>(piece).first(piece.size() - room.size());
+    // The caller can stop here, before the rest of a large input is inflated.
     if (const std::error_code error = out.empty() ? std::error_code{} : take(out)) return error;
   }
   return in.empty() && next().empty() ? std::error_code{} : DataError::kGzipTrailingBytes;

@@ -118,6 +118,7 @@ bool count_bytes(const Format& format, const IdxView& view, std::size_t& count) 
 // Sets `out.elements` to the bytes of the elements.
 std::error_code parse_as(const Format& format, std::span<const std::uint8_t> bytes, IdxView& out,
                          std::string& detail) {
+  // check_magic() bounds the dimensions, so `sizes` has room for them.
   if (const std::error_code error = check_magic(format, bytes, detail)) return error;
   IdxView view;
   view.dimensions = bytes[3];
@@ -193,6 +194,7 @@ std::error_code parse_labels(std::span<const std::uint8_t> bytes, std::size_t cl
                              std::span<const std::uint8_t>& labels, std::string& detail) {
   IdxView view;
   if (const std::error_code error = parse_idx(bytes, view, detail)) return error;
+  // The format of bytes also allows images.
   if (view.dimensions != 1) {
     detail = sentence("labels, shape [rows]", shape_text(view));
     return DataError::kIdxBadShape;
@@ -224,6 +226,7 @@ std::error_code parse_label_table(std::span<const std::uint8_t> bytes, std::size
   for (std::size_t row = 0; row < found.size(); ++row) {
     const std::uint32_t label = read_big_endian(view.elements.subspan(row * row_bytes, 4));
     if (label >= classes) {
+      // Shown as signed, as the file's type is.
       return bad_label(classes, static_cast<std::int32_t>(label), row, detail);
     }
     found[row] = static_cast<std::uint8_t>(label);

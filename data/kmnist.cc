@@ -9,6 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kKmnistClasses{"o",  "ki", "su", "tsu", "na",
                                                           "ha", "ma", "ya", "re",  "wo"};
 
+// The names are those of MNIST's files, so each of these sets needs a folder of its own.
 constexpr std::array kKmnistFiles{
     SetFile{.name = "train-images-idx3-ubyte",
             .kind = FileKind::kImages,

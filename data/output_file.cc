@@ -39,12 +39,16 @@ bool is_of_proc(const Path& folder) {
 
 OutputTarget output_target_of(const Path& path) {
   struct stat status {};
+  // A pipe, terminal or device cannot be replaced by a new file; folders fail later with their own
+  // error.
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     return {.path = path, .is_in_place = true};
   }
   constexpr int kMostLinks = 40;  // the kernel's limit
   Path at = path;
   for (int link = 0; link < kMostLinks; ++link) {
+    // The links are followed here, because rename() would replace the link and not the file that it
+    // leads to.
     if (::lstat(at.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) {
       return {.path = at, .is_in_place = false};
     }
@@ -70,6 +74,7 @@ class OutputInPlace final : public NewFile {
                              ? "cannot write " + path.string() + ", which no process reads"
                              : "cannot write " + path.string());
     }
+    // Blocking from here on: a slow reader delays the writer, which would otherwise fail.
     if (reader == OutputReader::kIsAwaited) {
       ::fcntl(file_.number(), F_SETFL, O_APPEND);
     }
@@ -81,6 +86,7 @@ class OutputInPlace final : public NewFile {
       if (count > 0) bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
   }
+  // A pipe or a terminal has no disk.
   void sync() override {}
   // The name has existed all along. close() reports what a network file system did not accept.
   void take_name() override {

@@ -49,6 +49,7 @@ class PosixOpenFile final : public OpenFile {
 
 PosixNewFile::PosixNewFile(const Path& target)
     : target_(target), path_(target.string() + std::string(kTemporaryMark) + "XXXXXX") {
+  // In the target's folder, because rename() works only within one file system.
   file_ = FileDescriptor(::mkostemp(path_.data(), O_CLOEXEC));
   if (!file_.is_open()) {
     const Path directory = target.has_parent_path() ? target.parent_path() : Path(".");
@@ -57,6 +58,8 @@ PosixNewFile::PosixNewFile(const Path& target)
 }
 
 PosixNewFile::~PosixNewFile() {
+  // A write that failed leaves no temporary file. After take_name() the path is empty, and the file
+  // stays.
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
@@ -74,11 +77,13 @@ void PosixNewFile::write(std::span<const std::uint8_t> bytes) {
 void PosixNewFile::sync() {
   // mkostemp permits access only to its user, but tasks under other users read the files too.
   if (::fchmod(file_.number(), 0644) != 0) give_up("cannot write " + target_.string());
+  // fsync() also reports errors of earlier writes that the kernel had only buffered.
   if (::fsync(file_.number()) != 0) give_up("cannot write " + target_.string());
 }
 
 void PosixNewFile::take_name() {
   if (::rename(path_.c_str(), target_.c_str()) != 0) give_up("cannot create " + target_.string());
+  // Only after the rename has succeeded: until then the destructor has to remove the file.
   path_.clear();
 }
 
@@ -109,6 +114,8 @@ std::vector<std::string> PosixFileSystem::names_in(const Path& directory, std::e
   std::vector<std::string> names;
   error.clear();
   std::filesystem::directory_iterator entry(directory, error);
+  // increment(error) instead of ++, which would throw: the caller gets the names so far and the
+  // error.
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }

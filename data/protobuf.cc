@@ -17,6 +17,7 @@ constexpr std::uint32_t kFourBytes = 5;
 
 void ProtobufMessage::add_varint(std::uint64_t value) {
   constexpr std::uint64_t kMore = 0x80;  // seven bits a byte, the lowest first
+  // The top bit of a byte says that another one follows.
   while (value >= kMore) {
     bytes_ += static_cast<char>(value | kMore);
     value >>= 7U;
@@ -57,6 +58,7 @@ ProtobufMessage& ProtobufMessage::add_message(std::uint32_t field, const Protobu
   return add_bytes(field, value.bytes());
 }
 
+// Packed: one key and length for all values.
 ProtobufMessage& ProtobufMessage::add_doubles(std::uint32_t field, std::span<const double> values) {
   add_key(field, kLengthFirst);
   add_varint(values.size_bytes());
@@ -78,6 +80,7 @@ ProtobufMessage& ProtobufMessage::add_floats(std::uint32_t field, std::span<cons
 bool ProtobufReader::take_varint(std::uint64_t& out) noexcept {
   constexpr unsigned kMostBits = 64;
   out = 0;
+  // At most ten bytes, so a run of continuation bytes cannot shift by more than 63.
   for (unsigned shift = 0; shift < kMostBits && !rest_.empty(); shift += 7) {
     const auto byte = static_cast<std::uint8_t>(rest_.front());
     rest_.remove_prefix(1);
@@ -104,6 +107,7 @@ bool ProtobufReader::next(ProtobufField& out) noexcept {
     return false;
   }
   std::uint64_t key = 0;
+  // Field 0 is reserved, and numbers above 32 bits are damage.
   bool is_good = take_varint(key) && key >> 3U != 0 && key >> 32U == 0;
   out = {.number = static_cast<std::uint32_t>(key >> 3U)};
   switch (key & 7U) {
@@ -118,6 +122,7 @@ bool ProtobufReader::next(ProtobufField& out) noexcept {
       break;
     case kLengthFirst: {
       std::uint64_t size = 0;
+      // The length comes from the file, so it is compared before it is used.
       is_good = is_good && take_varint(size) && size <= rest_.size();
       if (is_good) {
         out.kind = ProtobufField::Kind::kBytes;
@@ -129,6 +134,7 @@ bool ProtobufReader::next(ProtobufField& out) noexcept {
     default:  // groups, which are deprecated
       is_good = false;
   }
+  // Stays false: after one damaged field the position of the next is unknown.
   is_whole_ = is_good;
   return is_good;
 }
@@ -153,6 +159,7 @@ bool append_varints(const ProtobufField& field, std::vector<std::int64_t>& to) {
       shift = 0;
     }
   }
+  // False if the last number is incomplete.
   return shift == 0;
 }
 

@@ -31,6 +31,7 @@ std::error_code parse_records(std::span<const std::uint8_t> bytes, const ImageSh
     return DataError::kBadRecords;
   }
   for (std::size_t row = 0; row < rows; ++row) {
+    // All labels are checked before anything is appended, so a bad file changes neither vector.
     if (bytes[row * record] < classes) continue;
     detail = sentence("labels 0 to " + std::to_string(classes - 1),
                       std::to_string(bytes[row * record]) + " in row " + std::to_string(row));
@@ -42,6 +43,7 @@ std::error_code parse_records(std::span<const std::uint8_t> bytes, const ImageSh
   for (std::size_t row = 0; row < rows; ++row) {
     const auto found = bytes.subspan(row * record, record);
     labels.push_back(found[0]);
+    // The file has one plane for each channel; layers expect the channels of a pixel side by side.
     put_channels_last(found.subspan(1), shape,
                       std::span(images).subspan(before + row * shape.size(), shape.size()));
   }

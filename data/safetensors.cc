@@ -89,6 +89,8 @@ std::error_code read_entry(const std::string& name, const Json& value, Safetenso
   out.shape = shape->get<std::vector<std::uint64_t>>();
   out.begin_bytes = (*offsets)[0].get<std::uint64_t>();
   const auto end = (*offsets)[1].get<std::uint64_t>();
+  // The range and the shape both give the size; a reader that trusts only one of them could read
+  // past the tensor.
   if (!count_bytes(out.shape, out.size_bytes) || end < out.begin_bytes ||
       end - out.begin_bytes != out.size_bytes) {
     detail = sentence("data_offsets of tensor " + shown(name) + " as far apart as its shape says",
@@ -100,11 +102,14 @@ std::error_code read_entry(const std::string& name, const Json& value, Safetenso
 
 // Sorts the tensors and converts their offsets to offsets in the file; together they must fill it.
 std::error_code place(SafetensorsHeader& header, std::uint64_t file_bytes, std::string& detail) {
+  // Empty tensors come before the tensor that begins at the same byte, so the chain of offsets
+  // below has no gap.
   std::ranges::sort(header.tensors, {}, [](const SafetensorsEntry& entry) {
     return std::tie(entry.begin_bytes, entry.size_bytes);
   });
   std::uint64_t next = 0;
   for (SafetensorsEntry& entry : header.tensors) {
+    // A gap could hide data, and an overlap could give two tensors one memory.
     if (entry.begin_bytes != next) {
       detail = sentence("tensor " + shown(entry.name) + " at byte " + std::to_string(next),
                         std::to_string(entry.begin_bytes));
@@ -140,6 +145,7 @@ std::error_code safetensors_header_size(std::span<const std::uint8_t> bytes,
     detail = sentence("a header of at most 1 MiB", std::to_string(size) + " bytes");
     return DataError::kSafetensorsBadHeader;
   }
+  // By subtraction, because 8 plus a size from the file could overflow.
   if (size > file_bytes - kSafetensorsSizeBytes) {
     detail = sentence("a header of " + std::to_string(size) + " bytes",
                       std::to_string(file_bytes) + " bytes in all");
@@ -197,6 +203,7 @@ std::vector<std::uint8_t> encode_safetensors_header(const SafetensorsMetadata& m
   }
   std::string text = json_text(json);
   constexpr std::size_t kAlignment = 8;
+  // The format allows blanks after the JSON, so that the first tensor is aligned.
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   std::vector<std::uint8_t> bytes(kSafetensorsSizeBytes);
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -26,6 +26,8 @@ void permute(std::span<std::uint32_t> rows, std::uint64_t seed, std::uint32_t pu
              std::uint64_t stream, RandomBits random_bits) {
   std::iota(rows.begin(), rows.end(), std::uint32_t{0});
   std::array<std::uint64_t, kDrawsAtOnce> bits{};
+  // Fisher and Yates, from the last row down. Row i uses the draw with index i, so the blocks of
+  // draws change nothing.
   for (std::size_t end = rows.size(); end > 1;) {
     const std::size_t begin = end > kDrawsAtOnce ? end - kDrawsAtOnce : 0;
     random_bits(seed, purpose, stream, begin, std::span(bits).first(end - begin));
@@ -49,10 +51,13 @@ Sampler::Sampler(SamplerOptions options) : options_(options) {
 void Sampler::batch(std::uint64_t step, std::size_t trainer, std::span<std::uint32_t> rows) {
   assert(trainer < options_.trainers && rows.size() == options_.batch_size);
   const std::uint64_t global_batch = options_.batch_size * options_.trainers;
+  // A batch is a function of step and trainer alone, so a trainer that restarts computes the same
+  // one.
   std::uint64_t position = step * global_batch + trainer * options_.batch_size;
   for (std::size_t filled = 0; filled < rows.size();) {
     const std::vector<std::uint32_t>& epoch = permutation(position / options_.rows);
     const std::size_t offset = position % options_.rows;
+    // A batch can reach over the end of an epoch, even over several of a small set.
     const std::size_t count = std::min(rows.size() - filled, epoch.size() - offset);
     std::copy_n(epoch.data() + offset, count, rows.data() + filled);
     filled += count;
@@ -61,6 +66,7 @@ void Sampler::batch(std::uint64_t step, std::size_t trainer, std::span<std::uint
 }
 
 const std::vector<std::uint32_t>& Sampler::permutation(std::uint64_t epoch) {
+  // Two epochs, because batches around the end of one alternate between it and the next.
   Epoch& slot = cached_[epoch % 2];
   if (slot.rows.empty() || slot.number != epoch) {
     slot.rows.resize(options_.rows);

@@ -57,6 +57,7 @@ std::string Sha256::hex() {
 }
 
 std::string Sha256::hex_so_far() const {
+  // A copy is finished instead of this hash, so that more bytes can follow.
   const Sha256 copy;
   check(EVP_MD_CTX_copy_ex(context_of(copy.context_.get()), context_of(context_.get())));
   return finish(context_of(copy.context_.get()));

@@ -71,12 +71,15 @@ std::error_code TarReader::take_header() {
     return {};
   }
   std::uint64_t sum = 0;
+  // The checksum is tested before any other field is used.
   if (!octal_of(header_, kSum, sum) || sum != sum_of(header_)) return DataError::kTarBadHeader;
   if (!octal_of(header_, kSize, contents_left_)) return DataError::kTarBadHeader;
+  // Contents fill whole blocks; the second remainder makes 0 of a whole block.
   padding_left_ = (kBlockBytes - contents_left_ % kBlockBytes) % kBlockBytes;
   // '0', or a zero byte in archives older than POSIX; '7' is a contiguous file.
   const std::uint8_t kind = header_[kKind];
   const bool is_file = kind == '0' || kind == 0 || kind == '7';
+  // Contents of folders, links and extensions are skipped.
   contents_ = is_file ? begin_(name_of(header_), contents_left_) : nullptr;
   return {};
 }
@@ -87,6 +90,8 @@ std::error_code TarReader::take(std::span<const std::uint8_t> bytes) {
     bytes = bytes.subspan(some.size());
     return some;
   };
+  // Pieces of the archive end anywhere, so the reader keeps its position inside a header, contents
+  // or padding.
   while (!bytes.empty() && !has_ended_) {
     if (contents_left_ > 0) {
       const auto some = take_some(contents_left_);

@@ -36,6 +36,7 @@ FileCheck check_hash(const std::filesystem::path& path, std::string_view expecte
 }
 
 FileCheck unreadable(const std::filesystem::path& path, std::error_code error) {
+  // Any other error counts as a wrong file, because something has that name.
   const bool absent = error == std::errc::no_such_file_or_directory;
   return {absent ? FileState::kAbsent : FileState::kWrong, error, "cannot read " + path.string()};
 }
@@ -53,6 +54,7 @@ std::string checksum_marker_text(std::string_view by, const struct stat& status)
 
 bool checksum_marker_fits(const std::filesystem::path& path, const std::string& expected) noexcept {
   try {
+    // A longer marker cannot fit and is refused without being read.
     const std::vector<std::uint8_t> found = read_file(checksum_marker_path(path), expected.size());
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
   } catch (const std::exception&) {
@@ -63,6 +65,7 @@ bool checksum_marker_fits(const std::filesystem::path& path, const std::string& 
 bool is_changed(const FileDescriptor& opened, std::string_view by,
                 const std::string& checksum_marker) {
   struct stat status {};
+  // The same text as in the marker: every property that a marker pins is compared.
   return ::fstat(opened.number(), &status) != 0 ||
          checksum_marker_text(by, status) != checksum_marker;
 }
@@ -76,6 +79,7 @@ void try_to_write_checksum_marker(const std::filesystem::path& path, const std::
   try {
     write_checksum_marker(path, text);
   } catch (const std::system_error&) {
+    // A marker only saves time, so a read-only folder is no error.
     return;
   }
 }

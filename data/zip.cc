@@ -40,6 +40,8 @@ voidpf open_stream(voidpf opaque, const void* /*name*/, int /*mode*/) { return o
 
 uLong read_stream(voidpf /*opaque*/, voidpf file, void* out, uLong size) {
   Stream& stream = stream_of(file);
+  // The position can lie at the end but not beyond it, see seek_stream(); the minimum guards the
+  // subtraction.
   const std::uint64_t left =
       stream.source.size_bytes - std::min(stream.source.size_bytes, stream.position);
   const std::size_t count = std::min<std::uint64_t>(size, left);
@@ -65,6 +67,7 @@ long seek_stream(voidpf /*opaque*/, voidpf file, ZPOS64_T offset, int origin) {
   std::uint64_t from = 0;
   if (origin == SEEK_CUR) from = stream.position;
   if (origin == SEEK_END) from = stream.source.size_bytes;
+  // By subtraction, because the sum of two 64-bit numbers of a damaged file could overflow.
   if (offset > stream.source.size_bytes - from) return -1;
   stream.position = from + offset;
   return 0;
@@ -162,6 +165,7 @@ std::error_code list_zip(const ZipSource& source, std::vector<ZipMember>& out) {
 }
 
 struct ZipMemberReader::Impl {
+  // The order of the members matters: `stream` refers to `source`, and `file` to `stream`.
   explicit Impl(ZipSource from) : source(std::move(from)), file(open_zip(stream)) {}
 
   const ZipSource source;
@@ -185,6 +189,8 @@ std::error_code ZipMemberReader::open(std::string_view name, std::uint64_t max_b
         if ((info.flag & kEncrypted) != 0 ||
             (info.compression_method != kStored && info.compression_method != kDeflated)) {
           result = DataError::kZipBadMethod;
+          // A declared size; the reader below also stops at it, whatever the compressed bytes
+          // contain.
         } else if (info.uncompressed_size > max_bytes) {
           result = DataError::kZipTooLarge;
         } else if (unzOpenCurrentFile(zip.file.get()) != UNZ_OK) {
@@ -210,6 +216,7 @@ std::error_code ZipMemberReader::read(std::span<std::uint8_t> out, std::size_t& 
         std::min({out.size() - count, kMostAtOnce, static_cast<std::size_t>(zip.left)});
     const int got =
         unzReadCurrentFile(zip.file.get(), out.data() + count, static_cast<unsigned>(wanted));
+    // 0 is an end before the declared size.
     if (got <= 0) return DataError::kZipCorrupt;
     count += static_cast<std::size_t>(got);
     zip.left -= static_cast<std::uint64_t>(got);

@@ -52,6 +52,7 @@ std::string stored_zip(std::span<const StoredMember> members) {
   std::string file;
   std::string directory;
   for (const StoredMember& member : members) {
+    // The checksum precedes the contents in the format, so the parts are read twice.
     const Sizes sizes = measure(member, file.size());
     append_little_endian(file, kLocalHeader);
     append_common(file, sizes, member.name);

@@ -8,6 +8,7 @@ namespace {
 
 template <typename Json>
 Json parsed(std::string_view text, std::size_t most_depth) {
+  // Before the parser, which would build the whole tree of a deeply nested text first.
   if (most_depth != kAnyJsonDepth && json_depth(text) > most_depth) {
     return Json::value_t::discarded;
   }
@@ -16,6 +17,7 @@ Json parsed(std::string_view text, std::size_t most_depth) {
 
 template <typename Json>
 std::string written(const Json& value, JsonStyle style) {
+  // Names of files may be invalid UTF-8, for which dump() would throw by default.
   return value.dump(style.indent, ' ', style.only_ascii, Json::error_handler_t::replace);
 }
 

@@ -21,6 +21,7 @@ std::string printable(std::string_view text) {
   // limited.
   constexpr std::size_t kMostBack = 3;
   for (std::size_t back = 0; back < kMostBack && length > 0 && is_inside(length); ++back) --length;
+  // Cut before the escapes are added, so that none is cut in half.
   return escaped(text.substr(0, length)) + (text.size() > length ? "..." : "");
 }
 

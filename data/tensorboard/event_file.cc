@@ -31,6 +31,7 @@ std::string host_name() {
     return "localhost";
   }
   std::string text = name.data();
+  // The host's name becomes a part of a file name.
   std::ranges::replace(text, '/', '-');
   return text;
 }
@@ -60,9 +61,12 @@ std::string event_record(std::string_view event) {
 std::string event_file_name(std::uint64_t seconds, std::span<const std::string> names,
                             std::string_view host, std::uint64_t process) {
   for (const std::string& name : names) {
+    // TensorBoard reads the files of a folder in the order of their names. A clock that was set
+    // back must not put a new file before an older one.
     seconds = std::max(seconds, number_of(name) + 1);
   }
   std::string number = std::to_string(seconds);
+  // Leading zeros, so that the order of names is that of numbers.
   number.insert(0, kDigits - std::min(kDigits, number.size()), '0');
   return std::string(kEventPrefix) + number + "." + std::string(host) + "." +
          std::to_string(process) + ".0";
@@ -115,12 +119,16 @@ std::error_code EventFile::write_rest() {
 }
 
 std::error_code EventFile::append(std::string_view event) {
+  // The rest of the previous record first: a new record in its middle would give a wrong checksum,
+  // at which a reader stops permanently.
   if (const std::error_code error = write_rest()) {
     return error;
   }
   const std::string record = event_record(event);
   std::string_view bytes = record;
   const std::error_code error = write_all(bytes);
+  // A record that was begun must be completed later. One of which nothing was written is dropped,
+  // and its error is returned.
   if (bytes.size() != record.size()) {
     rest_ = std::string(bytes);
   }

@@ -20,6 +20,7 @@ constexpr std::uint64_t kString = 7;
 ProtobufMessage event_of(const EventTime& time) {
   ProtobufMessage event;
   event.add_double(1, time.wall_time);
+  // 0 is the default of the format and is omitted.
   if (time.step != 0) {
     event.add_number(2, time.step);
   }
@@ -69,6 +70,7 @@ void SummaryEvent::add(std::string_view tag, std::string_view plugin, std::uint6
 }
 
 void SummaryEvent::add_scalar(std::string_view tag, double value) {
+  // The scalars plugin expects float32.
   const std::array<float, 1> values = {static_cast<float>(value)};
   add(tag, "scalars", kScalar, tensor(kFloat, {}).add_floats(5, values));
 }
@@ -83,6 +85,7 @@ void SummaryEvent::add_histogram(std::string_view tag, std::span<const Histogram
 
 void SummaryEvent::add_images(std::string_view tag, std::size_t width, std::size_t height,
                               std::span<const std::string> pngs) {
+  // The plugin expects width and height as the first two strings.
   ProtobufMessage images = tensor(kString, {pngs.size() + 2});
   images.add_bytes(8, std::to_string(width)).add_bytes(8, std::to_string(height));
   for (const std::string& png : pngs) {

@@ -25,8 +25,10 @@ std::vector<HistogramBucket> histogram(std::span<const float> values) {
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     buckets[i].left = least + width * static_cast<double>(i);
     buckets[i].right =
+        // Exactly the largest value, which the sum can miss by a rounding error.
         i + 1 == buckets.size() ? greatest : least + width * static_cast<double>(i + 1);
   }
+  // All values are equal, and the division below would be 0 / 0.
   if (width == 0) {
     buckets.back().count = static_cast<double>(finite);
     return buckets;
@@ -34,6 +36,7 @@ std::vector<HistogramBucket> histogram(std::span<const float> values) {
   for (const float value : values) {
     if (std::isfinite(value)) {
       const double place = (static_cast<double>(value) - least) / width;
+      // The largest value itself belongs to the last bucket.
       buckets[std::min(static_cast<std::size_t>(place), buckets.size() - 1)].count += 1;
     }
   }

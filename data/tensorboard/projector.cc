@@ -8,6 +8,7 @@ namespace {
 
 void append_cell(std::string& to, std::string_view text) {
   for (const char c : text) {
+    // A tab or newline in a name would add a cell or a row to the table.
     to += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
 }
@@ -24,6 +25,7 @@ std::string projector_points(std::span<const float> values, std::size_t width) {
   std::string text;
   std::array<char, 32> digits{};
   for (std::size_t i = 0; i < values.size(); ++i) {
+    // Independent of the locale; the shortest text that reads as the same float.
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), values[i]);
     text.append(digits.data(), end.ptr);
     text += (i + 1) % width == 0 ? '\n' : '\t';
