@@ -189,9 +189,9 @@ std::error_code ZipMemberReader::open(std::string_view name, std::uint64_t max_b
         if ((info.flag & kEncrypted) != 0 ||
             (info.compression_method != kStored && info.compression_method != kDeflated)) {
           result = DataError::kZipBadMethod;
+        } else if (info.uncompressed_size > max_bytes) {
           // A declared size; the reader below also stops at it, whatever the compressed bytes
           // contain.
-        } else if (info.uncompressed_size > max_bytes) {
           result = DataError::kZipTooLarge;
         } else if (unzOpenCurrentFile(zip.file.get()) != UNZ_OK) {
           result = DataError::kZipCorrupt;

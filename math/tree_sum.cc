@@ -151,8 +151,8 @@ void TreeSum::merge(std::size_t left, std::size_t right) {
     if (other.buffer != kNone) {
       unused_.push_back(other.buffer);
     }
-    // The sum goes into the right half's memory, which is free from now on.
   } else if (!other.own.empty()) {
+    // The sum goes into the right half's memory, which is free from now on.
     sum.own = other.own;
     sum.buffer = other.buffer;
   } else {

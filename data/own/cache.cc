@@ -390,8 +390,8 @@ std::optional<CacheIndex> read_cache_index(const Path& directory) {
       return std::nullopt;
     }
     return index;
-    // A damaged index is treated like a missing one: the conversion replaces it.
   } catch (const Json::exception&) {
+    // A damaged index is treated like a missing one: the conversion replaces it.
     return std::nullopt;
   }
 }

@@ -90,13 +90,12 @@ std::unique_ptr<const Layer> make_pooling(const LayerFields& fields, const Shape
     throw std::invalid_argument("size: " + std::to_string(size) +
                                 " is larger than the image, which is " + to_string(input));
   }
+  // Only whole windows count; rows and columns left over at the end have no output.
   return std::make_unique<Kind>(PoolingShape{.height = input.height,
                                              .width = input.width,
                                              .channels = input.channels,
                                              .size = size,
                                              .stride = stride,
-                                             // Only whole windows count; rows and columns left over
-                                             // at the end have no output.
                                              .out_height = (input.height - size) / stride + 1,
                                              .out_width = (input.width - size) / stride + 1});
 }
