@@ -36,6 +36,7 @@ std::string password_in(std::string_view base64) {
                                    reinterpret_cast<const unsigned char*>(base64.data()),
                                    static_cast<int>(base64.size()));
   if (size < 0) return {};
+  // EVP_DecodeBlock() decodes padding to zero bytes and counts them.
   const std::size_t padding = base64.ends_with("==") ? 2 : base64.ends_with('=') ? 1 : 0;
   text.resize(static_cast<std::size_t>(size) - padding);
   const std::size_t colon = text.find(':');
@@ -55,6 +56,7 @@ std::vector<std::string> AccessTokens::read(const SecretLines& allowed) const {
 
 void AccessTokens::read_again() {
   const auto now = std::chrono::steady_clock::now();
+  // Every request comes here; one look at the file per second is enough.
   if (now - looked_ < kLookInterval) return;
   looked_ = now;
   watch_.read_where_due([this] {

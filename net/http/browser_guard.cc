@@ -75,6 +75,8 @@ bool BrowserGuard::is_own_origin(const HttpServerRequest& request) const {
 
 // Parses "a=1; b=2".
 bool BrowserGuard::has_cookie(std::string_view cookies) const {
+  // Browsers send cookies to every port of a host, so another service may have set one of the same
+  // name: each is checked.
   bool found = false;
   while (!cookies.empty()) {
     const std::string_view each = trim(cookies.substr(0, cookies.find(';')));
@@ -93,6 +95,7 @@ HttpReply BrowserGuard::follow_link(std::string_view token) {
   HttpReply reply{
       .status = http_status::kSeeOther, .content_type = "text/plain; charset=utf-8", .body = {}};
   reply.fields.emplace_back("Location", "/");
+  // No early exit, so that the time does not depend on which link matches.
   std::size_t right = links_.size();
   for (std::size_t each = 0; each < links_.size(); ++each) {
     if (is_same_secret(token, links_[each])) right = each;
@@ -108,6 +111,8 @@ HttpReply BrowserGuard::follow_link(std::string_view token) {
 
 std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
   const bool is_of_no_browser = request.is_http10 && request.host.empty();
+  // Before everything else: a page whose name resolves to this machine (DNS rebinding) must not
+  // even use a link.
   if (!is_of_no_browser && !is_known_host(request.host)) {
     return error_reply(http_status::kMisdirected, "Host: " + quoted(request.host) +
                                                       " is not a name of this page "

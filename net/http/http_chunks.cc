@@ -43,6 +43,8 @@ std::size_t HttpChunks::feed(std::string_view bytes, std::string& body) {
       if (left_ == 0) state_ = State::kDataEnd;
       continue;
     }
+    // Counted before the byte is used: extensions and trailers are dropped, so that no other limit
+    // applies to them.
     if (!count_framing(body.size()) || !take(bytes[at], body.size())) {
       if (refusal_ == 0) refusal_ = http_status::kBadRequest;
       break;
@@ -66,6 +68,7 @@ bool HttpChunks::take(char c, std::size_t body_bytes) {
     case State::kDataEnd:
       state_ = State::kDataLine;
       return c == '\r';
+    // The chunk's data was used up, so left_ is 0 when the next size begins.
     case State::kDataLine:
       state_ = State::kSize;
       digits_ = 0;

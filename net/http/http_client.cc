@@ -104,6 +104,7 @@ bool Transfer::redirect() {
         HttpError::kInsecureRedirect,
         "it redirects from https to " + net::quoted(to_string(*next)) + ", which is refused");
   }
+  // From here on request_text() sends no token.
   visited_.push_back(url_);
   // A circle is reported as such, although the limit would also end it.
   if (std::ranges::find(visited_, *next) != visited_.end()) {
@@ -172,6 +173,7 @@ bool Transfer::accept_head() {
                                                      std::to_string(request_.resume_from) +
                                                      " on (it answered " + status_text(head) + ")");
   }
+  // The status precedes the encodings, because an error page may be compressed as well.
   if (head.status != http_status::kOk && head.status != http_status::kPartialContent) {
     return fail(HttpError::kBadStatus, "the server answered " + status_text(head));
   }
@@ -190,6 +192,7 @@ bool Transfer::accept_head() {
       head.status == http_status::kPartialContent || head.accept_ranges == "bytes";
   info_.total_bytes = head.content_length;
   if (head.status == http_status::kPartialContent && !accept_range(info_)) return false;
+  // Before on_header(), so that the sink creates nothing for a body that is refused.
   if (info_.total_bytes && *info_.total_bytes > request_.max_bytes) {
     return fail(HttpError::kTooLarge, "it has " + std::to_string(*info_.total_bytes) +
                                           " bytes; at most " + std::to_string(request_.max_bytes) +
@@ -232,6 +235,7 @@ bool Transfer::read_body() {
   if (!deliver()) return false;
   while (!parser_->complete()) {
     std::size_t bytes = 0;
+    // Without a length in the head, the end of the connection is what ends the body.
     if (const auto error = connection_->read_some(buffer_, bytes, deadline)) {
       return end_of_body(error);
     }

@@ -71,6 +71,7 @@ void HttpConnection::close() noexcept {
 template <class Start>
 std::error_code HttpConnection::run(Deadline deadline, std::size_t& bytes, const Start& start) {
   std::optional<std::error_code> result;
+  // A context that ran out of work earlier would return at once.
   io_.restart();
   start([&result, &bytes](const std::error_code& error, std::size_t transferred = 0) {
     result = error;
@@ -82,6 +83,7 @@ std::error_code HttpConnection::run(Deadline deadline, std::size_t& bytes, const
   if (result && !*result) return {};
   close();
   const bool finished = result.has_value();
+  // The handler refers to locals of this call, so it has to run before the call returns.
   while (!result) io_.run_one();
   if (finished) return standard(*result);
   return std::make_error_code(interrupt_.interrupted() ? std::errc::operation_canceled
@@ -99,10 +101,12 @@ std::error_code HttpConnection::connect(const std::string& host, std::uint16_t p
     const Deadline until =
         std::min(deadline, Clock::now() + std::max<Deadline::duration>(share, kLeastConnectTime));
     std::size_t ignored = 0;
+    // A socket whose connect failed cannot be used for another address.
     close();
     error =
         run(until, ignored, [&](auto done) { socket_.async_connect(endpoint, std::move(done)); });
     if (!error) {
+      // Ignored: a failure only costs latency.
       std::error_code no_delay;
       socket_.set_option(asio::ip::tcp::no_delay(true), no_delay);
       return {};
@@ -127,6 +131,7 @@ std::error_code HttpConnection::start_tls(const std::string& host, const std::st
     tls_->async_handshake(asio::ssl::stream_base::client, std::move(done));
   });
   const long verdict = SSL_get_verify_result(ssl);
+  // The handshake's error says only that the verification failed; the verdict says why.
   if (error && verdict != X509_V_OK) {
     sentence = "the certificate that it shows is not accepted for " + host + " (" +
                X509_verify_cert_error_string(verdict) + ")";

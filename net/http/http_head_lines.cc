@@ -9,6 +9,7 @@ namespace disttf::net {
 std::size_t HttpHeadLines::read(std::string_view bytes) noexcept {
   for (std::size_t at = 0; at < bytes.size() && !ended_; ++at) {
     const char c = bytes[at];
+    // Only bytes of the head count, so the result does not depend on how the input was split.
     too_long_ = bytes_left_ == 0;
     if (too_long_) return at;
     --bytes_left_;
@@ -27,6 +28,7 @@ bool HttpHeadLines::end_line() noexcept {
     ended_ = true;
     return true;
   }
+  // Method, target and version are separated by exactly two blanks.
   if (is_request_line_ && spaces_ != 2) return false;
   is_request_line_ = false;
   line_is_empty_ = true;

@@ -28,9 +28,11 @@ void HttpLineStream::end() {
 }
 
 asio::awaitable<bool> HttpLineStream::take(std::string& text) {
+  // The timer never expires; append() and end() cancel it to wake this wait.
   while (pending_.empty() && left_out_ == 0 && !ended_) {
     co_await wake_.async_wait(kAsTuple);
   }
+  // What is pending at the end is still delivered; only the call after that returns false.
   text = std::exchange(pending_, {});
   if (const std::size_t lines = std::exchange(left_out_, 0); lines != 0) {
     text += "(" + std::to_string(lines) + " lines dropped: the reader was too slow)\n";

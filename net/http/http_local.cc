@@ -38,6 +38,7 @@ class LocalSocket {
     return fd_ < 0 || connect(fd_, any, sizeof(address)) != 0 ? last_error() : std::error_code{};
   }
 
+  // Kernel timeouts suffice, because the socket blocks and serves a single call.
   void limit_read_time(std::chrono::seconds read_timeout) const {
     const timeval limit{.tv_sec = read_timeout.count(), .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -55,6 +55,7 @@ HttpFailure io_failure(const HttpLimits& limits, std::error_code error, const st
                        HttpError on_timeout, std::chrono::milliseconds limit) {
   if (error == std::errc::operation_canceled) return {error, what + " was interrupted"};
   if (error != std::errc::timed_out) return {error, what + " failed: " + error.message()};
+  // The step's limit and the overall deadline end in the same error; the clock tells them apart.
   if (limits.deadline && Clock::now() >= *limits.deadline) {
     return {error, what + " timed out: no time is left"};
   }
@@ -64,6 +65,7 @@ HttpFailure io_failure(const HttpLimits& limits, std::error_code error, const st
 MaybeFailure open_http(HttpConnection& connection, const Url& url,
                        const std::optional<Proxy>& proxy, const std::string& ca_file,
                        const HttpLimits& limits) {
+  // One limit for connecting, the tunnel and the TLS handshake together.
   const Deadline deadline = within(limits, limits.connect_timeout);
   const std::string host = proxy ? proxy->host : url.host;
   const std::uint16_t port = proxy ? proxy->port : url.port;
@@ -78,6 +80,7 @@ MaybeFailure open_http(HttpConnection& connection, const Url& url,
   if (proxy) {
     if (auto failure = open_tunnel(connection, url, *proxy, deadline, limits)) return failure;
   }
+  // The host of the URL and not of the proxy: TLS runs through the tunnel to the server itself.
   std::string sentence;
   const auto error = connection.start_tls(url.host, ca_file, deadline, sentence);
   if (!error) return std::nullopt;
@@ -102,6 +105,7 @@ MaybeFailure read_http_head(HttpConnection& connection, HttpResponseParser& pars
     }
     const auto received = std::span<const std::byte>(buffer).first(bytes);
     if (const auto error = parser.feed(received, body)) {
+      // A few bytes show what answered instead of an HTTP server, such as TLS or SSH.
       const auto shown = received.first(std::min<std::size_t>(received.size(), 32));
       return HttpFailure{
           error, error.message() + "; it begins with " +

@@ -47,6 +47,7 @@ bool read_number(std::string_view text, Number& number) {
 }
 
 bool matches_name(std::string_view entry, std::string_view host) {
+  // "*.example.org", ".example.org" and "example.org" mean the same.
   if (entry.starts_with('*')) entry.remove_prefix(1);
   if (entry.starts_with('.')) entry.remove_prefix(1);
   if (entry.empty() || !host.ends_with(entry)) return false;
@@ -58,6 +59,7 @@ bool matches(std::string_view entry, const Url& url) {
   const IpBytes host = ip_bytes(url.host);
   if (const std::size_t slash = entry.find('/'); slash != std::string_view::npos) {
     unsigned bits = 0;
+    // A range matches numeric hosts only, because names are not resolved for this check.
     return read_number(entry.substr(slash + 1), bits) &&
            same_prefix(host, ip_bytes(std::string(entry.substr(0, slash))), bits);
   }
@@ -75,6 +77,7 @@ bool matches(std::string_view entry, const Url& url) {
   if (!port.empty() && (!read_number(port.substr(1), number) || number != url.port)) return false;
   const IpBytes address = ip_bytes(std::string(name));
   if (address.size != 0) return same_prefix(host, address, static_cast<unsigned>(address.size * 8));
+  // Names match by suffix, which has no meaning for an address.
   return host.size == 0 && matches_name(name, url.host);
 }
 
@@ -106,12 +109,14 @@ Proxy parse_proxy(std::string_view variable, std::string_view value) {
   std::string_view rest = mark == std::string_view::npos ? value : value.substr(mark + 3);
   const std::string_view scheme = mark == std::string_view::npos ? "http" : value.substr(0, mark);
   std::string authorization;
+  // The last one, because a password may contain another that is not percent-encoded.
   const std::size_t at = rest.substr(0, rest.find_first_of("/?#")).rfind('@');
   if (at != std::string_view::npos) {
     authorization = "Basic " + base64(percent_decoded(rest.substr(0, at)));
     rest.remove_prefix(at + 1);
   }
   std::string why;
+  // Without the credentials, because messages show this text.
   const std::string bare = std::string(scheme) + "://" + std::string(rest);
   const std::optional<Url> url = read_url(bare, why);
   if (!url || url->scheme != Scheme::kHttp) {
@@ -145,6 +150,7 @@ std::optional<Proxy> choose_proxy(const ProxySettings& settings, const Url& url)
     variable = "all_proxy";
     value = trim(settings.all_proxy);
   }
+  // The bypass comes before parsing, so a malformed proxy matters only where it would be used.
   if (value.empty() || bypasses_proxy(settings.no_proxy, url)) return std::nullopt;
   return parse_proxy(variable, value);
 }

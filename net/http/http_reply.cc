@@ -14,6 +14,7 @@ bool HttpReply::has_field(std::string_view name) const noexcept {
 }
 
 HttpReply error_reply(int status, std::string_view sentence) {
+  // one_line() replaces invalid UTF-8 already; the handler makes sure that dump() cannot throw.
   return {.status = status,
           .body = nlohmann::json{{"error", one_line(sentence)}}.dump(
                       -1, ' ', false, nlohmann::json::error_handler_t::replace) +
@@ -52,12 +53,14 @@ std::string head_text(const HttpReply& reply, bool stays_open, bool takes_chunks
   const auto add = [&text](std::string_view name, std::string_view value) {
     text.append(name).append(": ").append(value).append("\r\n");
   };
+  // A 304 has no body, and its fields would replace those of the browser's stored reply.
   if (reply.status != http_status::kNotModified) add("Content-Type", reply.content_type);
   add("Connection", stays_open ? "keep-alive" : "close");
   if (reply.status == http_status::kUnauthorized && !reply.has_field("WWW-Authenticate")) {
     add("WWW-Authenticate", "Bearer");
   }
   for (const auto& [name, value] : reply.fields) add(name, value);
+  // A stream's length is unknown: it ends with an empty chunk, or with the connection.
   if (reply.lines) {
     if (takes_chunks) add("Transfer-Encoding", "chunked");
   } else if (reply.status != http_status::kNotModified) {

@@ -377,6 +377,7 @@ int HttpRequestParser::feed(std::string_view bytes) {
   // An unknown method is reported as such, because clients handle 501 differently from 400.
   if (error == HPE_INVALID_METHOD) return http_status::kNotImplemented;
   if (error != HPE_OK && error != HPE_PAUSED) return http_status::kBadRequest;
+  // http_parser has stopped at the end of the head; what follows it belongs to the chunks.
   if (is_chunked_) return feed_chunks(bytes.substr(taken_));
   if (fine == bytes.size()) return 0;
   return lines_.too_long() ? http_status::kHeadTooLarge : http_status::kBadRequest;

@@ -111,6 +111,7 @@ void HttpResponseParser::append_to_value(std::string_view text) {
   if (!name_complete_) {
     name_complete_ = true;
     value_ = field_named(name_);
+    // Fields of the same name form one list (RFC 9110, 5.3).
     if (value_ != nullptr && !value_->empty()) *value_ += ", ";
   }
   if (value_ != nullptr) value_->append(text);
@@ -163,12 +164,14 @@ std::error_code HttpResponseParser::feed(std::span<const std::byte> bytes,
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const std::size_t taken = http_parser_execute(&parser_, &settings(), text, bytes.size());
   body_ = nullptr;
+  // Counts interim responses as well, so a server cannot send them without end.
   if (in_head && !head_complete_) head_bytes_ += bytes.size();
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
   if (error == HPE_HEADER_OVERFLOW || head_bytes_ > kMaxHttpHeadBytes) {
     return HttpError::kHeaderTooLarge;
   }
   if (error != HPE_OK && error != HPE_PAUSED) return HttpError::kBadResponse;
+  // http_parser accepts other major versions.
   if (head_complete_ && parser_.http_major != 1) return HttpError::kBadResponse;
   if (complete_) excess_bytes_ += bytes.size() - taken;
   return {};
@@ -179,6 +182,7 @@ std::error_code HttpResponseParser::finish() {
   if (!head_complete_) return HttpError::kBadResponse;
   std::vector<std::span<const std::byte>> none;
   body_ = &none;
+  // Empty input means the end, which completes a body that has neither a length nor chunks.
   http_parser_execute(&parser_, &settings(), nullptr, 0);
   body_ = nullptr;
   if (complete_) return {};

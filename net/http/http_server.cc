@@ -142,6 +142,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
         // The callables keep this object alive until the coroutine ends.
         state_->context,
         [self = shared_from_this(), is_one_too_many] { return self->serve(is_one_too_many); },
+        // An exception here is a lack of memory. The client sees a lost connection.
         [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
   }
   // Ends a stream, and closes an idle connection.
@@ -303,6 +304,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     } else if (listener_.tokens && !listener_.tokens->admit(request.authorization)) {
       return unauthorized_reply();
     }
+    // After the access checks, so that only authorised clients receive this reason.
     if (state_->stopping) return error_reply(http_status::kUnavailable, "the run is ending");
     try {
       return state_->handler(request);
@@ -326,6 +328,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       return takes_chunks ? chunk(text) : std::move(text);
     };
     bool open = co_await write(head + piece(std::move(reply.body)));
+    // From here on the connection reads only in order to detect the reader's end.
     watch_for_end();
     while (open) {
       std::string text;
@@ -392,6 +395,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
       if (closes) {
         self->socket_.close(ignored);
       } else {
+        // Ends only the reads, so that the connection can still carry the 408.
         self->socket_.cancel(ignored);
       }
     });
@@ -433,7 +437,9 @@ asio::awaitable<void> HttpServer::State::accept_loop(Listener& listener) {
       socket = co_await accept(std::get<asio::ip::tcp::acceptor>(listener.acceptor));
     }
     if (!socket || stopping) co_return;
+    // An accept() that failed; the pause is over.
     if (!socket->is_open()) continue;
+    // Asio's accept does not set the flag, and a child process must not hold the connection.
     fcntl(socket->native_handle(), F_SETFD, FD_CLOEXEC);
     const std::size_t open = listener.connections;
     const std::size_t most = most_connections(listener);
@@ -493,6 +499,7 @@ void HttpServer::State::audit(const HttpServerRequest& request, int status) {
 
 void HttpServer::State::forget(const Connection* connection) {
   std::erase(connections, connection);
+  // The pending timer would keep the io_context running after the last connection.
   if (stopping && connections.empty()) grace.cancel();
 }
 
@@ -502,6 +509,7 @@ void HttpServer::State::stop() {
     std::error_code ignored;
     std::visit([&ignored](auto& acceptor) { acceptor.close(ignored); }, listener.acceptor);
   }
+  // No connection is left to wait for, so the timer is not started.
   if (connections.empty()) return;
   for (Connection* const connection : connections) connection->wind_down();  // none is removed
   grace.expires_after(options.stop_grace);

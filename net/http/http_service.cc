@@ -14,6 +14,7 @@ HttpService::HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOpti
   for (std::size_t i = 0; i < options.threads + (has_front ? 1 : 0); ++i) {
     shared_->loops.push_back(std::make_unique<Loop>(*shared_, make_handler(i)));
   }
+  // The loops call accept() until it would block.
   acceptor.non_blocking(true);
   shared_->front = has_front ? shared_->loops.back().get() : nullptr;
   (has_front ? shared_->loops.back() : shared_->loops.front())->listen(acceptor.release());
@@ -26,6 +27,7 @@ std::size_t HttpService::threads() const noexcept { return shared_->loops.size()
 void HttpService::run(std::size_t thread) { shared_->loops[thread]->run(); }
 
 void HttpService::drain() noexcept {
+  // A compare-and-swap, so that a late drain() does not undo stop().
   Shared::Stage expected = Shared::Stage::kServing;
   shared_->stage.compare_exchange_strong(expected, Shared::Stage::kDraining);
 }

@@ -58,6 +58,7 @@ void HttpService::Loop::run() {
     if (count < 0 && errno != EINTR) {
       throw std::system_error(errno, std::system_category(), "epoll");
     }
+    // One clock reading for the whole turn, which is short beside every time limit here.
     now_ = ServiceClock::now();
     for (const epoll_event& event :
          std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
@@ -66,6 +67,7 @@ void HttpService::Loop::run() {
     // One share per connection and turn, so that a client with much input does not delay the
     // others.
     for (Connection* const connection : std::exchange(resumed_, {})) {
+      // Cleared first: take() may resume the connection again, into the list of the next turn.
       connection->is_resumed = false;
       const std::string bytes = std::exchange(connection->rest, {});
       if (!connection->is_over) take(*connection, bytes);
@@ -74,8 +76,11 @@ void HttpService::Loop::run() {
     hand_over();
     is_busy = handler_->work();
     if (now_ >= swept_ + kSweepInterval) sweep();
+    // A relaxed load is enough: stop() wakes every loop after it has stored the stage, and a turn
+    // that misses it is followed by another one.
     if (shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kStopping) {
       stop_once();
+      // Before the check below, which counts connections.
       bury();
       if (is_done_stopping()) return;
     }
@@ -113,6 +118,7 @@ void HttpService::Loop::accept() {
     const int socket =
         ::accept4(listener_.front()->number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
+      // The set is level-triggered: clients that still wait are reported in the next turn.
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // No descriptors or no memory: retried by the next sweep, so that the thread does not spin.
       watch(listener_.front()->number(), 0, &listener_, EPOLL_CTL_MOD);
@@ -174,6 +180,7 @@ void HttpService::Loop::hand_over() {
     std::unique_ptr<Connection> moved = std::move(connections_.back());
     // Erases by swapping with the last connection, which keeps removal constant in time.
     connections_.pop_back();
+    // Removed before the other loop can add it: only one of the sets may report its events.
     ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, moved->socket(), nullptr);
     Loop& to = least_busy();
     --count_;
@@ -202,11 +209,13 @@ void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
   } else {
     let_send(connection);
   }
+  // epoll reports neither bytes that the other loop has read nor those that TLS has buffered.
   if (!connection.is_over && (!connection.rest.empty() || connection.tls)) resume(connection);
 }
 
 // Sends 100 to a client that waits for it before the body, once.
 void HttpService::Loop::let_send(Connection& connection) {
+  // Only after the head has passed all checks: a client that is refused sends no body.
   if (!connection.has_continued && connection.parser.expects_continue()) {
     connection.has_continued = true;
     connection.out = kContinue;
@@ -223,6 +232,7 @@ HttpService::Connection* HttpService::Loop::adopt(int socket) {
   connection->position = connections_.size();
   connection->deadline = now_ + options_.request_timeout;
   if (options_.identity) connection->tls = TlsAccepted::over(socket, *options_.identity);
+  // On failure the socket closes with the connection object; the client sees a lost connection.
   if ((options_.identity && !connection->tls) ||
       !watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
     --count_;
@@ -234,6 +244,8 @@ HttpService::Connection* HttpService::Loop::adopt(int socket) {
 
 void HttpService::Loop::receive(Connection& connection) {
   const ssize_t size = ::recv(connection.socket(), buffer_.data(), buffer_.size(), 0);
+  // While lingering, too: the end of the client's input ends the connection before the time is
+  // over.
   if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
     end(connection);
   } else if (size > 0 && !connection.is_lingering) {
@@ -362,11 +374,13 @@ void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
   const bool stays_open = connection.parser.may_be_followed() &&
                           shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kServing;
   connection.out = head_text(reply, stays_open);
+  // The head keeps the body's length for HEAD, as RFC 9110 (9.3.2) asks.
   if (connection.parser.request().method != "HEAD") connection.out += reply.body;
   handler_->answered(connection, reply.status, connection.out.size());
   connection.is_asked = false;
   connection.is_last = !stays_open;
   connection.has_continued = false;
+  // Last, because the lines above still read the request that is dropped here.
   connection.parser.reset();
   connection.deadline = now_ + options_.write_timeout;
   send(connection);
@@ -487,6 +501,7 @@ void HttpService::Loop::sweep() {
 
 // Connections that were passed on before the front thread's end are answered, too.
 bool HttpService::Loop::is_done_stopping() {
+  // Read before the inbox: what the front thread passed on before its end is then in the inbox.
   const bool may_more_come = shared_.front != nullptr && !is_front() && !shared_.front_is_over;
   if (!may_more_come) take_inbox();
   const bool is_done = (connections_.empty() && !may_more_come) || now_ >= stop_at_;
@@ -501,10 +516,12 @@ bool HttpService::Loop::is_done_stopping() {
 void HttpService::Loop::stop_once() {
   if (stop_at_ == ServiceClock::time_point::max()) {
     stop_at_ = now_ + options_.stop_grace;
+    // Closes the listening socket first, so that the kernel refuses new clients from here on.
     listener_.clear();
     take_inbox();
   }
   for (const std::unique_ptr<Connection>& each : connections_) {
+    // A connection that is reading or answering gets stop_grace to finish.
     if (each->is_idle()) end(*each);
   }
 }

@@ -27,10 +27,12 @@ HttpSession::HttpSession(HttpLimits limits, std::string ca_file, ProxySettings p
 
 HttpAnswer HttpSession::ask(const HttpQuestion& question) {
   HttpAnswer answer;
+  // A new connection cannot be stale: a failure on it is a failure of the request.
   const bool is_old = connection_ && is_used_ && is_same_peer(peer_, question.url);
   MaybeFailure failure = attempt(question, answer);
   // Without a status the server may have closed the idle connection before it saw the request.
   const bool may_be_stale = is_old && answer.head.status == 0;
+  // After a stall the server may be processing the request, so that one is not sent twice.
   if (failure && may_be_stale && failure->error != std::errc::operation_canceled &&
       failure->error != HttpError::kStalled) {
     answer = {};
@@ -48,6 +50,7 @@ HttpAnswer HttpSession::ask(const HttpQuestion& question) {
 MaybeFailure HttpSession::attempt(const HttpQuestion& question, HttpAnswer& answer) {
   if (!connection_ || !is_same_peer(peer_, question.url)) {
     proxy_ = choose_proxy(proxy_settings_, question.url);
+    // One connection at a time: a request to another peer replaces it.
     connection_.emplace(interrupt_);
     peer_ = question.url;
     is_used_ = false;
@@ -63,6 +66,7 @@ MaybeFailure HttpSession::attempt(const HttpQuestion& question, HttpAnswer& answ
   }
   MaybeFailure failure = receive(question, answer);
   if (failure || unsent) connection_.reset();
+  // Without an answer the failed send is the cause, and the failed read only its effect.
   if (failure && unsent) return unsent;
   return failure;
 }
@@ -77,6 +81,7 @@ std::string HttpSession::head_text(const HttpQuestion& question) const {
     text += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
   }
   for (const auto& [name, value] : question.fields) text += name + ": " + value + "\r\n";
+  // An empty PUT or POST needs an explicit length of 0: some servers answer 411 without one.
   if (!question.body.empty() || question.method == "PUT" || question.method == "POST") {
     text += "Content-Length: " + std::to_string(question.body.size()) + "\r\n";
   }
@@ -112,6 +117,7 @@ MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answ
   }
   answer.head = parser.head();
   if (answer.head.content_length) {
+    // The announced length is not relied on: the reservation is bounded by what is accepted.
     answer.body.reserve(static_cast<std::size_t>(
         std::min<std::uint64_t>(*answer.head.content_length, question.max_answer_bytes)));
   }
@@ -130,6 +136,7 @@ MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answ
     std::size_t bytes = 0;
     ended = connection_->read_some(buffer_, bytes, deadline);
     if (ended) continue;
+    // The time limit covers a gap between two reads and not the whole answer.
     deadline = within(limits, limits.stall_timeout);
     if (parser.feed(std::span<const std::byte>(buffer_).first(bytes), pieces)) {
       return HttpFailure{HttpError::kBadResponse, "the body is not valid HTTP"};
@@ -145,6 +152,7 @@ MaybeFailure HttpSession::receive(const HttpQuestion& question, HttpAnswer& answ
                                                   " bytes of the answer"};
   }
   is_used_ = true;
+  // Bytes behind this answer would be taken for the beginning of the next one.
   if (ended || !parser.keeps_alive() || parser.excess_bytes() > 0) connection_.reset();
   return std::nullopt;
 }

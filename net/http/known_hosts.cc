@@ -31,6 +31,7 @@ bool has_name(const ServiceNames& names, std::string_view name) {
 
 std::string name_of(const Url& url) {
   std::string name = to_lower(url.host);
+  // A last dot only marks the name as complete.
   if (name.ends_with('.')) name.pop_back();
   return name;
 }
@@ -74,6 +75,8 @@ std::string address_text(const std::string& host) {
 
 std::optional<HttpReply> refuse_other_pages(const HttpServerRequest& request,
                                             const ServiceNames& names) {
+  // A page of another site may have its name resolve to this machine (DNS rebinding). Its browser
+  // sends that name as the Host, so the request is refused.
   if (!request.host.empty()) {  // HTTP/1.0 may have none, and no browser uses it
     const std::optional<Url> host = read_host("http", request.host);
     const bool is_known =
@@ -87,6 +90,8 @@ std::optional<HttpReply> refuse_other_pages(const HttpServerRequest& request,
   }
   const bool only_reads =
       request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS";
+  // Reads need no check of the page: replies carry no CORS fields, so a browser does not show them
+  // to a page of another site.
   if (!only_reads && !request.origin.empty() && !is_own_page(request, names)) {
     return error_reply(http_status::kForbidden,
                        "Origin: " + net::quoted(request.origin) +

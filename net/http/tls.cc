@@ -11,6 +11,7 @@
 
 namespace disttf::net {
 
+// The machine's openssl.cnf could permit older versions and ciphers than this program does.
 void ignore_openssl_config() noexcept { OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr); }
 
 std::string find_ca_file() {

@@ -79,8 +79,12 @@ TlsIdentity::Context TlsIdentity::read() const {
       SSL_CTX_set1_groups_list(made.get(), kGroups) != 1) {
     throw std::logic_error("OpenSSL knows none of the ciphers or groups of https");
   }
+  // A cache would keep memory for clients that have gone, and renegotiation would let one client
+  // ask for any number of handshakes over its connection.
   SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // Replies are written piece by piece as the socket takes them, from a text that may move. Idle
+  // connections release their buffers, which is about 34 KB each (SSL_CTX_set_mode(3)).
   SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                    SSL_MODE_RELEASE_BUFFERS);
   use_certificate(*made, {"--tls_cert", certificate_file_}, {"--tls_key", key_file_});
@@ -122,6 +126,7 @@ std::error_code TlsAccepted::failure(int result) {
   if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return asio::error::would_block;
   if (kind == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
   has_failed_ = true;
+  // Read before the queue is cleared. OpenSSL itself recognises the beginning of an HTTP request.
   is_plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
   ERR_clear_error();
   if (kind == SSL_ERROR_SYSCALL && system != 0) return {system, std::system_category()};
@@ -133,6 +138,7 @@ std::size_t TlsAccepted::read_some(std::span<char> into, std::error_code& error)
   std::size_t taken = 0;
   if (error) return 0;
   ERR_clear_error();
+  // Distinguishes a system error of this call from an end without close_notify, which sets none.
   errno = 0;
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
   if (result == 1) return taken;
@@ -157,6 +163,7 @@ bool TlsAccepted::is_shaken() const noexcept { return SSL_is_init_finished(ssl_)
 bool TlsAccepted::has_bytes() const noexcept { return SSL_has_pending(ssl_) == 1; }
 
 void TlsAccepted::finish() noexcept {
+  // close_notify after an error would make a truncation look like an orderly end.
   if (has_failed_ || !is_shaken()) return;
   ERR_clear_error();
   SSL_shutdown(ssl_);

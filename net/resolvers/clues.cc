@@ -105,6 +105,8 @@ Found find_by_clues(const ClusterFlags& flags, const Clues& clues) {
     task = task_at(counts, clues.index);
     job_from = index_from = clues.index_from + " (the place " + std::to_string(clues.index) + ")";
   } else if (clues.job) {
+    // The orchestrator's job precedes that of the flags; check_against_flags() reports a
+    // contradiction.
     task = {*clues.job, clues.index};
   } else if (flags.job) {
     task = {*flags.job, clues.index};

@@ -8,6 +8,7 @@ namespace {
 
 // The index may be omitted if only one task has the job.
 [[nodiscard]] std::size_t index_from(const ClusterFlags& flags, Job job, std::size_t tasks) {
+  // There is at most one chief.
   if (!flags.task_index && tasks > 1 && job != Job::kChief) {
     fail("--task_index: missing; there are " + std::to_string(tasks) + " " +
          std::string(job_name(job)) + " tasks, so 0 to " + std::to_string(tasks - 1));
@@ -104,6 +105,7 @@ Cluster cluster_of_task_hosts(const ClusterFlags& flags) {
 }
 
 std::optional<Found> find_in_flags(const ClusterFlags& flags, const Environment& /*environment*/) {
+  // Counts and patterns alone are completed by another resolver, so they are not an answer here.
   if (!has_host_lists(flags)) return std::nullopt;
   return from_lists(flags);
 }

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxNumberBytes = 18;  // fits into 64 bits
 
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t value = 0;
+  // With these two checks from_chars() cannot fail, so its result is not examined.
   if (!is_number(text) || text.size() > kMaxNumberBytes) return std::nullopt;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -190,6 +191,7 @@ std::vector<std::size_t> expand_task_counts(std::string_view field, std::string_
     if (!tasks || !nodes || *tasks == 0 || *nodes == 0) {
       fail(net::quoted(whole) + " is not a number of tasks; expected 2, or 2(x3) for three nodes");
     }
+    // Before the insertion: a few bytes like 1(x999999999) would otherwise allocate gigabytes.
     if (*tasks > kMaxListedHosts || *nodes > kMaxListedHosts - counts.size()) {
       fail("it counts more than " + std::to_string(kMaxListedHosts) + " nodes or tasks");
     }

@@ -12,6 +12,7 @@ namespace {
 // Warns if the scheduler has assigned another port than the one that the other tasks connect to.
 void warn_of_other_port(const Environment& environment, Found& found) {
   const auto text = variable(environment, "PORT0");
+  // No task connects to an evaluator, so its port does not matter.
   if (!text || found.answer.task.job == Job::kEvaluator) return;
   const std::size_t port = parse_whole_number("PORT0", *text, 65535);
   const Address& own = found.answer.cluster.address_of(found.answer.task);
@@ -31,6 +32,7 @@ std::optional<Found> find_in_marathon(const ClusterFlags& flags, const Environme
   // There is only one chief, so its number may be missing.
   std::optional<TaskId> named = task_in_name(name);
   if (!named && job_at_end(name) == Job::kChief) named = TaskId{Job::kChief, 0};
+  // An app of any name is fine where the flags define the task completely.
   if (!named && flags.job && flags.task_index) return std::nullopt;
   if (!named) {
     throw std::invalid_argument("MARATHON_APP_ID is " + net::quoted(*id) +

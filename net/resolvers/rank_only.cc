@@ -43,6 +43,7 @@ constexpr std::array kEngines = {
 // RANK alone is too common a name: torchrun's other variables must be set, too.
 [[nodiscard]] bool is_there(const Launcher& launcher, const Environment& environment) {
   if (!variable(environment, launcher.rank)) return false;
+  // A launch of one process trains alone on purpose, and so may a rank without a size.
   const std::string_view size = variable(environment, launcher.size).value_or("1");
   if (size == "1") return false;
   if (std::string_view(launcher.rank) != "RANK") return true;

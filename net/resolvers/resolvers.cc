@@ -135,6 +135,8 @@ constexpr std::array kVariables = {
   for (const Fact& fact : found.facts) {
     if (fact.what == what) return fact.from;
   }
+  // Terminates: the second call asks for "ps", which falls back to the first fact; there always is
+  // one.
   return what == "ps" ? found.facts.front().from : source_of(found, "ps");
 }
 
@@ -287,6 +289,7 @@ Resolution find_cluster(const ClusterFlags& flags, const Environment& environmen
     return {"local", std::nullopt, {}, {}};
   }
   if (flags.resolver != "auto") return resolution_of(ask_one(flags, environment), flags);
+  // A complete description wins over an orchestrator's numbering, which needs flags to be complete.
   std::optional<Answer> answer = ask_those_that_know_all(flags, environment);
   if (!answer) answer = ask_the_others(flags, environment);
   if (answer) return resolution_of(std::move(*answer), flags);

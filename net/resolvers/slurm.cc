@@ -45,6 +45,7 @@ struct Seat {
     }
     return by_rank;
   }
+  // A node that is full drops out of the later rounds, as in Slurm.
   const std::size_t rounds = *std::ranges::max_element(tasks_per_node);
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t node = 0; node < tasks_per_node.size(); ++node) {
@@ -91,6 +92,8 @@ void read_layout(const Environment& environment, Step& step) {
     fail(std::string(kTasksPerNode) + " is " + net::quoted(per_node) + ", which makes " +
          std::to_string(total) + " tasks, but " + kTasks + " is " + std::to_string(step.tasks));
   }
+  // Only after the checks above is the number of seats the number of tasks, which bounds every
+  // rank.
   step.by_rank = seats(counts, is_cyclic(environment));
 }
 
@@ -173,6 +176,7 @@ void refuse_heterogeneous(const Environment& environment) {
   Cluster cluster;
   for (std::size_t position = 0; position < hosts.size(); ++position) {
     const Job job = task_at(counts, position).job;
+    // The number on the node suffices: tasks of different nodes may have the same port.
     const std::size_t port = flags.port_base + step.by_rank[position].local;
     if (port > 65535) {
       fail("--port_base: " + std::to_string(flags.port_base) + " and " +
@@ -209,6 +213,7 @@ std::optional<Found> find_in_slurm_step(const ClusterFlags& flags, const Environ
   refuse_heterogeneous(environment);
   Step step;
   step.tasks = number(environment, kTasks);
+  // A step of one task trains alone, as it would without Slurm.
   if (step.tasks < 2) return std::nullopt;
   step.rank = number(environment, kRank);
   if (step.rank >= step.tasks) {

@@ -65,6 +65,8 @@ void check_words(std::string_view pattern, const TaskCounts& counts) {
     fail_pattern(pattern,
                  "gives a ps and a worker one address; {job}, {place} or {port} is missing");
   }
+  // Patterns with {host} are not judged here: hosts may repeat, and validate() finds equal
+  // addresses.
   if (!has("host") && !has("index") && (counts.ps > 1 || counts.workers > 1)) {
     fail_pattern(pattern,
                  "gives tasks of one job one address; {index}, {place} or {port} is missing");
@@ -122,6 +124,7 @@ Cluster cluster_from_pattern(std::string_view pattern, const TaskCounts& counts,
   for (std::size_t position = 0; position < counts.total(); ++position) {
     const TaskId task = task_at(counts, position);
     const std::string* host = values.hosts.empty() ? nullptr : &values.hosts[position];
+    // Parsed like an address from a flag, because a pattern may produce anything.
     const Address address =
         parse_address(kFlag, filled(pattern, {task, position, values.port_base + position, host}));
     std::vector<Address>& list = task.job == Job::kPs      ? cluster.ps

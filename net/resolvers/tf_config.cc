@@ -127,6 +127,7 @@ struct Jobs {
       continue;
     }
     const auto [slot, fresh] = jobs.entries.emplace(*job, parse_job(field + "." + name, entry));
+    // "chief" and "master" are one job.
     if (!fresh) {
       fail(slot->second.field + " and " + field + "." + name + " name the same job; give it once");
     }
@@ -237,6 +238,8 @@ void refuse_dynamic(const Jobs& jobs, const TaskId& task) {
         // Missing workers keep an empty address.
         cluster.sparse = entry.has_gaps();
         for (const auto& [index, address] : entry.addresses) {
+          // The map is in the order of the indexes, so the list only grows. parse_job() has bounded
+          // them.
           cluster.workers.resize(index + 1);
           cluster.workers[index] = address;
         }
@@ -287,6 +290,7 @@ std::optional<ClusterAndTask> parse_tf_config(std::string_view json) {
     if (jobs->task_count() == 0) return std::nullopt;
     fail("TF_CONFIG.task is missing; expected {\"type\": ..., \"index\": ...}");
   }
+  // Before validate(), whose message would blame a list that Kubeflow has left out.
   refuse_dynamic(*jobs, *task);
   ClusterAndTask result{build_cluster(*jobs), *task, jobs->warnings};
   validate(result.cluster, result.task, FieldNames(*jobs).fields());

@@ -28,6 +28,7 @@ constexpr const char* kTaskIndex = "TFMESOS_TASK_INDEX";
 
 std::optional<Found> find_in_tfmesos(const ClusterFlags& /*flags*/,
                                      const Environment& environment) {
+  // Without the switch the other variables are ignored, even where they are set.
   if (!is_distributed(environment)) return std::nullopt;
   const auto needed = [&](const char* name) {
     return needed_variable(environment, name, "TFMESOS_DISTRIBUTED=1 comes together with it");

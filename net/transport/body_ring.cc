@@ -116,6 +116,7 @@ bool BodyRing::adopt(Descriptor memory, const SharedOffer& theirs) {
     return false;  // acknowledgements would be written where this end cannot read
   }
   constexpr std::size_t kMost = 4 * kPageBytes;
+  // Both were checked to lie within theirs.size, so the sums below cannot overflow.
   const std::uint64_t begin = std::min(theirs.slot, theirs.parked_flag) / kPageBytes * kPageBytes;
   const std::uint64_t end =
       std::max(theirs.slot + kHeaderMailboxBytes, theirs.parked_flag + kParkedFlagBytes);
@@ -218,6 +219,7 @@ void BodyRing::done(std::uint64_t request_id) noexcept {
     first_needed = newest;
   }
   for (Slot& slot : slots_) {
+    // A reserved slot stays taken: kKept is above every request_id.
     slot.is_taken = slot.is_taken && slot.request_id >= first_needed;
   }
   if (unread_ && *unread_ <= request_id) {
@@ -227,6 +229,7 @@ void BodyRing::done(std::uint64_t request_id) noexcept {
 
 // A frame without an acknowledgement may be unread, so its header still occupies the mailbox.
 bool BodyRing::may_leave_header() const noexcept {
+  // The slot of the body that was just left is counted already, hence "at most" below.
   const auto is_unread = [this](const Slot& slot) {
     return slot.is_taken && slot.request_id != kKept && slot.request_id > acknowledged_;
   };

@@ -57,6 +57,7 @@ void trust(SSL_CTX& context, const NamedFile& authorities) {
   if (SSL_CTX_load_verify_locations(&context, authorities.path.c_str(), nullptr) != 1) {
     throw unusable(authorities, "is not a PEM file with certificates");
   }
+  // An intermediate authority in the file is trusted by itself; its root need not be there.
   X509_STORE_set_flags(SSL_CTX_get_cert_store(&context), X509_V_FLAG_PARTIAL_CHAIN);
 }
 

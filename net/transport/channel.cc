@@ -159,6 +159,7 @@ std::size_t TcpChannel::read_some(std::span<std::byte> bytes, std::error_code& e
 std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> body,
                                  Deadline deadline) {
   if (!is_open()) return asio::error::not_connected;
+  // For a body in shared memory the caller has set the size, and no bytes follow the header.
   if ((header.flags & kFlagInPlace) == 0) header.body_size = body.size();
   std::array<std::byte, kHeaderBytes> head{};
   encode_header(header, head);

@@ -30,11 +30,13 @@ asio::awaitable<std::error_code> connect(std::shared_ptr<tcp::socket> socket,
       socket->close(ignored);
     }
   });
+  // Opened here and not by async_connect, because the congestion control is selected before that.
   std::error_code not_open;  // async_connect reports the error, too
   socket->open(endpoint.protocol(), not_open);
   if (!not_open && is_loopback(endpoint.address())) send_unpaced(socket->native_handle());
   auto [error] = co_await socket->async_connect(endpoint, kAsTuple);
   timer.cancel();
+  // The timer may have closed the socket although the connect had succeeded, so `late` decides.
   if (*late) co_return std::make_error_code(std::errc::timed_out);
   std::error_code gone;
   // See channel.cc: a socket can connect to itself.
@@ -63,6 +65,7 @@ asio::awaitable<void> exchange_hello(Dialed& dialed, const Hello& hello, millise
     dialed.error = WireError::kUnexpected;
     co_return;
   }
+  // The size was bounded above, before this allocation.
   std::vector<std::byte> body(header.body_size);
   dialed.error = co_await connection.read_body(body, timeout);
   if (dialed.error) co_return;
@@ -99,6 +102,8 @@ asio::awaitable<Dialed> dial(asio::io_context& context, Address address, Hello h
     if (dialed.error) continue;
     dialed.connection = std::make_shared<ServerConnection>(std::move(*socket), limits,
                                                            std::shared_ptr<const void>());
+    // Whatever the handshake results in, no further address is tried: a refusal by this peer must
+    // not be hidden by another address's error.
     co_await exchange_hello(dialed, hello, timeout, credentials);
     break;
   }

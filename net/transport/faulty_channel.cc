@@ -51,6 +51,7 @@ FrameFate fate_of_reply(const FaultOptions& options, std::uint64_t number) {
   return fate(options, 2 * number + 1, kReplyFaults);
 }
 
+// Outlives the channels: a late frame may leave over the connection that replaced its own.
 struct FaultInjector::State {
   struct Late {
     FrameHeader header;

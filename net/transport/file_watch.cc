@@ -8,6 +8,8 @@
 namespace disttf::net {
 namespace {
 
+// Every use of the credentials queries the watch; a file that cannot be used is read again at most
+// once in kRetry. Replacing a file takes an instant, so one that is missing for kGone is reported.
 constexpr std::chrono::seconds kRetry{1};
 constexpr std::chrono::seconds kGone{10};
 
@@ -24,6 +26,7 @@ FileWatch::FileWatch(std::vector<std::string> paths, std::string stays, Warn war
     : paths_(std::move(paths)),
       stays_(std::move(stays)),
       warn_(std::move(warn)),
+      // Recorded before the owner reads the files: a change in between makes them due again.
       read_(look_at(paths_)),
       tried_(read_) {}
 
@@ -33,6 +36,7 @@ bool FileWatch::is_due() {
   // A missing file may be about to be replaced: not read.
   if (gone_since_ || now == read_) return false;
   if (now == tried_ && Clock::now() - tried_at_ < kRetry) return false;
+  // For the same reason, recorded before the caller reads them.
   tried_ = std::move(now);
   tried_at_ = Clock::now();
   return true;

@@ -88,6 +88,7 @@ class InPlaceChannel final : public Channel {
   // Whether this request may go through the mailbox. It must overtake no frame and overwrite no
   // unread header.
   [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
+    // A parked ps has to be woken by a frame anyway, so the request itself is sent as that frame.
     return requests_at_ != 0 && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
            !unanswered_ && left_ < kHeadersInMailbox && is_ps_awake();
   }
@@ -161,6 +162,7 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
 
 std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadline) {
   ++left_;
+  // A PUSH has no answer. The answer to the next request of another kind covers it.
   if (header.kind != FrameKind::kPush) {
     asked_ = header.request_id;
     left_when_asked_ = left_;
@@ -236,6 +238,8 @@ std::error_code InPlaceChannel::receive_body(std::span<std::byte> body, Deadline
 // over its own before the second SHARE, and the ps answers that one when it has mapped the memory.
 std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   forget();
+  // The ps drops an earlier agreement when it receives SHARE, so this end drops it first. An empty
+  // offer is sent all the same, for that effect.
   std::error_code ignored;  // any error means: send frames
   const std::unique_ptr<PeerListener> peer_listener = PeerListener::open(ignored);
   const std::optional<std::uint64_t> token = draw_token();
@@ -263,9 +267,12 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   if (const auto error = exchange(taken, body, size, deadline)) {
     return error;
   }
+  // Without a view nothing was handed over, so the ps cannot have mapped it.
   if (!view_ && size != 0) {
     return fail(WireError::kUnexpected);
   }
+  // The ps declines the trainer's memory, so its own is not used either: both ends have agreed, or
+  // neither.
   if (size == 0) {
     forget();
   }
@@ -291,6 +298,7 @@ std::error_code InPlaceChannel::exchange(const SharedOffer& own, std::span<std::
   if (shared.request_id != id || (header.body_size != 0 && header.body_size != body.size())) {
     return fail(WireError::kUnexpected);
   }
+  // The ps reads frames in order, so its answer shows that it has read all earlier requests.
   all_read();
   size = header.body_size;
   return channel_->receive_body(body.first(size), deadline);
@@ -336,6 +344,7 @@ void InPlaceChannel::trade(const PeerListener& peer_listener, std::uint64_t toke
     return;
   }
   std::optional<HandedOver> handed = peer_listener.admit(token);
+  // The ps's memory is mapped first: the trainer's is handed over only where the ps's is usable.
   if (!handed || !adopt(std::move(handed->what), offer, most)) {
     return;
   }
@@ -400,6 +409,7 @@ bool GradientMemory::renew() {
     return false;
   }
   set_parked(true);
+  // After this line no channel is settled until it agrees again: is_settled() compares the count.
   memory_ = std::move(memory);
   ++renewals_;
   return true;

@@ -103,6 +103,7 @@ PeerListener::PeerListener(Descriptor listener, std::uint64_t name) noexcept
     : listener_(std::move(listener)), name_(name) {}
 
 std::unique_ptr<PeerListener> PeerListener::open(std::error_code& error) {
+  // 0 means "no listener" in an offer, so it is not used as a name.
   const std::uint64_t name = draw_token().value_or(0);
   if (name == 0) {
     error = std::make_error_code(std::errc::resource_unavailable_try_again);
@@ -120,6 +121,7 @@ std::unique_ptr<PeerListener> PeerListener::open(std::error_code& error) {
 }
 
 std::optional<HandedOver> PeerListener::admit(std::uint64_t token) const {
+  // Bounded: a process that connects again and again must not hold this thread.
   for (int looks = 0; looks < kLooks; ++looks) {
     Descriptor peer(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer.is_open()) {
@@ -144,6 +146,8 @@ Descriptor connect_to_peer_listener(std::uint64_t name, std::error_code& error) 
     error = last_error();
     return Descriptor();
   }
+  // Checked at this end, too: names are visible to all users, and a process of another user may
+  // have bound this one after its owner closed it.
   if (!is_of_this_user(peer)) {
     error = std::make_error_code(std::errc::permission_denied);
     return Descriptor();

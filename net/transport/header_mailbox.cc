@@ -12,6 +12,8 @@ static_assert(kParkedFlagBytes == sizeof(std::uint32_t));
 
 std::size_t within(std::size_t bytes, std::uint64_t place, std::size_t size,
                    std::size_t boundary) noexcept {
+  // `place` comes from the peer. The subtraction cannot wrap around, because `bytes >= size`
+  // precedes it.
   const bool is_there = place % boundary == 0 && bytes >= size && place <= bytes - size;
   return is_there ? place : 0;
 }
@@ -91,6 +93,8 @@ bool is_parked(ParkedFlagView word) noexcept {
 
 Left leave_header(HeaderMailbox slot, const FrameHeader& header, ParkedFlagView readers) noexcept {
   leave_header(slot, header);
+  // Read after the header is written. The reader sets its flag and then polls, so one of the two
+  // sees what the other did.
   return is_parked(readers) ? Left::kHeaderAndWake : Left::kHeader;
 }
 

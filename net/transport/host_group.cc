@@ -120,6 +120,7 @@ template <typename MakesSense>
 void receive_all(Descriptor& peer, const MakesSense& makes_sense) {
   GroupMessage message;
   for (int i = 0; i < kMostReceivedAtOnce && peer.is_open(); ++i) {
+    // MSG_TRUNC returns the real length, so a message that is too long is detected and not cut.
     const ssize_t length =
         ::recv(peer.number(), &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
     if (is_nothing_yet(length)) return;
@@ -174,12 +175,14 @@ std::size_t GroupLeader::present() const noexcept {
 
 // A newcomer that never sends its number is evicted by later ones.
 bool GroupLeader::admit() {
+  // Newcomers of earlier calls first, so that they do not fill the list below.
   bool has_joined = settle();
   for (int i = 0; i < kMostAdmittedAtOnce; ++i) {
     std::optional<HandedOver> handed = peer_listener_->admit(token_);
     if (!handed) {
       break;
     }
+    // A peer without memory of the right size is dropped here: its socket closes with `handed`.
     auto memory = view_of_peer(std::move(handed->what), gradient_memory_bytes(bytes_));
     if (!memory) {
       continue;
@@ -212,6 +215,8 @@ bool GroupLeader::settle(Newcomer& newcomer, bool& has_joined) {
   if (is_nothing_yet(length)) {
     return false;
   }
+  // The leader's memory is handed over last, because it is how the member learns that it is
+  // accepted. Any other message drops the newcomer: true without a member closes its socket.
   if (length == sizeof hello && hello.says == GroupSays::kHello && hello.number < members_.size() &&
       !hand_over(newcomer.peer, token_, memory_->descriptor())) {
     // A member of that number has disconnected unnoticed and connected again.
@@ -225,6 +230,7 @@ bool GroupLeader::settle(Newcomer& newcomer, bool& has_joined) {
 void GroupLeader::receive(Member& member) {
   receive_all(member.peer, [&member](const GroupMessage& message) {
     member.offered = message.of;
+    // An odd number would name a copy that is still under way; a correct member sends none.
     member.ticket = message.sequence;
     return message.says == GroupSays::kOffer && message.sequence % 2 == 0;
   });
@@ -258,6 +264,8 @@ bool GroupLeader::gather(const StateOf& of, const Interrupt& interrupt, Deadline
       member.memory.reset();
     }
   }
+  // `was_whole` was read before admit(), so members that connect during this call count from the
+  // next call on.
   if (!was_whole || !is_as_before) {
     return false;
   }
@@ -277,6 +285,8 @@ bool GroupLeader::wait(const Interrupt& interrupt, Deadline deadline) {
   for (Member& member : members_) {
     receive(member);
   }
+  // A ready descriptor takes precedence over the interrupt in wait_for_any(), so the interrupt is
+  // read here as well.
   return waited_for_.back().revents == 0 && Clock::now() < deadline;
 }
 
@@ -285,6 +295,7 @@ std::span<const std::byte> GroupLeader::gradient(std::size_t member) const {
 }
 
 bool GroupLeader::stands() const noexcept {
+  // One torn gradient spoils the whole sum, so every member's copy must have stayed unchanged.
   return std::ranges::all_of(members_, [this](const Member& member) {
     return member.memory && still_says(member.memory->bytes(), words_behind(bytes_), member.ticket);
   });
@@ -293,6 +304,7 @@ bool GroupLeader::stands() const noexcept {
 void GroupLeader::tell(const GroupVerdict& verdict) {
   notify_all({.says = GroupSays::kVerdict, .of = verdict.of, .number = verdict.summed});
   for (Member& member : members_) {
+    // Set for disconnected members, too: connecting again replaces the whole entry.
     member.told = verdict.of;
   }
 }
@@ -300,12 +312,14 @@ void GroupLeader::tell(const GroupVerdict& verdict) {
 void GroupLeader::publish(const PublishedParameters& what, std::size_t offset,
                           std::span<const std::byte> parameters) {
   const std::size_t range = what.range;
+  // There is no sequence word for such a range. Members receive its parameters from the ps.
   if (range >= kMostSummedRanges) {
     return;
   }
   assert(offset <= bytes_ && parameters.size() <= bytes_ - offset);
   const std::uint64_t sequence =
       leave_in(memory_->bytes(), offset, parameters, word_of_range(bytes_, range));
+  // The message follows the copy, so a member that receives it finds all of the parameters.
   notify_all({.says = what.is_result ? GroupSays::kResult : GroupSays::kParameters,
               .of = what.of,
               .number = range,
@@ -378,6 +392,7 @@ void GroupMember::be_taken_in() {
   Descriptor theirs = take_over(peer_, token_);
   parameters_ =
       theirs.is_open() ? view_of_peer(std::move(theirs), parameter_memory_bytes(bytes_)) : nullptr;
+  // Without the leader's memory this member could read no answer, so it leaves.
   if (!parameters_) {
     peer_.reset();
   }
@@ -392,6 +407,7 @@ bool GroupMember::receive(const GroupMessage& message) {
     verdict_ = {.of = message.of, .summed = message.number};
     return true;
   }
+  // The number indexes announced_ and comes from the peer, so it is checked before use.
   const bool is_result = message.says == GroupSays::kResult;
   if ((message.says != GroupSays::kParameters && !is_result) ||
       message.number >= announced_.size() || message.sequence % 2 != 0) {
@@ -438,6 +454,9 @@ std::optional<GroupVerdict> GroupMember::offer(const StateOf& of,
                                                std::span<const std::byte> gradient,
                                                const Interrupt& interrupt, Deadline deadline) {
   assert(gradient.size() == bytes_);
+  // A member that is late may find the verdict here already; then no process reads its gradient and
+  // the copy is saved. Otherwise the message follows the copy: the leader reads as soon as it has
+  // the ticket.
   if (const bool may_offer = is_taken_in(); may_offer && !verdict_on(of)) {
     const std::uint64_t ticket = leave_in(memory_->bytes(), 0, gradient, words_behind(bytes_));
     if (!say(peer_, {.says = GroupSays::kOffer, .of = of, .sequence = ticket})) {
@@ -447,6 +466,8 @@ std::optional<GroupVerdict> GroupMember::offer(const StateOf& of,
   while (!verdict_on(of) && wait(for_verdict_, interrupt, deadline)) {
   }
   const std::optional<GroupVerdict> verdict = verdict_on(of);
+  // A member that missed a verdict leaves for good. The leader detects that and continues without
+  // it.
   if (!verdict) {
     close();
   }
@@ -457,6 +478,7 @@ bool GroupMember::take(const PublishedParameters& what, std::size_t offset,
                        std::span<std::byte> into, const Interrupt& interrupt, Deadline deadline) {
   const std::size_t range = what.range;
   assert(range < kMostSummedRanges && offset <= bytes_ && into.size() <= bytes_ - offset);
+  // Newer parameters end the wait, too: those that were awaited will not come any more.
   while (!is_past(what) && wait(for_parameters_, interrupt, deadline)) {
   }
   if (is_past(what) && announced_[range]->of == what.of &&

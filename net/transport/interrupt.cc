@@ -42,6 +42,8 @@ constexpr std::chrono::milliseconds kOverslept{250};
     const int ready = ::poll(fds.data(), fds.size(), timeout);
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return last_error();
+    // Only a poll that did not sleep ends the wait, so an event that came in the last moment is
+    // found.
     if (timeout == 0) return std::make_error_code(std::errc::timed_out);
   }
 }
@@ -129,6 +131,7 @@ bool SpinBudget::yield() noexcept {
 bool SpinBudget::goes_on(Deadline now) noexcept {
   turn_ = now - std::exchange(looked_, now);
   yielded_ = true;
+  // After a long turn it parks: other threads compute here, and only a woken thread preempts them.
   if (turn_ < kLongTurn && now < until_) return true;
   backoff_.was_fruitless();
   return false;

@@ -47,6 +47,8 @@ std::string to_string(const Fingerprint& fingerprint) {
   return text;
 }
 
+// The root key replaces the text, so that the process keeps no secret in clear. The label is HKDF's
+// salt and carries the version of this derivation.
 Secret::Secret(std::string_view text)
     : root_(hmac_sha256(bytes_of("disttf secret 1"), bytes_of(text))) {
   std::copy_n(expand(root_, bytes_of("fingerprint")).begin(), fingerprint_.size(),
@@ -54,6 +56,8 @@ Secret::Secret(std::string_view text)
 }
 
 std::array<std::byte, 32> Secret::key(std::span<const std::byte> context) const {
+  // A label that differs from "fingerprint": the public fingerprint reveals nothing about a
+  // connection's key.
   const auto label = bytes_of("connection ");
   std::vector<std::byte> info(label.begin(), label.end());
   info.insert(info.end(), context.begin(), context.end());
@@ -68,6 +72,7 @@ void Keyring::set(std::vector<Secret> secrets) {
 }
 
 std::optional<Secret> Keyring::find(std::span<const std::byte> fingerprint) const {
+  // Fingerprints cross the network in clear, so this comparison need not take constant time.
   for (const Secret& secret : secrets_) {
     if (std::ranges::equal(secret.fingerprint(), fingerprint)) return secret;
   }

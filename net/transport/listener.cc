@@ -56,6 +56,8 @@ class Slot {
 // Returns why a HELLO does not fit the cluster; nullopt if it does.
 [[nodiscard]] std::optional<std::string> misfit(const ListenerOptions& self, const Hello& hello) {
   const ClusterHash ours = hash_of(self.cluster);
+  // A task with a sparse list hashes its workers as unknown, so it fits every cluster with the same
+  // ps and chief.
   const bool same_lists = hello.cluster == ours || hello.cluster == sparse_hash_of(self.cluster);
   if (hello.to != self.self) return wrong_target(self, hello, same_lists);
   // A wrong list explains a wrong index too, so its message comes first.
@@ -280,6 +282,8 @@ asio::awaitable<void> Listener::Impl::pause_accepting(std::error_code error) {
 
 // Makes room for one more connection. False: there is none.
 bool Listener::Impl::make_room() {
+  // Only unauthenticated sockets make room. A connection that serves a task is never closed for a
+  // newcomer.
   while (unproven() >= options_.max_pending ||
          (open() >= options_.max_connections && unproven() != 0)) {
     ++unauthenticated_peers_;
@@ -337,6 +341,7 @@ void Listener::Impl::drop_oldest() {
 }
 
 asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id) {
+  // The same time again: the timeout of the pre-handshake queue covered only the first bytes.
   connection->begin_handshake(options_.handshake_timeout);
   std::error_code error;
   // Without credentials a TLS hello fails the frame check below and gets a refusal that names the
@@ -433,6 +438,7 @@ void Listener::Impl::answer(const ConnectionPtr& connection, Id id, const FrameH
     connection->finish();
     return;
   }
+  // From here on max_pending does not count the connection, and drop_oldest() cannot close it.
   pending_.erase(id);
   served_[of_task(hello)].emplace(id, connection);
   serve(connection, id);
@@ -461,6 +467,7 @@ void Listener::Impl::serve(const ConnectionPtr& connection, Id id) {
           found->second.erase(id);
           if (found->second.empty()) self->served_.erase(found);
         }
+        // Not close(): frames that are still queued, such as a refusal, reach the peer.
         connection->finish();
         if (failure) self->to_owner()(failure);
       });

@@ -51,6 +51,7 @@ tcp::acceptor listen_on(asio::io_context& context, std::uint16_t port, ListenSco
   }
   auto error = open_and_listen(acceptor, {tcp::v6(), port});
   if (error && error != asio::error::address_in_use && error != asio::error::access_denied) {
+    // For the two causes above, a second attempt over IPv4 would only hide the reason.
     // No IPv6 on this machine, or no dual-stack sockets.
     acceptor = tcp::acceptor(context);
     error = open_and_listen(acceptor, {tcp::v4(), port});
@@ -74,6 +75,8 @@ tcp::acceptor listen_as(asio::io_context& context, const Address& listed) {
 
 tcp::acceptor adopt_listening(asio::io_context& context, int fd) {
   const std::string what = "inherited descriptor " + std::to_string(fd);
+  // The number comes from another process. Any other descriptor would fail only at the first
+  // accept().
   int listening = 0;
   socklen_t size = sizeof listening;
   if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) {

@@ -18,6 +18,7 @@ namespace {
 // getaddrinfo() has no time limit and cannot be cancelled, so it runs in threads of its own.
 std::vector<tcp::endpoint> ask_system(const Address& address, Family family,
                                       std::error_code& error) {
+  // The resolver needs a context as its owner. This one is never run.
   asio::io_context context;
   tcp::resolver resolver(context);
   std::vector<tcp::endpoint> endpoints;
@@ -46,6 +47,7 @@ void take_answer(Lookup& lookup, Family family, std::vector<tcp::endpoint> endpo
     if (endpoints.empty() && lookup.running > 0) return;
     lookup.endpoints = std::move(endpoints);
   }
+  // After the lock is released, because the woken thread takes it next.
   lookup.done.interrupt();
 }
 
@@ -86,12 +88,15 @@ void ask_each_family(const std::shared_ptr<Lookup>& lookup) noexcept {
     const std::lock_guard lock(lookup->mutex);
     if (lookup->asks_each_family || lookup->running == 0 || !lookup->endpoints.empty()) return;
     lookup->asks_each_family = true;
+    // Counted before the threads start: otherwise the query for both families could end as the last
+    // one and report a failure too early.
     lookup->running += 2;
   }
   for (const Family family : {Family::kIpv4, Family::kIpv6}) {
     try {
       std::thread([lookup, family] { run_lookup(lookup, family); }).detach();
     } catch (const std::exception&) {  // no thread, no memory
+      // A query that cannot start counts as one without an answer, so that `running` reaches 0.
       take_answer(*lookup, family, {}, {});
     }
   }

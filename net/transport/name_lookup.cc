@@ -33,6 +33,7 @@ asio::awaitable<std::error_code> readable(asio::any_io_executor executor, int fd
     std::error_code ignored;
     if (!stopped) descriptor->cancel(ignored);
   });
+  // The timer is what cancels this wait, so an error means that the deadline has come.
   std::tie(error) =
       co_await descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
   co_return error ? std::make_error_code(std::errc::timed_out) : error;
@@ -45,8 +46,12 @@ asio::awaitable<std::vector<tcp::endpoint>> NameLookup::resolve(asio::any_io_exe
                                                                 std::error_code& error) {
   error.clear();
   if (auto endpoints = known_endpoints(address)) co_return *std::move(endpoints);
+  // A lookup that outlived an earlier call's deadline is joined and not started again: threads that
+  // are stuck in the resolver cannot be cancelled and would accumulate.
   if (!pending_ || pending_->address != address) pending_ = start_lookup(address, error, ask_);
   if (!pending_) co_return std::vector<tcp::endpoint>{};
+  // A copy, because asio closes the descriptor that it is assigned, and the lookup's threads still
+  // use the original.
   int fd = copy_of(pending_->done.fd()).release();
   error = fd < 0 ? last_error() : co_await readable(executor, fd, each_family_at(deadline));
   if (error == std::errc::timed_out) {
@@ -54,6 +59,7 @@ asio::awaitable<std::vector<tcp::endpoint>> NameLookup::resolve(asio::any_io_exe
     fd = copy_of(pending_->done.fd()).release();
     error = fd < 0 ? last_error() : co_await readable(executor, fd, deadline);
   }
+  // The lookup stays pending for the next call.
   if (error) co_return std::vector<tcp::endpoint>{};
   co_return result_of(*std::exchange(pending_, nullptr), error);
 }

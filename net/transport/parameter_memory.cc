@@ -90,6 +90,7 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
     return nullptr;
   }
   const SharedMemory& memory = *terms.memory->memory_;
+  // Handed over before the answer is sent: a trainer that receives SHARED finds the descriptor.
   if (hand_over(peer, offer.token, memory.descriptor())) {
     return nullptr;
   }
@@ -108,6 +109,7 @@ std::unique_ptr<PendingHandover> PendingHandover::begin(
 
 std::unique_ptr<InPlaceBodies> PendingHandover::finish(std::vector<std::byte>& answer) const {
   answer.clear();
+  // Does not block: the trainer has handed its memory over before it sent the second SHARE.
   Descriptor memory = take_over(peer_, own_.token);
   // A weak pointer, because the ps may have replaced its memory between the two messages.
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
@@ -143,6 +145,8 @@ InPlaceBodies::InPlaceBodies(std::shared_ptr<const SharedView> gradient,
   if (InPlaceBodies* const before = std::exchange(parameters->requests_[*slot], this)) {
     before->requests_at_ = 0;
   }
+  // Set last. From here on the primary counts updates as handed off, so this end has to be ready to
+  // read them.
   set_owner_token(parameters->header_mailbox(*slot_), token);
 }
 

@@ -58,6 +58,7 @@ OpenedChannel open_channel(const Address& address, const Hello& hello, const Int
                                   std::to_string(kWireVersion) +
                                   ": run the same release of disttf everywhere"};
   }
+  // After a failed handshake the position in the stream is unknown, so the channel is unusable.
   if (opened.error) opened.channel.reset();
   return opened;
 }
@@ -66,6 +67,7 @@ Refusal receive_refusal(Channel& channel, const FrameHeader& header, Deadline de
   Refusal refusal{.exit_code = kExitRestartMe,
                   // Retrying cannot help, so this counts as a refusal.
                   .sentence = "the peer refused, but its reason did not arrive"};
+  // The bound is checked before the allocation, because the size comes from the peer.
   if (header.body_size <= kMaxControlBodyBytes) {
     std::vector<std::byte> body(header.body_size);
     // On an error the stock sentence stays.

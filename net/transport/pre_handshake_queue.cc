@@ -39,10 +39,12 @@ int PreHandshakeQueue::watched() const {
 
 PreHandshakeQueue::Look PreHandshakeQueue::look_at(int fd) const noexcept {
   std::array<std::byte, kRecordHeaderBytes> head{};
+  // Peeks: the bytes stay in the socket for the handshake that reads them later.
   const ssize_t size =
       ::recv(fd, head.data(), for_tls_ ? head.size() : std::size_t{1}, MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return {HelloState::kWaits, 1};
   if (size <= 0) return {HelloState::kEnded};
+  // Bytes that cannot begin TLS are enough: the handshake answers such a peer with the reason.
   if (!for_tls_ || !may_be_tls(head)) return {HelloState::kEnough};
   if (static_cast<std::size_t>(size) < head.size()) {
     return {HelloState::kWaits, static_cast<int>(head.size())};
@@ -51,6 +53,7 @@ PreHandshakeQueue::Look PreHandshakeQueue::look_at(int fd) const noexcept {
       (std::to_integer<std::size_t>(head[3]) << 8U) | std::to_integer<std::size_t>(head[4]);
   const auto wanted = static_cast<int>(head.size() + record);
   int there = 0;
+  // Where the kernel does not report the count, the handshake finds out.
   if (record > kMostOfRecord || ::ioctl(fd, FIONREAD, &there) != 0 || there >= wanted) {
     return {HelloState::kEnough};
   }
@@ -64,9 +67,12 @@ std::optional<Descriptor> PreHandshakeQueue::add(Descriptor socket, Time until) 
     ++ended_;
     return std::nullopt;
   }
+  // With this mark a peer that sends its hello byte by byte causes no wake for each of them.
   if (look.wanted > 1) set_low_mark(socket.number(), look.wanted);
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
+  // A running number and not the descriptor: it is never reused, so an event cannot be attributed
+  // to a newer connection.
   event.data.u64 = next_;
   if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket.number(), &event) != 0) {
     set_low_mark(socket.number(), 1);  // not in the epoll: hand it to a handshake now
@@ -82,6 +88,7 @@ std::optional<Descriptor> PreHandshakeQueue::add(Descriptor socket, Time until) 
 // SO_RCVLOWAT. Here it would be polled forever; a handshake reads what is there and then sleeps.
 std::vector<PreHandshakeQueue::Arrival> PreHandshakeQueue::ready() {
   std::vector<Arrival> enough;
+  // The set is level-triggered: what does not fit is reported by the next call.
   std::array<epoll_event, 64> events{};
   const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), 0);
   for (int each = 0; each < count; ++each) {
@@ -100,6 +107,7 @@ std::vector<PreHandshakeQueue::Arrival> PreHandshakeQueue::ready() {
       set_low_mark(fd, look.wanted);
       continue;
     } else {
+      // The handshake has to see every further byte as it arrives.
       if (waiting.wanted > 1) set_low_mark(fd, 1);
       static_cast<void>(::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, fd, nullptr));
       enough.push_back({std::move(waiting.socket), waiting.until});
@@ -111,6 +119,7 @@ std::vector<PreHandshakeQueue::Arrival> PreHandshakeQueue::ready() {
 
 Descriptor PreHandshakeQueue::take_oldest() {
   assert(!waiting_.empty());
+  // All have the same timeout, so the first in the order of arrival also expires first.
   Descriptor oldest = std::move(waiting_.begin()->second.socket);
   waiting_.erase(waiting_.begin());
   return oldest;

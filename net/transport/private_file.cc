@@ -17,6 +17,7 @@ namespace {
 
 std::vector<gid_t> groups_of_this_process() {
   std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  // Fails if the list has grown since the first call. Then only the effective group counts.
   const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
   groups.resize(static_cast<std::size_t>(std::max(count, 0)));
   groups.push_back(::getegid());
@@ -49,6 +50,8 @@ std::string read_private(const std::string& path, const std::string& source, std
         " can be read or written by others than its owner: its mode must be 0600 or 0400, or 0440 "
         "with a group of this process");
   }
+  // One byte more than is allowed shows that a file is too long. Its reported size is not relied
+  // on, because the file may grow.
   std::string text(most + 1, '\0');
   std::size_t have = 0;
   while (have < text.size()) {
@@ -83,6 +86,7 @@ std::vector<std::string> secret_lines(std::string_view text, const std::string& 
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     const bool is_good = !allowed.must_be_visible || std::ranges::all_of(line, is_visible);
+    // Messages name the line's number and length and never its text, which is a secret.
     if (!is_good) {
       throw std::invalid_argument(source + " has in line " + std::to_string(number) + " a " +
                                   allowed.what +

@@ -20,11 +20,14 @@ std::vector<tcp::endpoint> resolve(const Address& address, const Interrupt& inte
     ask_each_family(lookup);
     error = wait_for(lookup->done.fd(), POLLIN, interrupt, deadline);
   }
+  // The lookup's threads share its ownership. They end on their own after a timeout or an
+  // interrupt.
   if (error) return {};
   return result_of(*lookup, error);
 }
 
 std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint) {
+  // A dual-stack listener reports an IPv4 peer as ::ffff:a.b.c.d; users recognise the IPv4 form.
   asio::ip::address host = endpoint.address();
   if (host.is_v6() && host.to_v6().is_v4_mapped()) {
     host = asio::ip::make_address_v4(asio::ip::v4_mapped, host.to_v6());

@@ -9,6 +9,8 @@
 namespace disttf::net {
 
 bool is_loopback(const asio::ip::address& address) noexcept {
+  // Asio does not count ::ffff:127.0.0.0/104 as loopback. Byte 12 is the first one of the IPv4
+  // address.
   return address.is_loopback() || (address.is_v6() && address.to_v6().is_v4_mapped() &&
                                    address.to_v6().to_bytes()[12] == 127);
 }

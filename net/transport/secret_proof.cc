@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::array<unsigned char, 2> kSuiteOfKey{0x13, 0x01};  // TLS_AES_128_GCM_SHA256
 
+// A PSK is bound to a hash and not to a suite (RFC 8446, 4.2.11), so a session with this suite also
+// admits the other one, which uses SHA-256 as well.
 SSL_SESSION* session_of(SSL* ssl, std::span<const std::byte> key) {
   SSL_SESSION* const session = SSL_SESSION_new();
   const SSL_CIPHER* const suite = SSL_CIPHER_find(ssl, kSuiteOfKey.data());
@@ -53,10 +55,12 @@ struct SecretProof::Callbacks {
     SecretProof& self = *proof_of(ssl);
     const auto bytes = std::as_bytes(std::span(name, size));
     *session = nullptr;
+    // Too short for a key's name. Without a session OpenSSL has no PSK, and the handshake fails.
     if (bytes.size() < sizeof(Fingerprint)) return 1;
     self.name_.assign(bytes.begin(), bytes.end());
     Fingerprint fingerprint{};
     std::copy_n(bytes.begin(), fingerprint.size(), fingerprint.begin());
+    // For the log of a refusal. check() clears it once the handshake has proved a shared secret.
     self.other_ = fingerprint;
     std::array<std::byte, 32> key{};
     if (const auto secret = self.secrets_.find(fingerprint)) {

@@ -175,6 +175,7 @@ asio::awaitable<std::error_code> ServerConnection::shake_hands() {
 
 asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& header,
                                                                std::chrono::milliseconds timeout) {
+  // Until a frame is the owner's: SHARE and SHARED are handled here, and the next one is read.
   for (bool is_own = true; is_own;) {
     body_in_place_ = {};
     // After a header from the mailbox other coroutines get a turn first, as they do when a read
@@ -195,6 +196,7 @@ asio::awaitable<std::error_code> ServerConnection::read_header(FrameHeader& head
       // with "interrupted" and start over.
     } else {
       const auto error = co_await read_frame_header(header, timeout);
+      // A header in the mailbox has ended the wait. The next round takes it.
       if (error == asio::error::interrupted) continue;
       if (error) co_return error;
       // A header in the mailbox was left before the frame arrived: it is read first.
@@ -228,6 +230,7 @@ asio::awaitable<std::error_code> ServerConnection::read_frame_header(
   const auto failed = in_place_ || slots_ ? co_await read_unless_left(bytes, received, timeout)
                                           : co_await read_some(bytes, received, timeout);
   if (failed) co_return failed;
+  // The header has begun, so its rest is due now and is read with the spin of read_body().
   const auto rest = std::span(bytes).subspan(received);
   if (const auto error = co_await read_body(rest, timeout)) co_return error;
   const auto error = decode_header(bytes, header);
@@ -321,10 +324,12 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
   if (state_ != State::kOpen) return;
   // A body in shared memory has no bytes on the socket, and its header already has the size.
   if ((header.flags & kFlagInPlace) == 0) header.body_size = frame.body().size();
+  // Recorded before the write: no header may overtake this frame through the mailbox.
   if (slots_) slots_->sends(header);
   encode_header(header, frame.header);
   if (queue_.empty()) {
     // An empty queue: tries the socket at once, which mostly takes the whole frame.
+    // A send has no result. The coroutine that reads gets the error of the closed connection.
     if (write_now(frame)) {
       close();
       return;
@@ -434,6 +439,7 @@ void ServerConnection::refuse(const Refusal& refusal, std::uint64_t request_id) 
 void ServerConnection::finish() {
   if (state_ != State::kOpen) return;
   state_ = State::kFinishing;
+  // The handler closes the socket however linger() ends: peer gone, time over, or no memory.
   asio::co_spawn(
       socket_.get_executor(), [self = shared_from_this()] { return self->linger(); },
       [self = shared_from_this()](const std::exception_ptr&) { self->close(); });
@@ -473,6 +479,7 @@ void ServerConnection::close() noexcept {
   // The writer clears the queue itself, because its operation still refers to the first frame's
   // bytes.
   if (!writing_) queue_.clear();
+  // Last: the listener may accept another connection at once, so the descriptor has to be closed.
   slot_.reset();
 }
 
@@ -493,6 +500,7 @@ void ServerConnection::watch(TimePoint deadline) {
   if (deadline >= timer_at_) return;
   timer_at_ = deadline;
   timer_.expires_at(deadline);
+  // A weak pointer, because a pending timer must not keep a connection that has ended.
   timer_.async_wait([weak = weak_from_this()](std::error_code error) {
     if (error) return;  // moved to an earlier time, or closed
     if (const auto self = weak.lock()) self->on_timer();
@@ -509,6 +517,7 @@ void ServerConnection::on_timer() {
     watch(due);
     return;
   }
+  // A peer that is being refused already has a reason; the end of lingering does not replace it.
   timed_out_ = state_ == State::kOpen;
   close();
 }

@@ -42,10 +42,12 @@ asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header
   // A new offer ends an earlier agreement.
   in_place_.reset();
   const std::unique_ptr<PendingHandover> before = std::move(handover_);
+  // Only the first SHARE of an agreement has a listener's name, which tells the two rounds apart.
   if (offer.listener_name != 0) {
     handover_ = PendingHandover::begin(offer, terms_, answer);
   } else if (before && offer.size != 0) {
     in_place_ = before->finish(answer);
+    // The hook may refer to this object, which owns in_place_.
     if (in_place_) in_place_->on_request([this] { return wake_reader(); });
   }
   send(SharedFrame{header.request_id}.to_header(), std::move(answer));
@@ -61,6 +63,7 @@ asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader heade
   }
   const auto part = std::span(body).first(declines ? 0 : body.size());
   if (const auto error = co_await read_body(part, timeout)) co_return error;
+  // The memory was handed over before this SHARE is sent, so the peer finds it there.
   if (const auto next = slots_->answered(part)) {
     send(ShareFrame{header.request_id}.to_header(), encode(*next));
   }
@@ -130,6 +133,7 @@ bool ServerConnection::has_left_header() const noexcept {
 
 std::error_code ServerConnection::take_left_header(FrameHeader& header) {
   const std::error_code error = slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+  // Stays set: after invalid data in the memory, take_rest() must not rely on any later header.
   was_nonsense_ = was_nonsense_ || error;
   return error;
 }

@@ -100,6 +100,8 @@ std::unique_ptr<SharedMemory> SharedMemory::create(std::size_t size, std::error_
   if (mapped.empty()) {
     return nullptr;
   }
+  // Mapped before it is sealed: F_SEAL_FUTURE_WRITE forbids this process another writable mapping,
+  // too.
   std::unique_ptr<SharedMemory> memory(new SharedMemory(std::move(fd), mapped));
   if (!seal(memory->descriptor())) {
     error = last_error();
@@ -147,6 +149,7 @@ std::shared_ptr<const SharedView> SharedView::map_part(Descriptor descriptor,
   if (mapped.empty()) {
     return nullptr;
   }
+  // The descriptor stays open, because JoinedView may map pieces of the same memory again.
   return std::shared_ptr<const SharedView>(new SharedView(std::move(descriptor), mapped));
 }
 
@@ -182,6 +185,7 @@ std::unique_ptr<const JoinedView> JoinedView::map(std::span<const Piece> pieces,
   }
   std::unique_ptr<JoinedView> joined(
       new JoinedView(pieces, {static_cast<std::byte*>(address), whole}, size));
+  // After an error below, the destructor unmaps the whole range with the pieces that lie in it.
   std::byte* next = joined->reserved_.data();
   for (const Piece& piece : pieces) {
     const std::size_t length = whole_pages(piece.size);

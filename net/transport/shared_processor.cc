@@ -33,6 +33,7 @@ void SharedProcessor::wait_begins(Deadline now) noexcept {
     // kept.
     worked_ = std::max(now - ended_, worked_ * 15 / 16);
   }
+  // Each long turn adds kWaitsRemembered, so it has decayed after that many waits.
   busy_ -= busy_ > 0 ? 1 : 0;
   if (++quiet_ == kManyWaits) {
     penalty_ = 0;
@@ -47,6 +48,7 @@ void SharedProcessor::gave_up(Clock::duration turn) noexcept {
 }
 
 bool SharedProcessor::leaves_after(Clock::duration turn) noexcept {
+  // Before the first wait has ended there is no measure of this thread's own work.
   if (std::exchange(has_moved_, false) || ended_ == Deadline{} || turn < kLeastTurn ||
       turn * 100 < worked_ * kShareOfWork) {
     return false;

@@ -21,6 +21,8 @@ std::error_code try_sharing(std::string& step) {
   if (error) {
     return error;
   }
+  // One thread can take both parts: connecting and handing over complete in the listen queue before
+  // admit() is called.
   const Descriptor peer = connect_to_peer_listener(peer_listener->name(), error);
   if (error) {
     return error;

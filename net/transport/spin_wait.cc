@@ -17,17 +17,21 @@ std::error_code SpinWait::spin_or_park(std::span<pollfd> fds, const Interrupt& i
     bool yielded = false;
     do {
       std::error_code error;
-      // Deadline::min() makes this a poll without a sleep.
+      // Shared memory is polled first, because that needs no system call. A hit leaves `error`
+      // clear.
       if (poller == nullptr || !poller->is_ready()) {
+        // Deadline::min() makes this a poll without a sleep.
         error = net::wait_for_any(fds, interrupt, Deadline::min());
       }
       if (error != std::errc::timed_out) {
         spin_budget_.helped();
         return error;
       }
+      // Before the first yield no other thread has had a turn that could be judged.
       if (yielded) look_at_turn();
       yielded = true;
     } while (spin_budget_.yield());
+    // The yield that ended the spin shows whether a program that always computes has the processor.
     processor_.gave_up(spin_budget_.last_turn());
   }
   return park(fds, interrupt, deadline, poller);

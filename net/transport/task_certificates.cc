@@ -124,6 +124,7 @@ class CertificateProof final : public Proof {
   [[nodiscard]] std::error_code why_not_shaken(SSL& ssl, int reason) override {
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
       const long result = SSL_get_verify_result(&ssl);
+      // check_chain() reports a certificate that is not valid yet by this code, too.
       const bool is_of_time = result == X509_V_ERR_CERT_HAS_EXPIRED;
       found_ = is_of_time ? "it has expired, or is not valid yet"
                           : X509_verify_cert_error_string(result);
@@ -245,6 +246,7 @@ TaskCertificates::Context TaskCertificates::read(std::string& run) const {
 }
 
 void TaskCertificates::read_again() {
+  // Sessions of the earlier context keep it alive: OpenSSL counts references.
   watch_.read_where_due([this] {
     // A copy, so that an error in read() leaves run_ unchanged.
     std::string run = run_;

@@ -25,6 +25,8 @@ constexpr std::size_t kBoxBytes = kRecordsAtOnce * (kRecordBytes + kRecordOverhe
 void RecordBorders::pass(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     if (have_ < kRecordHeaderBytes) {
+      // Shifts all five header bytes through 16 bits: after the fifth, exactly the length field is
+      // left, which is the last two of them.
       left_ = ((left_ << 8U) | std::to_integer<std::size_t>(bytes.front())) & 0xFFFFU;
       bytes = bytes.subspan(1);
       ++have_;
@@ -46,6 +48,7 @@ TlsSocket::TlsSocket(int fd, bool reads_ahead)
 // ------------------------------------------------------------------------------------------ out
 
 bool TlsSocket::has_room() const noexcept {
+  // OpenSSL writes a record as a whole, so there is room only if the largest one fits.
   return kBoxBytes - out_end_ >= kRecordBytes + kRecordOverhead;
 }
 
@@ -142,11 +145,14 @@ struct TlsSocket::Callbacks {
   static int take(TlsSocket& self, BIO* bio, void* into, std::size_t size) {
     const ssize_t taken = ::recv(self.fd_, into, size, 0);
     if (taken < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+    // Recorded here, because OpenSSL does not tell the end of the stream apart from other failures.
     if (taken == 0) self.has_ended_ = true;
     return static_cast<int>(taken);
   }
 
   static long control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
+    // OpenSSL flushes after each flight of the handshake and fails if that is refused. The bytes
+    // leave when TlsStream flushes.
     return command == BIO_CTRL_FLUSH ? 1 : 0;
   }
 
@@ -175,6 +181,7 @@ BIO* TlsSocket::make_bio() {
 // ---------------------------------------------------------------------------------- what TLS is
 
 bool may_be_tls(std::span<const std::byte> prefix) noexcept {
+  // A server that rejects the hello sends an alert as its first record.
   return prefix.front() == kHandshakeRecord || prefix.front() == kAlertRecord;
 }
 

@@ -99,6 +99,7 @@ std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& err
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
   if (result != 1) error = failure(result);
+  // Outside of this call the rest of a frame is unknown, so nothing may be read ahead.
   socket_.expect(0);
   // Reading may also produce output, such as an alert. A reader does not wait for that.
   if (socket_.has_unsent()) static_cast<void>(socket_.flush());

@@ -83,12 +83,14 @@ class Entry {
       return *ip;
     }
     if (!is_name(host)) fail("has no valid host name");
+    // Names are case-insensitive. One spelling makes equal addresses equal in the cluster's hash.
     return to_lower(host);
   }
 
   [[nodiscard]] std::uint16_t port(std::string_view digits) const {
     std::uint16_t value = 0;
     const char* end = digits.data() + digits.size();
+    // Accepts no sign and no blanks. A value above 65535 is an error of its own.
     const auto [parsed, error] = std::from_chars(digits.data(), end, value);
     if (digits.empty() || error != std::errc{} || parsed != end || value == 0) {
       fail("has no port between 1 and 65535");
@@ -121,6 +123,7 @@ Address parse_address(std::string_view field, std::string_view text) {
   const Entry entry(field, text);
   if (text.empty()) entry.fail("is empty");
   std::string_view rest = text;
+  // TensorFlow writes its targets with this scheme, which has no meaning here.
   if (to_lower(rest.substr(0, kGrpcScheme.size())) == kGrpcScheme)
     rest.remove_prefix(kGrpcScheme.size());
   const std::size_t colon = rest.rfind(':');
@@ -137,6 +140,7 @@ Address parse_address(std::string_view field, std::string_view text) {
 
 std::vector<Address> parse_address_list(std::string_view field, std::string_view text) {
   std::vector<Address> addresses;
+  // An empty list is valid here; validate() rejects it where the job needs a task.
   if (trim(text).empty()) return addresses;
   while (true) {
     const std::size_t comma = text.find(',');

@@ -56,11 +56,13 @@ std::string base64_for_urls(std::string_view bytes) {
 
 bool decode_base64(std::string_view text, std::vector<std::uint8_t>& bytes) {
   bytes.clear();
+  // Padding is optional, but it is removed only where it completes a group of four.
   if (text.size() % 4 == 0) {
     for (int i = 0; i < 2 && text.ends_with('='); ++i) {
       text.remove_suffix(1);
     }
   }
+  // A single digit has 6 bits, less than a byte, so no encoder leaves one over.
   if (text.size() % 4 == 1) return false;
   bytes.reserve(text.size() / 4 * 3 + 3);
   unsigned bits = 0;
@@ -73,6 +75,8 @@ bool decode_base64(std::string_view text, std::vector<std::uint8_t>& bytes) {
     if (count >= 8) {
       count -= 8;
       bytes.push_back(static_cast<std::uint8_t>(bits >> count));
+      // Keeps only unread bits, which the last line checks to be 0: otherwise two texts would
+      // decode to the same bytes.
       bits &= (1U << count) - 1;
     }
   }

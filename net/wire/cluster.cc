@@ -164,6 +164,7 @@ TaskId task_from_name(std::string_view name) {
 
 TaskId Cluster::trainer(std::size_t rank) const {
   assert(rank < trainer_count());
+  // The chief precedes the workers, so rank 0 leads the run with and without a chief job.
   if (rank < chief.size()) return {Job::kChief, rank};
   return {Job::kWorker, rank - chief.size()};
 }
@@ -184,6 +185,7 @@ HostGroup host_group_of(const Cluster& cluster, std::size_t rank) {
   };
   const std::string& host = host_of(rank);
   for (std::size_t half = 1; half < trainers; half *= 2) {
+    // Subtrees of the sum begin at multiples of their size; the last one may be incomplete.
     const std::size_t first = rank & ~(2 * half - 1);
     const std::size_t end = std::min(first + 2 * half, trainers);
     for (std::size_t each = first; each < end; ++each) {
@@ -221,6 +223,7 @@ const Address& Cluster::address_of(const TaskId& task) const {
 
 bool Cluster::is_listed(const TaskId& task) const { return address_of(task).port != 0; }
 
+// Evaluators are not part of the hash: some orchestrators list them, some do not.
 ClusterHash hash_of(const Cluster& cluster) {
   // Not all workers are listed, so the lists of two tasks may differ.
   if (cluster.sparse || cluster.open) return sparse_hash_of(cluster);
@@ -236,6 +239,7 @@ ClusterHash sparse_hash_of(const Cluster& cluster) {
   std::string text = "disttf cluster 1\n";
   append_line(text, Job::kPs, cluster.ps);
   append_line(text, Job::kChief, cluster.chief);
+  // No address list can produce this line, so the hash equals that of no complete cluster.
   text += "worker *\n";
   return sha256(text);
 }

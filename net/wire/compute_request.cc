@@ -32,6 +32,7 @@ constexpr std::size_t kValueBytes = 8;
 
 std::size_t expression_size(std::span<const ComputeNode> nodes) noexcept {
   std::size_t size = 0;
+  // Prefix notation: each node fills one open place and opens as many as it has operands.
   for (std::size_t missing = 1; missing > 0 && size < nodes.size(); ++size) {
     missing += operands_of(nodes[size].operation);
     --missing;
@@ -60,6 +61,8 @@ std::vector<std::byte> encode(const ComputeResult& result) {
 }
 
 std::error_code decode(std::span<const std::byte> body, ComputeRequest& out) {
+  // The size bounds the loop below: a truncated body makes the reader fail, and longer ones end
+  // here.
   if (body.size() % kComputeNodeBytes != 0 || body.size() > kMaxComputeNodes * kComputeNodeBytes) {
     return WireError::kBadBody;
   }
@@ -87,6 +90,7 @@ std::error_code decode(std::span<const std::byte> body, ComputeRequest& out) {
     --missing;
     request.push_back(node);
   }
+  // Bytes after the expression would be ignored by one version and read by another.
   if (!reader.complete()) {
     return WireError::kBadBody;
   }

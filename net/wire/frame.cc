@@ -60,6 +60,7 @@ class WireCategory final : public std::error_category {
 }
 
 [[nodiscard]] bool is_known(std::uint8_t kind) noexcept {
+  // The kinds are numbered without gaps.
   return kind >= static_cast<std::uint8_t>(FrameKind::kHello) &&
          kind <= static_cast<std::uint8_t>(FrameKind::kPeerDiscovery);
 }
@@ -127,8 +128,11 @@ void encode_header(const FrameHeader& header, std::span<std::byte, kHeaderBytes>
   store_le(header.sequence, out.subspan(kSequenceAt));
   store_le(header.range_begin, out.subspan(kRangeBeginAt));
   store_le(header.generation, out.subspan(kGenerationAt));
+  // Four bytes of units of 64 bytes reach 256 GiB, and leave room for the checksum in one cache
+  // line.
   store_le(static_cast<std::uint32_t>(header.body_offset / kBodyOffsetUnit),
            out.subspan(kBodyOffsetAt));
+  // Last, because it covers all bytes before it.
   store_le(checksum(out), out.subspan(kChecksumAt));
 }
 

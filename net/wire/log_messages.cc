@@ -36,6 +36,7 @@ std::error_code PublishToBackup::from_header(const FrameHeader& header) noexcept
   if (const auto error = check(header, kPublishToBackupFields)) return error;
   // It is no entry of the log and is not acknowledged.
   const bool is_numbered = header.request_id != 0;
+  // The view's count has 32 bits; a larger one must not be cut to another view's number.
   if (is_numbered || header.sequence > std::numeric_limits<std::uint32_t>::max()) {
     return WireError::kBadReserved;
   }

@@ -30,6 +30,7 @@ constexpr MessageFields kPushFields{.kind = FrameKind::kPush,
                                     .generation = true};
 constexpr MessageFields kParametersFields{
     .kind = FrameKind::kParameters,
+    // Parameters are dense: only a gradient may be sent in the sparse form.
     .flags = kFlagFinished | kFlagDropped | kFlagGroupSum | (kTensorForms & ~unsigned{kFlagSparse}),
     .step = true,
     .sequence = true,
@@ -98,6 +99,7 @@ FrameHeader AwaitStep::to_header() const noexcept {
 
 std::error_code AwaitStep::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kAwaitStepFields)) return error;
+  // PULL and AWAIT_STEP share a kind; this flag is what tells them apart.
   if (!has(header, kFlagNext)) return WireError::kBadFlags;
   *this = {.request_id = header.request_id,
            .step = header.step,
@@ -161,6 +163,7 @@ FrameHeader Parameters::to_header() const noexcept {
                      .request_id = request_id,
                      .step = step,
                      .sequence = counts_from,
+                     // Both halves have 32 bits, so neither touches the other.
                      .range_begin = share.first | static_cast<std::uint64_t>(share.stride)
                                                       << kStrideShift,
                      .generation = generation};
@@ -268,6 +271,7 @@ FrameHeader Best::to_header() const noexcept {
 
 std::error_code Best::from_header(const FrameHeader& header) noexcept {
   if (const auto error = check(header, kBestFields)) return error;
+  // Any 64 bits are a double, and a NaN would compare false with every other loss.
   const auto loss_in = std::bit_cast<double>(header.sequence);
   if (!std::isfinite(loss_in)) return WireError::kBadBody;
   *this = {.request_id = header.request_id, .step = header.step, .loss = loss_in};

@@ -48,6 +48,7 @@ std::error_code decode_metrics(std::span<const std::byte> body, std::vector<std:
   while (!body.empty()) {
     ByteReader reader(body);
     const auto length = reader.get<std::uint32_t>();
+    // The length comes from the peer, so it is compared with the bytes that are there.
     if (!reader.ok() || length > kMaxMetricsBytes || length > reader.rest().size()) {
       return WireError::kBadBody;
     }

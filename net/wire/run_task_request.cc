@@ -79,6 +79,7 @@ std::error_code decode(std::span<const std::byte> body, TaskEnd& out) {
   }
   out = TaskEnd{.exit_code = static_cast<std::uint8_t>(exit_code),
                 .signal = static_cast<std::uint8_t>(signal),
+                // From another process's log: control characters must not reach this one's.
                 .last_line = one_line(text_of(reader.rest()))};
   return {};
 }

@@ -34,6 +34,7 @@ FrameHeader SnapshotShardRequest::to_header() const noexcept {
 }
 
 std::error_code SnapshotShardRequest::from_header(const FrameHeader& header) noexcept {
+  // Two kinds of frames share this message. Any third kind fails in check().
   const bool gets = header.kind == FrameKind::kGetSnapshotShard;
   if (const auto error = check(header, gets ? kGetSnapshotShardFields : kFindSnapshotShardFields))
     return error;

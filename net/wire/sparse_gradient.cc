@@ -26,6 +26,7 @@ std::uint32_t load_value(std::span<const std::byte> values, std::size_t at, bool
 
 void encode_sparse(std::span<const float> values, bool bf16, std::vector<std::byte>& body) {
   const auto count = static_cast<std::size_t>(
+      // Compares bits and not values: -0 is sent, so that the receiver's vector is bit-identical.
       std::ranges::count_if(values, [bf16](float value) { return bits_of(value, bf16) != 0; }));
   body.resize(sparse_bytes(count, bf16));
   const std::span<std::byte> indices = std::span(body).first(kIndexBytes * count);
@@ -58,6 +59,8 @@ std::error_code decode_sparse(std::span<const std::byte> body, bool bf16,
   // Checks everything first, so that an invalid body leaves `values` unchanged.
   for (std::size_t at = 0; at < count; ++at) {
     const auto index = load_le<std::uint32_t>(indices.subspan(kIndexBytes * at));
+    // Strictly ascending, so no index occurs twice. A stored zero is refused as well: a gradient
+    // has exactly one encoding.
     if (index < next || index >= values.size() || load_value(kept, at, bf16) == 0) {
       return WireError::kBadBody;
     }

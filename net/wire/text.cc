@@ -30,6 +30,7 @@ void append_escaped(std::string& out, char character) {
     default:
       break;
   }
+  // Everything else is escaped, because the text may come from a peer and is shown on terminals.
   if (byte >= 0x20 && byte < 0x7F) {
     out += character;
   } else {
@@ -66,6 +67,7 @@ std::string one_line(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const ShownCharacter character = first_character(text);
+    // An invalid byte counts as one character, so that the loop always advances.
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (character.is_safe) {
       out += text.substr(0, bytes);

@@ -19,6 +19,7 @@ std::error_code decode(std::span<const std::byte> body, WriteSnapshotShard& out)
   shard_file.attempt = reader.get<std::uint64_t>();
   shard_file.shard = reader.get<std::uint32_t>();
   shard_file.shards = reader.get<std::uint32_t>();
+  // Implies that there is at least one shard.
   if (!reader.complete() || shard_file.shard >= shard_file.shards) {
     return WireError::kBadBody;
   }
