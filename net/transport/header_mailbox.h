@@ -63,7 +63,7 @@ class HeaderMailboxReader {
     return header_count(slot) != taken_;
   }
   // Reads the oldest of these; errors as read_header(). WireError::kUnexpected: more headers are
-  // unread than the mailbox holds, so some are lost. REQUIRES: sees().
+  // unread than the mailbox holds, so some are lost. REQUIRES: has_new().
   [[nodiscard]] std::error_code take(HeaderMailboxView slot, FrameHeader& out) noexcept;
 
  private:

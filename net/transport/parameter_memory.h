@@ -50,7 +50,7 @@ class ParameterMemory {
   }
 
   // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
-  // awake ps calls look(), and once more between set_parked(true) and its sleep.
+  // awake ps calls poll(), and once more between set_parked(true) and its sleep.
   void set_parked(bool parked) noexcept;
   // Clears the owner token of every connection: no further update of a primary is handed off.
   void take_no_more() noexcept;
@@ -145,7 +145,7 @@ class InPlaceBodies {
   // Clears the owner token: what the peer leaves from here on is not handed off (header_mailbox.h).
   // has_request() still finds what it has left before.
   void take_no_more() noexcept;
-  // `hook` is called by ParameterMemory::look() where there is a request. It returns whether the
+  // `hook` is called by ParameterMemory::poll() where there is a request. It returns whether the
   // request will be read now.
   void on_request(std::function<bool()> hook) { on_request_ = std::move(hook); }
 

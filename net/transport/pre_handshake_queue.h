@@ -22,7 +22,7 @@ class PreHandshakeQueue {
 
   struct Arrival {
     Descriptor socket;
-    Time until;  // as passed to come(); orders arrivals
+    Time until;  // as passed to add(); orders arrivals
   };
 
   // With `for_tls`, enough is a whole first TLS record, or bytes that cannot begin one. Without,

@@ -98,7 +98,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // there and wakes a parked peer; acknowledgements are read from the peer's mailbox.
   void offer(std::unique_ptr<BodyRing> slots);
   // Wakes the read that waits for a frame if the peer has left an acknowledgement. Returns whether
-  // there is one, which is read when the event loop continues. An awake end has to call look(), and
+  // there is one, which is read when the event loop continues. An awake end has to call poll(), and
   // once more between set_parked(true) and its sleep.
   bool poll();
   void set_parked(bool parked) noexcept;
