@@ -48,7 +48,8 @@ class Interrupt {
 // this process received nothing, and the peer may have been stopped as well.
 [[nodiscard]] Clock::duration suspended_for(Deadline due, Deadline now = Clock::now()) noexcept;
 
-// suspended_for() for a loop of waits. It also detects that the process was stopped between two waits.
+// suspended_for() for a loop of waits. It also detects that the process was stopped between two
+// waits.
 class FreezeWatch {
  public:
   explicit FreezeWatch(Deadline now = Clock::now()) noexcept : now_(now), expected_(now) {}
