@@ -201,7 +201,8 @@ void refuse_evaluator(const Deployment& deployment, std::string_view target) {
   if (deployment.group(net::Job::kEvaluator) != nullptr) {
     refuse("evaluator", "true",
            "allowed for " + std::string(target) +
-               "; compose, kubernetes, nomad, statefulset, swarm and tfjob support one");
+               "; compose, jobset, kubernetes, nomad, statefulset, swarm, tfjob and trainjob "
+               "support one");
   }
 }
 
