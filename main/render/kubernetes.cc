@@ -1,4 +1,4 @@
-// Plain Kubernetes, 1.26 or later: one Indexed Job for each of the cluster's jobs, and a headless
+// Plain Kubernetes, 1.27 or later: one Indexed Job for each of the cluster's jobs, and a headless
 // Service that gives their pods names.
 //
 // A pod of an Indexed Job has the host name JOB-INDEX. With the Service's name as its subdomain, it
