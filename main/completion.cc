@@ -160,7 +160,7 @@ bool takes_task(Command command, const Before& before) {
          (before.first_word == "restart" || before.first_word == "replace");
 }
 
-// Offers worker-1, since bash splits words at a colon; worker:1 if a colon has been typed.
+// Offers worker-1, because bash splits words at a colon. Offers worker:1 if the word has a colon.
 void add_tasks(const RunningTasks& running_tasks, const Before& before, std::string_view current,
                Offer& offer) {
   if (!running_tasks) {

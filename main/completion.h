@@ -23,10 +23,10 @@ inline constexpr std::string_view kCompleteCommand = "__complete";
 // if that is not empty. Must not throw.
 using RunningTasks = std::function<std::vector<std::string>(const std::string& socket)>;
 
-// Returns the candidates for the last of `words`, a line each: "WORD\tDESCRIPTION"; after --flag=
-// the value alone. `words`: those after the program's name; the last one is incomplete and may be
-// empty. If a path is allowed, adds the line ":path" or ":directory". Throws std::invalid_argument
-// for an unknown command.
+// Returns the candidates for the last of `words`, one per line: "WORD\tDESCRIPTION". After --flag=
+// a candidate is the value alone. `words` follow the program's name; the last one is incomplete and
+// may be empty. If a path is allowed, adds the line ":path" or ":directory". Throws
+// std::invalid_argument for an unknown command.
 [[nodiscard]] std::string complete_words(std::span<const std::string> words,
                                          const RunningTasks& running_tasks = {});
 

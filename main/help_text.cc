@@ -8,6 +8,8 @@
 #include <sstream>
 #include <utility>
 
+#include "roles/monitor/core/text_table.h"
+
 namespace disttf {
 namespace {
 
@@ -63,9 +65,8 @@ class PlainFormatter : public CLI::Formatter {
     }
     const std::string text = make_description(app) + make_usage(app, std::move(name)) +
                              make_positionals(app) + usual_groups(*app);
-    // What a word of the command may be stands in its footer.
-    // A footer that explains no word is dropped if the short help would be too long with it; the
-    // examples stay.
+    // The footer explains the positional words. A command without any drops its footer if the short
+    // help would be too long with it; the examples stay.
     const bool has_words = !make_positionals(app).empty();
     const std::string with_footer = text + make_footer(app);
     return has_words || lines_of(with_footer) <= kThreeScreens ? with_footer : text + examples();
@@ -86,7 +87,7 @@ class PlainFormatter : public CLI::Formatter {
   // The usual flags, and how many others each group has.
   [[nodiscard]] static std::string usual_groups(const CLI::App& app) {
     std::string shown;
-    std::string others;
+    std::vector<std::string> others;
     for (const std::string& group : app.get_groups()) {
       // What follows a colon or a bracket in a group's name explains it, and is left to the full
       // help.
@@ -107,10 +108,11 @@ class PlainFormatter : public CLI::Formatter {
         shown += title + ":\n" + usual + "\n";
       }
       if (left > 0) {
-        others += (others.empty() ? "" : ", ") + title + " (" + std::to_string(left) + ")";
+        others.push_back(title + " (" + std::to_string(left) + ")");
       }
     }
-    return shown + wrapped(app.get_name() + " --help-all shows more flags: " + others + ".");
+    return shown + app.get_name() + " --help-all shows more flags:\n" +
+           roles::wrapped(others, kColumns);
   }
 
   // On one or two lines: without the bounds and the choices of the value, and with the first part
@@ -149,22 +151,6 @@ class PlainFormatter : public CLI::Formatter {
       }
     }
     return about;
-  }
-
-  // Broken between words, in lines of kColumns.
-  [[nodiscard]] static std::string wrapped(const std::string& text) {
-    std::istringstream words(text);
-    std::string lines;
-    std::size_t column = 0;
-    for (std::string word; words >> word;) {
-      if (column != 0 && column + 1 + word.size() > kColumns) {
-        lines += "\n";
-        column = 0;
-      }
-      lines += (column == 0 ? "" : " ") + word;
-      column += word.size() + (column == 0 ? 0 : 1);
-    }
-    return lines + "\n";
   }
 
   std::vector<Example> examples_;

@@ -229,7 +229,8 @@ class LibsvmSource final : public RowSource {
     // A sparse piece of a few MiB can become gigabytes of zeros, so it is expanded in several
     // blocks.
     const std::size_t rows = std::min(block_rows_, sparse_.ends.size() - row_);
-    // All words of the piece are passed with each block; the labels of its rows refer to them.
+    // Each block receives all label texts of the piece, because the labels of its rows are indices
+    // into them.
     block = {};
     block.words = sparse_.labels.words;
     append_part(sparse_.labels.labels, rows, block.labels);

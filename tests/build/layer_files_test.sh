@@ -1,6 +1,6 @@
 #!/bin/bash
-# A layer is one pair of files in math/layers/ and one row of math/layers/registry.cc, as HACKING.md
-# says: no other source of the product includes the pair's header or uses the names of its types.
+# A layer is one pair of files in math/layers/ and one row of math/layers/registry.cc, as
+# docs/extending.md says: no other source of the product includes the pair's header or uses the names of its types.
 # The only exception is math/model_spec.cc, whose networks name their layers.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A loss, an optimizer and a data set each are a file (or a pair) and a row of a registry, as
-# HACKING.md says; the first two also have an enumerator. No other source of the product includes
+# docs/extending.md says; the first two also have an enumerator. No other source of the product includes
 # that file or uses the name. The exceptions are listed below, each with its reason.
 set -euo pipefail
 

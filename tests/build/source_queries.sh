@@ -1,4 +1,4 @@
-# Functions for tests that check rules of HACKING.md: which sources of the product use a name.
+# Functions for tests that check rules of docs/extending.md: which sources of the product use a name.
 # To be sourced; the working directory is the checkout.
 
 # sources: prints all sources of the product, one per line.

@@ -204,9 +204,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
     if (process.node() == scenario_.ps && current_[process.node()] == &process) {
       is_other_ = !is_other_;
-      // Where it is refused with either configuration some ps have the one, some the other: after a
-      // chief that came back with other flags came back with the first ones. All ps are restarted
-      // then, as docs/operations.md says.
+      // If ps refuse a chief with either configuration, some hold the one and some the other. The
+      // operator then restarts all ps, as docs/operations.md says.
       constexpr std::size_t kRefusalsBefore = 4;
       if (++refusals_ % kRefusalsBefore == 0) {
         restart(/*from=*/0, /*end=*/scenario_.ps, /*except=*/scenario_.ps);

@@ -187,7 +187,7 @@ bool HeldRunLock::try_to_take(Seen& seen) {
   return now >= seen.expires && take_over(*text);
 }
 
-// False: the lock is to be looked at again.
+// Returns false if the lock is to be checked again.
 bool HeldRunLock::take_over(const std::string& text) {
   return file_.take_over(text, self_, [this](const RunLockOwner& claimant) {
     return claimant.machine == self_.machine && !claimant.machine.empty() &&

@@ -193,15 +193,15 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
     co_return refuse(connection, header, kError,
                      describe(task_.cluster, task_.self) + " writes its own range only");
   }
-  // A chief that died may have left an order that is still carried out. Its file is finished first:
-  // to refuse the order of its successor would cost the run its last checkpoint.
+  // The ps may still write a file that a chief requested before it died. It finishes that file
+  // first: to refuse its successor's request would cost the run its last checkpoint.
   std::shared_ptr<const SnapshotShard> snapshot;
   do {
     if (!co_await writer_is_free(connection, header.request_id)) {
       co_return false;
     }
     snapshot = co_await whole_snapshot(*connection, request.name, request.generation);
-  } while (snapshot && writer_.is_busy());  // for another order, which came meanwhile
+  } while (snapshot && writer_.is_busy());  // another request began to write meanwhile
   if (!snapshot) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
