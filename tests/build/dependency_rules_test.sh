@@ -36,6 +36,8 @@ allowed() {
     roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
     roles/import/shell) echo "$process|$store|roles/checkpoint/core|roles/import/core" ;;
     roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
+    roles/program/core) echo "$run" ;;
+    roles/program/shell) echo "$process|roles/program/core" ;;
     roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
     roles/evaluator/shell) echo "$process|$store|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
@@ -48,10 +50,11 @@ allowed() {
     roles/download) echo "$process|$store|data/own|net/http" ;;
     roles/monitor/shell) echo "$process|roles/store/core|net/http|roles/monitor/core" ;;
     roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
-    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/trainer/core" ;;
-    roles/chief/shell) echo "$process|$store|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/program/core|roles/program/shell|roles/trainer/core" ;;
+    roles/chief/shell) echo "$process|$store|data/tensorboard|roles/program/core|roles/program/shell|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
     roles/doctor/shell) echo "$process|net/http|roles/doctor/core" ;;
-    roles/launch/shell) echo "$process|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
+    roles/launch/core) echo "$run|roles/program/core" ;;
+    roles/launch/shell) echo "$process|roles/program/core|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     main | main/manual) echo '.*' ;;
     *) return 1 ;;

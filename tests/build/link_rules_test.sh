@@ -45,10 +45,11 @@ allowed() {
     disttf_download) echo 'process|http|own_data|store' ;;
     disttf_monitor) echo 'monitor_core|process|http|store_core|web' ;;
     disttf_ps) echo 'ps_core|checkpoint|monitor' ;;
-    disttf_trainer) echo 'trainer_core|checkpoint|model_core|download|monitor|monitor_core' ;;
+    disttf_program) echo 'program_core|process' ;;
+    disttf_trainer) echo 'trainer_core|program|checkpoint|model_core|download|monitor|monitor_core' ;;
     disttf_chief) echo 'chief_core|trainer|tensorboard|monitor|monitor_core' ;;
     disttf_doctor) echo 'doctor_core|process|http' ;;
-    disttf_launch) echo 'launch_core|process|http|monitor|monitor_core' ;;
+    disttf_launch) echo 'launch_core|process|http|monitor|monitor_core|program_core' ;;
     disttf_servers) echo 'servers_core|chief|launch|monitor' ;;
     disttf_command_line) echo 'license_texts|linked_packages|render|resolvers|roles' ;;
     disttf) echo 'command_line' ;;
