@@ -1,0 +1,46 @@
+// Packets between two processes of one machine that a common parent has connected: a socket pair of
+// type SOCK_SEQPACKET, which keeps the borders of messages and carries descriptors.
+//
+// The functions are callable from any thread; one socket has one sender and one receiver at a time.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "net/transport/descriptor.h"
+
+namespace disttf::net {
+
+struct PacketPair {
+  Descriptor first;
+  Descriptor second;
+};
+
+// Both ends are closed by exec. Throws std::system_error (out of descriptors).
+[[nodiscard]] PacketPair make_packet_pair();
+
+// The most descriptors that one packet carries.
+inline constexpr std::size_t kMostPacketDescriptors = 2;
+
+// Sends one packet: `header`, then `body`. Blocks while the other side has not read earlier ones.
+// `descriptors` are duplicated into the other process. Errors: std::errc::broken_pipe if that has
+// closed its end, and others of sendmsg(2).
+// REQUIRES: header is not empty; at most kMostPacketDescriptors descriptors.
+[[nodiscard]] std::error_code send_packet(int socket, std::span<const std::byte> header,
+                                          std::span<const std::byte> body,
+                                          std::span<const int> descriptors = {}) noexcept;
+
+// What came.
+struct PacketResult {
+  std::size_t size = 0;  // 0: the other side has closed its end
+  std::error_code error;
+};
+// Receives one packet into `bytes`, and its descriptors into `descriptors`; blocks until there is
+// one. std::errc::message_size: it was longer than `bytes` or had more descriptors than
+// kMostPacketDescriptors, and is lost.
+[[nodiscard]] PacketResult receive_packet(int socket, std::span<std::byte> bytes,
+                                          std::vector<Descriptor>& descriptors);
+
+}  // namespace disttf::net
