@@ -9,6 +9,7 @@
 
 #include "math/layers/registry.h"
 #include "math/names.h"
+#include "math/program_layout.h"
 
 namespace disttf::math {
 namespace {
@@ -22,6 +23,12 @@ void require_between(std::string_view field, std::size_t value, std::size_t leas
   sentence << field << ": " << value << " is not allowed, it must be from " << least << " to "
            << most;
   throw std::invalid_argument(sentence.str());
+}
+
+void refuse_program(const ModelSpec& spec) {
+  if (spec.is_program()) {
+    throw std::invalid_argument("the model is a user's program, which has no layers");
+  }
 }
 
 // ---- The layers of the models that have names ----
@@ -104,11 +111,16 @@ std::optional<ModelKind> model_from_name(std::string_view name) noexcept {
 }
 
 std::string describe(const ModelSpec& spec) {
+  if (spec.is_program()) {
+    const std::size_t count = spec.variables.size();
+    return "program of " + std::to_string(count) + (count == 1 ? " variable" : " variables");
+  }
   return spec.layers.empty() ? std::string(model_name(spec.kind))
                              : "model of " + std::to_string(spec.layers.size()) + " layers";
 }
 
 std::vector<LayerSpec> layers_of(const ModelSpec& spec) {
+  refuse_program(spec);
   if (!spec.layers.empty()) {
     return spec.layers;
   }
@@ -119,8 +131,9 @@ std::vector<LayerSpec> layers_of(const ModelSpec& spec) {
 }
 
 bool is_convolutional(const ModelSpec& spec) {
-  return std::ranges::any_of(layers_of(spec),
-                             [](const LayerSpec& each) { return each.type == "conv2d"; });
+  return !spec.is_program() && std::ranges::any_of(layers_of(spec), [](const LayerSpec& each) {
+    return each.type == "conv2d";
+  });
 }
 
 namespace {
@@ -145,6 +158,8 @@ void check_name(const std::string& name, std::span<const PlacedLayer> before) {
 }  // namespace
 
 std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
+  // First: a program has no sizes of images to check, either.
+  refuse_program(spec);
   require_between("height", spec.input.height, 1, kMaxInputs);
   require_between("width", spec.input.width, 1, kMaxInputs);
   require_between("channels", spec.input.channels, 1, kMaxInputs);
@@ -199,11 +214,24 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
   return placed;
 }
 
-// Building the layers is the check: a second list of rules could differ from it.
-void validate(const ModelSpec& spec) { static_cast<void>(make_layers(spec)); }
+void validate(const ModelSpec& spec) {
+  if (spec.is_program()) {
+    validate_variables(spec.variables);
+  } else {
+    // Building the layers is the check: a second list of rules could differ from it.
+    static_cast<void>(make_layers(spec));
+  }
+}
 
 ParameterLayout layout_of(const ModelSpec& spec) {
   ParameterLayout layout;
+  if (spec.is_program()) {
+    validate_variables(spec.variables);
+    for (const Variable& variable : spec.variables) {
+      layout.add(variable);
+    }
+    return layout;
+  }
   for (const PlacedLayer& placed : make_layers(spec)) {
     for (const LayerVariable& variable : placed.layer->variables()) {
       layout.add(placed.name + "_" + std::string(variable.suffix), variable.shape, variable.decays,
@@ -214,6 +242,9 @@ ParameterLayout layout_of(const ModelSpec& spec) {
 }
 
 std::size_t least_rows(const ModelSpec& spec) {
+  if (spec.is_program()) {
+    return 1;
+  }
   std::size_t least = 1;
   for (const PlacedLayer& placed : make_layers(spec)) {
     least = std::max(least, placed.layer->least_rows());
@@ -222,6 +253,9 @@ std::size_t least_rows(const ModelSpec& spec) {
 }
 
 std::size_t activation_floats(const ModelSpec& spec) {
+  if (spec.is_program()) {
+    return 0;
+  }
   std::size_t floats = spec.input.size();
   // Mirrors add_stages() in model_plan.cc, which allocates the memory that this function predicts.
   bool is_needed = false;  // the output of the previous layer

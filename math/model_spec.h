@@ -10,7 +10,7 @@
 // On the right are the names of their variables: hid_w, hid_b, ... in the flat vector in this
 // order. softmax and mlp are mnist_replica.py's, lenet is the network of TensorFlow's "Deep MNIST
 // for experts". Alternatively a model is any list of layers whose last one gives a number for each
-// class.
+// class, or the variables of a user's program (math/program_layout.h), which has no layers.
 //
 // Separate from model.h because a parameter server needs only this. Pure functions; callable from
 // any thread.
@@ -59,19 +59,26 @@ struct ModelSpec {
   // The share of the target that is spread evenly over all classes in training: the target is (1 -
   // s) onehot(label) + s / classes. 0 <= s < 1.
   float label_smoothing = 0;
+  // The variables of a user's program, which computes losses and gradients itself. If there are
+  // any, all other members are unused. Offsets and sizes are not looked at: layout_of() computes
+  // them.
+  std::vector<Variable> variables{};
+
+  [[nodiscard]] bool is_program() const noexcept { return !variables.empty(); }
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 
 // Throws std::invalid_argument with one sentence: the field, its value, what is allowed.
 void validate(const ModelSpec& spec);
 
-// The model's name; "model of 11 layers" if it has none.
+// The model's name; "model of 11 layers" if it has none; "program of 12 variables".
 [[nodiscard]] std::string describe(const ModelSpec& spec);
 
-// The layers of a model, as in a model file.
+// The layers of a model, as in a model file. Throws std::invalid_argument for a program, which has
+// none.
 [[nodiscard]] std::vector<LayerSpec> layers_of(const ModelSpec& spec);
 
-// Whether one of them is a convolution.
+// Whether one of them is a convolution; false for a program.
 [[nodiscard]] bool is_convolutional(const ModelSpec& spec);
 
 // A layer at its position in a model.
@@ -85,12 +92,12 @@ struct PlacedLayer {
 // The layout of a model's variables. Throws as validate(spec) does.
 [[nodiscard]] ParameterLayout layout_of(const ModelSpec& spec);
 
-// The smallest batch for training. Throws as validate(spec) does.
+// The smallest batch for training; 1 for a program. Throws as validate(spec) does.
 [[nodiscard]] std::size_t least_rows(const ModelSpec& spec);
 
 // Floats that a trainer keeps for each row of a batch: the example, each layer's output and kept
-// values, and the gradients by them. An upper bound: some are smaller on some processors. Throws as
-// validate(spec) does.
+// values, and the gradients by them. An upper bound: some are smaller on some processors. 0 for a
+// program. Throws as validate(spec) does.
 [[nodiscard]] std::size_t activation_floats(const ModelSpec& spec);
 
 }  // namespace disttf::math

@@ -117,6 +117,12 @@ float initial_state_value(std::string_view tensor) noexcept {
   return 0.0F;
 }
 
+bool is_state_tensor_name(std::string_view tensor) noexcept {
+  return tensor == kAverageName || std::ranges::any_of(kRules, [&](const RuleRow& row) {
+           return std::ranges::find(row.state, tensor, &StateStart::name) != row.state.end();
+         });
+}
+
 std::size_t state_tensors(const OptimizerSpec& spec) noexcept {
   return rule(spec.kind).state.size() + (spec.average_decay != 0.0F ? 1 : 0);
 }

@@ -56,6 +56,8 @@ namespace disttf::math {
                                           bool is_convolutional = false) noexcept;
 // The initial value of a state tensor of this name; 0 for unknown names.
 [[nodiscard]] float initial_state_value(std::string_view tensor) noexcept;
+// Whether an optimizer of any kind keeps a tensor of this name ("m", "average").
+[[nodiscard]] bool is_state_tensor_name(std::string_view tensor) noexcept;
 // How many tensors an optimizer of that kind keeps, each as long as the parameters.
 [[nodiscard]] std::size_t state_tensors(const OptimizerSpec& spec) noexcept;
 

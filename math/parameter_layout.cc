@@ -32,12 +32,17 @@ std::string shape_text(std::span<const std::size_t> shape) {
 
 void ParameterLayout::add(std::string name, std::vector<std::size_t> shape, bool decays,
                           std::optional<float> momentum) {
-  const std::size_t size =
-      std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
-  variables_.push_back({std::move(name), std::move(shape), size_, size, decays, momentum});
+  add({.name = std::move(name), .shape = std::move(shape), .decays = decays, .momentum = momentum});
+}
+
+void ParameterLayout::add(Variable variable) {
+  variable.offset = size_;
+  variable.size = std::accumulate(variable.shape.begin(), variable.shape.end(), std::size_t{1},
+                                  std::multiplies<>{});
   // Padding after each variable keeps the next one aligned; it is part of the flat vector and
   // always 0.
-  size_ = round_up(size_ + size, kVariableAlignmentFloats);
+  size_ = round_up(size_ + variable.size, kVariableAlignmentFloats);
+  variables_.push_back(std::move(variable));
 }
 
 std::size_t ParameterLayout::parameter_count() const noexcept {
@@ -63,6 +68,17 @@ std::vector<RunningRange> ParameterLayout::running(Range within) const {
     const Range part = part_of(variable, within);
     if (variable.momentum && part.size() > 0) {
       parts.push_back({.range = part, .momentum = *variable.momentum});
+    }
+  }
+  return parts;
+}
+
+std::vector<RateRange> ParameterLayout::rate_factors(Range within) const {
+  std::vector<RateRange> parts;
+  for (const Variable& variable : variables_) {
+    const Range part = part_of(variable, within);
+    if (variable.rate_factor != 1 && part.size() > 0) {
+      parts.push_back({.range = part, .factor = variable.rate_factor});
     }
   }
   return parts;

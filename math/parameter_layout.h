@@ -30,6 +30,14 @@ struct Variable {
   bool decays = true;      // has weight decay: weights do, biases do not
   // For a running statistic; nullopt: it is trained. 0 <= momentum < 1.
   std::optional<float> momentum = std::nullopt;
+  // Factor of the learning rate; 0: no update changes it. Of a running statistic: 1.
+  float rate_factor = 1;
+
+  // Without offset and size, which follow from the variables before it and from the shape.
+  friend bool operator==(const Variable& a, const Variable& b) {
+    return a.name == b.name && a.shape == b.shape && a.decays == b.decays &&
+           a.momentum == b.momentum && a.rate_factor == b.rate_factor;
+  }
 };
 
 // "[784, 100]"
@@ -50,6 +58,13 @@ struct RunningRange {
   friend bool operator==(const RunningRange&, const RunningRange&) = default;
 };
 
+// A range with a factor of the learning rate.
+struct RateRange {
+  Range range;
+  float factor = 1;
+  friend bool operator==(const RateRange&, const RateRange&) = default;
+};
+
 // 64 bytes: a cache line, and the widest vector register that a kernel loads.
 inline constexpr std::size_t kVariableAlignmentFloats = 16;
 
@@ -61,6 +76,8 @@ class ParameterLayout {
   // Appends a variable at the next 64-byte boundary.
   void add(std::string name, std::vector<std::size_t> shape, bool decays = true,
            std::optional<float> momentum = std::nullopt);
+  // The same; its offset and size are not looked at.
+  void add(Variable variable);
   // Borrowed from the layout, hence deleted for temporaries.
   [[nodiscard]] std::span<const Variable> variables() const& noexcept { return variables_; }
   std::span<const Variable> variables() const&& = delete;
@@ -72,7 +89,10 @@ class ParameterLayout {
   [[nodiscard]] std::vector<Range> decaying(Range within) const;
   // The parts that are running statistics, likewise.
   [[nodiscard]] std::vector<RunningRange> running(Range within) const;
-  // The whole vector without these, in as few ranges as possible; each begins at a variable.
+  // The parts whose factor of the learning rate is not 1, likewise.
+  [[nodiscard]] std::vector<RateRange> rate_factors(Range within) const;
+  // The whole vector without running statistics, in as few ranges as possible; each begins at a
+  // variable.
   [[nodiscard]] std::vector<Range> trained() const;
 
  private:
