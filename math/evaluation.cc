@@ -12,7 +12,9 @@ double share(std::uint64_t part, std::uint64_t all) noexcept {
 
 }  // namespace
 
-double Evaluation::accuracy() const noexcept { return share(correct, rows); }
+double Evaluation::accuracy() const noexcept {
+  return is_told ? told_accuracy.value_or(0) : share(correct, rows);
+}
 
 double Evaluation::precision(std::size_t one) const noexcept {
   return share(count(one, one), judged_as(one));

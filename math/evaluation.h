@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace disttf::math {
@@ -27,8 +29,18 @@ struct Evaluation {
   // For labels that are numbers, in their own unit; means per example.
   double squared_error = 0;
   double absolute_error = 0;
+  // The evaluation of a user's program, which alone knows its examples: only the loss and these two
+  // say something. The loss is not a number if the program told none.
+  bool is_told = false;
+  std::optional<double> told_accuracy{};
+  std::vector<std::pair<std::string, double>> told{};  // its other numbers, by name
 
-  // Each is a share from 0 to 1, and 0 if its denominator is 0.
+  // Whether accuracy() says something.
+  [[nodiscard]] bool has_accuracy() const noexcept {
+    return is_told ? told_accuracy.has_value() : classes != 0;
+  }
+  // Each is a share from 0 to 1, and 0 if its denominator is 0. The accuracy of a program is what
+  // it told.
   [[nodiscard]] double accuracy() const noexcept;
   // Of the examples classified as `one`, the share that belongs to it.
   [[nodiscard]] double precision(std::size_t one) const noexcept;

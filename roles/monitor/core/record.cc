@@ -47,7 +47,14 @@ const char* mode_of(const RunConfig& config) {
 
 OrderedJson json_of(const math::Evaluation& evaluation) {
   OrderedJson json = {{"loss", evaluation.loss}};
-  if (evaluation.classes != 0) {
+  if (evaluation.is_told) {
+    if (evaluation.told_accuracy) {
+      json["accuracy"] = *evaluation.told_accuracy;
+    }
+    for (const auto& [name, value] : evaluation.told) {
+      json["numbers"][name] = value;
+    }
+  } else if (evaluation.classes != 0) {
     json["accuracy"] = evaluation.accuracy();
   } else {
     json["absolute_error"] = evaluation.absolute_error;

@@ -95,7 +95,7 @@ TrainerMeters::Evaluated::Evaluated(MetricRegistry& metrics, const char* set)
 void TrainerMeters::Evaluated::tell(const math::Evaluation& found) const {
   loss.set(found.loss);
   // Only classification has an accuracy; without it the gauge is not exported.
-  if (found.classes != 0) {
+  if (found.has_accuracy()) {
     accuracy.set(found.accuracy());
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "data/json/json_text.h"
@@ -47,6 +48,16 @@ nlohmann::ordered_json confusion_of(const math::Evaluation& test) {
 // Adds its keys, prefixed with "validation_" or "test_".
 void add_measures(nlohmann::ordered_json& line, const std::string& part,
                   const math::Evaluation& evaluation) {
+  if (evaluation.is_told) {
+    line[part + "_loss"] = evaluation.loss;
+    if (evaluation.told_accuracy) {
+      line[part + "_accuracy"] = *evaluation.told_accuracy;
+    }
+    for (const auto& [name, value] : evaluation.told) {
+      line[part + "_" + name] = value;
+    }
+    return;
+  }
   if (evaluation.classes == 0) {
     line[part + "_mean_squared_error"] = evaluation.squared_error;
     line[part + "_mean_absolute_error"] = evaluation.absolute_error;
@@ -60,6 +71,23 @@ void add_measures(nlohmann::ordered_json& line, const std::string& part,
 }
 
 }  // namespace
+
+std::string told_text(const math::Evaluation& evaluation) {
+  std::string text;
+  const auto add = [&text](std::string_view name, double value) {
+    text += fmt::format("{}{} = {:.6g}", text.empty() ? "" : ", ", name, value);
+  };
+  if (!std::isnan(evaluation.loss)) {
+    add("loss", evaluation.loss);
+  }
+  if (evaluation.told_accuracy) {
+    text += fmt::format("{}accuracy = {:.4f}", text.empty() ? "" : ", ", *evaluation.told_accuracy);
+  }
+  for (const auto& [name, value] : evaluation.told) {
+    add(net::one_line(name), value);
+  }
+  return text;
+}
 
 std::string_view loss_word(const math::Evaluation& evaluation) noexcept {
   return evaluation.classes == 0 ? "squared error" : "cross entropy";
@@ -77,6 +105,13 @@ std::string test_text(const math::Evaluation& test) {
 }
 
 std::string result_line(std::string_view name, const math::Evaluation& test) {
+  if (test.is_told && !test.told_accuracy) {
+    return std::isnan(test.loss) ? fmt::format("{} is trained", name)
+                                 : fmt::format("{} loss: {:.6g}", name, test.loss);
+  }
+  if (test.is_told) {
+    return fmt::format("{} accuracy: {:.4f}", name, *test.told_accuracy);
+  }
   return test.classes == 0
              ? fmt::format("{} mean absolute error: {:.6g}, mean squared error: {:.6g}", name,
                            test.absolute_error, test.squared_error)
@@ -117,7 +152,10 @@ std::vector<std::string> class_table(const math::Evaluation& test,
 std::string metrics_line(const Metrics& metrics) {
   nlohmann::ordered_json line = {{"step", metrics.step}, {"seconds", metrics.seconds}};
   add_measures(line, "validation", *metrics.validation);
-  add_measures(line, "test", *metrics.test);
+  // A program evaluates once.
+  if (!metrics.test->is_told) {
+    add_measures(line, "test", *metrics.test);
+  }
   if (!metrics.task.empty()) {
     line["task"] = metrics.task;
   }

@@ -23,7 +23,12 @@ inline constexpr std::size_t kMostClassesOfATable = 20;
 [[nodiscard]] std::string validation_text(const math::Evaluation& validation);
 // "test accuracy = 0.9771", or "test mean absolute error = 43.1".
 [[nodiscard]] std::string test_text(const math::Evaluation& test);
-// "MNIST accuracy: 0.9771", or "diabetes mean absolute error: 43.1, mean squared error: 2890.1".
+// Of a user's program: "loss = 0.0648704, accuracy = 0.9771, f1 = 0.97": what it told; empty if it
+// told nothing.
+[[nodiscard]] std::string told_text(const math::Evaluation& evaluation);
+// "MNIST accuracy: 0.9771", or "diabetes mean absolute error: 43.1, mean squared error: 2890.1"; of
+// a program "mnist accuracy: 0.9771", "mnist loss: 0.0648704" if it told no accuracy, or "mnist is
+// trained".
 [[nodiscard]] std::string result_line(std::string_view name, const math::Evaluation& test);
 
 // Returns the lines of two tables: images, precision and recall of each class; then the confusion
