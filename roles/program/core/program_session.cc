@@ -1,0 +1,286 @@
+#include "roles/program/core/program_session.h"
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "math/program_layout.h"
+#include "net/wire/text.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// Multiples of the usual time of a gradient, and of the timeout for what happens once.
+constexpr int kUsualTimes = 20;
+constexpr int kOnceTimes = 10;
+
+ProgramKind answer_to(ProgramKind request) {
+  switch (request) {
+    case ProgramKind::kGiveInitial:
+      return ProgramKind::kInitial;
+    case ProgramKind::kEvaluate:
+      return ProgramKind::kEvaluation;
+    default:
+      return ProgramKind::kGradient;
+  }
+}
+
+}  // namespace
+
+void ProgramSession::started(std::uint64_t number, TimePoint /*now*/) {
+  number_ = number;
+  state_ = State::kHello;
+  telling_.clear();
+  has_answered_ = false;
+  is_steady_ = false;
+  hung_at_ = TimePoint::max();
+  if (number > 1) {
+    effects_.add(ProgramNote{.is_warning = false,
+                             .text = "Program " + std::to_string(number) +
+                                     " takes over: it is asked what is not answered yet"});
+  }
+}
+
+void ProgramSession::ended(std::uint64_t number, std::uint32_t exit_code, std::uint64_t signal) {
+  if (number != number_) {
+    return;  // another one has taken over
+  }
+  state_ = State::kNone;
+  hung_at_ = TimePoint::max();
+  // The supervisor says the rest, and why it gives up, if it does.
+  warn(signal != 0 ? "The program was killed by signal " + std::to_string(signal)
+                   : "The program exited with " + std::to_string(exit_code));
+}
+
+void ProgramSession::closed(const std::string& why) {
+  if (!why.empty()) {
+    fail("the program sent " + why);
+  }
+  // Its end follows from the supervisor. A child of it may hold the socket open for longer.
+  if (state_ != State::kNone && !ended_at_) {
+    warn("The program has closed its socket");
+  }
+  state_ = State::kNone;
+  hung_at_ = TimePoint::max();
+}
+
+void ProgramSession::packet(const ProgramPacket& packet, TimePoint now) {
+  const ProgramKind kind = packet.message.kind;
+  if (kind == ProgramKind::kFailed) {
+    fail(net::one_line(packet.text()));
+  }
+  try {
+    if (kind == ProgramKind::kAskRows && state_ == State::kWelcomed) {
+      const std::uint64_t rows = packet.message.count;
+      if (rows == 0 || rows > std::numeric_limits<std::uint32_t>::max()) {
+        throw std::invalid_argument("ASK_ROWS: count is " + std::to_string(rows) +
+                                    ", allowed is from 1 to 4294967295");
+      }
+      rows_ = rows;
+      effects_.add(RowsAsked{
+          .step = packet.message.step, .slot = packet.message.slot, .rows = packet.message.count});
+      return;
+    }
+    switch (state_) {
+      case State::kHello:
+        return take_hello(packet);
+      case State::kVariables:
+        return kind == ProgramKind::kLayout ? take_layout(packet, now) : take_variable(packet);
+      case State::kWelcomed:
+        return take_answer(packet, now);
+      default:
+        throw std::invalid_argument(name_of(kind) + " before it was welcomed");
+    }
+  } catch (const std::invalid_argument& error) {
+    fail("the program sent " + std::string(error.what()));
+  }
+}
+
+void ProgramSession::take_hello(const ProgramPacket& packet) {
+  if (packet.message.kind != ProgramKind::kHello) {
+    throw std::invalid_argument(name_of(packet.message.kind) + " instead of HELLO");
+  }
+  told_ = read_hello(packet.text());
+  if (hello_ && told_->data != hello_->data) {
+    throw std::invalid_argument("HELLO: data is " + net::quoted(told_->data) +
+                                ", of the program before it was " + net::quoted(hello_->data));
+  }
+  if (hello_) {
+    if (const std::string why = fingerprint_difference(told_->fingerprint, hello_->fingerprint);
+        !why.empty()) {
+      warn("The program started again computes otherwise: " + why);
+    }
+  }
+  state_ = State::kVariables;
+}
+
+void ProgramSession::take_variable(const ProgramPacket& packet) {
+  if (packet.message.kind != ProgramKind::kVariable) {
+    throw std::invalid_argument(name_of(packet.message.kind) + " instead of VARIABLE or LAYOUT");
+  }
+  if (telling_.size() == math::kMaxProgramVariables) {
+    throw std::invalid_argument("more than 65536 variables");
+  }
+  telling_.push_back(read_variable(packet.text()));
+}
+
+void ProgramSession::take_layout(const ProgramPacket& packet, TimePoint now) {
+  if (packet.message.count != telling_.size()) {
+    throw std::invalid_argument("LAYOUT: count is " + std::to_string(packet.message.count) +
+                                ", there were " + std::to_string(telling_.size()) + " variables");
+  }
+  if (layout_) {
+    if (const auto why = math::layout_difference(layout_of_program(telling_),
+                                                 layout_of_program(*layout_), "at first it")) {
+      throw std::invalid_argument("another layout than before it was started again: " + *why);
+    }
+  } else {
+    static_cast<void>(layout_of_program(telling_));
+    layout_ = telling_;
+    hello_ = told_;
+    rows_ = told_->rows;
+  }
+  state_ = State::kLaidOut;
+  if (ended_at_) {
+    send_end();
+  } else if (!welcome_.empty()) {
+    send_welcome(now);
+  }
+}
+
+void ProgramSession::take_answer(const ProgramPacket& packet, TimePoint now) {
+  const ProgramMessage& message = packet.message;
+  if (!request_ || message.kind != answer_to(request_->kind)) {
+    throw std::invalid_argument(
+        name_of(message.kind) +
+        (request_ ? ", asked was " + name_of(request_->kind) : ", nothing was asked"));
+  }
+  if (request_->kind != ProgramKind::kGiveInitial &&
+      (message.step != request_->step || message.slot != request_->slot)) {
+    throw std::invalid_argument(name_of(message.kind) + " of step " + std::to_string(message.step) +
+                                " and slot " + std::to_string(message.slot) + ", asked was step " +
+                                std::to_string(request_->step) + " and slot " +
+                                std::to_string(request_->slot));
+  }
+  answer_.emplace(ProgramAnswer{.loss = message.value, .numbers = read_numbers(packet.text())});
+  if (request_->kind == ProgramKind::kCompute) {
+    if (has_answered_) {
+      times_[times_count_++ % times_.size()] = now - asked_at_;
+    }
+    has_answered_ = true;
+    if (!is_steady_) {
+      is_steady_ = true;
+      effects_.add(SendToSupervisor{{.kind = ProgramKind::kSteady}});
+    }
+  }
+  request_.reset();
+  hung_at_ = TimePoint::max();
+}
+
+void ProgramSession::welcome(std::string text, TimePoint now) {
+  welcome_ = std::move(text);
+  answer_.reset();
+  if (state_ == State::kLaidOut || state_ == State::kWelcomed) {
+    send_welcome(now);
+  }
+}
+
+void ProgramSession::send_welcome(TimePoint now) {
+  effects_.add(SendToProgram{.message = {.kind = ProgramKind::kWelcome},
+                             .body = SendToProgram::Body::kWelcome,
+                             .text = {}});
+  state_ = State::kWelcomed;
+  if (request_) {
+    send_request(now);
+  }
+}
+
+void ProgramSession::ask(const ProgramRequest& request, TimePoint now) {
+  request_ = request;
+  answer_.reset();
+  if (state_ == State::kWelcomed) {
+    send_request(now);
+  }
+}
+
+void ProgramSession::send_request(TimePoint now) {
+  const bool computes = request_->kind == ProgramKind::kCompute;
+  effects_.add(SendToProgram{
+      .message = {.kind = request_->kind,
+                  .step = request_->step,
+                  .slot = request_->slot,
+                  .seed = request_->seed},
+      .body = computes && rows_ != 0 ? SendToProgram::Body::kRows : SendToProgram::Body::kNone,
+      .text = {}});
+  asked_at_ = now;
+  hung_at_ = timeout_.count() == 0 ? TimePoint::max()
+                                   : now + std::chrono::duration_cast<Clock::duration>(patience());
+}
+
+std::chrono::nanoseconds ProgramSession::patience() const {
+  std::chrono::nanoseconds limit = timeout_;
+  if (times_count_ > 0) {
+    auto times = times_;
+    const auto end =
+        times.begin() + static_cast<std::ptrdiff_t>(std::min(times_count_, times.size()));
+    const auto middle = times.begin() + (end - times.begin()) / 2;
+    std::nth_element(times.begin(), middle, end);
+    limit = std::max(limit, *middle * kUsualTimes);
+  }
+  // The first answer includes what a framework compiles; an evaluation takes as long as it takes.
+  const bool is_usual = has_answered_ && request_->kind == ProgramKind::kCompute;
+  return is_usual ? limit : limit * kOnceTimes;
+}
+
+void ProgramSession::end(std::uint64_t step) {
+  ended_at_ = step;
+  request_.reset();
+  hung_at_ = TimePoint::max();
+  effects_.add(SendToSupervisor{{.kind = ProgramKind::kRelease}});
+  if (state_ == State::kWelcomed) {
+    send_end();
+  }
+}
+
+void ProgramSession::send_end() {
+  effects_.add(SendToProgram{.message = {.kind = ProgramKind::kEnd, .step = *ended_at_},
+                             .body = SendToProgram::Body::kNone,
+                             .text = {}});
+}
+
+void ProgramSession::refuse(int exit_code, const std::string& sentence) {
+  if (state_ == State::kNone) {
+    return;
+  }
+  effects_.add(SendToProgram{
+      .message = {.kind = ProgramKind::kRefused, .number = static_cast<std::uint32_t>(exit_code)},
+      .body = SendToProgram::Body::kText,
+      .text = std::string(net::cut_utf8(sentence, kMaxProgramBody))});
+}
+
+void ProgramSession::time(TimePoint now) {
+  if (now < hung_at_) {
+    return;
+  }
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - asked_at_);
+  warn("The program has not answered " + name_of(request_->kind) + " of step " +
+       std::to_string(request_->step) + " for " + std::to_string(waited.count()) +
+       " s: it counts as hung and is started again");
+  hung_at_ = TimePoint::max();
+  effects_.add(
+      SendToSupervisor{{.kind = ProgramKind::kRestart, .number = SIGABRT, .step = number_}});
+}
+
+void ProgramSession::warn(std::string text) {
+  effects_.add(ProgramNote{.is_warning = true, .text = std::move(text)});
+}
+
+void ProgramSession::fail(const std::string& sentence) {
+  // Not "the program failed": the sentence begins with the file and the line.
+  throw Failure(kError, sentence);
+}
+
+}  // namespace disttf::roles

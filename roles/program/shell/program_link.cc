@@ -1,0 +1,211 @@
+#include "roles/program/shell/program_link.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "net/transport/interrupt.h"
+#include "net/transport/packet_socket.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+// After this long without a program that has told its variables, the log says what is waited for.
+constexpr std::chrono::seconds kNoticedWait{30};
+
+ProgramSession::TimePoint now() { return ProgramSession::Clock::now(); }
+
+}  // namespace
+
+ProgramLink::ProgramLink(int supervisor, const StopSignal& stop, std::chrono::seconds timeout)
+    : stop_(stop),
+      supervisor_(supervisor),
+      session_(timeout),
+      packet_(kProgramHeaderBytes + kMaxProgramBody) {}
+
+void ProgramLink::await_layout() {
+  auto notice_at = now() + kNoticedWait;
+  wait([&] {
+    if (now() >= notice_at) {
+      log_info("Waiting for the program to tell its variables, as its client does when it joins");
+      notice_at = ProgramSession::TimePoint::max();
+    }
+    return session_.has_layout();
+  });
+}
+
+void ProgramLink::welcome(std::string text, std::size_t size, std::size_t batch_size,
+                          RowsOf rows_of) {
+  try {
+    // Other sizes need other memory; a program is then welcomed again with it.
+    if (parameters_.floats().size() != size) {
+      parameters_ = net::ProgramMemory(size, net::ProgramMemory::Access::kRead);
+      gradient_ = net::ProgramMemory(size, net::ProgramMemory::Access::kWrite);
+    }
+  } catch (const std::system_error& error) {
+    throw Failure(kError, error.what());
+  }
+  batch_.resize(batch_size);
+  rows_of_ = std::move(rows_of);
+  session_.welcome(std::move(text), now());
+  perform();
+}
+
+const ProgramAnswer& ProgramLink::ask(const ProgramRequest& request) {
+  session_.ask(request, now());
+  perform();
+  wait([this] { return session_.answer().has_value(); });
+  return *session_.answer();
+}
+
+void ProgramLink::end(std::uint64_t step) noexcept {
+  try {
+    session_.end(step);
+    perform();
+  } catch (const std::exception& error) {
+    // The run has its result all the same.
+    log_warning(std::string("The program was not told the end of the run: ") + error.what());
+  }
+}
+
+void ProgramLink::refuse(int exit_code, const std::string& sentence) noexcept {
+  try {
+    session_.refuse(exit_code, sentence);
+    perform();
+  } catch (const std::exception&) {
+    // It learns of the end by its socket.
+  }
+}
+
+void ProgramLink::wait(const std::function<bool()>& is_done) {
+  while (!is_done()) {
+    wait_for_some();
+  }
+}
+
+void ProgramLink::wait_for_some() {
+  stop_.throw_if_stopped();
+  // The last one is the interrupt's. Without a program poll() ignores the second one.
+  std::array<pollfd, 3> polled = {
+      pollfd{.fd = program_.number(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = supervisor_.number(), .events = POLLIN, .revents = 0}, pollfd{}};
+  const auto until = std::min(session_.deadline(), now() + kNoticedWait);
+  const std::error_code error = net::wait_for_any(polled, stop_.interrupt(), until);
+  if (error && error != std::errc::timed_out && error != std::errc::operation_canceled) {
+    throw Failure(kError, "cannot wait for the program: " + error.message());
+  }
+  stop_.throw_if_stopped();
+  // The program first: its last words explain its end.
+  if (polled[0].revents != 0) {
+    take_from_program();
+  }
+  if (polled[1].revents != 0) {
+    take_from_supervisor();
+  }
+  session_.time(now());
+  perform();
+}
+
+void ProgramLink::take_from_supervisor() {
+  const net::PacketResult got = net::receive_packet(supervisor_.number(), packet_, descriptors_);
+  std::string why;
+  const auto packet =
+      got.size == 0 ? std::nullopt : decode(std::span(packet_).first(got.size), why);
+  if (!packet) {
+    throw Failure(kLostPeers, "the process that supervises this task and its program has ended");
+  }
+  if (packet->message.kind == ProgramKind::kStarted && descriptors_.size() == 1) {
+    program_ = std::move(descriptors_.front());
+    session_.started(packet->message.step, now());
+  } else if (packet->message.kind == ProgramKind::kEnded) {
+    session_.ended(packet->message.step, packet->message.number, packet->message.count);
+  }
+}
+
+void ProgramLink::take_from_program() {
+  const net::PacketResult got = net::receive_packet(program_.number(), packet_, descriptors_);
+  std::string why;
+  if (got.error == std::errc::message_size) {
+    session_.closed("a packet of more than " + std::to_string(packet_.size()) + " bytes");
+  } else if (got.size == 0) {
+    program_.reset();
+    session_.closed({});
+  } else if (const auto packet = decode(std::span(packet_).first(got.size), why)) {
+    session_.packet(*packet, now());
+  } else {
+    session_.closed(why);
+  }
+}
+
+void ProgramLink::perform() {
+  session_.effects().drain([this](const auto& effect) { apply(effect); });
+}
+
+void ProgramLink::apply(const SendToProgram& effect) {
+  switch (effect.body) {
+    case SendToProgram::Body::kWelcome: {
+      const std::array<int, 2> memory = {parameters_.descriptor(), gradient_.descriptor()};
+      send(effect.message, std::as_bytes(std::span(session_.welcome_text())), memory);
+      return;
+    }
+    case SendToProgram::Body::kRows: {
+      std::span<const std::byte> body;
+      // Rows that do not fit are asked for.
+      if (batch_.size() * sizeof(std::uint32_t) <= kMaxProgramBody) {
+        rows_of_(effect.message.step, effect.message.slot, session_.rows(), batch_);
+        body = std::as_bytes(std::span(batch_));
+      }
+      send(effect.message, body);
+      return;
+    }
+    case SendToProgram::Body::kText:
+      send(effect.message, std::as_bytes(std::span(effect.text)));
+      return;
+    case SendToProgram::Body::kNone:
+      send(effect.message, {});
+      return;
+  }
+}
+
+void ProgramLink::apply(const SendToSupervisor& effect) const {
+  // An end of the supervisor is noticed by the next wait.
+  static_cast<void>(net::send_packet(supervisor_.number(), encode(effect.message, 0), {}));
+}
+
+void ProgramLink::apply(const RowsAsked& effect) {
+  rows_of_(effect.step, effect.slot, effect.rows, batch_);
+  constexpr std::size_t kMost = kMaxProgramBody / sizeof(std::uint32_t);
+  for (std::size_t first = 0; first < batch_.size(); first += kMost) {
+    const auto part = std::span(batch_).subspan(first, std::min(kMost, batch_.size() - first));
+    send({.kind = ProgramKind::kRows,
+          .number = static_cast<std::uint32_t>(first),
+          .step = effect.step,
+          .slot = effect.slot,
+          .count = batch_.size()},
+         std::as_bytes(part));
+  }
+}
+
+void ProgramLink::apply(const ProgramNote& effect) {
+  effect.is_warning ? log_warning(effect.text) : log_info(effect.text);
+}
+
+void ProgramLink::send(const ProgramMessage& message, std::span<const std::byte> body,
+                       std::span<const int> descriptors) {
+  if (!program_.is_open()) {
+    return;
+  }
+  // A program that has gone is asked again in its successor.
+  if (const std::error_code error =
+          net::send_packet(program_.number(), encode(message, body.size()), body, descriptors)) {
+    program_.reset();
+    session_.closed({});
+  }
+}
+
+}  // namespace disttf::roles

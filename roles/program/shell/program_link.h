@@ -1,0 +1,82 @@
+// A task's connection to its program and to the supervisor that starts both: sockets, memory and
+// clock for the decisions of roles/program/core/program_session.h.
+//
+// Every call that waits is ended by a signal (the Failure of StopSignal), and throws Failure if the
+// program fails or sends what the protocol does not allow. Not thread-safe: the computing thread
+// owns it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/transport/descriptor.h"
+#include "net/transport/program_memory.h"
+#include "roles/process/stop_signal.h"
+#include "roles/program/core/program_session.h"
+
+namespace disttf::roles {
+
+class ProgramLink {
+ public:
+  // `supervisor`: the socket to it, owned from now on. `timeout`: see ProgramSession.
+  ProgramLink(int supervisor, const StopSignal& stop, std::chrono::seconds timeout);
+
+  // Waits until the program has told its variables.
+  void await_layout();
+  // What it has told. REQUIRES: await_layout().
+  [[nodiscard]] const ProgramHello& hello() const noexcept { return session_.hello(); }
+  [[nodiscard]] const std::vector<math::Variable>& variables() const noexcept {
+    return session_.variables();
+  }
+
+  // Fills `rows`, one for each row of a batch, with row numbers below `count`.
+  using RowsOf = std::function<void(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
+                                    std::span<std::uint32_t> rows)>;
+  // The run is known: makes the memory for vectors of `size` floats, and welcomes the program with
+  // `text`. `batch_size`: rows of a batch.
+  void welcome(std::string text, std::size_t size, std::size_t batch_size, RowsOf rows_of);
+
+  // What the program reads, and what it writes: [size] each. Written and read by this task while
+  // nothing is asked.
+  [[nodiscard]] std::span<float> parameters() const noexcept { return parameters_.floats(); }
+  [[nodiscard]] std::span<float> gradient() const noexcept { return gradient_.floats(); }
+
+  // Asks, and waits for the answer. A program that dies meanwhile is replaced by the supervisor,
+  // and the next one is asked. REQUIRES: welcome().
+  const ProgramAnswer& ask(const ProgramRequest& request);
+  // The run is over with the parameters() of this step. The program goes on by itself.
+  void end(std::uint64_t step) noexcept;
+  // The task is about to fail: tells the program, so that it ends with the same sentence.
+  void refuse(int exit_code, const std::string& sentence) noexcept;
+
+ private:
+  void wait(const std::function<bool()>& is_done);
+  void wait_for_some();
+  void take_from_supervisor();
+  void take_from_program();
+  void perform();
+  void apply(const SendToProgram& effect);
+  void apply(const SendToSupervisor& effect) const;
+  void apply(const RowsAsked& effect);
+  static void apply(const ProgramNote& effect);
+  void send(const ProgramMessage& message, std::span<const std::byte> body,
+            std::span<const int> descriptors = {});
+
+  const StopSignal& stop_;
+  net::Descriptor supervisor_;
+  net::Descriptor program_;  // not open: there is none
+  ProgramSession session_;
+  net::ProgramMemory parameters_;
+  net::ProgramMemory gradient_;
+  RowsOf rows_of_;
+  std::vector<std::uint32_t> batch_;  // row numbers; reused
+  std::vector<std::byte> packet_;     // what came last
+  std::vector<net::Descriptor> descriptors_;
+};
+
+}  // namespace disttf::roles

@@ -1,0 +1,289 @@
+// A task and its programs: what passes between them, and what happens when one dies, hangs or sends
+// what it must not.
+#include "roles/program/core/program_session.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "roles/run/outcome.h"
+
+namespace disttf::roles {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ProgramSessionTest : public testing::Test {
+ protected:
+  // What the session had done since the last call, one word each.
+  std::vector<std::string> done() {
+    std::vector<std::string> words;
+    session_.effects().drain([&words](const auto& effect) {
+      using Effect = std::decay_t<decltype(effect)>;
+      if constexpr (std::is_same_v<Effect, SendToProgram>) {
+        words.push_back(name_of(effect.message.kind));
+      } else if constexpr (std::is_same_v<Effect, SendToSupervisor>) {
+        words.push_back("to supervisor: " + name_of(effect.message.kind));
+      } else if constexpr (std::is_same_v<Effect, RowsAsked>) {
+        words.push_back("rows of " + std::to_string(effect.rows));
+      } else {
+        words.push_back("note: " + effect.text);
+      }
+    });
+    return words;
+  }
+  void send(const ProgramMessage& message, const std::string& body = {}) {
+    session_.packet({.message = message, .body = std::as_bytes(std::span(body))}, now_);
+  }
+  // Returns the sentence with which the task fails.
+  std::string failure_of(const ProgramMessage& message, const std::string& body = {}) {
+    try {
+      send(message, body);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "no failure";
+  }
+  void tell_layout(const std::string& shape = "[3]") {
+    send({.kind = ProgramKind::kHello}, R"({"protocol": 1, "data": "mnist", "rows": 100})");
+    send({.kind = ProgramKind::kVariable}, R"({"name": "w", "shape": )" + shape + "}");
+    send({.kind = ProgramKind::kLayout, .count = 1});
+  }
+  void welcome_first() {
+    session_.started(1, now_);
+    tell_layout();
+    session_.welcome("{}", now_);
+    done();
+  }
+  void compute(std::uint64_t step) {
+    session_.ask({.kind = ProgramKind::kCompute, .step = step, .slot = 1}, now_);
+  }
+  void answer(std::uint64_t step) {
+    send({.kind = ProgramKind::kGradient, .step = step, .slot = 1, .value = 0.5});
+  }
+
+  ProgramSession session_{60s};
+  ProgramSession::TimePoint now_{1h};
+};
+
+TEST_F(ProgramSessionTest, TakesTheLayoutAndWelcomesTheProgramOnceTheRunIsKnown) {
+  session_.started(1, now_);
+  EXPECT_FALSE(session_.has_layout());
+  tell_layout();
+  ASSERT_TRUE(session_.has_layout());
+  EXPECT_EQ(session_.variables().at(0).name, "w");
+  EXPECT_EQ(session_.hello().data, "mnist");
+  EXPECT_EQ(session_.rows(), 100U);
+  EXPECT_TRUE(done().empty());
+  session_.welcome("{}", now_);
+  EXPECT_EQ(done(), std::vector<std::string>{"WELCOME"});
+}
+
+TEST_F(ProgramSessionTest, PassesTheAnswerOnAndTellsTheSupervisorOnceOfTheFirstStep) {
+  welcome_first();
+  compute(7);
+  EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
+  EXPECT_FALSE(session_.answer());
+  send({.kind = ProgramKind::kGradient, .step = 7, .slot = 1, .value = 0.5}, R"({"norm": 2})");
+  ASSERT_TRUE(session_.answer());
+  EXPECT_EQ(session_.answer()->loss, 0.5);
+  EXPECT_EQ(session_.answer()->numbers, (ProgramNumbers{{"norm", 2}}));
+  EXPECT_EQ(done(), std::vector<std::string>{"to supervisor: STEADY"});
+  compute(8);
+  answer(8);
+  EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
+}
+
+TEST_F(ProgramSessionTest, AsksTheNextProgramWhatTheDeadOneHasNotAnswered) {
+  welcome_first();
+  compute(7);
+  done();
+  session_.ended(1, 0, SIGKILL);
+  session_.started(2, now_);
+  done();
+  tell_layout();
+  EXPECT_EQ(done(), (std::vector<std::string>{"WELCOME", "COMPUTE"}));
+  answer(7);
+  EXPECT_TRUE(session_.answer());
+}
+
+TEST_F(ProgramSessionTest, DoesNotAskTheNextProgramWhatIsAnswered) {
+  welcome_first();
+  compute(7);
+  answer(7);
+  done();
+  session_.started(2, now_);
+  done();
+  tell_layout();
+  EXPECT_EQ(done(), std::vector<std::string>{"WELCOME"});
+}
+
+TEST_F(ProgramSessionTest, IgnoresTheEndOfAProgramThatWasReplaced) {
+  welcome_first();
+  session_.started(2, now_);
+  tell_layout();
+  done();
+  session_.ended(1, 0, SIGKILL);
+  compute(3);
+  EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
+}
+
+TEST_F(ProgramSessionTest, RefusesAnotherLayoutOfTheNextProgram) {
+  welcome_first();
+  session_.started(2, now_);
+  EXPECT_THROW(tell_layout("[4]"), Failure);
+}
+
+TEST_F(ProgramSessionTest, FailsWithTheSentenceOfTheProgram) {
+  welcome_first();
+  compute(7);
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kFailed}, "train.py:42: ValueError: x\n\x1b[31m"),
+            "train.py:42: ValueError: x  [31m");
+}
+
+TEST_F(ProgramSessionTest, RefusesWhatWasNotAsked) {
+  welcome_first();
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kGradient, .step = 7, .slot = 1}),
+            "the program sent GRADIENT, nothing was asked");
+  compute(7);
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kEvaluation, .step = 7}),
+            "the program sent EVALUATION, asked was COMPUTE");
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kGradient, .step = 6, .slot = 1}),
+            "the program sent GRADIENT of step 6 and slot 1, asked was step 7 and slot 1");
+  EXPECT_EQ(failure_of({.kind = static_cast<ProgramKind>(99)}),
+            "the program sent a message of kind 99, asked was COMPUTE");
+}
+
+TEST_F(ProgramSessionTest, RefusesAnotherOrderOfTheFirstMessages) {
+  session_.started(1, now_);
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kLayout}), "the program sent LAYOUT instead of HELLO");
+  send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kGradient}),
+            "the program sent GRADIENT instead of VARIABLE or LAYOUT");
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kLayout, .count = 2}),
+            "the program sent LAYOUT: count is 2, there were 0 variables");
+}
+
+TEST_F(ProgramSessionTest, AnswersWhatTheProgramAsksOfRows) {
+  welcome_first();
+  compute(7);
+  done();
+  send({.kind = ProgramKind::kAskRows, .step = 9, .count = 50});
+  EXPECT_EQ(done(), std::vector<std::string>{"rows of 50"});
+  EXPECT_EQ(session_.rows(), 50U);
+  EXPECT_NE(failure_of({.kind = ProgramKind::kAskRows, .count = 0}).find("count is 0"),
+            std::string::npos);
+}
+
+TEST_F(ProgramSessionTest, TakesAProgramThatDoesNotAnswerForHung) {
+  welcome_first();
+  compute(0);
+  answer(0);
+  compute(1);
+  done();
+  now_ += 59s;
+  session_.time(now_);
+  EXPECT_TRUE(done().empty());
+  now_ += 1s;
+  session_.time(now_);
+  const std::vector<std::string> words = done();
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[1], "to supervisor: RESTART");
+  // Once is enough.
+  session_.time(now_ + 1h);
+  EXPECT_TRUE(done().empty());
+}
+
+TEST_F(ProgramSessionTest, GivesTheFirstGradientAndEvaluationsTenTimesAsLong) {
+  welcome_first();
+  compute(0);
+  EXPECT_EQ(session_.deadline(), now_ + 600s);
+  answer(0);
+  session_.ask({.kind = ProgramKind::kEvaluate, .step = 1}, now_);
+  EXPECT_EQ(session_.deadline(), now_ + 600s);
+}
+
+TEST_F(ProgramSessionTest, WaitsForTwentyTimesTheUsualTimeOfAGradient) {
+  welcome_first();
+  compute(0);
+  answer(0);
+  for (std::uint64_t step = 1; step < 10; ++step) {
+    compute(step);
+    now_ += 10s;
+    answer(step);
+  }
+  compute(10);
+  EXPECT_EQ(session_.deadline(), now_ + 200s);
+}
+
+TEST_F(ProgramSessionTest, NeverTakesAProgramForHungWithATimeoutOf0) {
+  ProgramSession patient(0s);
+  std::swap(session_, patient);
+  welcome_first();
+  compute(0);
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+}
+
+TEST_F(ProgramSessionTest, TellsTheEndAndAlsoTheProgramThatComesAfterIt) {
+  welcome_first();
+  session_.end(20);
+  EXPECT_EQ(done(), (std::vector<std::string>{"to supervisor: RELEASE", "END"}));
+}
+
+TEST_F(ProgramSessionTest, WaitsForTheSupervisorWhenTheSocketIsClosed) {
+  welcome_first();
+  compute(7);
+  done();
+  session_.closed({});
+  EXPECT_EQ(done().size(), 1U);
+  EXPECT_THROW(session_.closed("a packet of 3 bytes"), Failure);
+}
+
+// ---- what the bodies say
+
+TEST(ProgramFacts, OfAVariableAreChecked) {
+  const math::Variable variable =
+      read_variable(R"({"name": "bn.mean", "shape": [2, 3], "momentum": 0.9})");
+  EXPECT_EQ(variable.shape, (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(variable.momentum, 0.9F);
+  EXPECT_FALSE(variable.decays);
+  EXPECT_EQ(read_variable(R"({"name": "s", "shape": [], "rate_factor": 0.5})").rate_factor, 0.5F);
+  for (const char* const wrong :
+       {"", "[]", "{}", R"({"name": "w"})", R"({"name": "w", "shape": [0]})",
+        R"({"name": "w", "shape": [-1]})", R"({"name": "w", "shape": [4294967296, 4294967296]})",
+        R"({"name": "a b", "shape": [1]})", R"({"name": "", "shape": [1]})",
+        R"({"name": "w", "shape": [1], "momentum": 1})",
+        R"({"name": "w", "shape": [1], "rate_factor": -1})",
+        R"({"name": "w", "shape": [1], "decays": 1})", R"({"name": 3, "shape": [1]})"}) {
+    EXPECT_THROW(static_cast<void>(read_variable(wrong)), std::invalid_argument) << wrong;
+  }
+}
+
+TEST(ProgramFacts, OfAHelloAreChecked) {
+  const ProgramHello hello = read_hello(
+      R"({"protocol": 1, "client": "c", "evaluates": true, "fingerprint": {"torch": "2.9"}})");
+  EXPECT_TRUE(hello.evaluates);
+  EXPECT_EQ(hello.fingerprint.at("torch"), "2.9");
+  for (const char* const wrong :
+       {"{}", R"({"protocol": 2})", R"({"protocol": 1, "data": "a b"})",
+        R"({"protocol": 1, "rows": 4294967296})", R"({"protocol": 1, "fingerprint": [1]})"}) {
+    EXPECT_THROW(static_cast<void>(read_hello(wrong)), std::invalid_argument) << wrong;
+  }
+}
+
+TEST(ProgramFacts, AreAtMost32Numbers) {
+  std::string text = "{";
+  for (int each = 0; each < 33; ++each) {
+    text += (each == 0 ? "\"n" : ", \"n") + std::to_string(each) + "\": 1";
+  }
+  EXPECT_THROW(static_cast<void>(read_numbers(text + "}")), std::invalid_argument);
+  EXPECT_TRUE(read_numbers("").empty());
+  EXPECT_THROW(static_cast<void>(read_numbers(R"({"a": "b"})")), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace disttf::roles
