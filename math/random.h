@@ -36,6 +36,7 @@ enum class Purpose : std::uint32_t {
   kProcessFault = 7,
   kAugmentation = 8,
   kHoldOut = 9,
+  kProgram = 10,  // the seed of a batch of a user's program
 };
 
 // Upper bound of streams: 48 bits of the counter. Step numbers never reach it.

@@ -29,7 +29,7 @@
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 #include "roles/trainer/core/result_text.h"
-#include "roles/trainer/shell/run_data.h"
+#include "roles/trainer/shell/built_in_source.h"
 
 namespace disttf::roles {
 namespace {
@@ -54,9 +54,9 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
     return std::move(*newest);
   }
   TrainingState initial;
-  initial.parameters = math::AlignedVector(trainer.model().layout().size());
-  trainer.model().initialize(trainer.config().seed, initial.parameters.span());
-  log_info("Variables initialized: " + std::to_string(trainer.model().layout().parameter_count()) +
+  initial.parameters = math::AlignedVector(trainer.layout().size());
+  trainer.source().initialize(initial.parameters.span());
+  log_info("Variables initialized: " + std::to_string(trainer.layout().parameter_count()) +
            " parameters on " + std::to_string(trainer.client().ps_count()) + " ps");
   return initial;
 }
@@ -89,32 +89,6 @@ void log_summary(const RunConfig& config, const std::string& status) {
   }
 }
 
-// Returns the configuration that the flags request, for a model that fits this data set's examples.
-// The flags were checked for an image of the usual size; a model for larger images may be too
-// large.
-RunConfig config_for(const data::Dataset& dataset, const TrainerOptions& options) {
-  RunConfig config = options.config;
-  config.dataset = dataset.name;
-  config.data_checksum = dataset.checksum;
-  const ExampleKind examples = kind_of_examples(dataset);
-  config.model.input = examples.shape;
-  config.model.numbers = examples.numbers;
-  config.model.classes = examples.classes;
-  // The default follows the labels; a flag that the user has set stays.
-  if (examples.labels_are_numbers && !options.explicit_flags.contains("loss")) {
-    config.model.loss = math::LossKind::kMeanSquaredError;
-  }
-  config.examples = facts_of(dataset);
-  config.trainers = options.task.cluster.trainer_count();
-  try {
-    validate_for(examples, config);
-    validate(config);
-  } catch (const std::invalid_argument& error) {
-    throw Failure(kUsage, error.what());
-  }
-  return config;
-}
-
 // Carries out the actions of the run's leader.
 class Leading {
  public:
@@ -125,7 +99,9 @@ class Leading {
       // Before anything else: another run must not write to the same directory.
       lock_.emplace(options.checkpoint.train_dir, options.task.cluster, stop);
     }
-    const RunConfig config = config_for(trainer_.dataset(), options);
+    RunConfig given = options.config;
+    given.trainers = options.task.cluster.trainer_count();
+    const RunConfig config = trainer_.source().complete(given);
     trainer_.prepare(config, configuration_id(to_json(config)));
     early_stop_.emplace(EarlyStop::Rule{.train_steps = config.train_steps,
                                         .eval_every = config.eval_every,
@@ -188,6 +164,12 @@ class Leading {
   }
 
   [[nodiscard]] const RunConfig& config() const noexcept { return trainer_.config(); }
+  // Empty for a user's program.
+  [[nodiscard]] const data::Dataset& dataset() {
+    static const data::Dataset kNone;
+    BuiltInSource* const built_in = trainer_.source().built_in();
+    return built_in == nullptr ? kNone : built_in->dataset();
+  }
 
   void take_action() {
     using Action = RunLeader::Action;
@@ -285,11 +267,11 @@ class Leading {
     // The monitor exists before the checkpointer, whose thread reports to it.
     begin_to_monitor();
     checkpointer_.emplace(
-        *task_, options_.checkpoint, config(), trainer_.model().layout(),
+        *task_, options_.checkpoint, config(), trainer_.layout(),
         [monitor = monitor_](const CheckpointRecord& record) { monitor->saved(record); });
     if (!options_.summaries.directory.empty()) {
-      summaries_.emplace(options_.summaries, config(), trainer_.model().layout(),
-                         trainer_.dataset(), options_.task.cluster.ps.size());
+      summaries_.emplace(options_.summaries, config(), trainer_.layout(), dataset(),
+                         options_.task.cluster.ps.size());
     }
     // Set although there is none yet: joining then learns what an earlier chief has found.
     if (early_stop_->keeps_best()) {
@@ -326,19 +308,20 @@ class Leading {
     if (is_last) {
       monitor_->ended(
           {.step = step,
-           .line = result_line(trainer_.dataset().name, test),
-           .accuracy = test.classes != 0 ? std::optional(test.accuracy()) : std::nullopt,
-           .weights_sha256 = weights_hash(trainer_.model().layout(), trainer_.reply().parameters)});
+           .line = result_line(trainer_.source().name(), test),
+           .accuracy = test.has_accuracy() ? std::optional(test.accuracy()) : std::nullopt,
+           .weights_sha256 = weights_hash(trainer_.layout(), trainer_.reply().parameters)});
     }
     if (!summaries_) {
       return;
     }
     summaries_->evaluated(step, validation, test, trainer_.parameters(),
                           trainer_.client().gradient(), is_last);
-    if (is_last && test.classes != 0) {
+    BuiltInSource* const built_in = trainer_.source().built_in();
+    if (is_last && built_in != nullptr && test.classes != 0) {
       // The projector file grows with the points, so their number is bounded.
       const std::size_t points = std::min(kMostProjectorPoints, test.rows);
-      std::vector<float> made = trainer_.last_inputs(points);
+      std::vector<float> made = built_in->last_inputs(trainer_.reply().parameters, points);
       const std::size_t width = points == 0 ? 0 : made.size() / points;
       summaries_->project(std::move(made), width, test.answers);
     }
@@ -347,6 +330,9 @@ class Leading {
   // Drawing them takes a few milliseconds, which would be noticeable after every evaluation of a
   // fast run.
   void write_pictures(std::uint64_t step, const math::Evaluation& test, bool is_last) {
+    if (trainer_.source().built_in() == nullptr) {
+      return;  // the examples are the program's
+    }
     constexpr std::chrono::seconds kBetween{5};
     const auto now = net::Clock::now();
     // The last evaluation gets its pictures in any case.
@@ -355,8 +341,8 @@ class Leading {
     }
     next_pictures_ = now + kBetween;
     const double time = record_time();
-    monitor_->add(wrong_picture_lines(trainer_.dataset(), test, step, time));
-    monitor_->add(filter_picture_lines(config().model, trainer_.model().layout(),
+    monitor_->add(wrong_picture_lines(dataset(), test, step, time));
+    monitor_->add(filter_picture_lines(config().model, trainer_.layout(),
                                        trainer_.parameters(), step, time));
   }
 
@@ -369,9 +355,11 @@ class Leading {
           {.config = &config(),
            .ps = options_.task.cluster.ps.size(),
            .step = step,
-           .classes = trainer_.dataset().class_names,
-           .model = std::string(model.layers.empty() ? math::model_name(model.kind) : "layers"),
-           .parameters = trainer_.model().layout().parameter_count()});
+           .classes = trainer_.source().class_names(),
+           .model = std::string(model.is_program()       ? "program"
+                                : model.layers.empty() ? math::model_name(model.kind)
+                                                       : "layers"),
+           .parameters = trainer_.layout().parameter_count()});
     }
     seen_step_ = step;
   }

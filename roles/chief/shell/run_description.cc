@@ -51,6 +51,30 @@ class GraphOfRun {
       : config_(config), layout_(layout), ps_(ps), on_ps_(ps) {}
 
   std::vector<data::GraphNode> nodes() && {
+    if (config_.model.is_program()) {
+      add_program();
+    } else {
+      add_layers();
+    }
+    add_updates();
+    return std::move(nodes_);
+  }
+
+ private:
+  // Only the program knows how it computes.
+  void add_program() {
+    std::vector<std::string> inputs;
+    for (const math::Variable& variable : layout_.variables()) {
+      add_variable(variable, "program", inputs);
+    }
+    add({.name = "loss",
+         .op = "program",
+         .inputs = std::move(inputs),
+         .device = kTrainers,
+         .shape = {}});
+  }
+
+  void add_layers() {
     const math::Shape& input = config_.model.input;
     add({.name = config_.model.numbers ? "numbers" : "images",
          .op = "Placeholder",
@@ -73,11 +97,8 @@ class GraphOfRun {
          .inputs = {last, "labels"},
          .device = kTrainers,
          .shape = {}});
-    add_updates();
-    return std::move(nodes_);
   }
 
- private:
   void add(data::GraphNode node) { nodes_.push_back(std::move(node)); }
 
   std::string add_layer(const math::PlacedLayer& placed, const std::string& type,

@@ -32,6 +32,15 @@ bool can_be_shown(const data::Dataset& dataset) {
 void add_found(const std::string& prefix, const math::Evaluation& found,
                data::SummaryEvent& event) {
   event.add_scalar(prefix + "loss", found.loss);
+  if (found.is_told) {
+    if (found.told_accuracy) {
+      event.add_scalar(prefix + "accuracy", *found.told_accuracy);
+    }
+    for (const auto& [name, value] : found.told) {
+      event.add_scalar(prefix + name, value);
+    }
+    return;
+  }
   if (found.classes == 0) {
     event.add_scalar(prefix + "absolute_error", found.absolute_error);
     event.add_scalar(prefix + "squared_error", found.squared_error);

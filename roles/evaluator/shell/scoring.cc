@@ -104,7 +104,7 @@ void Scoring::tell(const TrainedModel& model, const SetEvaluations& found, bool 
   if (const auto failure = why_no_result(model.config, model.step, found)) {
     throw Failure(*failure);
   }
-  print_run_result(model.step, found, *dataset_,
+  print_run_result(model.step, found, dataset_->name, dataset_->class_names,
                    {.classes = options_.trainer.print_classes,
                     .weights_sha256 = options_.trainer.print_weights_hash ? model.weights_sha256
                                                                           : std::string()});

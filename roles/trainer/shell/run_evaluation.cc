@@ -20,6 +20,10 @@ SetEvaluations evaluate_sets(math::Model& model, std::span<const float> paramete
 }
 
 std::string evaluation_line(std::uint64_t step, const SetEvaluations& found) {
+  if (const math::Evaluation& told = found.validation; told.is_told) {
+    const std::string text = told_text(told);
+    return fmt::format("After {} training step(s){}{}", step, text.empty() ? "" : ", ", text);
+  }
   return fmt::format("After {} training step(s), {}, {}", step, validation_text(found.validation),
                      test_text(found.test));
 }
@@ -49,19 +53,24 @@ std::optional<Failure> why_no_result(const RunConfig& config, std::uint64_t step
   return std::nullopt;
 }
 
-void print_run_result(std::uint64_t step, const SetEvaluations& found, const data::Dataset& dataset,
-                      const ResultExtras& extras) {
-  print_result(
-      fmt::format("After {} training step(s), {}", step, validation_text(found.validation)));
+void print_weights_hash(const std::string& sha256) {
+  if (!sha256.empty()) {
+    print_result("Weights SHA-256: " + sha256);
+  }
+}
+
+void print_run_result(std::uint64_t step, const SetEvaluations& found, std::string_view name,
+                      std::span<const std::string_view> classes, const ResultExtras& extras) {
+  print_result(found.validation.is_told ? evaluation_line(step, found)
+                                        : fmt::format("After {} training step(s), {}", step,
+                                                      validation_text(found.validation)));
   if (extras.classes && found.test.classes != 0) {
-    for (const std::string& line : class_table(found.test, dataset.class_names)) {
+    for (const std::string& line : class_table(found.test, classes)) {
       print_result(line);
     }
   }
-  if (!extras.weights_sha256.empty()) {
-    print_result("Weights SHA-256: " + extras.weights_sha256);
-  }
-  print_result(result_line(dataset.name, found.test));
+  print_weights_hash(extras.weights_sha256);
+  print_result(result_line(name, found.test));
 }
 
 }  // namespace disttf::roles

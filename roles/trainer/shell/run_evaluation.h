@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "data/dataset.h"
 #include "math/evaluation.h"
@@ -40,8 +41,11 @@ struct ResultExtras {
   bool classes = false;        // print the table of classes
   std::string weights_sha256;  // empty: not printed
 };
-// Prints the result lines, "MNIST accuracy: 0.9771" last.
-void print_run_result(std::uint64_t step, const SetEvaluations& found, const data::Dataset& dataset,
-                      const ResultExtras& extras);
+// Prints the result lines, "MNIST accuracy: 0.9771" last. `name`: of the data; `classes`: their
+// names, if they have any.
+void print_run_result(std::uint64_t step, const SetEvaluations& found, std::string_view name,
+                      std::span<const std::string_view> classes, const ResultExtras& extras);
+// "Weights SHA-256: ..."; nothing if it is empty.
+void print_weights_hash(const std::string& sha256);
 
 }  // namespace disttf::roles

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "data/dataset.h"
 #include "math/clip.h"
 #include "math/random.h"
 #include "roles/model/core/trained_model.h"
@@ -18,24 +19,36 @@
 #include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
 #include "roles/trainer/core/result_text.h"
-#include "roles/trainer/shell/run_data.h"
+#include "roles/trainer/shell/built_in_source.h"
+#include "roles/trainer/shell/program_source.h"
 #include "roles/trainer/shell/run_evaluation.h"
 
 namespace disttf::roles {
+namespace {
+
+std::unique_ptr<GradientSource> make_source(const TrainerOptions& options, StopSignal& stop) {
+  if (options.program_fd >= 0) {
+    return std::make_unique<ProgramSource>(options, stop);
+  }
+  return std::make_unique<BuiltInSource>(options, stop);
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     : options_(options),
       stop_(stop),
       // Before the data set: heartbeats start while the data is still being loaded.
       background_(options.task, stop),
-      dataset_(open_dataset(options.data, stop)),
+      source_(make_source(options, stop)),
       progress_(options.progress_fd),
       metrics_(rank() == 0 ? options.metrics_file : std::string()),
       meter_(options.task),
       began_(net::Clock::now()) {
   // Logged once per run: all tasks train on the same data.
-  if (rank() == 0) {
-    for (const std::string& finding : dataset_.findings) {
+  if (const BuiltInSource* const built_in = source_->built_in();
+      built_in != nullptr && rank() == 0) {
+    for (const std::string& finding : built_in->dataset().findings) {
       log_warning("--data: " + finding);
     }
   }
@@ -64,26 +77,16 @@ void Trainer::begin_anew() {
   const std::uint64_t incarnation = client_->incarnation();
   reply_ = {};  // its parameters may lie in memory of the links
   kept_result_ = {};
-  augmented_.reset();
   top_k_.reset();
+  source_->begin_anew();
   open_client();
   // The ps know this process under its current incarnation.
   client_->continue_as(incarnation);
   // Heartbeats name no generation until the run is joined again.
   background_.set_generation(0);
-  if (std::exchange(uses_built_in_, false)) {
-    dataset_ = open_dataset(options_.data, stop_);
-  }
-}
-
-void Trainer::use_built_in(const DatasetRow& dataset) {
-  dataset_ = open_built_in_dataset(dataset, options_.data);
-  uses_built_in_ = true;
 }
 
 std::size_t Trainer::rank() const { return options_.task.cluster.rank_of(options_.task.self); }
-
-math::ImageSet Trainer::train_set() const { return image_set(dataset_, dataset_.train); }
 
 void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
   // The memory is checked before a chief's configuration is used: it is needed for parameters
@@ -106,27 +109,12 @@ void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
 void Trainer::allocate(const RunConfig& config, std::uint64_t configuration) {
   config_ = config;
   meter_.prepared(config);
-  model_.emplace(config.model, config.batch_size, config.isa, config.compute_dtype,
-                 threads_of(options_.task));
-  const std::size_t size = model_->layout().size();
-  trained_ = model_->layout().trained();
+  source_->prepare(config);
+  const std::size_t size = layout().size();
+  trained_ = layout().trained();
   isa_ = math::isa_name(config.isa).data();
   parameters_ = math::AlignedVector(size);
   next_parameters_ = math::AlignedVector(config.elastic() ? size : 0);
-  rows_.resize(config.batch_size);
-  // The sampler changes, so batches drawn before are of another order.
-  drawn_.reset();
-  loaded_.reset();
-  sampler_.emplace(
-      data::SamplerOptions{.seed = config.seed,
-                           .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
-                           .rows = static_cast<std::uint32_t>(dataset_.train.rows()),
-                           .batch_size = config.batch_size,
-                           .trainers = config.slots(),
-                           .random_bits = &math::random_bits});
-  if (config.augmentation.any()) {
-    augmented_.emplace(config.augmentation, config.model.input, config.seed, config.batch_size);
-  }
   client_->expect_replicas(config.ps_replicas > 1);
   wire_ = wire_format_of(config);
   if (wire_.components != 0) {
@@ -202,10 +190,6 @@ void Trainer::train(const StepHooks& hooks) {
   // Rounded, as the parameters of every later step are.
   round_parameters();
   stepper_->replied(reply_);
-  if (config_.compute_dtype == math::ComputeDtype::kBf16) {
-    log_info(fmt::format("Products of bfloat16 are made {}",
-                         math::bf16_multiplier_text(math::bf16_multiplier(config_.isa))));
-  }
   log_info(fmt::format("Training begins at global step {}", reply_.step));
   began_ = net::Clock::now();
   const std::uint64_t first_step = reply_.step;
@@ -236,17 +220,12 @@ void Trainer::train(const StepHooks& hooks) {
 }
 
 float Trainer::compute(const math::Model::OnReady& on_ready) {
-  if (loaded_ != stepper_->batch()) {
-    load(stepper_->batch());
-  }
-  // Prefetches the next batch's rows while this batch's gradient is computed.
-  draw(stepper_->batch_after());
-  model_->expect(train_set(), rows_);
+  source_->load(stepper_->batch());
+  source_->expect(stepper_->batch_after());
   stages_.mark(Stage::kLoad);
-  model_->observe(stages_.is_measuring() ? &stages_ : nullptr);
   const float loss = [&] {
     const Timed timed(meter_.gradient());
-    return model_->gradient_of_batch(reply_.parameters, client_->begin_gradient(), on_ready);
+    return source_->gradient(reply_.parameters, client_->begin_gradient(), on_ready, stages_);
   }();
   meter_.computed(config_.batch_size, loss);
   // A non-finite loss ends the run here, before it spreads to the parameters.
@@ -282,32 +261,9 @@ void Trainer::round_parameters() {
   }
 }
 
-void Trainer::draw(const Stepper::Batch& batch) {
-  if (drawn_ != batch) {
-    sampler_->batch(batch.step, batch.slot, rows_);
-    drawn_ = batch;
-  }
-}
-
-void Trainer::load(const Stepper::Batch& batch) {
-  draw(batch);
-  const math::Model::Place place{
-      .seed = config_.seed, .step = batch.step, .first = batch.slot * config_.batch_size};
-  if (augmented_) {
-    model_->load(augmented_->make(train_set(), rows_, place.step, place.first), augmented_->rows(),
-                 place);
-  } else {
-    model_->load(train_set(), rows_, place);
-  }
-  loaded_ = batch;
-}
-
 // Loads the batch that is likely to be next, while the ps work.
 void Trainer::load_ahead() {
-  const Stepper::Batch next = stepper_->batch_after();
-  if (next != loaded_) {
-    load(next);
-  }
+  source_->load(stepper_->batch_after());
   stages_.mark(Stage::kOverlapped);
 }
 
@@ -481,9 +437,7 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
 }
 
 SetEvaluations Trainer::evaluate() {
-  // An evaluation overwrites the model's batch.
-  loaded_.reset();
-  SetEvaluations found = evaluate_sets(*model_, reply_.parameters, dataset_, config_.test_shifts);
+  SetEvaluations found = source_->evaluate(reply_.step, reply_.parameters);
   meter_.evaluated(found.validation, found.test);
   return found;
 }
@@ -502,31 +456,30 @@ void Trainer::write_metrics(std::uint64_t step, const SetEvaluations& found, boo
        .seconds = elapsed.count(),
        .validation = &found.validation,
        .test = &found.test,
-       .result_classes = is_last ? std::optional(dataset_.class_names) : std::nullopt}));
+       .result_classes = is_last ? std::optional(source_->class_names()) : std::nullopt}));
   if (on_evaluation_) {
     on_evaluation_(step, found.validation, found.test, is_last);
   }
 }
 
-std::vector<float> Trainer::last_inputs(std::size_t rows) {
-  // Like an evaluation, this overwrites the model's batch.
-  loaded_.reset();
-  return model_->inputs_of_last(reply_.parameters, image_set(dataset_, dataset_.test), rows);
-}
-
 std::optional<Failure> Trainer::print_result_lines() {
+  const std::string hash =
+      options_.print_weights_hash ? weights_hash(layout(), reply_.parameters) : std::string();
+  if (!source_->evaluates()) {
+    print_weights_hash(hash);
+    source_->end(reply_.step, reply_.parameters);
+    return std::nullopt;
+  }
   progress_.write_evaluation();
   const SetEvaluations found = evaluate();
-  if (std::optional<Failure> failure = why_no_result(config_, reply_.step, found)) {
+  if (std::optional<Failure> failure = source_->judge(reply_.step, found)) {
     meter_.diverged();
     return failure;
   }
   write_metrics(reply_.step, found, /*is_last=*/true);
-  print_run_result(reply_.step, found, dataset_,
-                   {.classes = options_.print_classes,
-                    .weights_sha256 = options_.print_weights_hash
-                                          ? weights_hash(model_->layout(), reply_.parameters)
-                                          : std::string()});
+  print_run_result(reply_.step, found, source_->name(), source_->class_names(),
+                   {.classes = options_.print_classes, .weights_sha256 = hash});
+  source_->end(reply_.step, reply_.parameters);
   return std::nullopt;
 }
 

@@ -1,21 +1,19 @@
-// What chief and worker share: the data, the model, and the loop of steps.
+// What chief and worker share: where gradients come from, and the loop of steps.
 //
-//  rows (data) -> loss and gradient (math) -> one request per ps (net) -> new parameters
+//  a batch -> loss and gradient (gradient_source.h) -> one request per ps (net) -> new parameters
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/sampler.h"
 #include "math/aligned.h"
-#include "math/augmentation.h"
 #include "math/model.h"
 #include "math/top_k.h"
 #include "roles/download/dataset_source.h"
@@ -29,6 +27,7 @@
 #include "roles/run/task.h"
 #include "roles/trainer/core/stepper.h"
 #include "roles/trainer/shell/background.h"
+#include "roles/trainer/shell/gradient_source.h"
 #include "roles/trainer/shell/metrics_file.h"
 #include "roles/trainer/shell/ps_client.h"
 #include "roles/trainer/shell/run_evaluation.h"
@@ -52,6 +51,11 @@ struct TrainerOptions {
   SummaryOptions summaries;              // chief
   std::optional<PageOptions> page = {};  // chief; nullopt: none
   int progress_fd = -1;                  // where `launch` reads progress; -1: none
+  // The socket to the supervisor of this task and of a user's program, which computes the gradients
+  // instead of a built-in model; -1: there is none.
+  int program_fd = -1;
+  // How long such a program may take for a gradient, see ProgramSession; 0: no limit.
+  std::chrono::seconds program_timeout{60};
 };
 
 // The chief's work besides the steps; every function is called on the computing thread.
@@ -69,27 +73,26 @@ struct StepHooks {
 
 class Trainer {
  public:
-  // Opens the task's own port and the data set. `options` and `stop` must outlive the trainer.
-  // Throws Failure.
+  // Opens the task's own port and the data set, or waits for the program. `options` and `stop` must
+  // outlive the trainer. Throws Failure.
   Trainer(const TrainerOptions& options, StopSignal& stop);
 
   [[nodiscard]] PsClient& client() noexcept { return *client_; }
   [[nodiscard]] Background& background() noexcept { return background_; }
-  [[nodiscard]] const data::Dataset& dataset() const noexcept { return dataset_; }
-  // For a worker whose chief trains on a built-in data set.
-  void use_built_in(const DatasetRow& dataset);
+  [[nodiscard]] GradientSource& source() noexcept { return *source_; }
+  [[nodiscard]] const GradientSource& source() const noexcept { return *source_; }
 
   // The run has another configuration than this trainer was prepared for: starts over as if the
   // process had just begun, with another client() that has to connect, and prepare() to follow.
   void begin_anew();
 
-  // Makes the model that `config` describes; to be called before the calls below. `configuration`:
-  // configuration_id() of the published one.
+  // Prepares for the run that `config` describes; to be called before the calls below.
+  // `configuration`: configuration_id() of the published one.
   void prepare(const RunConfig& config, std::uint64_t configuration);
   [[nodiscard]] const RunConfig& config() const noexcept { return config_; }
   // The whole parameter vector as received last.
   [[nodiscard]] std::span<const float> parameters() const noexcept { return reply_.parameters; }
-  [[nodiscard]] const math::Model& model() const noexcept { return *model_; }
+  [[nodiscard]] const math::ParameterLayout& layout() const { return source_->layout(); }
 
   // Joins the run and trains until its last step has been made; again, if the ps were rolled back
   // since.
@@ -110,16 +113,14 @@ class Trainer {
   // Prints the validation cross-entropy as the tutorials do. Returns the evaluation of the
   // validation set.
   math::Evaluation print_evaluation(std::uint64_t step);
-  // Prints the result line, "MNIST accuracy: 0.9771", and, if requested, the hash of the weights.
-  // If training has diverged, prints nothing and returns how the task is to end.
+  // Prints the result line, "MNIST accuracy: 0.9771", and, if requested, the hash of the weights;
+  // a worker whose program evaluates nothing prints the hash alone. If training has diverged,
+  // prints nothing and returns how the task is to end.
   [[nodiscard]] std::optional<Failure> print_result_lines();
   // Called with the results of these two functions.
   using OnEvaluation = std::function<void(std::uint64_t step, const math::Evaluation& validation,
                                           const math::Evaluation& test, bool is_last)>;
   void on_evaluation(OnEvaluation hook) { on_evaluation_ = std::move(hook); }
-  // Returns the inputs of the model's last layer for the first `rows` examples of the test set,
-  // [rows, numbers]. REQUIRES: there are that many examples.
-  [[nodiscard]] std::vector<float> last_inputs(std::size_t rows);
   // The result of the last pull or push.
   [[nodiscard]] const StepReply& reply() const noexcept { return reply_; }
 
@@ -147,14 +148,11 @@ class Trainer {
   void keep_unused();
   // Rounds received parameters to those that gradients are computed from.
   void round_parameters();
-  // Draws the rows of that batch into rows_, unless they are there.
-  void draw(const Stepper::Batch& batch);
-  void load(const Stepper::Batch& batch);
+  // Loads the batch that is likely to be next, while the ps work.
   void load_ahead();
   void delay(std::uint64_t local_step);
   void log_step(std::uint64_t local_step, float loss);
   [[nodiscard]] std::size_t rank() const;
-  [[nodiscard]] math::ImageSet train_set() const;
 
   const TrainerOptions& options_;
   const StopSignal& stop_;
@@ -162,8 +160,7 @@ class Trainer {
   std::atomic<const char*> isa_ = "";  // "" until it is known
   StageClock::Counts counts_;          // of the computing thread
   Background background_;
-  data::Dataset dataset_;
-  bool uses_built_in_ = false;      // instead of the data of the options
+  const std::unique_ptr<GradientSource> source_;
   std::optional<PsClient> client_;  // always set, except for a moment in begin_anew()
   ProgressWriter progress_;
   MetricsFile metrics_;
@@ -172,16 +169,10 @@ class Trainer {
   net::Clock::time_point began_;  // the last train()
   RunConfig config_;
   WireFormat wire_;
-  std::optional<math::Model> model_;
   std::vector<math::Range> trained_;  // of the vector; the rest are running statistics
-  std::optional<data::Sampler> sampler_;
-  std::optional<math::AugmentedBatch> augmented_;  // if images are augmented
-  std::optional<math::TopK> top_k_;                // --compress: the residual
+  std::optional<math::TopK> top_k_;   // --compress: the residual
   math::AlignedVector parameters_;
   math::AlignedVector next_parameters_;  // elastic: receives while `parameters_` are in use
-  std::vector<std::uint32_t> rows_;
-  std::optional<Stepper::Batch> drawn_;   // the batch of rows_
-  std::optional<Stepper::Batch> loaded_;  // the batch in the model
   std::optional<Stepper> stepper_;
   StepReply reply_;
   // Fully synchronous: the result, while the ps compute it a second time. It is bit-identical each

@@ -7,7 +7,6 @@
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
-#include "roles/trainer/shell/run_data.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,13 +36,7 @@ RunConfig adopt_config(Trainer& trainer, const TrainerOptions& options, const st
   } else if (const auto why = contradiction(options.config, options.explicit_flags, published)) {
     throw Failure(kUsage, *why);
   }
-  // A worker without flags about data follows its chief to a built-in data set.
-  const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
-  if (!options.data.own && options.data.dataset == nullptr && theirs != nullptr &&
-      theirs->is_built_in()) {
-    trainer.use_built_in(*theirs);
-  }
-  check_data(published, trainer.dataset(), options.data, "the chief trains on");
+  trainer.source().adopt(published);
   // With another instruction set the results would not be bit-identical.
   if (const auto why = missing_isa(published, math::supported_isas())) {
     throw Failure(kUsage, *why);

@@ -1,0 +1,189 @@
+#include "roles/trainer/shell/program_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "math/program_layout.h"
+#include "math/random.h"
+#include "roles/process/log.h"
+#include "roles/run/outcome.h"
+#include "roles/trainer/core/divergence.h"
+#include "roles/trainer/shell/trainer.h"
+
+namespace disttf::roles {
+namespace {
+
+// The name of a program's data without a word of its own.
+constexpr const char* kNoWord = "program";
+
+math::Evaluation evaluation_of(const ProgramAnswer& answer) {
+  math::Evaluation found;
+  found.is_told = true;
+  found.loss = std::nan("");
+  for (const auto& [name, value] : answer.numbers) {
+    if (name == "loss") {
+      found.loss = value;
+    } else if (name == "accuracy") {
+      found.told_accuracy = value;
+    } else {
+      found.told.emplace_back(name, value);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+ProgramSource::ProgramSource(const TrainerOptions& options, StopSignal& stop)
+    : options_(options),
+      is_chief_(options.task.cluster.is_chief(options.task.self)),
+      link_(options.program_fd, stop, options.program_timeout) {
+  link_.await_layout();
+  layout_ = layout_of_program(link_.variables());
+  name_ = link_.hello().data.empty() ? kNoWord : link_.hello().data;
+  log_info(fmt::format("The program ({}) has {} variables with {} parameters",
+                       link_.hello().client.empty() ? "no name" : link_.hello().client,
+                       layout_.variables().size(), layout_.parameter_count()));
+}
+
+RunConfig ProgramSource::complete(const RunConfig& given) {
+  RunConfig config = given;
+  config.dataset = name_;
+  config.data_checksum.clear();
+  config.model = {};
+  config.model.variables = link_.variables();
+  try {
+    validate(config);
+  } catch (const std::invalid_argument& error) {
+    link_.refuse(kUsage, error.what());
+    throw Failure(kUsage, error.what());
+  }
+  return config;
+}
+
+void ProgramSource::adopt(const RunConfig& published) {
+  const auto refuse = [this](const std::string& sentence) {
+    link_.refuse(kUsage, sentence);
+    throw Failure(kUsage, sentence);
+  };
+  if (!published.model.is_program()) {
+    refuse(
+        "the chief trains a built-in model: start this task without --program, or the chief "
+        "with it");
+  }
+  if (published.dataset != name_) {
+    refuse("the program's data is " + name_ + ", that of the chief's program is " +
+           published.dataset);
+  }
+  if (const auto why = math::layout_difference(layout_, math::layout_of(published.model))) {
+    refuse("the program's variables are not those of the chief's: " + *why);
+  }
+}
+
+void ProgramSource::prepare(const RunConfig& config) {
+  config_ = config;
+  sampler_.reset();
+  link_.welcome(welcome_text(config, options_.task, layout_.size()), layout_.size(),
+                config.batch_size,
+                [this](std::uint64_t step, std::uint64_t slot, std::uint64_t count,
+                       std::span<std::uint32_t> rows) { draw(step, slot, count, rows); });
+}
+
+void ProgramSource::draw(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
+                         std::span<std::uint32_t> rows) {
+  if (!sampler_ || sampled_rows_ != count) {
+    sampler_.emplace(
+        data::SamplerOptions{.seed = config_.seed,
+                             .purpose = static_cast<std::uint32_t>(math::Purpose::kPermutation),
+                             .rows = static_cast<std::uint32_t>(count),
+                             .batch_size = config_.batch_size,
+                             .trainers = config_.slots(),
+                             .random_bits = &math::random_bits});
+    sampled_rows_ = count;
+  }
+  // Both come from the program, and a product of larger ones would overflow.
+  constexpr std::uint64_t kMostStep = std::uint64_t{1} << 32U;
+  if (slot >= config_.slots() || step >= kMostStep) {
+    throw Failure(kError, fmt::format("the program sent ASK_ROWS of step {} and slot {}, allowed "
+                                      "are steps below 2^32 and slots below {}",
+                                      step, slot, config_.slots()));
+  }
+  sampler_->batch(step, slot, rows);
+}
+
+void ProgramSource::initialize(std::span<float> parameters) {
+  static_cast<void>(link_.ask({.kind = ProgramKind::kGiveInitial}));
+  // Variable by variable: what lies between two stays 0, whatever the program wrote there.
+  for (const math::Variable& variable : layout_.variables()) {
+    const auto from = link_.gradient().subspan(variable.offset, variable.size);
+    std::copy(from.begin(), from.end(), parameters.data() + variable.offset);
+    if (!std::ranges::all_of(from, [](float value) { return std::isfinite(value); })) {
+      throw Failure(kError, "the program's initial value of " + variable.name + " is not finite");
+    }
+  }
+}
+
+void ProgramSource::copy_to_program(std::span<const float> parameters) {
+  std::copy(parameters.begin(), parameters.end(), link_.parameters().data());
+}
+
+float ProgramSource::gradient(std::span<const float> parameters, std::span<float> gradient,
+                              const math::Model::OnReady& /*on_ready*/, StageClock& stages) {
+  copy_to_program(parameters);
+  stages.mark(Stage::kLoad);
+  const ProgramAnswer& answer = link_.ask(
+      {.kind = ProgramKind::kCompute,
+       .step = batch_.step,
+       .slot = batch_.slot,
+       .seed = math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kProgram),
+                                 batch_.step % math::kStreamLimit, batch_.slot)});
+  // Variable by variable: what lies between two stays 0, whatever the program wrote there.
+  for (const math::Variable& variable : layout_.variables()) {
+    const auto from = link_.gradient().subspan(variable.offset, variable.size);
+    std::copy(from.begin(), from.end(), gradient.data() + variable.offset);
+  }
+  numbers_ = answer.numbers;
+  return static_cast<float>(answer.loss);
+}
+
+SetEvaluations ProgramSource::evaluate(std::uint64_t step, std::span<const float> parameters) {
+  math::Evaluation found = evaluation_of({});
+  if (link_.hello().evaluates) {
+    copy_to_program(parameters);
+    found = evaluation_of(link_.ask({.kind = ProgramKind::kEvaluate, .step = step}));
+  }
+  check_stops(found);
+  return {.validation = found, .test = found, .weights = root_mean_square(layout_, parameters)};
+}
+
+// A run that waits for a number which never comes would only end at its last step.
+void ProgramSource::check_stops(const math::Evaluation& found) const {
+  const auto refuse = [](const char* flag, const char* number) {
+    throw Failure(kUsage, fmt::format("{}: the program's evaluation tells no {}", flag, number));
+  };
+  if (config_.target_accuracy != 0 && !found.told_accuracy) {
+    refuse("--target_accuracy", "accuracy");
+  }
+  if (config_.patience != 0 && std::isnan(found.loss)) {
+    refuse("--patience", "loss");
+  }
+}
+
+std::optional<Failure> ProgramSource::judge(std::uint64_t step, const SetEvaluations& found) const {
+  if (!std::isfinite(found.weights)) {
+    return Failure(kError, fmt::format("the weights are not finite after step {}: {}", step,
+                                       diverged_text(config_)));
+  }
+  return std::nullopt;
+}
+
+void ProgramSource::end(std::uint64_t step, std::span<const float> parameters) {
+  copy_to_program(parameters);
+  link_.end(step);
+}
+
+}  // namespace disttf::roles
