@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -133,6 +134,36 @@ TEST_F(ChildProcessTest, HasNoneThatWasOpenedToBeHandedOn) {
   EXPECT_THAT(output_, Not(HasSubstr("descriptor " + std::to_string(mine.number()) + " open\n")));
 }
 
+TEST_F(ChildProcessTest, HasFurtherDescriptorsThatAreHandedOn) {
+  const data::FileDescriptor mine(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  run({.arguments = {}, .inherited = {-1, mine.number()}});
+  EXPECT_THAT(output_, HasSubstr("descriptor " + std::to_string(mine.number()) + " open\n"));
+}
+
+// All words after "--" belong to the command.
+TEST_F(ChildProcessTest, HasItsCommandAfterAllOtherWords) {
+  const data::FileDescriptor listening(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  run({.arguments = {"worker"}, .command = {"sh", "-c"}, .listen_fd = listening.number()});
+  EXPECT_THAT(output_, HasSubstr("argument worker\nargument --listen_fd=" +
+                                 std::to_string(listening.number()) +
+                                 "\nargument --\nargument sh\nargument -c\n"));
+}
+
+TEST_F(ChildProcessTest, DoesNotGetAVariableThatIsRemoved) {
+  setenv("OF_THE_LAUNCHER", "x", 1);
+  setenv("OF_THE_LAUNCHER_TOO", "kept", 1);
+  run({.arguments = {}, .removed = {"OF_THE_LAUNCHER"}});
+  unsetenv("OF_THE_LAUNCHER");
+  unsetenv("OF_THE_LAUNCHER_TOO");
+  EXPECT_THAT(output_, Not(HasSubstr("environment OF_THE_LAUNCHER=")));
+  EXPECT_THAT(output_, HasSubstr("environment OF_THE_LAUNCHER_TOO=kept\n"));
+}
+
+TEST_F(ChildProcessTest, StaysInTheLaunchersGroupIfItLeadsNone) {
+  run({.arguments = {}, .leads_group = false});
+  EXPECT_THAT(output_, HasSubstr("process group " + std::to_string(getpgrp()) + "\n"));
+}
+
 TEST_F(ChildProcessTest, WritesProgressIntoAPipeWhenAskedTo) {
   run({.arguments = {}, .progress = true});
   EXPECT_EQ(progress_, kProbeProgress);
@@ -163,6 +194,44 @@ TEST(ChildProcess, DoesNotIgnoreABrokenPipeBecauseTheLauncherDoes) {
   std::signal(SIGPIPE, before);
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGPIPE);
+}
+
+// The child's output is this process's: here a pipe in place of it.
+TEST(ChildProcess, PrintsWhereTheLauncherPrintsWithoutPipes) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const data::FileDescriptor read_end(ends[0]);
+  data::FileDescriptor write_end(ends[1]);
+  const data::FileDescriptor before(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  dup2(write_end.number(), STDOUT_FILENO);
+  const ChildProcess child =
+      start_child({.program = "/bin/sh", .arguments = {"-c", "echo text"}, .has_pipes = false});
+  dup2(before.number(), STDOUT_FILENO);
+  write_end = data::FileDescriptor();
+  int status = 0;
+  ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+  EXPECT_FALSE(child.standard_output.is_open());
+  EXPECT_EQ(read_to_end(read_end), "text\n");
+}
+
+// A supervisor stands between: its child leads a group, and that has a child of its own.
+TEST(ChildProcess, IsKilledWithWhatItHasStarted) {
+  ChildProcess child = start_child(
+      {.program = "/bin/bash",
+       .arguments = {"-c", "set -m; sh -c 'sleep 1000 & echo $!; wait' & echo $!; wait"}});
+  // Two lines: both have started.
+  std::string lines;
+  std::array<char, 64> buffer{};
+  while (std::ranges::count(lines, '\n') < 2) {
+    const ssize_t length = read(child.standard_output.number(), buffer.data(), buffer.size());
+    ASSERT_GT(length, 0);
+    lines.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+  signal_with_children(child.pid, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+  // The end of the pipe says that all of them are gone.
+  EXPECT_EQ(read_to_end(child.standard_output), "");
 }
 
 TEST(FindProgram, LooksWhereAShellDoes) {

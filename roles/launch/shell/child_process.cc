@@ -13,6 +13,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -42,12 +43,17 @@ std::string_view with_equals(std::string_view entry) {
 
 // The environment without TF_CONFIG: flags or `variables` give a child its role, and a TF_CONFIG
 // that describes this process would contradict them.
-std::vector<char*> child_environment(std::vector<std::string>& variables) {
+std::vector<char*> child_environment(std::vector<std::string>& variables,
+                                     const std::vector<std::string>& removed) {
   // An entry that stays beside its replacement would win or lose depending on the program.
-  const auto is_replaced = [&variables](std::string_view entry) {
+  const auto is_replaced = [&](std::string_view entry) {
     return entry.starts_with("TF_CONFIG=") ||
-           std::any_of(variables.begin(), variables.end(), [entry](const std::string& variable) {
-             return entry.starts_with(with_equals(variable));
+           std::ranges::any_of(variables,
+                               [entry](const std::string& variable) {
+                                 return entry.starts_with(with_equals(variable));
+                               }) ||
+           std::ranges::any_of(removed, [entry](const std::string& name) {
+             return entry.starts_with(name) && entry.substr(name.size()).starts_with('=');
            });
   };
   // Pointers into `environ` and `variables`: both outlive the fork, and exec copies the text.
@@ -66,10 +72,9 @@ std::vector<char*> child_environment(std::vector<std::string>& variables) {
 
 // The descriptors of the child. Plain numbers, because they are used between fork and exec.
 struct ChildFds {
-  int standard_output = -1;
+  int standard_output = -1;  // -1: this process's
   int standard_error = -1;
-  int listen = -1;
-  int progress = -1;
+  std::vector<int> inherited;
 };
 
 struct ChildLimits {
@@ -96,13 +101,15 @@ ChildLimits limits_from(const ChildOptions& options) {
 
 // Turns the child into the program, between fork and exec: async-signal-safe calls only. `program`:
 // null for this file.
-[[noreturn]] void become(const ChildFds& fds, const ChildLimits& limits, pid_t parent,
-                         const char* program, char* const* arguments, char* const* environment) {
+[[noreturn]] void become(const ChildFds& fds, const ChildLimits& limits, bool leads_group,
+                         pid_t parent, const char* program, char* const* arguments,
+                         char* const* environment) {
   // The exit code of shells for a program that cannot be run.
   constexpr int kCannotRun = 126;
-  // The task leads a process group of its own, so that a signal can reach it with all of its
-  // children.
-  setpgid(0, 0);
+  // So that a signal can reach the child with all of its children.
+  if (leads_group) {
+    setpgid(0, 0);
+  }
   // The order with getppid() matters: a death before this line sends no signal, and one after it
   // does.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -136,13 +143,15 @@ ChildLimits limits_from(const ChildOptions& options) {
     setrlimit(RLIMIT_DATA, &limits.memory);
   }
   // dup2() clears close-on-exec, so the program keeps these two.
-  dup2(fds.standard_output, STDOUT_FILENO);
-  dup2(fds.standard_error, STDERR_FILENO);
+  if (fds.standard_output >= 0) {
+    dup2(fds.standard_output, STDOUT_FILENO);
+    dup2(fds.standard_error, STDERR_FILENO);
+  }
   // The child must not inherit what libraries opened without the flag, such as accepted
   // connections.
   static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC));
-  // These two are inherited on purpose: their numbers are in the program's arguments.
-  for (const int fd : {fds.listen, fds.progress}) {
+  // These are inherited on purpose: the program knows their numbers.
+  for (const int fd : fds.inherited) {
     if (fd >= 0) {
       fcntl(fd, F_SETFD, 0);
     }
@@ -158,36 +167,50 @@ ChildLimits limits_from(const ChildOptions& options) {
   _exit(kCannotRun);
 }
 
-}  // namespace
-
-ChildProcess start_child(const ChildOptions& options) {
-  Pipe output = make_pipe();
-  Pipe error = make_pipe();
-  Pipe progress;
+// argv of the child; `progress`: a descriptor, or -1.
+std::vector<std::string> child_words(const ChildOptions& options, int progress) {
   std::vector<std::string> words = {options.name};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   if (options.listen_fd >= 0) {
     words.push_back("--listen_fd=" + std::to_string(options.listen_fd));
   }
+  if (progress >= 0) {
+    // The child has the same descriptor numbers until exec, and keeps this one.
+    words.push_back("--progress_fd=" + std::to_string(progress));
+  }
+  // Last, because all words after "--" belong to the command.
+  if (!options.command.empty()) {
+    words.emplace_back("--");
+    words.insert(words.end(), options.command.begin(), options.command.end());
+  }
+  return words;
+}
+
+}  // namespace
+
+ChildProcess start_child(const ChildOptions& options) {
+  Pipe output = options.has_pipes ? make_pipe() : Pipe{};
+  Pipe error = options.has_pipes ? make_pipe() : Pipe{};
+  Pipe progress;
   if (options.progress) {
     progress = make_pipe();
     // The child must not block on a launcher that reads too slowly.
     fcntl(progress.write_end.number(), F_SETFL, O_NONBLOCK);
-    // The child has the same descriptor numbers until exec, and keeps this one.
-    words.push_back("--progress_fd=" + std::to_string(progress.write_end.number()));
   }
+  std::vector<std::string> words = child_words(options, progress.write_end.number());
   std::vector<char*> arguments(words.size() + 1, nullptr);
   std::transform(words.begin(), words.end(), arguments.begin(),
                  [](std::string& word) { return word.data(); });
   // A copy, because execve() takes pointers to mutable text. Everything that allocates comes before
   // fork(): another thread may hold the allocator's lock at that moment.
   std::vector<std::string> variables = options.variables;
-  const std::vector<char*> environment = child_environment(variables);
+  const std::vector<char*> environment = child_environment(variables, options.removed);
   const char* const program = options.program.empty() ? nullptr : options.program.c_str();
-  const ChildFds fds{.standard_output = output.write_end.number(),
-                     .standard_error = error.write_end.number(),
-                     .listen = options.listen_fd,
-                     .progress = progress.write_end.number()};
+  ChildFds fds{.standard_output = output.write_end.number(),
+               .standard_error = error.write_end.number(),
+               .inherited = options.inherited};
+  fds.inherited.push_back(options.listen_fd);
+  fds.inherited.push_back(progress.write_end.number());
   const ChildLimits limits = limits_from(options);
   const pid_t parent = getpid();
   sigset_t all;
@@ -197,11 +220,11 @@ ChildProcess start_child(const ChildOptions& options) {
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the child unblocks them after resetting handlers
   const pid_t pid = fork();
   if (pid == 0) {
-    become(fds, limits, parent, program, arguments.data(), environment.data());
+    become(fds, limits, options.leads_group, parent, program, arguments.data(), environment.data());
   }
   // Saved before setpgid(), which may overwrite errno.
   const int fork_error = errno;
-  if (pid > 0) {
+  if (pid > 0 && options.leads_group) {
     setpgid(pid, pid);  // in both processes: a signal to the group may come before the child runs
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -240,6 +263,17 @@ void reap_others(const std::function<bool(pid_t)>& is_own) {
     waitpid(ended.si_pid, nullptr, WNOHANG);
     ended = {};
   }
+}
+
+void signal_with_children(pid_t child, int signal) {
+  // Stopped first: it starts no process while its children are read.
+  kill(child, signal == SIGCONT ? signal : SIGSTOP);
+  const std::string number = std::to_string(child);
+  std::ifstream children("/proc/" + number + "/task/" + number + "/children");
+  for (pid_t each = -1; children >> each;) {
+    kill(getpgid(each) == each ? -each : each, signal);
+  }
+  kill(child, signal);
 }
 
 std::vector<int> usable_cpus() {

@@ -1,4 +1,4 @@
-// A child of a launcher: this file or another program, with pipes for its output.
+// A child of a launcher or a supervisor: this file or another program.
 #pragma once
 
 #include <sys/types.h>
@@ -28,9 +28,15 @@ struct ChildOptions {
   std::string program = {};                 // the file to run; empty: this one
   std::string name = "disttf";              // argv[0]
   std::vector<std::string> arguments = {};  // after the name
+  std::vector<std::string> command = {};    // last, after "--"; empty: neither
   // "NAME=value", which replaces this process's variable NAME.
   std::vector<std::string> variables = {};
-  int listen_fd = -1;  // borrowed; -1: none
+  std::vector<std::string> removed = {};  // names of variables that the child does not get
+  int listen_fd = -1;                     // borrowed; -1: none
+  // Further descriptors that stay open, with the same numbers; borrowed. Negative ones are none.
+  std::vector<int> inherited = {};
+  bool has_pipes = true;    // for its output; false: it has this process's output
+  bool leads_group = true;  // false: it stays in this process's group
   bool progress = false;
   std::vector<int> cpus = {};                    // the CPUs that it may use; empty: all
   std::optional<std::uint64_t> memory_mib = {};  // RLIMIT_DATA
@@ -39,9 +45,9 @@ struct ChildOptions {
 // The numbers of the CPUs that this process may run on.
 [[nodiscard]] std::vector<int> usable_cpus();
 
-// Starts the child: own process group, empty standard input, no blocked or ignored signals, no
-// TF_CONFIG except one of `variables`; the kernel kills it when this process dies. A program that
-// cannot be run exits with 126. Throws std::system_error.
+// Starts the child: empty standard input, no blocked or ignored signals, no TF_CONFIG except one of
+// `variables`; the kernel kills it when this process dies. A program that cannot be run exits with
+// 126. Throws std::system_error.
 [[nodiscard]] ChildProcess start_child(const ChildOptions& options);
 // The same for callers that cannot retry later: retries for up to 2 s.
 [[nodiscard]] ChildProcess start_child_with_retries(const ChildOptions& options);
@@ -56,6 +62,10 @@ void reap_others(const std::function<bool(pid_t)>& is_own);
 // folders of `search_path` (PATH). nullopt: none can be run.
 [[nodiscard]] std::optional<std::string> find_program(const std::string& name,
                                                       std::string_view search_path);
+
+// Sends SIGKILL, SIGSTOP or SIGCONT to a child and to what it has started: its children, with the
+// groups that they lead. For a supervisor, which cannot pass on a signal that it does not receive.
+void signal_with_children(pid_t child, int signal);
 
 // The prefix of each line of a child: "[worker:1]".
 [[nodiscard]] std::string log_prefix(const net::TaskId& task);
