@@ -47,8 +47,10 @@ enum class ProgramKind : std::uint16_t {
       129,       // a program is ready to be used; with one descriptor: the task's end of its socket
   kEnded = 130,  // it has ended; number: exit code; count: the signal that killed it, or 0
   // Task -> supervisor.
-  kRestart = 131,  // `step`: the program hangs; number: the signal to send first. Start another one
-  kRelease = 132,  // the run is over: the program ends by itself and is not started again
+  // `step` of these: the number of the program; 0: the present one.
+  kRestart = 131,  // the program hangs; number: the signal to send first. Start another one
+  kRelease = 132,  // the run is over: the program ends by itself and is not started again. Sent
+                   // before END, so that the supervisor knows it when the program has ended
   kSteady = 133,   // a step was made: the time to start a spare
 };
 
