@@ -57,6 +57,10 @@ struct LaunchOptions {
   std::optional<ChaosOptions> chaos;  // launch kills and freezes its children itself
   // Flags of every child besides its role: "--train_steps=100", ...
   std::vector<std::string> task_arguments;
+  // A user's own program that computes the gradients: the flags that each trainer gets for it, and
+  // its words. Empty: trainers compute a built-in model.
+  std::vector<std::string> program_arguments = {};
+  std::vector<std::string> program_command = {};
   TaskLimits ps_limits = {};
   TaskLimits trainer_limits = {};
   std::optional<ControlOptions> control = {};  // nullopt: none

@@ -62,7 +62,21 @@ void add_metrics_words(std::vector<std::string>& words, const LocalTask& task,
   }
 }
 
+// The words of a task that do not depend on its lists.
+void add_common_words(std::vector<std::string>& words, const LocalTask& task,
+                      const LaunchOptions& options) {
+  words.insert(words.end(), options.task_arguments.begin(), options.task_arguments.end());
+  add_metrics_words(words, task, options.metrics);
+  if (has_own_program(task, options)) {
+    words.insert(words.end(), options.program_arguments.begin(), options.program_arguments.end());
+  }
+}
+
 }  // namespace
+
+bool has_own_program(const LocalTask& task, const LaunchOptions& options) {
+  return !options.program_command.empty() && task.id.job != net::Job::kPs;
+}
 
 TaskStatus LocalTask::status(const SupervisedTask& state) const {
   TaskStatus status{
@@ -115,8 +129,7 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
                                        const LaunchOptions& options) {
   if (task.is_moved()) {
     std::vector<std::string> arguments = {"train", "--resolver=tf_config"};
-    arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
-    add_metrics_words(arguments, task, options.metrics);
+    add_common_words(arguments, task, options);
     return arguments;
   }
   const net::Cluster cluster = lists_for(task, all);
@@ -129,8 +142,7 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
   if (!cluster.chief.empty()) {
     arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
   }
-  arguments.insert(arguments.end(), options.task_arguments.begin(), options.task_arguments.end());
-  add_metrics_words(arguments, task, options.metrics);
+  add_common_words(arguments, task, options);
   return arguments;
 }
 

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
+#include "roles/launch/shell/child_process.h"
 
 namespace disttf::roles {
 namespace {
@@ -64,7 +66,7 @@ std::string fill(std::string_view field, std::string_view word, const Placeholde
 
 std::string tf_config(const net::Cluster& cluster, const net::TaskId& task) {
   nlohmann::json config;
-  for (const net::Job job : {net::Job::kPs, net::Job::kWorker}) {
+  for (const net::Job job : {net::Job::kPs, net::Job::kChief, net::Job::kWorker}) {
     for (const net::Address& address : cluster.tasks_of(job)) {
       config["cluster"][std::string(net::job_name(job))].push_back(net::to_string(address));
     }
@@ -120,6 +122,24 @@ std::vector<std::string> fill_placeholders(std::string_view field,
     filled.push_back(fill(field, word, placeholders));
   }
   return filled;
+}
+
+Program find_command(std::string_view field, const std::vector<std::string>& words,
+                     const net::Cluster& cluster, const net::TaskId& task,
+                     std::string_view search_path) {
+  if (words.empty()) {
+    return {};
+  }
+  std::vector<std::string> filled = fill_placeholders(field, words, cluster, task);
+  // Searched here and not by the child, so that a missing program is an error of usage before any
+  // task starts.
+  const std::optional<std::string> file = find_program(filled.front(), search_path);
+  if (!file) {
+    throw std::invalid_argument(
+        std::string(field) + ": " + net::quoted(filled.front()) + " is not an executable program" +
+        (filled.front().find('/') == std::string::npos ? "; it is not in PATH" : ""));
+  }
+  return {.file = *file, .words = std::move(filled)};
 }
 
 std::vector<std::string> task_variables(const net::Cluster& cluster, const net::TaskId& task) {

@@ -5,7 +5,7 @@
 //   {job_name} {task_index}     "ps", "worker"; "0"
 //   {{ }}                       literal braces
 //
-// Pure functions; callable from any thread.
+// Pure functions, except find_command(), which looks at files; callable from any thread.
 #pragma once
 
 #include <string>
@@ -27,6 +27,17 @@ namespace disttf::roles {
                                                          const std::vector<std::string>& words,
                                                          const net::Cluster& cluster,
                                                          const net::TaskId& task);
+
+struct Program {
+  std::string file;  // empty: nothing runs
+  std::vector<std::string> words;
+};
+// The words for one task, and the file that runs: the first word, searched in `search_path` (PATH)
+// as a shell does. An empty `words` is no program. Throws std::invalid_argument as above, or if
+// there is no such program.
+[[nodiscard]] Program find_command(std::string_view field, const std::vector<std::string>& words,
+                                   const net::Cluster& cluster, const net::TaskId& task,
+                                   std::string_view search_path);
 
 // "NAME=value" for one task: TF_CONFIG, TFMesos' variables (TFMESOS_PS_HOSTS, _WORKER_HOSTS,
 // _JOB_NAME, _TASK_INDEX, _DISTRIBUTED), and PYTHONUNBUFFERED as TFMesos sets it: lines arrive when

@@ -35,35 +35,13 @@ using Clock = std::chrono::steady_clock;
 // Lines kept of a task that is not shown, in case it fails.
 constexpr std::size_t kKeptLines = 20;
 
-struct Program {
-  std::string file;  // empty: this part runs nothing
-  std::vector<std::string> words;
-};
 using Programs = std::array<Program, kProgramParts>;  // of a task, in sequence
-
-Program program_of(std::string_view field, const std::vector<std::string>& words,
-                   const net::Cluster& cluster, const net::TaskId& task,
-                   std::string_view search_path) {
-  if (words.empty()) {
-    return {};
-  }
-  std::vector<std::string> filled = fill_placeholders(field, words, cluster, task);
-  // Searched here and not by the child, so that a missing program is an error of usage before any
-  // task starts.
-  const std::optional<std::string> file = find_program(filled.front(), search_path);
-  if (!file) {
-    throw std::invalid_argument(
-        std::string(field) + ": " + net::quoted(filled.front()) + " is not an executable program" +
-        (filled.front().find('/') == std::string::npos ? "; it is not in PATH" : ""));
-  }
-  return {.file = *file, .words = std::move(filled)};
-}
 
 Programs programs_of(const ProgramOptions& options, const net::Cluster& cluster,
                      const net::TaskId& task) {
-  return {program_of("--initializer", options.initializer, cluster, task, options.search_path),
-          program_of("COMMAND", options.command, cluster, task, options.search_path),
-          program_of("--finalizer", options.finalizer, cluster, task, options.search_path)};
+  return {find_command("--initializer", options.initializer, cluster, task, options.search_path),
+          find_command("COMMAND", options.command, cluster, task, options.search_path),
+          find_command("--finalizer", options.finalizer, cluster, task, options.search_path)};
 }
 
 std::vector<net::TaskId> tasks_of(const ProgramOptions& options) {

@@ -153,12 +153,15 @@ void TaskProcesses::start(LocalTask& task, int listen_fd) {
   std::vector<std::string> variables = variables_for(task, tasks_);
   // The run's secret is passed in the environment, not in arguments that every user can list.
   variables.insert(variables.end(), variables_.begin(), variables_.end());
-  ChildProcess process = start_child({.arguments = arguments_for(task, tasks_, options_),
-                                      .variables = std::move(variables),
-                                      .listen_fd = listen_fd,
-                                      .progress = tells_records,
-                                      .cpus = cpus_of(task),
-                                      .memory_mib = limits_of(task).memory_mib});
+  const bool has_program = has_own_program(task, options_);
+  ChildProcess process =
+      start_child({.arguments = arguments_for(task, tasks_, options_),
+                   .command = has_program ? options_.program_command : std::vector<std::string>(),
+                   .variables = std::move(variables),
+                   .listen_fd = listen_fd,
+                   .progress = tells_records,
+                   .cpus = cpus_of(task),
+                   .memory_mib = limits_of(task).memory_mib});
   // No SIGCHLD handler runs in between: the signal set delivers it on this thread, later.
   task.pid = process.pid;
   task.since = std::chrono::system_clock::now();
@@ -274,7 +277,13 @@ void TaskProcesses::carry_out(const SignalTask& effect) {
   if (task.pid < 0) {
     return;
   }
-  kill(task.pid, effect.signal);
+  const bool is_caught =
+      effect.signal != SIGKILL && effect.signal != SIGSTOP && effect.signal != SIGCONT;
+  if (has_own_program(task, options_) && !is_caught) {
+    signal_with_children(task.pid, effect.signal);
+  } else {
+    kill(task.pid, effect.signal);
+  }
   const Asked asked = state_of(task).asked;
   if (asked == Asked::kReplace || (asked == Asked::kRestart && effect.signal == SIGTERM)) {
     task.since = std::chrono::system_clock::now();  // start of the state kStopping
