@@ -24,6 +24,7 @@
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
+#include "roles/launch/shell/own_program.h"
 #include "roles/launch/shell/program_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
@@ -100,6 +101,8 @@ int run(RunLaunch& run) {
 }
 
 int run(const RunPrograms& run) { return roles::run_program_launcher(run.options); }
+
+int run(const RunOwnProgram& run) { return roles::run_own_program(run.options); }
 
 int run(RunDriver& run) {
   math::flush_denormals();  // before there is a second thread
@@ -181,11 +184,11 @@ template <typename Action>
 // Commands are the default: a new action gets their filter until it is listed here.
 constexpr roles::ProcessKind kKind = roles::ProcessKind::kCommand;
 template <>
-constexpr roles::ProcessKind kKind<RunLaunch> = roles::ProcessKind::kLauncher;
-template <>
 constexpr roles::ProcessKind kKind<RunServer> = roles::ProcessKind::kLauncher;
 template <>
 constexpr roles::ProcessKind kKind<RunPrograms> = roles::ProcessKind::kPrograms;
+template <>
+constexpr roles::ProcessKind kKind<RunOwnProgram> = roles::ProcessKind::kPrograms;
 template <>
 constexpr roles::ProcessKind kKind<RunDriver> = roles::ProcessKind::kTrainer;
 template <>
@@ -198,6 +201,10 @@ roles::ProcessKind kind_of(const Action& action) {
   if constexpr (std::is_same_v<Action, RunTask>) {
     return action.options.task.self.job == net::Job::kPs ? roles::ProcessKind::kPs
                                                          : roles::ProcessKind::kTrainer;
+    // Its supervisors, and their programs, inherit its filter.
+  } else if constexpr (std::is_same_v<Action, RunLaunch>) {
+    return action.options.program_command.empty() ? roles::ProcessKind::kLauncher
+                                                  : roles::ProcessKind::kPrograms;
   } else {
     static_cast<void>(action);
     return kKind<Action>;

@@ -23,6 +23,7 @@
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
+#include "main/program_flags.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
 #include "main/version.h"
@@ -128,6 +129,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
                        .histogram_every = flags.histogram_every};
   options.page = page_options(flags);
   options.progress_fd = flags.progress_fd;
+  options.program_fd = flags.program_fd;
   return options;
 }
 
@@ -212,9 +214,51 @@ RunPlus run_plus(const Flags& flags, const Environment& environment) {
                       .heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)}};
 }
 
+// The words of this process and its COMMAND, if it has one.
+struct Words {
+  std::vector<std::string> before;  // "--"; with the command's name
+  std::vector<std::string> command;
+};
+
+// `task` has passed the checks of a trainer; only its cluster and its identity are used.
+roles::OwnProgramOptions own_program_options(const Flags& flags, const Environment& environment,
+                                             const roles::Task& task, const Words& words) {
+  const std::string path = value_of(environment, "PATH");
+  roles::OwnProgramOptions options{
+      .cluster = task.cluster,
+      .self = task.self,
+      .program = roles::find_command("COMMAND", words.command, task.cluster, task.self,
+                                     path.empty() ? kUsualPath : path),
+      .has_spare = flags.program_spare,
+      .end_timeout = std::chrono::seconds(flags.program_end_timeout_s),
+      .task_words = words.before,
+      .listen_fd = flags.listen_fd,
+      .progress_fd = flags.progress_fd};
+  // A child gets no TF_CONFIG but one of its variables; the task needs that of this process.
+  if (const auto found = environment.find("TF_CONFIG"); found != environment.end()) {
+    options.task_variables.push_back("TF_CONFIG=" + found->second);
+  }
+  return options;
+}
+
+// Whether this process starts a task and its program; a ps has none.
+bool is_supervisor(const Flags& flags, const net::TaskId& task) {
+  return flags.program && flags.program_fd < 0 && task.job != net::Job::kPs;
+}
+
+// A launch that `train` makes where there is no cluster.
+RunLaunch run_alone(const CLI::App& app, const Flags& flags, const Environment& environment,
+                    const Words& words) {
+  RunLaunch run{.options = launch_options(app, flags, 1, 1, words.command)};
+  run.options.page = page_options(flags);
+  run.options.secret = secret_of_launch(flags, environment);
+  check_launched_program(run.options, environment);
+  return run;
+}
+
 // Finds the cluster and sets the action: ps, worker, chief, evaluator, train or server.
 void start_task(Command command, const CLI::App& app, const Flags& flags,
-                const Environment& environment, Invocation& invocation) {
+                const Environment& environment, const Words& words, Invocation& invocation) {
   // First: an evaluator of checkpoints must also start where the environment describes an unrelated
   // or malformed cluster.
   if (needs_no_cluster(command, flags)) {
@@ -225,10 +269,12 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
-  // Kept, not logged: the log is set up after parsing, with the flags that are being parsed.
-  invocation.warnings = std::move(resolution.warnings);
-  if (flags.listen_fd < 0) {  // else launch, which started this task, has logged it
-    invocation.summary = summary(resolution);
+  if (flags.program_fd < 0) {  // else the supervisor, which started this task, has logged both
+    // Kept, not logged: the log is set up after parsing, with the flags that are being parsed.
+    invocation.warnings = std::move(resolution.warnings);
+    if (flags.listen_fd < 0) {  // else launch has logged it
+      invocation.summary = summary(resolution);
+    }
   }
   if (!resolution.found && command == Command::kServer) {
     throw std::invalid_argument(
@@ -242,10 +288,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   if (!resolution.found) {
     // No cluster: train on this machine, as orchestrators expect of a job with a single task.
     invocation.log = launch_log(invocation.log);
-    RunLaunch run{.options = launch_options(app, flags, 1, 1)};
-    run.options.page = page_options(flags);
-    run.options.secret = secret_of_launch(flags, environment);
-    invocation.action = std::move(run);
+    invocation.action = run_alone(app, flags, environment, words);
     return;
   }
   const net::TaskId& task = resolution.found->task;
@@ -260,6 +303,10 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   if (task.job == net::Job::kEvaluator) {
+    if (flags.program) {
+      throw std::invalid_argument(
+          "--program: not allowed for an evaluator, which evaluates only built-in models");
+    }
     invocation.action =
         run_evaluator(flags, environment, std::move(*resolution.found), given_options(app));
     return;
@@ -269,10 +316,17 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     throw std::invalid_argument("--page: only the chief serves it, and this task is " +
                                 invocation.log.task);
   }
-  invocation.action =
-      RunTask{.options = trainer_options(flags, environment, std::move(*resolution.found),
+  const bool has_program = is_supervisor(flags, task);
+  RunTask run{.options = trainer_options(flags, environment, std::move(*resolution.found),
                                          given_options(app)),
               .metrics = flags.metrics};
+  // After the checks of a trainer: the supervisor reports a wrong flag before anything starts.
+  if (has_program) {
+    invocation.action =
+        RunOwnProgram{.options = own_program_options(flags, environment, run.options.task, words)};
+  } else {
+    invocation.action = std::move(run);
+  }
 }
 
 // Rejects TLS and token flags of a task or a launch without an HTTP address. Throws
@@ -376,13 +430,19 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   // Before the flags are parsed: the words after -- belong to the COMMAND.
   const std::optional<std::vector<std::string>> launched =
-      command == Command::kLaunch ? take_launched_command(arguments) : std::nullopt;
+      takes_command(command) ? take_launched_command(arguments, command) : std::nullopt;
+  const Words words{.before = std::vector<std::string>(given_arguments.begin(),
+                                                       std::ranges::find(given_arguments, "--")),
+                    .command = launched.value_or(std::vector<std::string>())};
   if (auto help = parse_flags(*app, arguments)) {
     invocation.action = Print{.text = std::move(*help)};
     return invocation;
   }
   // Before any role is chosen, so that a wrong address flag is reported the same way for each.
   check_address_of_task(flags);
+  if (takes_command(command)) {
+    check_program_flags(*app, flags, command, launched.has_value());
+  }
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
   invocation.attempts = read_attempts(flags.debug_attempts);
@@ -394,10 +454,10 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   if (command == Command::kLaunch) {
     invocation.log = launch_log(invocation.log);
-    check_launch_flags(*app, launched.has_value());
+    check_launch_flags(*app, flags, launched.has_value());
   }
   // Before the download and the cluster: programs of others have neither data sets nor a resolver.
-  if (launched) {
+  if (launched && !flags.program && command == Command::kLaunch) {
     RunPrograms run{.options = program_options(flags, *launched, value_of(environment, "PATH"))};
     run.options.secret = secret_of_launch(flags, environment);
     invocation.action = std::move(run);
@@ -409,7 +469,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   if (command == Command::kLaunch) {
-    RunLaunch run{.options = manageable_launch(arguments, flags, environment)};
+    RunLaunch run{.options = manageable_launch(arguments, words.command, flags, environment)};
     invocation.warnings = run.options.notes;
     invocation.action = std::move(run);
     return invocation;
@@ -424,7 +484,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     invocation.action = run_driver(flags, environment, given_options(*app));
     return invocation;
   }
-  start_task(command, *app, flags, environment, invocation);
+  start_task(command, *app, flags, environment, words, invocation);
   return invocation;
 }
 

@@ -16,6 +16,7 @@
 #include "roles/import/shell/import_command.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/manage.h"
+#include "roles/launch/shell/own_program.h"
 #include "roles/launch/shell/program_launcher.h"
 #include "roles/monitor/shell/metrics_address.h"
 #include "roles/monitor/shell/plot_command.h"
@@ -40,6 +41,9 @@ struct RunLaunch {
 };
 struct RunPrograms {  // launch -- COMMAND
   roles::ProgramOptions options;
+};
+struct RunOwnProgram {  // worker, chief or train --program -- COMMAND: a task and its program
+  roles::OwnProgramOptions options;
 };
 struct RunDriver {  // train --existing_servers
   roles::TrainerOptions options;
@@ -114,10 +118,10 @@ struct Invocation {
   std::string summary;                   // logged likewise, at level info; empty: none
   bool confines = true;                  // --confine
   std::vector<roles::Attempt> attempts;  // --debug_attempts
-  std::variant<Print, RunTask, RunLaunch, RunPrograms, RunDriver, RunServer, RunPlus, RunDownload,
-               InspectData, RunCheckpoint, RunRender, RunPredict, RunServe, RunHealthcheck,
-               RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow, RunManage,
-               RunEvaluator>
+  std::variant<Print, RunTask, RunLaunch, RunPrograms, RunOwnProgram, RunDriver, RunServer, RunPlus,
+               RunDownload, InspectData, RunCheckpoint, RunRender, RunPredict, RunServe,
+               RunHealthcheck, RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow,
+               RunManage, RunEvaluator>
       action;
 };
 

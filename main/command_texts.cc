@@ -42,12 +42,15 @@ std::vector<CommandText> texts_of_tasks() {
        .about = "Starts --ps parameter servers and --workers workers as processes of this machine, "
                 "trains, prints the result and exits. Restarts lost tasks. A program after -- runs "
                 "as every task instead: {job_name} and {task_index} in its words, and TF_CONFIG, "
-                "give its role.",
+                "give its role. With --program it is your own training program: each worker "
+                "starts it and takes its gradients.",
        .examples = {{"disttf launch --workers 2 --ps 1", "Train on MNIST."},
                     {"disttf launch --dataset digits --train_steps 500 --train_dir run",
                      "Train on the built-in digits; checkpoints stay in run."},
                     {"disttf launch --data table.csv --page",
-                     "Train on your own table; a browser shows the progress."}},
+                     "Train on your own table; a browser shows the progress."},
+                    {"disttf launch --workers 2 --program -- python train.py",
+                     "Train the model of your own program."}},
        .files = {kInputDataFile, kCheckpointsFile, kBestFile, kRecordsFile, kEventsFile,
                  kSocketFile, kRunSecretFile, kAuthoritiesFile, kRecipeFile},
        .reads = {Reads::kDownloads, Reads::kStores, Reads::kPath, Reads::kRuntime,
@@ -69,7 +72,7 @@ std::vector<CommandText> texts_of_tasks() {
        .examples = {{"disttf worker --task_index 0 --ps_hosts a:2222,b:2222 --worker_hosts c:2222",
                      "The only worker, hence the chief."}},
        .files = files_of_a_task(),
-       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores},
+       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores, Reads::kPath},
        .see_also = {"ps", "chief", "resolve"}},
       {.command = Command::kChief,
        .words = "",
@@ -78,7 +81,7 @@ std::vector<CommandText> texts_of_tasks() {
        .examples = {{"disttf chief --ps_hosts a:2222 --worker_hosts c:2222 --chief_host b:2222",
                      "Beside one worker."}},
        .files = files_of_a_task(),
-       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores},
+       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores, Reads::kPath},
        .see_also = {"ps", "worker", "evaluator"}},
       {.command = Command::kEvaluator,
        .words = "",
@@ -96,7 +99,7 @@ std::vector<CommandText> texts_of_tasks() {
                      "As the tutorials' scripts are called."},
                     {"TF_CONFIG='{...}' disttf", "As orchestrators do."}},
        .files = files_of_a_task(),
-       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores},
+       .reads = {Reads::kCluster, Reads::kDownloads, Reads::kStores, Reads::kPath},
        .see_also = {"launch", "resolve", "server"}},
       {.command = Command::kServer,
        .words = "",
@@ -390,7 +393,7 @@ constexpr std::array kVariables = {
                  Reads::kStores, "Sources of credentials for gs://."},
     VariableText{"STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", Reads::kStores,
                  "The endpoint of gs://, if it is not Google's."},
-    VariableText{"PATH", Reads::kPath, "Where launch looks up the program after --."},
+    VariableText{"PATH", Reads::kPath, "Where the program after -- is looked up."},
     VariableText{"XDG_RUNTIME_DIR", Reads::kRuntime,
                  "The directory of the sockets of running launches; default: a directory of the "
                  "user in /tmp."},

@@ -11,6 +11,7 @@
 #include "main/flags.h"
 #include "main/help_text.h"
 #include "main/manage_command.h"
+#include "main/program_flags.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
 #include "roles/run/setting.h"
@@ -177,7 +178,7 @@ void add_tasks(const RunningTasks& running_tasks, const Before& before, std::str
 std::string complete_of_command(Command command, std::vector<std::string> before,
                                 std::string current, const RunningTasks& running_tasks) {
   // Before the words are normalized, which would change the words of the other program.
-  if (command == Command::kLaunch && std::ranges::find(before, "--") != before.end()) {
+  if (takes_command(command) && std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // the words of another program
   }
   // With the word being typed, whose name may also be spelled with hyphens.

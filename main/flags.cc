@@ -23,6 +23,7 @@
 #include "main/page_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/program_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "roles/run/run_config.h"
@@ -209,6 +210,10 @@ void add_of_one_task(CLI::App& app, Command command, Flags& flags) {
   if (command != Command::kPs) {
     add_page_flags(app, flags);
   }
+  if (takes_command(command)) {
+    add_program_flags(app, flags);
+    app.add_option("--program_fd", flags.program_fd)->group(kHiddenGroup);
+  }
   app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
   app.add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
 }
@@ -225,6 +230,7 @@ void add_of_tasks(CLI::App& app, Command command, Flags& flags) {
     add_launch(app, flags);
     add_launch_resources(app, flags);
     add_page_flags(app, flags);
+    add_program_flags(app, flags);
     add_launch_of_a_command(app, flags);
   } else {
     add_of_one_task(app, command, flags);

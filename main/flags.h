@@ -120,6 +120,10 @@ struct Flags {
   std::string worker_logs = "*";
   std::string initializer;  // empty: none
   std::string finalizer;
+  // A user's own program
+  bool program = false;
+  bool program_spare = true;
+  std::uint64_t program_end_timeout_s = 600;  // 0: no limit
   // Predict
   std::size_t predict_top = 1;
   std::string predict_labels;       // a file; empty: none
@@ -208,6 +212,8 @@ struct Flags {
   // Between launch and its children
   int listen_fd = -1;
   int progress_fd = -1;
+  // Between the supervisor of a user's program and the task: the socket to the supervisor
+  int program_fd = -1;
 };
 
 // The app that parses `command`'s flags into `flags`, which must outlive it.
@@ -217,6 +223,7 @@ struct Flags {
 inline constexpr const char* kLaunchGroup = "Launch";
 inline constexpr const char* kPageGroup = "Page";
 inline constexpr const char* kCommandGroup = "Launch of any program: launch [FLAGS] -- COMMAND";
+inline constexpr const char* kProgramGroup = "Your own program: --program -- COMMAND";
 inline constexpr const char* kClusterGroup = "Cluster";
 inline constexpr const char* kTransportGroup = "Transport and threads";
 inline constexpr const char* kFindGroup =

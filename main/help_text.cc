@@ -20,13 +20,13 @@ constexpr std::size_t kThreeScreens = 72;
 // What most runs need, of any command that has more than three screens of flags.
 const std::set<std::string>& usual_flags() {
   static const std::set<std::string> kUsual = {
-      "batch_size",      "chief_hosts",  "config",        "cpus",        "data",    "data_dir",
-      "dataset",         "eval_every",   "help",          "help-all",    "host",    "image",
-      "job_name",        "label_column", "learning_rate", "log_level",   "model",   "name",
-      "optimizer",       "output",       "page",          "port",        "ps",      "ps_hosts",
-      "ps_replicas",     "save_secs",    "secret",        "secret_file", "seed",    "sync_replicas",
-      "target_accuracy", "task_index",   "train_dir",     "train_steps", "volumes", "worker_hosts",
-      "workers"};
+      "batch_size",    "chief_hosts",     "config",        "cpus",      "data",        "data_dir",
+      "dataset",       "eval_every",      "help",          "help-all",  "host",        "image",
+      "job_name",      "label_column",    "learning_rate", "log_level", "model",       "name",
+      "optimizer",     "output",          "page",          "port",      "program",     "ps",
+      "ps_hosts",      "ps_replicas",     "save_secs",     "secret",    "secret_file", "seed",
+      "sync_replicas", "target_accuracy", "task_index",    "train_dir", "train_steps", "volumes",
+      "worker_hosts",  "workers"};
   return kUsual;
 }
 

@@ -6,14 +6,12 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
+#include "main/program_flags.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
 
 namespace disttf {
 namespace {
-
-// The search path of shells where PATH is not set.
-constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
   // nullopt: all tasks, including ps, which have no numbers in this list.
@@ -54,24 +52,11 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
       "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
       "braces;\n"
       "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --insecure,\n"
-      "--log_format and its own group.");
+      "--log_format and its own group. With --program the COMMAND is your own training program\n"
+      "instead, started by each worker, and all flags but those of models and data apply.");
 }
 
-std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments) {
-  // The first one: the COMMAND may have a -- of its own.
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  if (separator == arguments.end()) {
-    return std::nullopt;
-  }
-  std::vector<std::string> command(separator + 1, arguments.end());
-  arguments.erase(separator, arguments.end());
-  if (command.empty()) {
-    throw std::invalid_argument("launch: COMMAND is missing after --");
-  }
-  return command;
-}
-
-void check_launch_flags(const CLI::App& app, bool has_command) {
+void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_command) {
   // Flags that apply with and without a COMMAND.
   static const std::set<std::string> kOfBoth = {"ps",       "workers",    "config",  "help",
                                                 "help-all", "log_format", "insecure"};
@@ -84,6 +69,12 @@ void check_launch_flags(const CLI::App& app, bool has_command) {
     const bool is_of_command = option->get_group() == kCommandGroup;
     if (is_of_command && !has_command) {
       throw std::invalid_argument(name + ": needs a COMMAND after --");
+    }
+    if (is_of_command && flags.program) {
+      throw std::invalid_argument(name + ": has no effect with --program");
+    }
+    if (flags.program) {
+      continue;
     }
     // Rejected rather than ignored: a training flag before -- looks as if the program received it.
     if (!is_of_command && has_command) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <CLI/App.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,10 @@ namespace disttf {
 // Adds the flags that only a COMMAND takes.
 void add_launch_of_a_command(CLI::App& app, Flags& flags);
 
-// Removes "--" and the words after it from `arguments`, and returns these; nullopt without "--".
-[[nodiscard]] std::optional<std::vector<std::string>> take_launched_command(
-    std::vector<std::string>& arguments);
-
 // Throws std::invalid_argument for a flag without effect: one of a COMMAND without a COMMAND, or
-// another flag with one.
-void check_launch_flags(const CLI::App& app, bool has_command);
+// another flag with one. With --program the COMMAND is a user's own program
+// (main/program_flags.h), which takes the flags of training.
+void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_command);
 
 // `search_path`: the value of PATH, empty if it is not set. Throws std::invalid_argument.
 [[nodiscard]] roles::ProgramOptions program_options(const Flags& flags,

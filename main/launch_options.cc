@@ -8,16 +8,19 @@
 #include <stdexcept>
 #include <utility>
 
+#include "main/common_options.h"
 #include "main/credential_flags.h"
 #include "main/flag_values.h"
 #include "main/metrics_flags.h"
 #include "main/options_file.h"
 #include "main/page_flags.h"
 #include "main/parse_flags.h"
+#include "main/program_flags.h"
 #include "main/render/dcos_options.h"
 #include "main/render/deployment.h"
 #include "main/training_flags.h"
 #include "net/wire/text.h"
+#include "roles/launch/shell/program_command.h"
 
 namespace disttf {
 namespace {
@@ -84,7 +87,9 @@ std::string control_directory(const net::Environment& environment) {
 }
 
 roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std::size_t ps,
-                                    std::size_t workers) {
+                                    std::size_t workers, const std::vector<std::string>& command) {
+  // Here, and not only of the command line: an options file sets flags, too.
+  check_program_flags(app, flags, Command::kLaunch, !command.empty());
   // The flag allows 0 workers, because a --chief can train alone; only here both are known.
   const std::size_t trainers = workers + (flags.launch_chief ? 1 : 0);
   if (trainers == 0) {
@@ -128,9 +133,19 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
       .restart = {.on_failure = flags.restart == "on-failure", .max_restarts = flags.max_restarts},
       .chaos = chaos,
       .task_arguments = std::move(task_arguments),
+      .program_arguments = program_arguments(flags),
+      .program_command = command,
       .ps_limits = flags.ps_limits,
       .trainer_limits = flags.trainer_limits,
       .metrics = flags.metrics};
+}
+
+void check_launched_program(const roles::LaunchOptions& options,
+                            const net::Environment& environment) {
+  const std::string path = value_of(environment, "PATH");
+  // The ports are not known yet; no program's name depends on them.
+  static_cast<void>(roles::find_command("COMMAND", options.program_command, {}, {},
+                                        path.empty() ? kUsualPath : path));
 }
 
 namespace {
@@ -202,6 +217,7 @@ std::optional<roles::ControlOptions> control_options(const Flags& flags,
 
 // The options of a launch from its words, its options file, and the updates received since.
 roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
+                                  const std::vector<std::string>& command,
                                   const roles::LaunchUpdate& update) {
   // Fresh values for every update: leftovers of an earlier one could not be distinguished from
   // given flags.
@@ -224,14 +240,16 @@ roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
   }
   // After the options file, whose limits have passed no flag's check.
   check_limits(flags);
-  roles::LaunchOptions options = launch_options(*app, flags, flags.launch_ps, flags.launch_workers);
+  roles::LaunchOptions options =
+      launch_options(*app, flags, flags.launch_ps, flags.launch_workers, command);
   options.notes = std::move(notes);
   return options;
 }
 
 }  // namespace
 
-roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, const Flags& flags,
+roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
+                                       const std::vector<std::string>& command, const Flags& flags,
                                        const net::Environment& environment) {
   roles::LaunchUpdate given;
   if (!flags.launch_options.empty()) {
@@ -239,18 +257,19 @@ roles::LaunchOptions manageable_launch(const std::vector<std::string>& words, co
     // changed since the start.
     given.options = read_options_text(flags.launch_options);
   }
-  roles::LaunchOptions options = reconsidered(words, given);
+  roles::LaunchOptions options = reconsidered(words, command, given);
+  check_launched_program(options, environment);
   options.control = control_options(flags, environment);
   options.page = page_options(flags);
   options.secret = secret_of_launch(flags, environment);
-  options.reconsider = [words, given](const roles::LaunchUpdate& update) {
+  options.reconsider = [words, command, given](const roles::LaunchUpdate& update) {
     roles::LaunchUpdate all = update;
     // An update of the workers alone keeps the options of the start.
     if (!all.options) {
       all.options = given.options;
     }
     try {
-      return reconsidered(words, all);
+      return reconsidered(words, command, all);
       // The launch reports std::invalid_argument to the client of the update and continues as it
       // was.
     } catch (const CLI::ParseError& error) {

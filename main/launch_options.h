@@ -19,13 +19,20 @@ void add_launch_resources(CLI::App& app, Flags& flags);
 void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
                       const char* description);
 
-// The launch that the flags describe, without control addresses. Throws std::invalid_argument.
+// The launch that the flags describe, without control addresses. `command`: the words after "--";
+// only of --program. Throws std::invalid_argument.
 [[nodiscard]] roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags,
-                                                  std::size_t ps, std::size_t workers);
+                                                  std::size_t ps, std::size_t workers,
+                                                  const std::vector<std::string>& command);
 
-// The launch that `words`, whose values are `flags`, and the options file that they name describe.
-// The words win over the file. Throws std::invalid_argument.
+// Throws std::invalid_argument if the launch's own program cannot be run.
+void check_launched_program(const roles::LaunchOptions& options,
+                            const net::Environment& environment);
+
+// The launch that `words`, whose values are `flags`, `command`, and the options file that they name
+// describe. The words win over the file. Throws std::invalid_argument.
 [[nodiscard]] roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
+                                                     const std::vector<std::string>& command,
                                                      const Flags& flags,
                                                      const net::Environment& environment);
 

@@ -112,9 +112,10 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
     // tasks. Defaults are left out, so the tasks' own apply.
     if (option->count() == 0 || option->get_group() == kLaunchGroup ||
         option->get_group() == kCommandGroup || option->get_group() == kPageGroup ||
-        option->get_group() == kClusterGroup || option->get_group() == kFindGroup ||
-        option->get_group() == kRenderGroup || option == app.get_config_ptr() ||
-        option == app.get_help_ptr() || option == app.get_help_all_ptr()) {
+        option->get_group() == kProgramGroup || option->get_group() == kClusterGroup ||
+        option->get_group() == kFindGroup || option->get_group() == kRenderGroup ||
+        option == app.get_config_ptr() || option == app.get_help_ptr() ||
+        option == app.get_help_all_ptr()) {
       continue;
     }
     std::string value;

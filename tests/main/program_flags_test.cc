@@ -1,0 +1,162 @@
+// worker|chief|train|ps|launch --program -- COMMAND: the parsed lines, and those that are rejected
+// before anything runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "roles/run/outcome.h"
+#include "tests/main/command_lines.h"
+
+namespace disttf {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+const std::string kCommand = " -- /bin/sh -c x";
+
+roles::OwnProgramOptions parse_program(const std::string& line,
+                                       const Environment& environment = {}) {
+  return std::get<RunOwnProgram>(parse(line, environment).action).options;
+}
+
+TEST(ProgramFlags, ATrainerIsATaskAndItsProgram) {
+  const roles::OwnProgramOptions options =
+      parse_program("worker --task_index 1 --program" + kHosts + "-- /bin/sh {task_index} -- --x");
+  EXPECT_EQ(net::task_name(options.self), "worker:1");
+  EXPECT_EQ(options.program.file, "/bin/sh");
+  EXPECT_THAT(options.program.words, ElementsAre("/bin/sh", "1", "--", "--x"));
+  EXPECT_TRUE(options.has_spare);
+  EXPECT_EQ(options.end_timeout, std::chrono::seconds(600));
+}
+
+TEST(ProgramFlags, TheTaskHasTheSameWordsButForTheCommand) {
+  const std::string line = "worker --task_index=1 --program --train_steps=7 --listen_fd=5" + kHosts;
+  const roles::OwnProgramOptions options = parse_program(line + kCommand);
+  EXPECT_EQ(options.task_words, words(line));
+  EXPECT_EQ(options.listen_fd, 5);
+  // As its supervisor starts it.
+  const roles::TrainerOptions task = parse_task(line + "--program_fd=9");
+  EXPECT_EQ(task.program_fd, 9);
+  EXPECT_EQ(task.config.train_steps, 7U);
+  EXPECT_EQ(parse_task("worker --task_index 1" + kHosts).program_fd, -1);
+}
+
+TEST(ProgramFlags, TheTaskGetsItsTfConfig) {
+  const std::string config =
+      R"({"cluster":{"ps":["p:1"],"worker":["w:1"]},"task":{"type":"worker","index":0}})";
+  const roles::OwnProgramOptions options =
+      parse_program("--program --insecure" + kCommand, {{"TF_CONFIG", config}});
+  EXPECT_EQ(net::task_name(options.self), "worker:0");
+  EXPECT_THAT(options.task_words, ElementsAre("--program", "--insecure"));
+  EXPECT_THAT(options.task_variables, ElementsAre("TF_CONFIG=" + config));
+}
+
+TEST(ProgramFlags, APsIgnoresThem) {
+  const roles::TrainerOptions ps = parse_task("ps --program" + kHosts + kCommand);
+  EXPECT_EQ(ps.task.self.job, net::Job::kPs);
+}
+
+TEST(ProgramFlags, OneLineServesAllTasks) {
+  const std::string line = "train --program --task_index 0" + kHosts;
+  EXPECT_EQ(parse_task(line + "--job_name ps" + kCommand).task.self.job, net::Job::kPs);
+  EXPECT_EQ(net::task_name(parse_program(line + "--job_name worker" + kCommand).self), "worker:0");
+}
+
+TEST(ProgramFlags, LaunchPassesThemToItsTrainers) {
+  const roles::LaunchOptions options = parse_launch(
+      "launch --program --program_spare=false --program_end_timeout_secs 0 --train_steps 5" +
+      kCommand);
+  EXPECT_THAT(options.program_command, ElementsAre("/bin/sh", "-c", "x"));
+  EXPECT_THAT(options.program_arguments,
+              ElementsAre("--program", "--program_spare=false", "--program_end_timeout_secs=0"));
+  EXPECT_THAT(options.task_arguments, ElementsAre("--train_steps=5"));
+  // An update of the workers keeps the program.
+  EXPECT_EQ(options.reconsider({.workers = 3, .options = {}}).program_command,
+            options.program_command);
+}
+
+TEST(ProgramFlags, TrainWithoutAClusterLaunchesIt) {
+  const roles::LaunchOptions options = parse_launch("train --program" + kCommand);
+  EXPECT_EQ(options.workers, 1U);
+  EXPECT_THAT(options.program_command, ElementsAre("/bin/sh", "-c", "x"));
+  EXPECT_THAT(parse_launch("train").program_arguments, IsEmpty());
+}
+
+TEST(ProgramFlags, LaunchOfACommandKeepsItsMeaning) {
+  EXPECT_TRUE(std::holds_alternative<RunPrograms>(parse("launch -- /bin/sh").action));
+  EXPECT_EQ(refusal("launch --program_spare=false -- /bin/sh"), "--program_spare: needs --program");
+}
+
+TEST(ProgramFlags, NeedACommand) {
+  EXPECT_EQ(refusal("worker --program" + kHosts),
+            "--program: COMMAND is missing; it comes last, as in disttf worker --program -- python "
+            "train.py");
+  EXPECT_THAT(refusal("launch --program"), StartsWith("--program: COMMAND is missing"));
+  EXPECT_EQ(refusal("worker --program" + kHosts + "--"), "worker: COMMAND is missing after --");
+  EXPECT_EQ(refusal("chief" + kHosts + kCommand),
+            "chief: a COMMAND after -- needs --program before it");
+  EXPECT_EQ(refusal("ps" + kHosts + kCommand), "ps: a COMMAND after -- needs --program before it");
+}
+
+TEST(ProgramFlags, NeedACommandThatCanBeRun) {
+  const std::string sentence =
+      "COMMAND: \"disttf-is-no-such-program\" is not an executable program; it is not in PATH";
+  EXPECT_EQ(refusal("worker --task_index 0 --program" + kHosts + "-- disttf-is-no-such-program"),
+            sentence);
+  EXPECT_EQ(refusal("launch --program -- disttf-is-no-such-program"), sentence);
+  EXPECT_EQ(refusal("train --program -- disttf-is-no-such-program"), sentence);
+  EXPECT_THAT(refusal("launch --program -- /bin/sh {rank}"),
+              StartsWith("COMMAND: \"{rank}\" in \"{rank}\"; allowed are"));
+}
+
+TEST(ProgramFlags, RefuseFlagsWithoutEffect) {
+  for (const std::string flag :
+       {"dataset digits", "data x.csv", "data_dir x", "download_only", "model softmax",
+        "hidden_units 3", "loss softmax_cross_entropy", "label_smoothing 0.1", "augment_shift 0.1",
+        "augment_flip", "test_shifts 1", "print_classes", "compute_dtype bf16"}) {
+    const std::string name = flag.substr(0, flag.find(' '));
+    const std::string sentence =
+        "--" + name +
+        ": has no effect with --program, because the program has its own model and data; put the "
+        "program's own flags after COMMAND";
+    EXPECT_EQ(refusal("launch --program --" + flag + kCommand), sentence);
+    EXPECT_EQ(refusal("worker --task_index 0 --program --" + flag + kHosts + kCommand), sentence);
+  }
+  EXPECT_EQ(refusal("launch --program --worker_logs 0" + kCommand),
+            "--worker_logs: has no effect with --program");
+}
+
+TEST(ProgramFlags, LeaveTheOthers) {
+  const roles::LaunchOptions options = parse_launch(
+      "launch --program --isa generic --batch_size 10 --optimizer sgd --chief --ps_replicas 2 "
+      "--ps 2 --wire_dtype bf16 --ema 0.9 --eval_every 5" +
+      kCommand);
+  EXPECT_THAT(options.task_arguments, Contains("--isa=generic"));
+}
+
+TEST(ProgramFlags, RefuseTasksThatKnowOnlyBuiltInModels) {
+  EXPECT_EQ(refusal("launch --program --evaluator" + kCommand),
+            "--evaluator: not allowed with --program; it evaluates only built-in models");
+  EXPECT_THAT(refusal("train --program --job_name evaluator --train_dir x" + kHosts + kCommand),
+              StartsWith("--program: not allowed for an evaluator"));
+  EXPECT_THAT(refusal("train --program --existing_servers" + kHosts + kCommand),
+              StartsWith("--program: not allowed with --existing_servers"));
+}
+
+TEST(ProgramFlags, AreNotOnesOfOtherCommands) {
+  EXPECT_THAT(refusal("evaluator --program --train_dir x"), HasSubstr("is not a flag of"));
+  EXPECT_THAT(refusal("server --program" + kHosts), HasSubstr("is not a flag of"));
+}
+
+TEST(ProgramFlags, TheHelpHidesTheSocket) {
+  const std::string help = std::get<Print>(parse("worker --help-all").action).text;
+  EXPECT_THAT(help, HasSubstr("--program_spare"));
+  EXPECT_THAT(help, Not(HasSubstr("program_fd")));
+}
+
+}  // namespace
+}  // namespace disttf
