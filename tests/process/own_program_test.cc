@@ -1,0 +1,174 @@
+// A task with a user's own program, `disttf worker --program -- COMMAND`: what the program gets,
+// and what happens when it, the task or their supervisor ends. The trainers here wait for a ps that
+// is not started, so that these tests need no program that takes part in a run.
+#include <csignal>
+#include <fstream>
+
+#include "tests/process/process_test.h"
+
+namespace disttf::test_process {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A script that waits to be ended.
+const std::string kLasts = "echo ready; while :; do sleep 1000 & wait; done";
+constexpr const char* kSecret = "an example secret of at least 32 bytes";
+
+class OwnProgram : public ProcessTest {
+ protected:
+  // Runs worker 0 with a shell script as its program.
+  Process& work(const std::string& script, const Words& flags = {}, const Words& arguments = {}) {
+    return run("worker",
+               Words{"worker", "--task_index=0", "--program"} + cluster_.host_flags() + flags +
+                   Words{"--", "/bin/sh", "-c", script, "sh"} + arguments,
+               {{"DISTTF_SECRET", kSecret}});
+  }
+  // The processes that a supervisor has started, once there are two.
+  static std::vector<pid_t> task_and_program(Process& job) {
+    EXPECT_TRUE(says(job, "ready"));
+    const std::vector<pid_t> found = children_of(job.pid());
+    EXPECT_EQ(found.size(), 2U);
+    return found;
+  }
+  // The number that a script has written to the file "pid".
+  [[nodiscard]] pid_t written_pid() const {
+    pid_t pid = -1;
+    std::ifstream(scratch() / "pid") >> pid;
+    return pid;
+  }
+
+  ClusterOnLoopback cluster_;
+};
+
+TEST_F(OwnProgram, GetsItsRoleAndASocketButNoSecret) {
+  Process& job =
+      work("[ \"$TFMESOS_JOB_NAME $TFMESOS_TASK_INDEX\" = 'worker 0' ] && [ \"$1\" = '" +
+               cluster_.list(net::Job::kPs) + "' ] && [ -n \"$TF_CONFIG\" ] && " +
+               "[ $PYTHONFAULTHANDLER$PYTHONUNBUFFERED = 11 ] && "
+               "[ -S /proc/self/fd/$DISTTF_PROGRAM_FD ] && [ -z \"$DISTTF_PROGRAM_SPARE\" ] && "
+               "[ -z \"$DISTTF_SECRET\" ] && echo all there; " +
+               kLasts,
+           {}, {"{ps_hosts}"});
+  EXPECT_TRUE(says(job, "all there"));
+}
+
+// The kernel shows a process's environment to other processes of its user; not here.
+TEST_F(OwnProgram, CannotReadTheSecretOfItsSupervisor) {
+  if (geteuid() == 0) {
+    GTEST_SKIP() << "root may read it";
+  }
+  Process& job = work("cat /proc/$PPID/environ && echo readable; " + kLasts);
+  ASSERT_TRUE(says(job, "ready"));
+  EXPECT_THAT(job.standard_output(), Not(HasSubstr("readable")));
+}
+
+TEST_F(OwnProgram, EndsTheTaskWhenItExitsEarly) {
+  Process& job = work("exit 3");
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(
+      says(job, "the program exited with 3 before the run was over; its last lines have the"));
+}
+
+TEST_F(OwnProgram, IsGivenUpWhenItIsKilledAgainAndAgain) {
+  Process& job = work("echo started; kill -SEGV $$");
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "was killed by signal 11 .* 3 times without a step; parameters are read"));
+  EXPECT_EQ(count_of(job.standard_output(), "started\n"), 3U);
+}
+
+TEST_F(OwnProgram, IsStartedAgainWhenItIsKilled) {
+  Process& job = work("if [ -e was ]; then echo second; " + kLasts + "; fi; : > was; kill -9 $$");
+  EXPECT_TRUE(says(job, "second"));
+  EXPECT_TRUE(says(job, "the program was killed by signal 9 .*; starting it again"));
+}
+
+TEST_F(OwnProgram, TakesWhatItHasStartedWithIt) {
+  Process& job = work("if [ -e was ]; then " + kLasts +
+                      "; fi; : > was; sleep 1000 & echo $! > pid; kill -9 $$");
+  ASSERT_TRUE(says(job, "ready"));
+  ASSERT_GT(written_pid(), 0);
+  EXPECT_TRUE(wait_until_gone({written_pid()}));
+}
+
+TEST_F(OwnProgram, MustBeAProgram) {
+  Process& job = run("worker", Words{"worker", "--task_index=0", "--insecure", "--program"} +
+                                   cluster_.host_flags() + Words{"--", "disttf-no-such-program"});
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job, "COMMAND: \"disttf-no-such-program\" is not an executable program"));
+}
+
+// A kernel that does not run the file: it has no interpreter.
+TEST_F(OwnProgram, MustBeExecutable) {
+  const std::filesystem::path file = scratch() / "program";
+  std::ofstream(file) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  Process& job = run("worker", Words{"worker", "--task_index=0", "--insecure", "--program"} +
+                                   cluster_.host_flags() + Words{"--", file.string()});
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "exited with 126 before the run was over: its file cannot be executed"));
+}
+
+TEST_F(OwnProgram, EndsAfterTheTaskOnASignal) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Process& job = work(kLasts);
+    const std::vector<pid_t> both = task_and_program(job);
+    job.send(signal);
+    EXPECT_TRUE(exits(job, 128 + signal));
+    EXPECT_TRUE(wait_until_gone(both));
+    EXPECT_THAT(job.standard_error(), Not(HasSubstr("the program")));
+  }
+}
+
+TEST_F(OwnProgram, IsKilledIfItDoesNotTakeTheSignal) {
+  Process& job = work("trap '' TERM; " + kLasts);
+  const std::vector<pid_t> both = task_and_program(job);
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_TRUE(wait_until_gone(both));
+}
+
+TEST_F(OwnProgram, DiesWithASupervisorThatIsKilled) {
+  Process& job = work(kLasts);
+  const std::vector<pid_t> both = task_and_program(job);
+  job.send(SIGKILL);
+  EXPECT_TRUE(killed(job, SIGKILL));
+  EXPECT_TRUE(wait_until_gone(both));
+}
+
+TEST_F(OwnProgram, EndsWithATaskThatIsKilledAsItsSupervisorDoes) {
+  Process& job = work(kLasts);
+  const std::vector<pid_t> both = task_and_program(job);
+  for (const pid_t each : both) {
+    const std::vector<std::string> words = command_line_of(each);
+    // The task has this file's name, the program its own.
+    if (!words.empty() && words.front() == "disttf") {
+      kill(each, SIGKILL);
+    }
+  }
+  EXPECT_TRUE(killed(job, SIGKILL));
+  EXPECT_TRUE(wait_until_gone(both));
+}
+
+TEST_F(OwnProgram, FailsALaunchWithItsSentence) {
+  Process& job = run("launch", {"launch", "--ps=1", "--workers=2", "--program", "--", "/bin/sh",
+                                "-c", "[ {task_index} = 1 ] && exit 3; sleep 1000"});
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_TRUE(says(job, "\\[worker:1\\] .*the program exited with 3 before the run was over"));
+}
+
+// A process of launch's that it freezes or kills is the supervisor; its task and its program are
+// frozen and killed with it.
+TEST_F(OwnProgram, IsKilledWithALaunchThatDoesNotWait) {
+  Process& job = run("launch", {"launch", "--ps=1", "--workers=1", "--program", "--", "/bin/sh",
+                                "-c", "trap '' TERM; sleep 1000 & echo $! > pid; " + kLasts});
+  ASSERT_TRUE(says(job, "ready"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  ASSERT_GT(written_pid(), 0);
+  EXPECT_TRUE(wait_until_gone({written_pid()}));
+}
+
+}  // namespace
+}  // namespace disttf::test_process
