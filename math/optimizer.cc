@@ -90,6 +90,26 @@ bool is_positive(float value) noexcept {
 }
 bool is_fraction(float value) noexcept { return value >= 0.0F && value < 1.0F; }
 
+Range range_of(const Range& range) noexcept { return range; }
+Range range_of(const RunningRange& each) noexcept { return each.range; }
+Range range_of(const RateRange& each) noexcept { return each.range; }
+
+// Finds the range that contains a position, among disjoint ranges in order. Positions only grow.
+template <typename Ranged>
+class Cursor {
+ public:
+  explicit Cursor(std::span<const Ranged> ranges) : left_(ranges) {}
+  const Ranged* at(std::size_t position) {
+    while (!left_.empty() && range_of(left_.front()).end <= position) {
+      left_ = left_.subspan(1);
+    }
+    return left_.empty() || range_of(left_.front()).begin > position ? nullptr : &left_.front();
+  }
+
+ private:
+  std::span<const Ranged> left_;
+};
+
 }  // namespace
 
 std::span<const std::string_view> optimizer_names() noexcept { return kNames; }
@@ -141,7 +161,8 @@ void validate(const OptimizerSpec& spec) {
 
 Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads,
                      const std::optional<std::vector<Range>>& decaying,
-                     const std::vector<RunningRange>& running)
+                     const std::vector<RunningRange>& running,
+                     const std::vector<RateRange>& factors)
     : spec_(spec),
       kernels_(&kernels(isa)),
       size_(size),
@@ -155,46 +176,47 @@ Optimizer::Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t 
   if (averages()) {
     state_.emplace_back(size);
   }
-  plan_stretches(decaying, running);
+  assert(decaying || running.empty());
+  std::vector<Range> decays;
+  if (spec_.weight_decay != 0.0F) {
+    decays = decaying.value_or(std::vector<Range>{{0, size_}});
+  }
+  plan_stretches(decays, running, factors);
   reset();
 }
 
-// Without weight decay and running statistics the range is one stretch, so that an update is one
-// loop.
-void Optimizer::plan_stretches(const std::optional<std::vector<Range>>& decaying,
-                               const std::vector<RunningRange>& running) {
-  struct Marked {
-    Range range;
-    Stretch as;
+// Without weight decay, running statistics and factors the range is one stretch, so that an update
+// is one loop.
+void Optimizer::plan_stretches(std::span<const Range> decaying,
+                               std::span<const RunningRange> running,
+                               std::span<const RateRange> factors) {
+  std::vector<std::size_t> borders{size_};
+  const auto add_border = [&](Range range) {
+    assert(range.begin <= range.end && range.end <= size_);
+    borders.insert(borders.end(), {range.begin, range.end});
   };
-  std::vector<Marked> marked;
-  if (spec_.weight_decay != 0.0F) {
-    assert(decaying || running.empty());
-    for (const Range& range : decaying.value_or(std::vector<Range>{{0, size_}})) {
-      marked.push_back({.range = range, .as = {.end = range.end, .decays = true, .momentum = {}}});
+  std::ranges::for_each(decaying, add_border);
+  std::ranges::for_each(running, add_border, &RunningRange::range);
+  std::ranges::for_each(factors, add_border, &RateRange::range);
+  std::ranges::sort(borders);
+  Cursor decays(decaying);
+  Cursor runs(running);
+  Cursor scales(factors);
+  std::size_t begin = 0;
+  for (const std::size_t end : borders) {
+    if (end == begin) {
+      continue;
     }
-  }
-  for (const RunningRange& each : running) {
-    marked.push_back(
-        {.range = each.range, .as = {.end = each.range.end, .momentum = each.momentum}});
-  }
-  // The marked ranges are disjoint, so after sorting each begins at or after the end of the one
-  // before.
-  std::ranges::sort(marked, {}, [](const Marked& each) { return each.range.begin; });
-  std::size_t end = 0;
-  const auto until = [&](const Stretch& stretch) {
-    if (stretch.end > end) {
-      stretches_.push_back(stretch);
-      end = stretch.end;
+    Stretch stretch{.end = end, .decays = decays.at(begin) != nullptr, .momentum = {}};
+    if (const RunningRange* const found = runs.at(begin)) {
+      stretch.momentum = found->momentum;
     }
-  };
-  for (const Marked& each : marked) {
-    assert(each.range.begin >= end && each.range.end <= size_);
-    // The gap before a marked range is a stretch without decay; until() drops empty ones.
-    until({.end = each.range.begin, .momentum = {}});
-    until(each.as);
+    if (const RateRange* const found = scales.at(begin)) {
+      stretch.rate_factor = found->factor;
+    }
+    stretches_.push_back(stretch);
+    begin = end;
   }
-  until({.end = size_, .momentum = {}});
 }
 
 void Optimizer::reset() {
@@ -265,15 +287,15 @@ void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std
 void Optimizer::apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                            std::size_t end, float* to) noexcept {
   std::size_t at = begin;
-  for (const Stretch& stretch : stretches_) {
+  // A search, since a program may have many thousands of stretches.
+  auto stretch = std::ranges::upper_bound(stretches_, begin, {}, &Stretch::end);
+  for (; at < end; ++stretch) {
     // A part of the update can begin and end inside a stretch. Updates are element-wise, so cutting
     // a stretch changes no bit.
-    Stretch part = stretch;
-    part.end = std::min(stretch.end, end);
-    if (part.end > at) {
-      apply_stretch(whole, at, part, to + (at - begin));
-      at = part.end;
-    }
+    Stretch part = *stretch;
+    part.end = std::min(stretch->end, end);
+    apply_stretch(whole, at, part, to + (at - begin));
+    at = part.end;
   }
   // The average uses the parameters while they are still in the cache.
   if (averages()) {
@@ -299,8 +321,18 @@ void Optimizer::apply_stretch(const OptimizerUpdate& whole, std::size_t begin,
     kernels_->update_running(part, *stretch.momentum);
     return;
   }
+  // Without an update, and not with a rate of 0: that would turn -0 into 0 and change the state.
+  if (stretch.rate_factor == 0.0F) {
+    if (part.w != part.w_next) {
+      std::copy_n(part.w, part.count, part.w_next);
+    }
+    return;
+  }
+  part.rate *= stretch.rate_factor;
   if (!stretch.decays) {
     part.decay = 0.0F;
+  } else if (rule(spec_.kind).decouples_decay) {
+    part.decay *= stretch.rate_factor;
   }
   kernels_->update[static_cast<std::size_t>(spec_.kind)](part);
 }

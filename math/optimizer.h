@@ -15,6 +15,9 @@
 // of an L2 penalty of weight_decay / 2 |w|^2. It applies to the parameters with Variable::decays:
 // weights, not biases.
 //
+// A variable's factor of the learning rate (Variable::rate_factor) multiplies lr, and so the weight
+// decay of adamw. A variable with factor 0 is never changed, and neither is its state.
+//
 // Running statistics (math/parameter_layout.h) have no optimizer. Pushed values are averaged like
 // gradients, and then, without rate or decay:
 //   v = momentum v + (1 - momentum) g
@@ -83,11 +86,13 @@ class Optimizer {
   // an update, including the caller; fewer if it is too small to be worth it. Results do not depend
   // on them. `decaying`: the floats of the range with weight decay, in order, disjoint
   // (ParameterLayout::decaying()); nullopt: all. `running`: those that are running statistics
-  // (ParameterLayout::running()), likewise. REQUIRES: isa is in supported_isas(); threads > 0; with
-  // `running`, `decaying` is given, and they are disjoint.
+  // (ParameterLayout::running()), likewise. `factors`: those with a factor of the learning rate
+  // (ParameterLayout::rate_factors()), likewise. REQUIRES: isa is in supported_isas(); threads > 0;
+  // with `running`, `decaying` is given; `running` overlaps neither of the others.
   Optimizer(OptimizerSpec spec, std::size_t size, Isa isa, std::size_t threads = 1,
             const std::optional<std::vector<Range>>& decaying = std::nullopt,
-            const std::vector<RunningRange>& running = {});
+            const std::vector<RunningRange>& running = {},
+            const std::vector<RateRange>& factors = {});
 
   // Whether updates that are not in place use non-temporal stores (math/non_temporal_stores.h): for
   // parameters that other processors read before this one does. Off by default.
@@ -119,15 +124,16 @@ class Optimizer {
   [[nodiscard]] std::span<const float> average() const noexcept { return state_.back().span(); }
 
  private:
-  // A part of the range: floats that all decay, or none of which does, or running statistics.
+  // A part of the range whose floats are all updated alike.
   struct Stretch {
     std::size_t end = 0;  // it begins at the end of the previous one
     bool decays = false;
     std::optional<float> momentum;  // of running statistics
+    float rate_factor = 1;
   };
 
-  void plan_stretches(const std::optional<std::vector<Range>>& decaying,
-                      const std::vector<RunningRange>& running);
+  void plan_stretches(std::span<const Range> decaying, std::span<const RunningRange> running,
+                      std::span<const RateRange> factors);
   // Updates the floats [begin, end) of `whole`.
   void apply_part(const OptimizerUpdate& whole, float average_rate, std::size_t begin,
                   std::size_t end) noexcept;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "math/optimizer.h"
 
@@ -117,17 +117,40 @@ std::string_view without_state(std::string_view name) {
 // A checkpoint names the optimizer's tensors and the parts of variables after the variables. Two
 // tensors of one name would be one.
 void check_names_in_files(std::span<const Variable> variables,
-                          const std::set<std::string_view>& names) {
+                          std::span<const std::string_view> names) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const std::string_view name = variables[i].name;
     const std::string_view whole = without_part(name);
     for (const std::string_view other : {whole, without_state(whole)}) {
-      if (other != name && names.contains(other)) {
+      if (other != name && std::ranges::binary_search(names, other)) {
         refuse_variable(i, "the name " + std::string(name) + " is that of a tensor for " +
                                std::string(other) + " in a checkpoint; rename one of them");
       }
     }
   }
+}
+
+// In order. A search among them takes the same time whatever names a peer has chosen.
+std::vector<std::string_view> sorted_names(std::span<const Variable> variables) {
+  std::vector<std::string_view> names;
+  for (const Variable& variable : variables) {
+    names.emplace_back(variable.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// REQUIRES: `names` are those of the variables, in order.
+void check_unique(std::span<const Variable> variables, std::span<const std::string_view> names) {
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) {
+    return;
+  }
+  const auto has_it = [name = *twice](const Variable& each) { return each.name == name; };
+  const auto first = std::ranges::find_if(variables, has_it);
+  const auto second = std::find_if(first + 1, variables.end(), has_it);
+  refuse_variable(static_cast<std::size_t>(second - variables.begin()),
+                  "the name " + std::string(*twice) + " is another variable's already");
 }
 
 }  // namespace
@@ -138,15 +161,11 @@ void validate_variables(std::span<const Variable> variables) {
                                 " are not allowed, there must be from 1 to " +
                                 std::to_string(kMaxProgramVariables));
   }
-  std::set<std::string_view> names;
   std::size_t floats = 0;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const Variable& variable = variables[i];
     check_variable_name(i, variable.name);
-    if (!names.insert(variable.name).second) {
-      refuse_variable(i, "the name " + variable.name + " is another variable's already");
-    }
     // At most 2^16 times 2^31: the sum cannot overflow.
     floats += check_shape(i, variable);
     check_numbers(i, variable);
@@ -161,6 +180,8 @@ void validate_variables(std::span<const Variable> variables) {
                                 " bytes, " + std::to_string(kMaxVariablesTextBytes) +
                                 " are allowed");
   }
+  const std::vector<std::string_view> names = sorted_names(variables);
+  check_unique(variables, names);
   check_names_in_files(variables, names);
 }
 
