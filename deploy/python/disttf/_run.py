@@ -215,7 +215,7 @@ def _check(variables: Sequence[Variable]) -> None:
         raise ValueError("there is nothing to train: the model has no variables")
 
 
-# What becomes of an exception that nobody catches, and of a program that ends too early.
+# What becomes of an exception that leaves the program, and of a program that ends too early.
 _INSIDE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSTALLED = tuple(os.path.join(os.path.realpath(prefix), "") for prefix in (
     os.path.dirname(os.__file__), os.path.join(sys.prefix, "lib"), os.path.join(sys.prefix, "lib64")))

@@ -1,0 +1,3 @@
+module quadratic
+
+go 1.21
