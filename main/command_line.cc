@@ -130,6 +130,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   options.page = page_options(flags);
   options.progress_fd = flags.progress_fd;
   options.program_fd = flags.program_fd;
+  options.program_timeout = std::chrono::seconds(flags.program_timeout_s);
   return options;
 }
 

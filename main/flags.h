@@ -123,6 +123,7 @@ struct Flags {
   // A user's own program
   bool program = false;
   bool program_spare = true;
+  std::uint64_t program_timeout_s = 60;       // 0: no limit
   std::uint64_t program_end_timeout_s = 600;  // 0: no limit
   // Predict
   std::size_t predict_top = 1;

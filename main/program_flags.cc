@@ -64,6 +64,15 @@ void add_program_flags(CLI::App& app, Flags& flags) {
                "one is killed [true]")
       ->transform(boolean())
       ->group(kProgramGroup);
+  app.add_option(
+         "--program_timeout_secs", flags.program_timeout_s,
+         "seconds without a gradient after which the program counts as hung and is started "
+         "again, or 20 times its usual time if that is longer; ten times that for its first "
+         "gradient and for an evaluation; 0: no limit")
+      ->type_name("SECONDS")
+      ->transform(whole_number(0, kDaySeconds))
+      ->capture_default_str()
+      ->group(kProgramGroup);
   app.add_option("--program_end_timeout_secs", flags.program_end_timeout_s,
                  "seconds that the program may take to exit after the last step; 0: no limit")
       ->type_name("SECONDS")
@@ -119,6 +128,7 @@ std::vector<std::string> program_arguments(const Flags& flags) {
     return {};
   }
   return {"--program", std::string("--program_spare=") + (flags.program_spare ? "true" : "false"),
+          "--program_timeout_secs=" + std::to_string(flags.program_timeout_s),
           "--program_end_timeout_secs=" + std::to_string(flags.program_end_timeout_s)};
 }
 

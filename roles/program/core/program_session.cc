@@ -37,22 +37,14 @@ void ProgramSession::started(std::uint64_t number, TimePoint /*now*/) {
   has_answered_ = false;
   is_steady_ = false;
   hung_at_ = TimePoint::max();
-  if (number > 1) {
-    effects_.add(ProgramNote{.is_warning = false,
-                             .text = "Program " + std::to_string(number) +
-                                     " takes over: it is asked what is not answered yet"});
-  }
 }
 
-void ProgramSession::ended(std::uint64_t number, std::uint32_t exit_code, std::uint64_t signal) {
+void ProgramSession::ended(std::uint64_t number) {
   if (number != number_) {
     return;  // another one has taken over
   }
   state_ = State::kNone;
   hung_at_ = TimePoint::max();
-  // The supervisor says the rest, and why it gives up, if it does.
-  warn(signal != 0 ? "The program was killed by signal " + std::to_string(signal)
-                   : "The program exited with " + std::to_string(exit_code));
 }
 
 void ProgramSession::closed(const std::string& why) {
@@ -60,9 +52,6 @@ void ProgramSession::closed(const std::string& why) {
     fail("the program sent " + why);
   }
   // Its end follows from the supervisor. A child of it may hold the socket open for longer.
-  if (state_ != State::kNone && !ended_at_) {
-    warn("The program has closed its socket");
-  }
   state_ = State::kNone;
   hung_at_ = TimePoint::max();
 }

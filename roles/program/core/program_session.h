@@ -78,9 +78,9 @@ class ProgramSession {
   // Another program, with this number, has a socket; its messages follow. The task uses this one
   // from now on.
   void started(std::uint64_t number, TimePoint now);
-  // The program has ended by itself or by a signal. Another one will start, or the supervisor ends
-  // this task.
-  void ended(std::uint64_t number, std::uint32_t exit_code, std::uint64_t signal);
+  // The program has ended; the supervisor has logged how. Another one will start, or the supervisor
+  // ends this task.
+  void ended(std::uint64_t number);
 
   // --- from the program
   void packet(const ProgramPacket& packet, TimePoint now);

@@ -123,7 +123,7 @@ void ProgramLink::take_from_supervisor() {
     program_ = std::move(descriptors_.front());
     session_.started(packet->message.step, now());
   } else if (packet->message.kind == ProgramKind::kEnded) {
-    session_.ended(packet->message.step, packet->message.number, packet->message.count);
+    session_.ended(packet->message.step);
   }
 }
 
