@@ -18,6 +18,7 @@ FUZZ_HOURS ?= 8
 CHAOS_RUNS ?= 200
 CHAOS_NETWORK_RUNS ?= 40
 CHAOS_TLS_RUNS ?= 40
+CHAOS_PROGRAM_RUNS ?= 40
 CHAOS_SEED ?= 1
 LAST_MOMENT_RUNS ?= 300
 LAST_MOMENT_SEED ?= 1
@@ -84,12 +85,13 @@ reproducible: ## build the commit twice, in two folders and without ccache, and 
 	@.ci/install build
 	@.ci/reproducible
 
-chaos: ## kill, freeze and disconnect tasks in CHAOS_RUNS=200, CHAOS_NETWORK_RUNS=40 and CHAOS_TLS_RUNS=40 runs; results must be bit-identical
+chaos: ## kill, freeze and disconnect tasks in CHAOS_RUNS=200, CHAOS_NETWORK_RUNS=40, CHAOS_TLS_RUNS=40 and CHAOS_PROGRAM_RUNS=40 runs; results must be bit-identical
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -DDISTTF_BUILD_TESTS=ON
 	@$(COMPILE) $(PRESET) --target process_chaos_test
 	@cd $(BUILD)/tests/process && DISTTF_CHAOS_RUNS=$(CHAOS_RUNS) \
 	  DISTTF_CHAOS_NETWORK_RUNS=$(CHAOS_NETWORK_RUNS) DISTTF_CHAOS_TLS_RUNS=$(CHAOS_TLS_RUNS) \
+	  DISTTF_CHAOS_PROGRAM_RUNS=$(CHAOS_PROGRAM_RUNS) \
 	  DISTTF_CHAOS_SEED=$(CHAOS_SEED) \
 	  ./process_chaos_test </dev/null
 

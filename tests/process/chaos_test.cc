@@ -7,6 +7,12 @@
 //   DISTTF_CHAOS_TLS_RUNS       the same with all traffic over TLS, as between machines; otherwise
 //   a
 //                               launch's tensors go through shared memory; default 1
+//   DISTTF_CHAOS_PROGRAM_RUNS   the same with a user's own program, which is killed and frozen as
+//                               well, alone or with its task; default 2
+//   DISTTF_CHAOS_PROGRAM        the words of that program, at blanks, and the flags of the run
+//   before
+//                               them: "--train_steps=200 -- python3 train.py"; default: softmax
+//                               regression in plain Python, 150 steps
 //   DISTTF_CHAOS_SEED           the first seed, default 1
 //
 // Every other run has an evaluator, which is killed and frozen like the other tasks: alternately it
@@ -15,10 +21,13 @@
 //
 // The name of a failing run contains its seed, which replays the run.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include "tests/process/process_test.h"
 
@@ -38,7 +47,7 @@ class Tally {
  public:
   void add(const std::string& log) {
     static const std::regex kFault(
-        R"(chaos: (SIG\w+ to \[\w+):|injected fault .*\) (is (?:a reply and )?\w+|comes late))");
+        R"(chaos: (SIG\w+ to (?:the \w+ of )?\[\w+):|injected fault .*\) (is (?:a reply and )?\w+|comes late))");
     std::size_t faults = 0;
     for (std::sregex_iterator each(log.begin(), log.end(), kFault), end; each != end; ++each) {
       const std::smatch& match = *each;
@@ -61,6 +70,12 @@ class Tally {
   std::size_t runs_ = 0;
   std::size_t fewest_ = 0;
 };
+
+// Words between blanks.
+Words words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
 
 class Chaos : public ProcessTest {
  protected:
@@ -128,6 +143,49 @@ TEST_F(Chaos, LeavesTheBitsOfANetworkAlone) {
   const std::string file = (source_directory() / "tests/process/network.toml").string();
   runs_bit_identically({"--config=" + file, "--batch_size=10", "--train_steps=200"},
                        "DISTTF_CHAOS_NETWORK_RUNS", 1);
+}
+
+// Two in three faults of a trainer hit its task or its program alone. Every third run has live
+// replicas, every third one is elastic, whose hash is another one.
+TEST_F(Chaos, LeavesTheBitsOfAUsersProgramAlone) {
+  const char* const words = std::getenv("DISTTF_CHAOS_PROGRAM");
+  const std::string client = (source_directory() / "tests/support/program_client.py").string();
+  const Words program =
+      words != nullptr ? words_of(words) : Words{"--train_steps=150", "--", "python3", client};
+  const auto launch = [&program](const Words& flags) {
+    return Words{"launch", "--program", "--ps=2", "--workers=3", "--print_weights_hash"} + flags +
+           program;
+  };
+  const Words elastic = {"--micro_batches=4", "--min_workers=1"};
+  std::map<bool, std::string> wanted;
+  for (const bool is_elastic : {false, true}) {
+    Process& undisturbed = run("undisturbed", launch(is_elastic ? elastic : Words{}));
+    ASSERT_TRUE(exits(undisturbed, kExitDone, kHangs));
+    wanted[is_elastic] = weights_hash_in(undisturbed);
+  }
+  const unsigned first = number_from_variable("DISTTF_CHAOS_SEED", 1);
+  const unsigned runs = number_from_variable("DISTTF_CHAOS_PROGRAM_RUNS", 2);
+  Tally tally;
+  for (unsigned seed = first; seed < first + runs && !HasFailure(); ++seed) {
+    const std::string chaos = "--chaos=" + std::to_string(seed) + "," + std::to_string(kRate);
+    const bool is_elastic = seed % 3 == 2;
+    Words flags = kSlowly + Words{chaos} + (is_elastic ? elastic : Words{});
+    if (seed % 3 == 0) {
+      flags.push_back("--ps_replicas=2");
+    }
+    if (seed % 2 == 0) {
+      flags.push_back("--program_spare=false");
+    }
+    Process& job = run(chaos, launch(flags));
+    ASSERT_TRUE(exits(job, kExitDone, kHangs));
+    EXPECT_EQ(weights_hash_in(job), wanted.at(is_elastic));
+    tally.add(job.standard_error());
+    if ((seed - first + 1) % 10 == 0) {
+      std::cout << seed - first + 1 << " of " << runs << " runs" << std::endl;
+    }
+  }
+  tally.print();
+  EXPECT_GE(tally.fewest(), 1U) << "too few faults";
 }
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace {
 
 // What a step's random numbers decide: streams of Purpose::kProcessFault, indexed by the step. The
 // meaning of a seed depends on these values: append, never renumber.
-enum class Draw : std::uint64_t { kWhether = 0, kTask = 1, kKind = 2, kFrozenFor = 3 };
+enum class Draw : std::uint64_t { kWhether = 0, kTask = 1, kKind = 2, kFrozenFor = 3, kPart = 4 };
 
+constexpr std::uint64_t kParts = 3;
 constexpr std::uint64_t kShortestFreezeMs = 50;
 constexpr std::uint64_t kLongestFreezeMs = 2000;
 
@@ -33,11 +34,13 @@ std::optional<ProcessFault> FaultPlan::at(std::uint64_t step) const {
   if (draw_below(1000, options_.seed, Draw::kWhether, step) >= options_.per_1000) {
     return std::nullopt;
   }
-  ProcessFault fault{.step = step,
-                     .task = tasks_[draw_below(tasks_.size(), options_.seed, Draw::kTask, step)],
-                     .kind = draw_below(2, options_.seed, Draw::kKind, step) == 0
-                                 ? ProcessFault::Kind::kKill
-                                 : ProcessFault::Kind::kFreeze};
+  ProcessFault fault{
+      .step = step,
+      .task = tasks_[draw_below(tasks_.size(), options_.seed, Draw::kTask, step)],
+      .kind = draw_below(2, options_.seed, Draw::kKind, step) == 0 ? ProcessFault::Kind::kKill
+                                                                   : ProcessFault::Kind::kFreeze,
+      .part =
+          static_cast<ProcessFault::Part>(draw_below(kParts, options_.seed, Draw::kPart, step))};
   if (fault.kind == ProcessFault::Kind::kFreeze) {
     // Both ends of the range are included, hence the + 1.
     fault.frozen_for = std::chrono::milliseconds(

@@ -22,9 +22,12 @@ struct ProcessFault {
     kKill,    // SIGKILL
     kFreeze,  // SIGSTOP, and SIGCONT after `frozen_for`
   };
+  // What is hit of a trainer with a user's own program. Of other tasks there is only the task.
+  enum class Part : std::uint8_t { kAll, kTask, kProgram };
   std::uint64_t step = 0;  // due after this many updates
   std::size_t task = 0;
   Kind kind = Kind::kKill;
+  Part part = Part::kAll;
   // 50 ms to 2 s: from less than a heartbeat to two missed ones. The only time in the plan: while a
   // task is frozen there may be no steps to count.
   std::chrono::milliseconds frozen_for{0};

@@ -265,12 +265,20 @@ void reap_others(const std::function<bool(pid_t)>& is_own) {
   }
 }
 
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string number = std::to_string(process);
+  std::ifstream children("/proc/" + number + "/task/" + number + "/children");
+  std::vector<pid_t> found;
+  for (pid_t each = -1; children >> each;) {
+    found.push_back(each);
+  }
+  return found;
+}
+
 void signal_with_children(pid_t child, int signal) {
   // Stopped first: it starts no process while its children are read.
   kill(child, signal == SIGCONT ? signal : SIGSTOP);
-  const std::string number = std::to_string(child);
-  std::ifstream children("/proc/" + number + "/task/" + number + "/children");
-  for (pid_t each = -1; children >> each;) {
+  for (const pid_t each : children_of(child)) {
     kill(getpgid(each) == each ? -each : each, signal);
   }
   kill(child, signal);

@@ -63,6 +63,9 @@ void reap_others(const std::function<bool(pid_t)>& is_own);
 [[nodiscard]] std::optional<std::string> find_program(const std::string& name,
                                                       std::string_view search_path);
 
+// The children of a process, the oldest first.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t process);
+
 // Sends SIGKILL, SIGSTOP or SIGCONT to a child and to what it has started: its children, with the
 // groups that they lead. For a supervisor, which cannot pass on a signal that it does not receive.
 void signal_with_children(pid_t child, int signal);

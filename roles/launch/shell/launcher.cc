@@ -510,14 +510,19 @@ void Launcher::draw_progress(const Progress& progress) {
 void Launcher::make_fault(const ProcessFault& fault) {
   LocalTask& task = *processes_.tasks().at(fault.task);
   const bool kills = fault.kind == ProcessFault::Kind::kKill;
-  say(std::string("chaos: ") + (kills ? "SIGKILL" : "SIGSTOP") + " to " + task.name + " at step " +
-      std::to_string(fault.step) +
+  const bool has_parts = has_own_program(task, options_) && fault.part != ProcessFault::Part::kAll;
+  const char* const part = !has_parts                                   ? ""
+                           : fault.part == ProcessFault::Part::kProgram ? "the program of "
+                                                                        : "the task of ";
+  say(std::string("chaos: ") + (kills ? "SIGKILL" : "SIGSTOP") + " to " + part + task.name +
+      " at step " + std::to_string(fault.step) +
       (kills ? "" : " for " + std::to_string(fault.frozen_for.count()) + " ms") +
       (task.pid > 0 ? "" : ", which is not running"));
   // The fault is not made up for later: the plan depends on the step alone.
   if (task.pid < 0) {
     return;
   }
+  task.hit = has_parts ? fault.part : ProcessFault::Part::kAll;
   if (kills) {
     processes_.kill_task(task);
   } else {

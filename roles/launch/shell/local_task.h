@@ -15,6 +15,7 @@
 
 #include "net/wire/address.h"
 #include "net/wire/cluster.h"
+#include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/launcher.h"
@@ -37,6 +38,8 @@ struct LocalTask {
   std::chrono::system_clock::time_point since{};
   std::vector<int> cpus = {};  // the CPUs that it may use; empty: all
   LogTail log = {};
+  // What SIGKILL, SIGSTOP and SIGCONT reach of its processes, until the next of them but SIGSTOP.
+  ProcessFault::Part hit = ProcessFault::Part::kAll;
   std::optional<ReservedPort> metrics_port = {};  // of its metrics over HTTP
 
   [[nodiscard]] TaskStatus status(const SupervisedTask& state) const;

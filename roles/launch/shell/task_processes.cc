@@ -271,6 +271,23 @@ void TaskProcesses::carry_out(const StartTask& effect) {
   }
 }
 
+// To a task with a program of its own, or to the part of it that a fault hits.
+void TaskProcesses::signal_processes(LocalTask& task, int signal) {
+  const ProcessFault::Part part =
+      signal == SIGSTOP ? task.hit : std::exchange(task.hit, ProcessFault::Part::kAll);
+  if (part == ProcessFault::Part::kAll) {
+    signal_with_children(task.pid, signal);
+    return;
+  }
+  for (const pid_t child : children_of(task.pid)) {
+    // A program leads a group of its own.
+    const bool is_program = getpgid(child) == child;
+    if (is_program == (part == ProcessFault::Part::kProgram)) {
+      kill(is_program ? -child : child, signal);
+    }
+  }
+}
+
 void TaskProcesses::carry_out(const SignalTask& effect) {
   LocalTask& task = *tasks_[effect.task];
   // Ended since the supervisor decided; kill(-1) would reach every process of the user.
@@ -280,7 +297,7 @@ void TaskProcesses::carry_out(const SignalTask& effect) {
   const bool is_caught =
       effect.signal != SIGKILL && effect.signal != SIGSTOP && effect.signal != SIGCONT;
   if (has_own_program(task, options_) && !is_caught) {
-    signal_with_children(task.pid, effect.signal);
+    signal_processes(task, effect.signal);
   } else {
     kill(task.pid, effect.signal);
   }

@@ -97,6 +97,7 @@ class TaskProcesses {
   asio::awaitable<void> read(data::FileDescriptor pipe, LineHandler handler);
   void carry_out(const StartTask& effect);
   void carry_out(const SignalTask& effect);
+  static void signal_processes(LocalTask& task, int signal);
   void carry_out(const MoveTask& effect);
   void carry_out(const TaskChanged& effect);
   void carry_out(const SayLine& effect);
