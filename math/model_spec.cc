@@ -211,6 +211,14 @@ std::vector<PlacedLayer> make_layers(const ModelSpec& spec) {
                                 std::to_string(spec.classes) +
                                 (spec.classes == 1 ? " numbers to predict" : " classes"));
   }
+  // Without parameters there is nothing to train; and a plan of layers that compute nothing, such
+  // as flatten alone, would have no stage.
+  const auto has_parameters = [](const PlacedLayer& each) {
+    return !each.layer->variables().empty();
+  };
+  if (std::ranges::none_of(placed, has_parameters)) {
+    throw std::invalid_argument("layers: none of them has parameters, and at least one must");
+  }
   return placed;
 }
 

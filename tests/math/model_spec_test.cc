@@ -73,6 +73,14 @@ TEST(ModelSpec, IsRefusedWithFieldAndValue) {
   expect_refused(softmax(784, 257), "classes", "257");
 }
 
+TEST(ModelSpec, IsRefusedWithoutParameters) {
+  for (const char* type : {"flatten", "relu"}) {
+    ModelSpec spec = softmax(10, 10);
+    spec.layers = {{.type = type, .name = {}, .fields = {}}};
+    expect_refused(spec, "layers", "none of them has parameters");
+  }
+}
+
 TEST(ModelSpec, IgnoresHiddenUnitsOfSoftmax) {
   ModelSpec spec = softmax(784, 10);
   spec.hidden = {0};
