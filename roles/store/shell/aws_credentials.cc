@@ -1,14 +1,20 @@
 #include "roles/store/shell/aws_credentials.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <span>
+#include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "net/http/http_session.h"
 #include "net/http/http_status.h"
+#include "net/http/url.h"
+#include "net/transport/same_host.h"
 #include "net/wire/text.h"
 #include "roles/process/log.h"
 #include "roles/store/core/s3_answers.h"
@@ -33,6 +39,34 @@ std::string profile_file(const StoreEnvironment& environment, const char* variab
   if (std::string path = environment.value_of(variable); !path.empty()) return path;
   const std::string home = environment.value_of("HOME");
   return home.empty() ? "" : home + "/.aws/" + name;
+}
+
+// The URL of a container's server. Over http only this host and the fixed addresses of ECS and EKS
+// are allowed, as in Amazon's tools: the token of the request and the credentials of the answer
+// would cross a network in clear text. Throws std::invalid_argument.
+net::Url container_url(const StoreEnvironment& environment) {
+  constexpr std::string_view kFull = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+  constexpr std::string_view kRelative = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
+  // The relative URI wins, as in Amazon's tools.
+  if (const std::string path = environment.value_of(kRelative); !path.empty()) {
+    // Another text could continue the host's name.
+    if (!path.starts_with('/')) {
+      throw std::invalid_argument(std::string(kRelative) + ": " + net::quoted(path) +
+                                  " must begin with /");
+    }
+    return net::parse_url(kRelative, "http://169.254.170.2" + path);
+  }
+  net::Url url = net::parse_url(kFull, environment.value_of(kFull));
+  constexpr std::array<std::string_view, 3> kServers = {"169.254.170.2", "169.254.170.23",
+                                                        "fd00:ec2::23"};
+  if (url.scheme == net::Scheme::kHttp && !net::is_loopback_host(url.host) &&
+      std::ranges::find(kServers, url.host) == kServers.end()) {
+    throw std::invalid_argument(
+        std::string(kFull) + ": " + net::quoted(net::to_string(url)) +
+        " is not allowed: it must be https, or http at this machine or at the address of ECS or "
+        "EKS");
+  }
+  return url;
 }
 
 std::optional<Credentials> credentials_in(const ProfileSettings& settings) {
@@ -142,15 +176,11 @@ std::optional<Credentials> AwsCredentials::from_web_identity() {
 }
 
 std::optional<Credentials> AwsCredentials::from_container() {
-  // The relative URI wins, as in Amazon's tools.
-  std::string url = environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-  if (const std::string relative = environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-      !relative.empty()) {
-    // The fixed address of the container service of ECS.
-    url = "http://169.254.170.2" + relative;
+  if (environment_.value_of("AWS_CONTAINER_CREDENTIALS_FULL_URI").empty() &&
+      environment_.value_of("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").empty()) {
+    return std::nullopt;
   }
-  if (url.empty()) return std::nullopt;
-  net::HttpQuestion question{.url = net::parse_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", url),
+  net::HttpQuestion question{.url = container_url(environment_),
                              .fields = {{"Accept", "application/json"}},
                              .body = {},
                              .max_answer_bytes = kMaxCredentialBytes};

@@ -1,0 +1,49 @@
+// The clients of stores, against a server that answers as a test says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "net/transport/interrupt.h"
+#include "roles/store/shell/aws_credentials.h"
+#include "roles/store/shell/store_environment.h"
+#include "tests/support/mirror_server.h"
+
+namespace disttf::roles {
+namespace {
+
+using test_support::MirrorConnection;
+using test_support::MirrorRequest;
+using test_support::MirrorServer;
+using testing::IsEmpty;
+
+// ------------------------------------------------------------------------ Amazon's credentials
+
+TEST(AwsCredentialsTest, AreAskedOverHttpOnThisHostAlone) {
+  const MirrorServer server([](const MirrorRequest&, const MirrorConnection& connection) {
+    connection.respond("200 OK",
+                       R"({"AccessKeyId": "AKIDTEST", "SecretAccessKey": "a secret of the test"})");
+  });
+  const net::Interrupt interrupt;
+  const auto key_from = [&](const std::string& name, const std::string& value) {
+    const StoreEnvironment environment{.variables = {{name, value},
+                                                     {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "t"},
+                                                     {"AWS_EC2_METADATA_DISABLED", "true"}},
+                                       .proxy = {}};
+    return AwsCredentials(environment, "us-east-1", interrupt).get().key_id;
+  };
+  const std::string full = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+  // The kernel takes this address for this host, but it is not a loopback address.
+  EXPECT_THROW(key_from(full, server.url("/", "0.0.0.0")), std::invalid_argument);
+  // Another text than a path would continue the host's name.
+  EXPECT_THROW(key_from("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", ".example.org/"),
+               std::invalid_argument);
+  EXPECT_THAT(server.requests(), IsEmpty());
+  EXPECT_EQ(key_from(full, server.url("/")), "AKIDTEST");
+  ASSERT_EQ(server.requests().size(), 1U);
+  EXPECT_EQ(server.requests().front().header("authorization"), "t");
+}
+
+}  // namespace
+}  // namespace disttf::roles
