@@ -2,11 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "net/transport/interrupt.h"
+#include "roles/store/core/store_error.h"
 #include "roles/store/shell/aws_credentials.h"
+#include "roles/store/shell/gcs_store.h"
 #include "roles/store/shell/store_environment.h"
 #include "tests/support/mirror_server.h"
 
@@ -43,6 +47,44 @@ TEST(AwsCredentialsTest, AreAskedOverHttpOnThisHostAlone) {
   EXPECT_EQ(key_from(full, server.url("/")), "AKIDTEST");
   ASSERT_EQ(server.requests().size(), 1U);
   EXPECT_EQ(server.requests().front().header("authorization"), "t");
+}
+
+// ------------------------------------------------------------------------------------- GCS
+
+StoreEnvironment gcs_at(const MirrorServer& server) {
+  return {.variables = {{"STORAGE_EMULATOR_HOST", server.url("")}}, .proxy = {}};
+}
+
+TEST(GcsStoreTest, ACopyWithoutProgressEnds) {
+  std::atomic<int> requests = 0;
+  const MirrorServer server([&](const MirrorRequest&, const MirrorConnection& connection) {
+    // The copy that goes on regardless ends here, too.
+    connection.respond("200 OK", std::string(R"({"done": )") +
+                                     (++requests == 20 ? "true" : "false") +
+                                     R"(, "rewriteToken": "t", "totalBytesRewritten": "7"})");
+  });
+  const StoreEnvironment environment = gcs_at(server);
+  GcsStore store("bucket", environment);
+  try {
+    store.copy("a", "b");
+    ADD_FAILURE() << "it has ended after " << requests << " requests";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), StoreError::kBadAnswer);
+    EXPECT_EQ(requests, 4) << "the first one has copied 7 bytes";
+  }
+}
+
+TEST(GcsStoreTest, ACopyOfManyRequestsGoesOn) {
+  std::atomic<int> requests = 0;
+  const MirrorServer server([&](const MirrorRequest&, const MirrorConnection& connection) {
+    const int number = ++requests;
+    connection.respond("200 OK", std::string(R"({"done": )") + (number == 9 ? "true" : "false") +
+                                     R"(, "rewriteToken": "t", "totalBytesRewritten": ")" +
+                                     std::to_string(number) + "\"}");
+  });
+  const StoreEnvironment environment = gcs_at(server);
+  GcsStore("bucket", environment).copy("a", "b");
+  EXPECT_EQ(requests, 9);
 }
 
 }  // namespace

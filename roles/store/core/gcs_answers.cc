@@ -123,7 +123,9 @@ std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
   if (!all.is_object()) return std::nullopt;
   const auto done = all.find("done");
   if (done == all.end() || !done->is_boolean()) return std::nullopt;
-  GcsCopy copy{.is_done = done->get<bool>(), .token = member_text(all, "rewriteToken")};
+  GcsCopy copy{.is_done = done->get<bool>(),
+               .token = member_text(all, "rewriteToken"),
+               .copied_bytes = whole_number(member_text(all, "totalBytesRewritten")).value_or(0)};
   // Without a token the next request would start the copy anew, for ever.
   if (!copy.is_done && copy.token.empty()) return std::nullopt;
   return copy;

@@ -31,7 +31,8 @@ namespace disttf::roles {
 // The answer to a copy within the store, which may need further requests. nullopt: malformed.
 struct GcsCopy {
   bool is_done = false;
-  std::string token;  // for the next request, if the copy is not done
+  std::string token;               // for the next request, if the copy is not done
+  std::uint64_t copied_bytes = 0;  // by all requests of the copy so far
 };
 [[nodiscard]] std::optional<GcsCopy> read_gcs_copy(std::string_view json);
 

@@ -264,7 +264,9 @@ std::unique_ptr<ObjectUpload> GcsStore::upload(const std::string& key) {
 // The copy of a large object takes several requests, each of which continues the one before.
 void GcsStore::copy(const std::string& from, const std::string& to) {
   std::string token;
-  while (true) {
+  std::uint64_t copied_bytes = 0;
+  // A server whose answers report no progress would keep the caller here for ever.
+  for (int tries = 0; tries < kStoreTries;) {
     Request request{
         .method = "POST",
         .path = path_of(from) + "/rewriteTo/b/" + bucket_ + "/o/" + percent_encoded(to, false),
@@ -278,7 +280,11 @@ void GcsStore::copy(const std::string& from, const std::string& to) {
     }
     if (copied->is_done) return;
     token = copied->token;
+    tries = copied->copied_bytes > copied_bytes ? 0 : tries + 1;
+    copied_bytes = std::max(copied_bytes, copied->copied_bytes);
   }
+  throw std::system_error(StoreError::kBadAnswer,
+                          "the copy of " + url_of(from) + " makes no progress");
 }
 
 void GcsStore::remove(const std::string& key) {
