@@ -6,11 +6,13 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "net/transport/interrupt.h"
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/aws_credentials.h"
 #include "roles/store/shell/gcs_store.h"
+#include "roles/store/shell/s3_store.h"
 #include "roles/store/shell/store_environment.h"
 #include "tests/support/mirror_server.h"
 
@@ -20,7 +22,54 @@ namespace {
 using test_support::MirrorConnection;
 using test_support::MirrorRequest;
 using test_support::MirrorServer;
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+
+std::vector<std::string> methods_of(const MirrorServer& server) {
+  std::vector<std::string> methods;
+  for (const MirrorRequest& request : server.requests()) methods.push_back(request.method);
+  return methods;
+}
+
+// ------------------------------------------------------------------------------------- S3
+
+StoreEnvironment s3_at(const MirrorServer& server) {
+  return {.variables = {{"AWS_ACCESS_KEY_ID", "AKIDTEST"},
+                        {"AWS_SECRET_ACCESS_KEY", "a secret of the test"},
+                        {"AWS_ENDPOINT_URL", server.url("")}},
+          .proxy = {}};
+}
+
+// As S3 answers a request for what is missing: the body says what, and HEAD has none.
+test_support::Handler missing(const std::string& code) {
+  return [code](const MirrorRequest& request, const MirrorConnection& connection) {
+    connection.respond("404 Not Found",
+                       request.method == "HEAD" ? "" : "<Error><Code>" + code + "</Code></Error>");
+  };
+}
+
+TEST(S3StoreTest, FindsNoObjectInABucketThatIsMissing) {
+  const MirrorServer server(missing("NoSuchBucket"));
+  const StoreEnvironment environment = s3_at(server);
+  S3Store store("bucket", environment);
+  try {
+    static_cast<void>(store.find("a"));
+    ADD_FAILURE() << "the bucket was taken for an empty one";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), StoreError::kNoBucket);
+    EXPECT_THAT(error.what(), HasSubstr("s3://bucket/a"));
+  }
+}
+
+TEST(S3StoreTest, AsksOnceWhetherTheBucketIsThere) {
+  const MirrorServer server(missing("NoSuchKey"));
+  const StoreEnvironment environment = s3_at(server);
+  S3Store store("bucket", environment);
+  EXPECT_FALSE(store.find("a"));
+  EXPECT_FALSE(store.find("b"));
+  EXPECT_THAT(methods_of(server), ElementsAre("HEAD", "GET", "HEAD"));
+}
 
 // ------------------------------------------------------------------------ Amazon's credentials
 

@@ -60,7 +60,7 @@ class ObjectStore {
   ObjectStore(const ObjectStore&) = delete;
   ObjectStore& operator=(const ObjectStore&) = delete;
 
-  // nullopt: there is no such object.
+  // nullopt: there is no such object. A missing bucket is an error.
   [[nodiscard]] virtual std::optional<ObjectInfo> find(const std::string& key) = 0;
   // Also fetches up to `max_bytes` of its contents, in one request.
   [[nodiscard]] virtual std::optional<ObjectHead> open(const std::string& key,

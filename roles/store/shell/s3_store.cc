@@ -113,19 +113,26 @@ std::optional<StoreRefusal> S3Store::refusal_of(const Request& request,
 }
 
 net::HttpAnswer S3Store::ask(const Request& request, bool* was_repeated) {
-  return ask_with_retries(
-      {.what = request.method + " " + url_of(request.key),
-       .ask = [&] { return ask_once(request, credentials_.get()); },
-       .refusal_of = [&](const auto& answer) { return refusal_of(request, answer); },
-       .renew = [this] { credentials_.forget(); }},
-      interrupt_, was_repeated);
+  net::HttpAnswer answer =
+      ask_with_retries({.what = request.method + " " + url_of(request.key),
+                        .ask = [&] { return ask_once(request, credentials_.get()); },
+                        .refusal_of = [&](const auto& each) { return refusal_of(request, each); },
+                        .renew = [this] { credentials_.forget(); }},
+                       interrupt_, was_repeated);
+  if (answer.head.status < 300) has_bucket_ = true;
+  return answer;
 }
 
 std::optional<ObjectInfo> S3Store::find(const std::string& key) {
   const net::HttpAnswer answer =
-      // HEAD has no body, so a missing bucket looks like a missing object here.
       ask({.method = "HEAD", .key = key, .accepted = net::http_status::kNotFound});
-  if (answer.head.status == net::http_status::kNotFound) return std::nullopt;
+  if (answer.head.status == net::http_status::kNotFound) {
+    // HEAD has no body, so a missing bucket looks like a missing object here. GET tells them apart;
+    // once the bucket has been seen, this costs no further request.
+    if (has_bucket_) return std::nullopt;
+    const auto head = open(key, 1);
+    return head ? std::optional(head->info) : std::nullopt;
+  }
   return info_from(key, answer.head, answer.head.content_length.value_or(0));
 }
 
@@ -139,7 +146,10 @@ std::optional<ObjectHead> S3Store::open(const std::string& key, std::size_t max_
     const StoreRefusal why =
         s3_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, "");
     // A missing bucket is an error, unlike a missing object.
-    if (why.error == StoreError::kNotFound) return std::nullopt;
+    if (why.error == StoreError::kNotFound) {
+      has_bucket_ = true;
+      return std::nullopt;
+    }
     throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
   }
   // An empty object has no first byte, so its metadata takes another request.

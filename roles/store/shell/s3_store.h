@@ -75,6 +75,7 @@ class S3Store final : public ObjectStore {
   SessionPool sessions_;
   StoreClock clock_;
   std::atomic<bool> heeds_conditions_ = false;  // true once it has been verified
+  std::atomic<bool> has_bucket_ = false;        // true once an answer has shown that it exists
 };
 
 }  // namespace disttf::roles
