@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -12,6 +14,7 @@
 #include "roles/store/core/store_error.h"
 #include "roles/store/shell/aws_credentials.h"
 #include "roles/store/shell/gcs_store.h"
+#include "roles/store/shell/parts_under_way.h"
 #include "roles/store/shell/s3_store.h"
 #include "roles/store/shell/store_environment.h"
 #include "tests/support/mirror_server.h"
@@ -134,6 +137,19 @@ TEST(GcsStoreTest, ACopyOfManyRequestsGoesOn) {
   const StoreEnvironment environment = gcs_at(server);
   GcsStore("bucket", environment).copy("a", "b");
   EXPECT_EQ(requests, 9);
+}
+
+// ----------------------------------------------------------------------------- parts of objects
+
+// The store may have a part whose answer was lost: all that were sent are to be removed.
+TEST(PartsUnderWayTest, CountPartsThatHaveFailed) {
+  PartsUnderWay parts([](std::size_t number, std::span<const std::byte>) -> std::string {
+    if (number == 1) throw std::runtime_error("part 1");
+    return "tag";
+  });
+  for (int i = 0; i < 3; ++i) parts.add({});
+  EXPECT_THROW(static_cast<void>(parts.finish()), std::runtime_error);
+  EXPECT_EQ(parts.count(), 3U);
 }
 
 }  // namespace

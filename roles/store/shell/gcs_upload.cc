@@ -52,7 +52,7 @@ GcsUpload::~GcsUpload() {
     });
     // Several at a time, as an upload may have many parts.
     for (std::size_t i = 0; i < all; ++i) removals.add({});
-  } catch (const std::system_error& error) {  // no thread could be started
+  } catch (const std::exception& error) {  // no thread could be started, or there is no memory
     log_debug(std::string("cannot remove parts of an upload: ") + error.what());
   }
 }

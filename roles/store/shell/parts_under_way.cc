@@ -15,20 +15,27 @@ constexpr std::size_t kMaxPartsUnderWay = 4;
 void PartsUnderWay::add(std::span<const std::byte> bytes) {
   // Before the copy, so that no more than the allowed parts are in memory.
   while (under_way_.size() >= kMaxPartsUnderWay) join_oldest();
-  auto next = std::make_unique<Part>();
-  // A copy: the caller fills its buffer again while the part is sent.
-  next->bytes.assign(bytes.begin(), bytes.end());
-  next->number = count() + 1;
-  next->thread = start_thread([this, part = next.get()] {
-    try {
-      part->name = send_(part->number, part->bytes);
-    } catch (...) {
-      // Rethrown by join_oldest(), on the thread that uploads.
-      part->error = std::current_exception();
-    }
-  });
+  // In the list before its thread starts: nothing below can fail once the thread runs, so every
+  // thread is joined.
+  Part& part = *under_way_.emplace_back(std::make_unique<Part>());
+  try {
+    // A copy: the caller fills its buffer again while the part is sent.
+    part.bytes.assign(bytes.begin(), bytes.end());
+    part.number = count_ + 1;
+    part.thread = start_thread([this, &part] {
+      try {
+        part.name = send_(part.number, part.bytes);
+      } catch (...) {
+        // Rethrown by join_oldest(), on the thread that uploads.
+        part.error = std::current_exception();
+      }
+    });
+  } catch (...) {
+    under_way_.pop_back();
+    throw;
+  }
+  ++count_;
   bytes_ += bytes.size();
-  under_way_.push_back(std::move(next));
 }
 
 void PartsUnderWay::join_oldest() {

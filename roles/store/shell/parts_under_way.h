@@ -33,8 +33,8 @@ class PartsUnderWay {
   [[nodiscard]] const std::vector<std::string>& finish();
   // Waits for the parts being sent, and ignores their errors.
   void wait() noexcept;
-  // The number of parts so far.
-  [[nodiscard]] std::size_t count() const noexcept { return names_.size() + under_way_.size(); }
+  // The number of parts so far, including those that failed: the store may have some of these.
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -52,6 +52,7 @@ class PartsUnderWay {
   const Send send_;
   std::deque<std::unique_ptr<Part>> under_way_;
   std::vector<std::string> names_;  // of the finished parts
+  std::size_t count_ = 0;
   std::uint64_t bytes_ = 0;
 };
 
