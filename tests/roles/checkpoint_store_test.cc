@@ -195,6 +195,13 @@ TEST_F(CheckpointTest, AStepThatIsSavedAgainReplacesTheOldOne) {
   expect_bit_identical(loaded->state, state(5));
 }
 
+TEST_F(CheckpointTest, AStepMayBeSavedAgainAnyNumberOfTimes) {
+  std::filesystem::create_directory(scratch_.path() / "checkpoint-00000005-1000");
+  save(5, 1);
+  EXPECT_THAT(scratch_.names(), testing::Contains("checkpoint-00000005-1001"));
+  EXPECT_EQ(loaded_step(), 5U);
+}
+
 TEST_F(CheckpointTest, KeepsTheNewestFew) {
   for (std::uint64_t step = 1; step <= 5; ++step) save(step, 2);
   EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000004", "checkpoint-00000005"));

@@ -118,7 +118,9 @@ std::optional<CheckpointName> checkpoint_name_from(std::string_view text) {
   CheckpointName name{.step = number_in(rest)};
   if (dash != std::string_view::npos) name.revision = number_in(rest.substr(dash + 1));
   // Formatted again and compared: only names that disttf writes are accepted.
-  if (to_string(name) != text || name.step > kMaxCount) return std::nullopt;
+  if (to_string(name) != text || name.step > kMaxCount || name.revision > kMaxCount) {
+    return std::nullopt;
+  }
   return name;
 }
 

@@ -21,8 +21,9 @@ using Path = std::filesystem::path;
 // A writer that has not written to its files for this long is not coming back. A live one pauses
 // only while the disk is busy; if it is declared dead, it fails with a warning.
 constexpr std::chrono::minutes kAbandonedAfter{10};
-// Revisions of one step are removed as soon as there is a newer one; at most a few exist.
-constexpr std::uint64_t kMaxRevision = 1000;
+// How many names a save tries: each is lost to another writer that publishes the same step at the
+// same time, and there are at most a few of these.
+constexpr int kMostNames = 1000;
 
 std::string file_name(std::size_t ps, std::size_t ps_count) {
   const auto five_digits = [](std::size_t value) {
@@ -208,8 +209,9 @@ CheckpointName publish_checkpoint(data::FileSystem& disk, const Path& partial,
     if (each.step == step) name.revision = std::max(name.revision, each.revision + 1);
   }
   std::error_code error;
-  // Another writer may take the same revision at the same time: try the next one.
-  for (; name.revision <= kMaxRevision; ++name.revision) {
+  // Another writer may take the same revision at the same time: try the next one. The tries are
+  // limited and not the revision, which grows with each save of the step over the life of a run.
+  for (int tries = 0; tries < kMostNames; ++tries, ++name.revision) {
     error = disk.rename(partial, directory / to_string(name));
     if (!error) {
       // Only now the save is durable: without this a power cut could undo the rename.
