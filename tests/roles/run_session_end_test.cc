@@ -98,6 +98,22 @@ TEST_F(RunSessionTest, TheFinalParametersAreWaitedForOneSecond) {
   EXPECT_FALSE(session().final_step());
 }
 
+TEST_F(RunSessionTest, AFreezeDoesNotCountTowardTheTimeForTheFinalParameters) {
+  join();
+  world_.host(1).is_mute = true;
+  session().begin_fetch_final(world_.now());
+  ASSERT_EQ(world_.go_on_for(milliseconds(500)), Outcome::kUnderWay);
+  session().forgive(seconds(20));
+  EXPECT_EQ(world_.go_on_for(seconds(5)), Outcome::kUnderWay);
+  world_.host(1).is_mute = false;
+  world_.say(1, {.kind = FrameKind::kParameters,
+                 .request_id = world_.last_id(1),
+                 .step = 5,
+                 .generation = 3});
+  EXPECT_EQ(world_.go_on(), Outcome::kDone);
+  EXPECT_EQ(session().final_step(), 5U);
+}
+
 TEST_F(RunSessionTest, TheChiefWaitsForTheOthersAtEveryPs) {
   join();
   world_.host(1).releases = false;
@@ -305,6 +321,19 @@ TEST_F(RunSessionTest, WhoDoesNotComeBackAtTheEndIsNotWaitedFor) {
   EXPECT_EQ(world_.go_on_for(seconds(10)), Outcome::kDone);
   EXPECT_THAT(world_.log(), HasSubstr("ps 1 (ps1:1) did not confirm the end of the run"));
   EXPECT_GE(world_.now(), begin + seconds(3));
+}
+
+TEST_F(RunSessionTest, AFreezeAtTheEndDoesNotCountTowardTheTimeToNotify) {
+  join();
+  world_.kill(1);
+  session().begin_shutdown(world_.now());
+  ASSERT_EQ(world_.go_on_for(seconds(1)), Outcome::kUnderWay);
+  session().forgive(seconds(20));
+  ASSERT_EQ(world_.go_on_for(seconds(5)), Outcome::kUnderWay);
+  world_.host(1).restart(200);
+  EXPECT_EQ(world_.go_on_for(seconds(12)), Outcome::kDone);
+  EXPECT_THAT(world_.received_by(1), ElementsAre(FrameKind::kShutdown, FrameKind::kGoodbye));
+  EXPECT_THAT(world_.log(), Not(HasSubstr("did not confirm")));
 }
 
 TEST_F(RunSessionTest, ASignalAtTheEndLeavesNoPsUnnotified) {

@@ -312,6 +312,7 @@ void RunSession::forgive(Clock::duration missed) {
   connecting_.forgive(missed);
   exchange_.forgive(missed);
   join_.forgive(missed);
+  shutdown_protocol_.forgive(missed);
   if (stalled_since_) {
     *stalled_since_ += missed;
   }

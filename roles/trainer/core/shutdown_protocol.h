@@ -36,6 +36,8 @@ class ShutdownProtocol {
   }
   void dialed(std::size_t range, Dialer::Result result, Clock::time_point now);
   void time(Clock::time_point now);
+  // As RunSession::forgive(). Dials have limits of their own.
+  void forgive(Clock::duration missed) noexcept { deadline_ += missed; }
   // Continues after any event, including those of the exchange. Returns true when it has ended.
   [[nodiscard]] bool advance(Clock::time_point now);
 
