@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <stdexcept>
+#include <utility>
 
 #include "net/transport/descriptor.h"
 #include "net/transport/last_error.h"
@@ -36,9 +38,47 @@ bool is_private(const struct stat& status) {
          std::ranges::find(kOwnGroups, status.st_gid) != kOwnGroups.end();
 }
 
-// Checks the opened file, because the name may refer to another one a moment later.
-std::string read_private(const std::string& path, const std::string& source, std::size_t most) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+// Texts that are erased when it goes, however that happens: a later core dump or memory disclosure
+// must not contain them.
+struct Erased {
+  Erased() = default;
+  ~Erased() {
+    for (std::string& text : texts) OPENSSL_cleanse(text.data(), text.size());
+  }
+  Erased(const Erased&) = delete;
+  Erased& operator=(const Erased&) = delete;
+
+  std::vector<std::string> texts;
+};
+
+// Opens a file for reading. Does not wait for the writer of a pipe, and makes no terminal the
+// process's own.
+Descriptor open_to_read(const std::string& path) {
+  int number = -1;
+  do {
+    number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  } while (number < 0 && errno == EINTR);
+  return Descriptor(number);
+}
+
+// Fills `text` from the file. Returns the number of bytes; -1: errno has the reason.
+ssize_t read_into(std::string& text, int file) {
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t part = ::read(file, text.data() + have, text.size() - have);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return -1;
+    if (part == 0) break;
+    have += static_cast<std::size_t>(part);
+  }
+  return static_cast<ssize_t>(have);
+}
+
+// Reads the file into `text`. Checks the opened file, because the name may refer to another one a
+// moment later.
+void read_private(const std::string& path, const std::string& source, std::size_t most,
+                  std::string& text) {
+  const Descriptor file = open_to_read(path);
   struct stat status {};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
     throw std::invalid_argument(source + " cannot be read: " + last_error().message());
@@ -52,22 +92,16 @@ std::string read_private(const std::string& path, const std::string& source, std
   }
   // One byte more than is allowed shows that a file is too long. Its reported size is not relied
   // on, because the file may grow.
-  std::string text(most + 1, '\0');
-  std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t part = ::read(file.number(), text.data() + have, text.size() - have);
-    if (part < 0) {
-      throw std::invalid_argument(source + " cannot be read: " + last_error().message());
-    }
-    if (part == 0) break;
-    have += static_cast<std::size_t>(part);
+  text.assign(most + 1, '\0');
+  const ssize_t have = read_into(text, file.number());
+  if (have < 0) {
+    throw std::invalid_argument(source + " cannot be read: " + last_error().message());
   }
-  if (have > most) {
+  if (static_cast<std::size_t>(have) > most) {
     throw std::invalid_argument(source + " is too long: it has more than " + std::to_string(most) +
                                 " bytes");
   }
-  text.resize(have);
-  return text;
+  text.resize(static_cast<std::size_t>(have));
 }
 
 bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
@@ -79,7 +113,7 @@ std::vector<std::string> secret_lines(std::string_view text, const std::string& 
   // Editors on Windows put an invisible byte order mark in front.
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
-  std::vector<std::string> lines;
+  Erased lines;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trim(text.substr(0, end));
@@ -100,23 +134,25 @@ std::vector<std::string> secret_lines(std::string_view text, const std::string& 
           (allowed.must_be_visible ? " visible characters of ASCII, random ones in a line"
                                    : " random ones in a line"));
     }
-    lines.emplace_back(line);
+    lines.texts.emplace_back(line);
   }
-  if ((lines.empty() && !allowed.may_be_none) || lines.size() > allowed.most_lines) {
-    throw std::invalid_argument(source + " has " + std::to_string(lines.size()) + " " +
-                                allowed.what + "s: allowed are 1 to " +
-                                std::to_string(allowed.most_lines) + ", one a line");
+  const std::size_t count = lines.texts.size();
+  if ((count == 0 && !allowed.may_be_none) || count > allowed.most_lines) {
+    throw std::invalid_argument(source + " has " + std::to_string(count) + " " + allowed.what +
+                                "s: allowed are 1 to " + std::to_string(allowed.most_lines) +
+                                ", one a line");
   }
-  return lines;
+  return std::exchange(lines.texts, {});
 }
 
 std::vector<std::string> secret_lines_of_file(const std::string& path, const std::string& source,
                                               const SecretLines& allowed) {
   // Includes room for line ends.
-  std::string text = read_private(path, source, (allowed.most_bytes + 2) * allowed.most_lines);
-  std::vector<std::string> lines = secret_lines(text, source, allowed);
-  OPENSSL_cleanse(text.data(), text.size());
-  return lines;
+  const std::size_t most = (allowed.most_bytes + 2) * allowed.most_lines;
+  Erased file;
+  std::string& text = file.texts.emplace_back();
+  read_private(path, source, most, text);
+  return secret_lines(text, source, allowed);
 }
 
 }  // namespace disttf::net

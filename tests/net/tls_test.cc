@@ -1,5 +1,6 @@
 // TLS between tasks with a shared secret, over real sockets: which peers are accepted or refused,
 // and the messages on each side.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -429,6 +430,19 @@ TEST_F(SecretFile, IsRefusedWhereAnotherGroupMayReadIt) {
     GTEST_SKIP() << "this user may not give a file to another group";
   }
   EXPECT_THAT(refused(), HasSubstr("or 0440 with a group of this process"));
+}
+
+// A pipe without a writer would keep the task from starting.
+TEST_F(SecretFile, IsRefusedAtOnceWhereItIsAPipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  auto sentence = std::async(std::launch::async, [this] { return refused(); });
+  Descriptor writer;
+  // The limit is reached by a reader that waits, which a writer lets go.
+  if (sentence.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+    ADD_FAILURE() << "it is waited for";
+    writer = Descriptor(::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  }
+  EXPECT_THAT(sentence.get(), HasSubstr("is not a regular file"));
 }
 
 TEST_F(SecretFile, IsRefusedWhereOthersCouldReadItOrItIsNoSecret) {
