@@ -21,6 +21,7 @@
 #include "net/wire/address.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/process_metrics.h"
+#include "roles/process/keep_running.h"
 #include "roles/process/log.h"
 #include "roles/process/predecessor.h"
 #include "roles/process/start_thread.h"
@@ -89,7 +90,7 @@ class MetricsAddress::Impl {
       keep_file();
     }
     // Last: the thread uses most of the above without a lock.
-    thread_ = start_thread([this] { run(); });
+    thread_ = start_thread([this] { keep_running(context_, "metrics"); });
   }
 
   ~Impl() {
@@ -157,18 +158,6 @@ class MetricsAddress::Impl {
       throw Failure(kCannotListen, "--metrics_port: cannot listen on " + options_.host + ":" +
                                        std::to_string(*options_.port) + ": " +
                                        error.code().message());
-    }
-  }
-
-  // Errors here must not end the task, so this thread logs and continues.
-  void run() {
-    while (true) {
-      try {
-        context_.run();
-        return;
-      } catch (const std::exception& error) {
-        log_warning(std::string("metrics: ") + error.what());
-      }
     }
   }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
@@ -14,7 +13,7 @@
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/record_feed.h"
-#include "roles/process/log.h"
+#include "roles/process/keep_running.h"
 #include "roles/process/start_thread.h"
 
 namespace disttf::roles {
@@ -68,14 +67,6 @@ struct PageThread::Parts {
           return answer_change(changes, request);
         }) {}
 
-  void run() noexcept {
-    try {
-      context.run();
-    } catch (const std::exception& error) {  // the run continues without the page
-      log_warning(std::string("the page is no longer served: ") + error.what());
-    }
-  }
-
   const Changes changes;
   asio::io_context context{1};
   // Keeps run() from returning while no browser is connected.
@@ -90,7 +81,7 @@ struct PageThread::Parts {
 PageThread::PageThread(const PageOptions& options, Changes changes)
     : parts_(std::make_unique<Parts>(options, std::move(changes))),
       link_(parts_->server.make_link()) {
-  parts_->thread = start_thread([this] { parts_->run(); });
+  parts_->thread = start_thread([this] { keep_running(parts_->context, "the page"); });
 }
 
 PageThread::~PageThread() {
