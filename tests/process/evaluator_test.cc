@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tests/process/process_test.h"
+#include "tests/process/scripted_run.h"
+#include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {
 namespace {
@@ -286,6 +288,18 @@ TEST_F(Evaluator, ScoresWhatThePsHoldWhichKnowsNothingOfIt) {
 }
 
 // As with TensorFlow's evaluator: it is in no list, and has no --train_dir here.
+// The first one may have been restarted, and hold nothing yet.
+TEST_F(Evaluator, AsksEveryPsForTheConfigurationOfTheRun) {
+  const ClusterOnLoopback cluster{{.ps = 2, .workers = 1}};
+  for (const std::size_t ps : {0U, 1U}) {
+    ASSERT_TRUE(says(run_task(cluster, Job::kPs, ps), "Started server"));
+  }
+  const RawPeer chief = welcomed(cluster, {.ps = 1});
+  publish_and_restore(chief, softmax_run(1), 3, 1, /*ps=*/1, /*ps_count=*/2);
+  Process& evaluator = evaluate_ps(cluster);
+  EXPECT_TRUE(says(evaluator, "ps 0 .* cannot be reached: it holds nothing of a run"));
+}
+
 TEST_F(Evaluator, IsTheOneOfTfConfig) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 1, .chief = true});
   Process& evaluator =

@@ -5,7 +5,9 @@
 #include <cstddef>
 
 #include "math/model.h"
+#include "math/parameter_layout.h"
 #include "net/wire/frame.h"
+#include "net/wire/messages.h"
 #include "roles/run/run_config.h"
 #include "tests/process/scripted_trainer.h"
 
@@ -21,14 +23,15 @@ inline roles::RunConfig softmax_run(std::size_t trainers) {
   return config;
 }
 
-// Publishes the configuration to the only ps, and restores this state: every parameter is 0.
+// Publishes the configuration to that one of `ps_count` ps, and restores this state: every
+// parameter is 0.
 inline void publish_and_restore(const RawPeer& chief, const roles::RunConfig& config,
-                                std::uint64_t step, net::Generation generation) {
+                                std::uint64_t step, net::Generation generation, std::size_t ps = 0,
+                                std::size_t ps_count = 1) {
   expect_ack(chief, frame({.kind = net::FrameKind::kPublish}, bytes_of(roles::to_json(config))));
-  const std::size_t size = math::layout_of(config.model).size();
-  expect_ack(chief,
-             frame({.kind = net::FrameKind::kRestore, .step = step, .generation = generation},
-                   Bytes(size * sizeof(float))));
+  const math::Range range = math::shard_range(math::layout_of(config.model).size(), ps, ps_count);
+  const net::Restore restore{.step = step, .range_begin = range.begin, .generation = generation};
+  expect_ack(chief, frame(restore.to_header(), Bytes(range.size() * sizeof(float))));
 }
 
 }  // namespace disttf::test_process

@@ -12,10 +12,10 @@ using net::FrameKind;
 using net::Job;
 
 RawPeer say_hello(const ClusterOnLoopback& cluster, const ScriptedHello& hello) {
-  RawPeer peer(cluster.tasks().ps.front().port);
+  RawPeer peer(cluster.tasks().ps.at(hello.ps).port);
   peer.write(hello_frame({.cluster = net::hash_of(cluster.tasks()),
                           .from = {.job = Job::kWorker, .index = hello.worker},
-                          .to = {.job = Job::kPs, .index = 0},
+                          .to = {.job = Job::kPs, .index = hello.ps},
                           .purpose = hello.purpose,
                           .incarnation = hello.incarnation}));
   return peer;

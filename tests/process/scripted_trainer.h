@@ -15,9 +15,10 @@ struct ScriptedHello {
   std::size_t worker = 0;
   net::ChannelPurpose purpose = net::ChannelPurpose::kStep;
   std::uint64_t incarnation = 77;
+  std::size_t ps = 0;
 };
 
-// Connects to ps 0 of the cluster and sends HELLO; does not read the answer.
+// Connects to that ps of the cluster and sends HELLO; does not read the answer.
 [[nodiscard]] RawPeer say_hello(const ClusterOnLoopback& cluster, const ScriptedHello& hello = {});
 // Connects and reads a WELCOME: anything else fails the test.
 [[nodiscard]] RawPeer welcomed(const ClusterOnLoopback& cluster, const ScriptedHello& hello = {},

@@ -162,34 +162,55 @@ void SnapshotCollector::work() {
   }
 }
 
-// Asks any ps: if a range has two hosts, its own ps may be lost.
+// Asks each ps in turn until one has the configuration: if a range has two hosts, its own ps may be
+// lost, or may have been restarted and hold nothing yet.
 bool SnapshotCollector::find_config() {
+  if (!config_json_.empty()) {
+    return true;
+  }
   std::string why;  // of the first ps
-  for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
-    WatchLink& link = links_[ps];
-    std::string json;
-    // In whatever role: a backup has the configuration as well.
-    std::error_code error = link.connect(/*is_replicated=*/false);
-    while (!error && json.empty() && !is_ending()) {
-      error = link.get_config(json);
-      if (!error && json.empty()) {
-        report_gone("no chief has published what the run trains");
-        throw_if_gone(task_.timeouts.start);
-        ends_.wait_until(net::Clock::now() + kAskAgain);
+  bool is_any_there = true;
+  while (is_any_there && config_json_.empty() && !is_ending()) {
+    is_any_there = false;
+    why.clear();
+    for (std::size_t ps = 0; ps < links_.size() && config_json_.empty(); ++ps) {
+      const std::error_code error = ask_for_config(links_[ps]);
+      is_any_there = is_any_there || !error;
+      // The first error names the ps that a user should look at.
+      if (error && why.empty()) {
+        why = links_[ps].name() + " cannot be reached: " + error.message();
       }
     }
-    link.close();
-    if (error) {
-      // The first error names the ps that a user should look at.
-      why = why.empty() ? link.name() + " cannot be reached: " + error.message() : why;
-    } else if (!json.empty()) {
-      take_config(json);
+    if (is_any_there && config_json_.empty()) {
+      report_gone("no chief has published what the run trains");
+      throw_if_gone(task_.timeouts.start);
+      ends_.wait_until(net::Clock::now() + kAskAgain);
     }
   }
-  if (config_json_.empty() && !why.empty()) {
+  for (WatchLink& link : links_) {
+    link.close();
+  }
+  if (!is_any_there) {
     report_gone(std::move(why));
   }
   return !config_json_.empty();
+}
+
+// The link stays open where the ps has none yet.
+std::error_code SnapshotCollector::ask_for_config(WatchLink& link) {
+  std::string json;
+  // In whatever role: a backup has the configuration as well.
+  std::error_code error =
+      link.is_open() ? std::error_code() : link.connect(/*is_replicated=*/false);
+  if (!error) {
+    error = link.get_config(json);
+  }
+  if (error) {
+    link.close();
+  } else if (!json.empty()) {
+    take_config(json);
+  }
+  return error;
 }
 
 void SnapshotCollector::take_config(const std::string& json) {

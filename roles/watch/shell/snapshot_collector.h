@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,7 @@ class SnapshotCollector {
   // All of these run on the thread.
   void work();
   bool find_config();
+  [[nodiscard]] std::error_code ask_for_config(WatchLink& link);
   void take_config(const std::string& json);
   bool reach_all();
   bool listen();
