@@ -3,9 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/any_io_executor.hpp>
+#include <asio/co_spawn.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 #include <cstring>
+#include <exception>
+#include <memory>
+#include <vector>
 
+#include "net/transport/drain_all.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {
@@ -239,6 +247,22 @@ TEST_F(ServerConnectionTest, SaysWhenFramesHaveNotLeftInTime) {
     server_->events().add(co_await connection->drained(10ms) ? "?" : "not drained");
   });
   EXPECT_TRUE(server_->events().wait_for("not drained"));
+}
+
+// The end of a ps must not take longer with each peer that has stopped reading.
+TEST_F(ServerConnectionTest, SeveralAreDrainedWithinOneLimit) {
+  connect([this](Connection connection) -> asio::awaitable<void> {
+    connection->send({.kind = FrameKind::kParameters}, std::vector<std::byte>(kBig));
+    const asio::any_io_executor executor = co_await asio::this_coro::executor;
+    const auto is_drained = std::make_shared<bool>(false);
+    asio::co_spawn(executor, drain_all(std::vector(4, connection), 100ms),
+                   [is_drained](const std::exception_ptr&) { *is_drained = true; });
+    // Of two timers the one that expires first is handled first, however late that is.
+    asio::steady_timer timer(executor, 250ms);
+    co_await timer.async_wait(asio::use_awaitable);
+    server_->events().add(*is_drained ? "in one limit" : "one after the other");
+  });
+  EXPECT_TRUE(server_->events().wait_for("in one limit"));
 }
 
 TEST_F(ServerConnectionTest, RefusalReachesAPeerThatIsStillSending) {

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "net/transport/drain_all.h"
 #include "net/transport/spawn.h"
 #include "net/wire/metrics_messages.h"
 #include "roles/monitor/shell/process_facts.h"
@@ -246,9 +247,7 @@ void ParameterServer::apply(const AwaitDrained& effect) {
   spawn([this, at_least = effect.at_least]() -> asio::awaitable<void> {
     asio::steady_timer timer(context_, at_least);
     co_await timer.async_wait(asio::use_awaitable);
-    for (const ConnectionPtr& connection : last_) {
-      co_await connection->drained(kDrainTimeout);
-    }
+    co_await net::drain_all(last_, kDrainTimeout);
     core_.drained();
     do_effects();
   });
