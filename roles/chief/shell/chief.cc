@@ -413,6 +413,10 @@ class Leading {
   }
 
   void save_before_the_end() {
+    // This task may have failed before it began to lead: it has joined no state yet.
+    if (!checkpointer_) {
+      return;
+    }
     const StepReply& reply = trainer_.reply();
     // Without the best evaluation a resumed run would stop at another step.
     if (early_stop_->may_save(/*has_joined=*/reply.generation != 0)) {
