@@ -27,7 +27,9 @@ namespace disttf::roles {
 //  files     no new modes but 0644 and 0755, no new dates except of open files
 //
 // A refused call fails with EPERM; a call that is newer than this list fails with ENOSYS, which
-// libraries take for an older kernel. Throws std::bad_alloc.
+// libraries take for an older kernel. Neither is logged (SECCOMP_FILTER_FLAG_LOG): glibc tries
+// clone3() for each thread, and a compromised process could fill the kernel's log. Throws
+// std::bad_alloc.
 [[nodiscard]] std::vector<sock_filter> filter_of_calls(ProcessKind kind);
 
 }  // namespace disttf::roles
