@@ -10,6 +10,10 @@
 // vector, so the division among ps has no effect. Sent values may be rounded to bfloat16
 // (math/bf16.h); the rounding error stays in the residual.
 //
+// A component that is not finite is sent, and stays in the residual as a NaN until reset(): each
+// later gradient shows that the run has diverged. (A ps rejects the first of them, which ends the
+// trainer.)
+//
 // Not thread-safe: the computing thread owns it.
 #pragma once
 

@@ -113,7 +113,10 @@ bool ViewService::may_be_told(std::uint8_t replica) const {
   return !is_new || !other || !other->holds || other->view == view_->number;
 }
 
-// Returns whether a trainer that the primary cannot reach reaches the backup.
+// Returns whether a trainer that the primary cannot reach reaches the backup. Trainers 64 ranks
+// apart share a bit (net::in_set()). So in a run that large two other trainers may be taken for
+// one; the backup of a paired view has everything, so that costs a change of the primary and loses
+// nothing.
 bool ViewService::is_out_of_reach(const net::Report& primary, const Host& other) const {
   // All reports must be of the current view: older ones may be of another pair.
   return view_->paired && primary.view == view_->number && other &&
