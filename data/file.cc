@@ -108,6 +108,27 @@ struct stat write_file_atomically(const std::filesystem::path& path,
   return status;
 }
 
+void replace_directory(const std::filesystem::path& made, const std::filesystem::path& target) {
+  constexpr int kMostAttempts = 1000;  // far more than callers get in between
+  const std::filesystem::path old = made.string() + ".old";
+  for (int attempt = 1;; ++attempt) {
+    std::error_code ignored;  // there may be none
+    std::error_code error;
+    // rename() cannot replace a directory that is not empty, so the old one is moved away first. A
+    // concurrent caller may give its directory the name between the two renames.
+    std::filesystem::rename(target, old, ignored);
+    std::filesystem::rename(made, target, error);
+    const bool is_taken =
+        error == std::errc::directory_not_empty || error == std::errc::file_exists;
+    if (error && (!is_taken || attempt == kMostAttempts)) {
+      std::filesystem::rename(old, target, ignored);
+      throw std::system_error(error, "cannot rename " + made.string() + " to " + target.string());
+    }
+    std::filesystem::remove_all(old, ignored);
+    if (!error) return;
+  }
+}
+
 // Uses an unnamed file, so a killed process leaves none. On a file system without unnamed files
 // (NFS) the file always has the same name, so the next call removes a leftover.
 std::filesystem::file_time_type file_system_now(const std::filesystem::path& directory) {

@@ -74,6 +74,11 @@ struct stat write_file_atomically(const std::filesystem::path& path,
 // a full quota). `sync` is fsync, replaceable for tests: it returns 0, or -1 and sets errno.
 void sync_directory(const std::filesystem::path& directory, int (*sync)(int) = &::fsync);
 
+// Gives the directory `made` the name `target`, in the same folder, and removes the directory that
+// had that name. A crash in between may leave no directory of that name. Concurrent callers with
+// the same target are safe: the last one wins. Does not sync.
+void replace_directory(const std::filesystem::path& made, const std::filesystem::path& target);
+
 // Returns the current time according to the file system of `directory`, found by creating and
 // removing a file there. This is the clock that dates files, including those of other machines; it
 // may differ from this machine's clock.

@@ -349,17 +349,12 @@ void CacheWriter::finish(CacheIndex& index, std::span<const std::uint8_t> final_
   file.sync();
   // All names inside are durable before the folder gets the name under which readers trust it.
   sync_directory(temporary_);
-  // rename() cannot replace a directory that is not empty, so the old one is moved away first.
-  std::error_code ignored;
-  const Path old = temporary_.string() + ".old";
   // A task that has mapped the old files keeps their contents. A crash between the two renames
   // leaves no folder of that name, so the data is converted again; the next conversion removes the
   // others.
-  std::filesystem::rename(directory_, old, ignored);
-  std::filesystem::rename(temporary_, directory_);
+  replace_directory(temporary_, directory_);
   // From here on the destructor has nothing to remove.
   temporary_.clear();
-  std::filesystem::remove_all(old, ignored);
   sync_directory(directory_.has_parent_path() ? directory_.parent_path() : Path("."));
 }
 

@@ -7,8 +7,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <future>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "data/error.h"
 #include "tests/data/scratch.h"
@@ -105,6 +108,31 @@ TEST_F(FileTest, ReadersNeverSeeAPartOfAFile) {
                                 return true;
                               }),
             4);
+  EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
+}
+
+TEST_F(FileTest, ADirectoryMayBeReplacedByTwoAtOnce) {
+  constexpr int kTimes = 2000;
+  const auto replace = [this](const std::string& name) {
+    for (int each = 0; each < kTimes; ++each) {
+      const auto made = directory_.path() / (name + std::to_string(each));
+      std::filesystem::create_directory(made);
+      test::write(made / "whole", test::bytes_of(name));
+      replace_directory(made, path());
+    }
+  };
+  auto other = std::async(std::launch::async, replace, "b");
+  replace("a");
+  other.get();  // throws what `replace` has thrown
+  EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
+  EXPECT_EQ(test::read(path() / "whole").size(), 1U);
+}
+
+TEST_F(FileTest, ADirectoryThatCannotBeReplacedStays) {
+  std::filesystem::create_directory(path());
+  const std::system_error error =
+      thrown_by([&] { replace_directory(directory_.path() / "none", path()); });
+  EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
   EXPECT_EQ(directory_.names(), std::vector<std::string>{"file"});
 }
 
