@@ -96,6 +96,17 @@ TEST(Xml, TellsElementsWithTheirText) {
   EXPECT_THAT(found, ElementsAre(Pair("a/b", "1 < 2&\xC3\xA4"), Pair("a/c", ""), Pair("a", "")));
 }
 
+TEST(Xml, SkipsAttributesWhateverTheirValues) {
+  std::string text;
+  EXPECT_TRUE(read_xml("<a x=\"1>2\" y='\">'>b<c z='/>'/></a>",
+                       [&](std::string_view path, const std::string& inside) {
+                         text += std::string(path) + "=" + inside + ";";
+                       }));
+  EXPECT_EQ(text, "a/c=;a=b;");
+  EXPECT_FALSE(read_xml("<a x=\">\">", [](std::string_view, const std::string&) {}));
+  EXPECT_FALSE(read_xml("<a x=\"></a>", [](std::string_view, const std::string&) {}));
+}
+
 TEST(Xml, RefusesWhatIsNone) {
   for (const char* text :
        {"", "text", "<a>", "<a></b>", "</a>", "<a></a><b></b>", "<a>&nope;</a>", "<a>&amp</a>",

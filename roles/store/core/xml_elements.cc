@@ -79,6 +79,20 @@ class XmlDocument {
     return true;
   }
 
+  // Takes the rest of a tag, and its ">". Attributes are skipped; their values, in quotes, may
+  // contain ">". False: the tag has no end.
+  bool take_tag(std::string_view& inside) {
+    std::size_t at = rest_.find_first_of(">\"'");
+    while (at != std::string_view::npos && rest_[at] != '>') {
+      const std::size_t end = rest_.find(rest_[at], at + 1);
+      at = end == std::string_view::npos ? end : rest_.find_first_of(">\"'", end + 1);
+    }
+    if (at == std::string_view::npos) return false;
+    inside = rest_.substr(0, at);
+    rest_.remove_prefix(at + 1);
+    return true;
+  }
+
   // Outside the root, only blanks and a byte order mark are allowed.
   bool read_text() {
     const std::string_view text = rest_.substr(0, rest_.find('<'));
@@ -108,9 +122,7 @@ class XmlDocument {
     // A document type, or CDATA, which S3 does not send.
     if (rest_.starts_with("<!")) return false;
     rest_.remove_prefix(1);
-    // Attributes are skipped. One with ">" in its value, which XML allows and stores do not send,
-    // would end the tag too early.
-    if (!take_until(">", inside) || inside.empty()) return false;
+    if (!take_tag(inside) || inside.empty()) return false;
     if (inside.front() == '/') return close(inside.substr(1));
     const bool is_empty = inside.back() == '/';
     if (is_empty) inside.remove_suffix(1);
