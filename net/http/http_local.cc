@@ -96,10 +96,14 @@ std::error_code http_over_local(
   if (write_error && write_error != std::errc::broken_pipe) return write_error;
   HttpResponseParser parser(HttpResponseParser::Request::kGet);
   std::array<std::byte, 16384> buffer{};
+  bool has_body = false;
   while (!parser.complete()) {
     std::size_t bytes = 0;
     if (const std::error_code error = socket.read_some(buffer, bytes)) return error;
-    if (bytes == 0) return parser.finish();
+    if (bytes == 0) {
+      if (const std::error_code error = parser.finish()) return error;
+      break;
+    }
     std::vector<std::span<const std::byte>> pieces;
     if (const std::error_code error = parser.feed(std::span(buffer).first(bytes), pieces)) {
       return error;
@@ -108,8 +112,10 @@ std::error_code http_over_local(
       // The body is text; a byte is a char.
       const auto* const text = reinterpret_cast<const char*>(piece.data());
       on_body(parser.head().status, {text, piece.size()});
+      has_body = true;
     }
   }
+  if (!has_body) on_body(parser.head().status, {});
   return {};
 }
 

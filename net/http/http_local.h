@@ -19,9 +19,10 @@ struct LocalHttpRequest {
   std::chrono::seconds read_timeout{10};  // the server's limit for a response; 0: forever
 };
 
-// Calls `on_body` with the status and the next piece of the body as it arrives. Errors: system
-// errors (ENOENT and ECONNREFUSED: no listener), std::errc::timed_out, HttpError for invalid HTTP,
-// std::errc::filename_too_long.
+// Calls `on_body` with the status and the next piece of the body as it arrives; once with an empty
+// piece if the body is empty, so that the status of every complete response is reported. Errors:
+// system errors (ENOENT and ECONNREFUSED: no listener), std::errc::timed_out, HttpError for invalid
+// HTTP, std::errc::filename_too_long.
 [[nodiscard]] std::error_code http_over_local(
     const LocalHttpRequest& request,
     const std::function<void(int status, std::string_view piece)>& on_body);

@@ -117,6 +117,16 @@ TEST_F(HttpServerTest, IsUnderstoodByTheLocalClient) {
   EXPECT_EQ(body, "POST /a b  " + std::string(100'000, 'x'));
 }
 
+TEST_F(HttpServerTest, TheLocalClientReportsTheStatusOfAnEmptyBody) {
+  serve([](const HttpServerRequest&) { return HttpReply{.status = 503, .body = ""}; });
+  std::vector<int> statuses;
+  const std::error_code error =
+      http_over_local({.socket = path_, .target = "/", .body = {}},
+                      [&](int code, std::string_view /*piece*/) { statuses.push_back(code); });
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_THAT(statuses, testing::ElementsAre(503));
+}
+
 TEST_F(HttpServerTest, RefusesWhatIsNoRequest) {
   echo();
   EXPECT_THAT(ask("GET /\r\n\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));

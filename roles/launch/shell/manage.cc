@@ -146,8 +146,7 @@ int run_manage(const ManageOptions& options) {
     // Also after some output: a log that ends by an error is not complete.
     fail_to_reach(socket, error);
   }
-  // 0: no piece arrived, so the body is empty, e.g. the log of a task that has printed nothing.
-  if (status != 0 && status != net::http_status::kOk) {
+  if (status != net::http_status::kOk) {
     fail_as_reported(status, body);
   }
   if (options.verb == ManageVerb::kStatus && !options.json) {

@@ -160,8 +160,7 @@ class Watch {
     }
     // A launch that ends may answer with nothing, with a part, or with an error: retry.
     const bool is_answer = status.is_ok() && data::parse_ordered_json(status.body).is_object();
-    const bool may_be_ending =
-        status.is_ok() || status.status == 0 || status.status >= net::http_status::kServerError;
+    const bool may_be_ending = status.is_ok() || status.status >= net::http_status::kServerError;
     // Only after an answer: at the first request such an answer is an error to report.
     if (view_ && !is_answer && may_be_ending) {
       return std::make_error_code(std::errc::resource_unavailable_try_again);
