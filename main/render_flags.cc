@@ -196,11 +196,10 @@ render::Volume read_volume(const std::string& text) {
 }
 
 std::optional<double> checked_cpus(std::string_view field, std::optional<double> cpus) {
-  constexpr double kLeastCpus = 0.01;
-  constexpr double kMostCpus = 1024;
-  // Not a check of the flag, because an options file sets these values as well.
-  if (cpus && (*cpus < kLeastCpus || *cpus > kMostCpus)) {
-    refuse(field, render::cpus_text(*cpus), "from 0.01 to 1024");
+  if (cpus && (*cpus < render::kLeastCpus || *cpus > render::kMostCpus)) {
+    refuse(field, render::cpus_text(*cpus),
+           "from " + render::cpus_text(render::kLeastCpus) + " to " +
+               render::cpus_text(render::kMostCpus));
   }
   return cpus;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "data/json/json_text.h"
+#include "main/render/deployment.h"
 #include "net/wire/text.h"
 
 namespace disttf::render {
@@ -194,6 +195,15 @@ class Merged {
     }
     return value;
   }
+  // Of the same range as --cpus, whose place the value takes.
+  [[nodiscard]] double cpus(const std::string& path) const {
+    const PlainJson& value = at(path);
+    if (value < kLeastCpus || value > kMostCpus) {
+      refuse_option(path, value,
+                    "a number from " + cpus_text(kLeastCpus) + " to " + cpus_text(kMostCpus));
+    }
+    return value;
+  }
 
  private:
   const PlainJson& merged_;
@@ -231,7 +241,7 @@ std::uint16_t read_port(const Merged& merged, const std::string& path) {
 
 DcosTensorBoard read_tensorboard(const Merged& merged) {
   return {.port = read_port(merged, "tensorboard.port"),
-          .cpus = merged.at("tensorboard.cpus"),
+          .cpus = merged.cpus("tensorboard.cpus"),
           .memory_mib = merged.whole("tensorboard.mem", 1, kMostMemoryMib)};
 }
 
@@ -239,7 +249,7 @@ DcosTasks read_tasks(const Merged& merged, const std::string& section) {
   constexpr std::uint64_t kMostTasks = 1000;
   return {.count = merged.whole(section + ".count", 1, kMostTasks),
           .port = read_port(merged, section + ".port"),
-          .cpus = merged.at(section + ".cpus"),
+          .cpus = merged.cpus(section + ".cpus"),
           .memory_mib = merged.whole(section + ".mem", 1, kMostMemoryMib),
           .placement = placement(merged, section + ".placement_constraint")};
 }

@@ -21,6 +21,10 @@ namespace disttf::render {
 // The memory for targets that require a number, if none is given.
 inline constexpr std::uint64_t kDefaultMemoryMib = 512;
 
+// The CPUs that a task may be given.
+inline constexpr double kLeastCpus = 0.01;
+inline constexpr double kMostCpus = 1024;
+
 // The resources of one task. The engine decides what is not given, if it has a default.
 struct Resources {
   std::optional<double> cpus;

@@ -6,7 +6,10 @@
 // after the run (--on_finish=idle).
 #include "main/render/marathon.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "main/render/document.h"
 #include "main/render/rendered.h"
@@ -27,8 +30,9 @@ Json marathon_constraint(const std::string& text) {
   const std::size_t second = text.find(':', colon + 1);
   Json list = Json::array({text.substr(0, colon), text.substr(colon + 1, second - colon - 1)});
   const std::string name = list[1];
-  constexpr std::string_view kOperators = " UNIQUE CLUSTER GROUP_BY LIKE UNLIKE MAX_PER IS ";
-  if (colon == 0 || kOperators.find(" " + name + " ") == std::string_view::npos) {
+  constexpr std::array<std::string_view, 7> kOperators = {"UNIQUE", "CLUSTER", "GROUP_BY", "LIKE",
+                                                          "UNLIKE", "MAX_PER", "IS"};
+  if (colon == 0 || std::ranges::find(kOperators, name) == kOperators.end()) {
     refuse("placement", text,
            "FIELD=VALUE or FIELD:OPERATOR[:PARAMETER] with one of UNIQUE, CLUSTER, GROUP_BY, LIKE, "
            "UNLIKE, MAX_PER and IS");

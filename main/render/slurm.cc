@@ -3,8 +3,10 @@
 // srun numbers the processes and passes the nodes to each; --resolver slurm derives the cluster
 // from that. Slurm distributes the step over the nodes in blocks, as the resolver expects. The step
 // ends when all its processes have exited; ps exit by themselves, too.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 #include "main/render/document.h"
@@ -106,6 +108,23 @@ std::string secret_check(const Deployment& deployment) {
          "fi\n";
 }
 
+// Jobs take windows of this many ports. Two jobs on a node collide only if their ids differ by a
+// multiple of kWindows, or if one has more tasks there than a window has ports.
+constexpr std::size_t kWindows = 256;
+constexpr std::size_t kWindowPorts = 64;
+
+// Refuses a first port with which some job, depending on its id, would get ports that do not exist.
+void refuse_late_port(std::size_t port, std::size_t tasks) {
+  constexpr std::size_t kMostPort = 65535;
+  // All tasks of the step may run on one node.
+  const std::size_t span = (kWindows - 1) * kWindowPorts + std::max(kWindowPorts, tasks);
+  if (port + span - 1 > kMostPort) {
+    refuse("port", std::to_string(port),
+           "low enough: jobs take " + std::to_string(span) +
+               " ports from it on, by their id, and ports end at 65535");
+  }
+}
+
 }  // namespace
 
 std::string render_slurm(const Deployment& deployment) {
@@ -118,6 +137,7 @@ std::string render_slurm(const Deployment& deployment) {
   refuse_volumes(deployment, "slurm");
   refuse_ps_port(deployment, "slurm");
   const TaskGroup& common = common_group(deployment);
+  refuse_late_port(common.port, deployment.task_count());
   std::string script = "#!/bin/bash\n";
   script += comment_lines(
       "sbatch FILE\n"
@@ -133,12 +153,11 @@ std::string render_slurm(const Deployment& deployment) {
     script += secret_check(deployment);
   }
   script +=
-      // 256 windows of 64 ports each: two jobs collide only if their ids differ by a multiple of
-      // 256, or with more than 64 tasks on a node.
       "\n# Two jobs may share a node: each gets ports of its own.\n"
       "port_base=$((" +
-      std::to_string(common.port) +
-      " + SLURM_JOB_ID % 256 * 64))\n"
+      std::to_string(common.port) + " + SLURM_JOB_ID % " + std::to_string(kWindows) + " * " +
+      std::to_string(kWindowPorts) +
+      "))\n"
       "\n# --wait=0: a task that exits does not end the others.\n"
       "# --distribution=block: rank after rank, node after node, as the tasks count.\n"
       "exec srun --kill-on-bad-exit=1 --wait=0 --distribution=block \\\n  " +

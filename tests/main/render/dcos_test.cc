@@ -1,4 +1,5 @@
 // render dcos: converts options of DC/OS' TensorFlow package to a Marathon group.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -163,6 +164,16 @@ TEST_F(RenderDcos, RefusesWhatThePackageWouldRefuse) {
          "worker.count is 0; expected a whole number from 1 to 1000");
   expect(R"({"worker": {"count": -1}})",
          "worker.count is -1; expected a whole number from 1 to 1000");
+  for (const char* section : {"worker", "parameter_server", "tensorboard"}) {
+    for (const char* cpus : {"-1", "0.0", "1024.5", "1e+300"}) {
+      expect(fmt::format(R"({{"service": {{"use_tensorboard": true, "shared_filesystem": "/runs"}},
+                              "{}": {{"cpus": {}}}}})",
+                         section, cpus),
+             fmt::format("{}.cpus is {}; expected a number from 0.01 to 1024", section, cpus));
+    }
+  }
+  EXPECT_THAT(refused(R"({"worker": {"placement_constraint": "hostname:UNIQUE CLUSTER:a"}})"),
+              StartsWith("--placement: \"hostname:UNIQUE CLUSTER:a\" is not FIELD=VALUE or"));
   expect(R"({"worker": {"port": 65536}})",
          "worker.port is 65536; expected a whole number from 1 to 65535");
   expect("[]", "the file is a list; expected a map of options");

@@ -94,6 +94,15 @@ TEST(RenderSlurm, OptionsStandBeforeTheFirstCommand) {
   EXPECT_THAT(script, StartsWith("#!/bin/bash\n"));
 }
 
+TEST(RenderSlurm, RefusesAPortFromWhichSomeJobWouldGetPortsBeyondTheLast) {
+  EXPECT_EQ(render_refusal("slurm --port 49152"), "(accepted)");
+  EXPECT_THAT(render_refusal("slurm --port 49153"),
+              StartsWith("--port: \"49153\" is not low enough: jobs take 16384 ports"));
+  // 100 workers and a ps, all of which may run on one node.
+  EXPECT_EQ(render_refusal("slurm --workers 100 --port 49115"), "(accepted)");
+  EXPECT_THAT(render_refusal("slurm --workers 100 --port 49116"), StartsWith("--port: \"49116\""));
+}
+
 TEST(RenderSlurm, RefusesWhatItHasNot) {
   EXPECT_THAT(render_refusal("slurm --cpus 1.5"), StartsWith("--cpus: \"1.5\" is not a whole"));
   EXPECT_THAT(render_refusal("slurm --image x"), StartsWith("--image: \"x\" is not allowed"));
