@@ -298,10 +298,14 @@ void OwnProgram::carry_out(const StartOwnProgram& effect) {
 }
 
 void OwnProgram::carry_out(const HandOverProgram& effect) {
-  Running& running = programs_.at(effect.id);
+  const auto found = programs_.find(effect.id);
+  // A spare that was killed together with the program before it; the core knows already.
+  if (found == programs_.end()) {
+    return;
+  }
   send_to_task(task_socket_.number(), {.kind = ProgramKind::kStarted, .step = effect.number},
-               running.socket.number());
-  running.socket = net::Descriptor();
+               found->second.socket.number());
+  found->second.socket = net::Descriptor();
 }
 
 void OwnProgram::carry_out(const TellTask& effect) {
