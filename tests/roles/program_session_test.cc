@@ -121,6 +121,14 @@ TEST_F(ProgramSessionTest, DoesNotAskTheNextProgramWhatIsAnswered) {
   EXPECT_EQ(done(), std::vector<std::string>{"WELCOME"});
 }
 
+TEST_F(ProgramSessionTest, IgnoresWhatAProgramThatHasEndedHadSentBefore) {
+  session_.started(1, now_);
+  session_.ended(1);
+  send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
+  EXPECT_FALSE(session_.has_layout());
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kFailed}, "why"), "why");
+}
+
 TEST_F(ProgramSessionTest, IgnoresTheEndOfAProgramThatWasReplaced) {
   welcome_first();
   session_.started(2, now_);

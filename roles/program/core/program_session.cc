@@ -61,6 +61,10 @@ void ProgramSession::packet(const ProgramPacket& packet, TimePoint now) {
   if (kind == ProgramKind::kFailed) {
     fail(net::one_line(packet.text()));
   }
+  // It has ended since, and the next one is asked.
+  if (state_ == State::kNone) {
+    return;
+  }
   try {
     if (kind == ProgramKind::kAskRows && state_ == State::kWelcomed) {
       const std::uint64_t rows = packet.message.count;

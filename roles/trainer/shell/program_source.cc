@@ -116,6 +116,11 @@ void ProgramSource::draw(std::uint64_t step, std::uint64_t slot, std::uint64_t c
 }
 
 void ProgramSource::initialize(std::span<float> parameters) {
+  // Asked once: if the ps lose everything later, the program's model has long moved on.
+  if (initial_.size() != 0) {
+    std::copy_n(initial_.data(), initial_.size(), parameters.data());
+    return;
+  }
   static_cast<void>(link_.ask({.kind = ProgramKind::kGiveInitial}));
   // Variable by variable: what lies between two stays 0, whatever the program wrote there.
   for (const math::Variable& variable : layout_.variables()) {
@@ -125,6 +130,8 @@ void ProgramSource::initialize(std::span<float> parameters) {
       throw Failure(kError, "the program's initial value of " + variable.name + " is not finite");
     }
   }
+  initial_ = math::AlignedVector(parameters.size());
+  std::copy(parameters.begin(), parameters.end(), initial_.data());
 }
 
 void ProgramSource::copy_to_program(std::span<const float> parameters) {

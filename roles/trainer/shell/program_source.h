@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/sampler.h"
+#include "math/aligned.h"
 #include "math/parameter_layout.h"
 #include "roles/program/shell/program_link.h"
 #include "roles/trainer/shell/gradient_source.h"
@@ -57,6 +58,7 @@ class ProgramSource final : public GradientSource {
   std::string name_;  // of the data
   math::ParameterLayout layout_;
   RunConfig config_;
+  math::AlignedVector initial_;  // chief: the first parameters, once they are known
   Batch batch_;
   std::optional<data::Sampler> sampler_;
   std::uint64_t sampled_rows_ = 0;  // the sampler's
