@@ -121,6 +121,8 @@ void ProgramSource::initialize(std::span<float> parameters) {
     std::copy_n(initial_.data(), initial_.size(), parameters.data());
     return;
   }
+  // What the program does not write is 0, whatever lay there before.
+  std::ranges::fill(link_.gradient(), 0.0F);
   static_cast<void>(link_.ask({.kind = ProgramKind::kGiveInitial}));
   // Variable by variable: what lies between two stays 0, whatever the program wrote there.
   for (const math::Variable& variable : layout_.variables()) {
