@@ -79,14 +79,17 @@ void check_numbers(std::size_t index, const Variable& variable) {
   }
 }
 
-// The bytes that its name and shape take as JSON, with everything around them.
+// The bytes that it takes as JSON, with the other fields at their longest.
 std::size_t text_bytes(const Variable& variable) {
-  constexpr std::size_t kAround = 80;  // brackets, and each of the other fields at its longest
-  constexpr std::size_t kLength = 11;  // of a length up to 2^31, and its comma
+  // ["",[],{"decays":false,"rate_factor":1.1754945e-38}],
+  constexpr std::size_t kAround = 56;
+  std::size_t lengths = 0;
+  for (const std::size_t length : variable.shape) {
+    lengths += std::to_string(length).size() + 1;
+  }
   const auto escaped =
       std::ranges::count_if(variable.name, [](char c) { return c == '"' || c == '\\'; });
-  return kAround + variable.name.size() + static_cast<std::size_t>(escaped) +
-         kLength * variable.shape.size();
+  return kAround + variable.name.size() + static_cast<std::size_t>(escaped) + lengths;
 }
 
 bool is_digits(std::string_view text) {
@@ -199,25 +202,29 @@ std::string describe(const Variable& variable) {
   return text;
 }
 
-std::optional<std::string> layout_difference(const ParameterLayout& mine,
-                                             const ParameterLayout& theirs,
-                                             std::string_view owner) {
-  const auto ours = mine.variables();
-  const auto others = theirs.variables();
-  const std::string theirs_is = ", " + std::string(owner) + " ";
-  for (std::size_t i = 0; i < std::max(ours.size(), others.size()); ++i) {
-    if (i >= ours.size()) {
-      return "there is no " + place_text(i) + theirs_is + "is " + describe(others[i]);
+std::optional<std::string> variables_difference(std::span<const Variable> mine,
+                                                std::span<const Variable> theirs,
+                                                std::string_view owner) {
+  const std::string separator = ", " + std::string(owner) + " ";
+  for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
+    if (i >= mine.size()) {
+      return "there is no " + place_text(i) + separator + "is " + describe(theirs[i]);
     }
-    if (i >= others.size()) {
-      return place_text(i) + " is " + describe(ours[i]) + theirs_is + "are only " +
-             std::to_string(others.size());
+    if (i >= theirs.size()) {
+      return place_text(i) + " is " + describe(mine[i]) + separator + "are only " +
+             std::to_string(theirs.size());
     }
-    if (ours[i] != others[i]) {
-      return place_text(i) + " is " + describe(ours[i]) + theirs_is + "is " + describe(others[i]);
+    if (mine[i] != theirs[i]) {
+      return place_text(i) + " is " + describe(mine[i]) + separator + "is " + describe(theirs[i]);
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> layout_difference(const ParameterLayout& mine,
+                                             const ParameterLayout& theirs,
+                                             std::string_view owner) {
+  return variables_difference(mine.variables(), theirs.variables(), owner);
 }
 
 }  // namespace disttf::math

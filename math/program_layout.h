@@ -29,9 +29,13 @@ void validate_variables(std::span<const Variable> variables);
 // "fc1.bias [100], no weight decay, rate factor 0.1"
 [[nodiscard]] std::string describe(const Variable& variable);
 
-// Returns the first difference of two layouts as a part of a sentence: "variable 3 is fc2.weight
-// [100, 10], the chief's is fc2.weight [100, 20]"; nullopt: they are the same. `owner`: whose
-// layout `theirs` is.
+// Returns the first difference of two lists of variables as a part of a sentence: "variable 3 is
+// fc2.weight [100, 10], the chief's is fc2.weight [100, 20]"; nullopt: they are the same. `owner`:
+// whose `theirs` are.
+[[nodiscard]] std::optional<std::string> variables_difference(
+    std::span<const Variable> mine, std::span<const Variable> theirs,
+    std::string_view owner = "the chief's");
+// The same of two layouts.
 [[nodiscard]] std::optional<std::string> layout_difference(const ParameterLayout& mine,
                                                            const ParameterLayout& theirs,
                                                            std::string_view owner = "the chief's");

@@ -1,15 +1,18 @@
 // A RunConfig as the JSON that the chief publishes, and the comparison of two of them. Everything
 // goes through the table of settings, so that no setting can be missing in one of the three.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "data/json/json_text.h"
+#include "math/program_layout.h"
+#include "roles/run/example_facts_json.h"
+#include "roles/run/json_values.h"
 #include "roles/run/run_config.h"
 #include "roles/run/setting.h"
+#include "roles/run/variables_json.h"
 
 namespace disttf::roles {
 namespace {
@@ -36,34 +39,6 @@ Json json_of(const math::LayerSpec& layer) {
   return out;
 }
 
-// Formats a value for a sentence: shortened for readability, control characters escaped.
-std::string shown(const Json& value) {
-  constexpr std::size_t kMaxShown = 80;
-  const auto is_object = [](const Json& part) { return part.is_object(); };
-  if (value.is_array() && !value.empty() && std::ranges::all_of(value, is_object)) {
-    return "a list of " + std::to_string(value.size()) + " layers";
-  }
-  const auto is_structured = [](const Json& part) { return part.is_structured(); };
-  if (value.is_object() || std::any_of(value.begin(), value.end(), is_structured)) {
-    return "a nested value";  // formatting it recurses as deep as the peer that sent it chooses
-  }
-  std::string text = data::json_text(value, {.only_ascii = true});
-  // The text is ASCII, so no character is cut in two.
-  if (text.size() > kMaxShown) {
-    text = text.substr(0, kMaxShown) + "...";
-  }
-  return text;
-}
-
-// Returns a float as the shortest decimal that reads back as the same float.
-double short_number(float value) {
-  // Widening the float itself would publish 0.10000000149011612 for 0.1.
-  const std::string text = shortest_text(value);
-  double parsed = 0;
-  std::from_chars(text.data(), text.data() + text.size(), parsed);
-  return parsed;
-}
-
 // Converts each kind of value to JSON.
 struct ToJson {
   const RunConfig& run;
@@ -78,6 +53,9 @@ struct ToJson {
   Json operator()(const Choice& value) const { return value.name(run); }
   Json operator()(const Model& value) const {
     const math::ModelSpec& model = value.field.in(run);
+    if (model.is_program()) {
+      return variables_to_json(model.variables);
+    }
     // A built-in model is published by its name; its hidden units are a setting of their own.
     if (model.layers.empty()) {
       return math::model_name(model.kind);
@@ -132,6 +110,11 @@ class FromJson {
   void operator()(const Model& value) const {
     math::ModelSpec& model = value.field.in(run_);
     model.layers.clear();
+    model.variables.clear();
+    if (from_.is_object()) {
+      model.variables = variables_from_json(from_);
+      return;
+    }
     if (from_.is_string()) {
       const auto kind = math::model_from_name(from_.get<std::string>());
       if (!kind) {
@@ -241,120 +224,23 @@ nlohmann::ordered_json published(const RunConfig& config) {
   return out;
 }
 
-Json numbers_json(const std::vector<float>& values) {
-  Json out = Json::array();
-  for (const float value : values) {
-    out.push_back(short_number(value));
-  }
-  return out;
+// Returns a value for a sentence.
+std::string shown_value(const Setting& setting, const RunConfig& run) {
+  const auto* const model = std::get_if<Model>(&setting.value);
+  const bool is_program = model != nullptr && model->field.in(run).is_program();
+  return is_program ? "a " + text_of(setting, run) : shown(json_of(setting, run));
 }
 
-Json json_of(const ExampleFacts& facts) {
-  Json out = Json::object();
-  if (!facts.classes.empty()) {
-    out["classes"] = facts.classes;
+// Returns how the variables of two programs differ; nullopt if the setting is no model, or not both
+// are programs.
+std::optional<std::string> program_difference(const Setting& setting, const RunConfig& mine,
+                                              const RunConfig& theirs, std::string_view owner) {
+  const auto* const model = std::get_if<Model>(&setting.value);
+  if (model == nullptr || !model->field.in(mine).is_program() ||
+      !model->field.in(theirs).is_program()) {
+    return std::nullopt;
   }
-  if (!facts.columns.empty()) {
-    out["columns"] = facts.columns;
-  }
-  if (!facts.label.empty()) {
-    out["label"] = facts.label;
-  }
-  if (!facts.means.empty()) {
-    out["means"] = numbers_json(facts.means);
-    out["scales"] = numbers_json(facts.scales);
-  }
-  if (facts.target_mean != 0 || facts.target_scale != 1) {
-    out["target_mean"] = short_number(facts.target_mean);
-    out["target_scale"] = short_number(facts.target_scale);
-  }
-  return out;
-}
-
-// Reads what a file says about examples; each part may be missing.
-class FactsReader {
- public:
-  explicit FactsReader(const Json& from) : from_(from) {}
-
-  [[nodiscard]] std::vector<std::string> names(const char* key) const {
-    std::vector<std::string> out;
-    for (const Json& each : array(key)) {
-      if (!each.is_string()) {
-        refuse(key, each, "a list of names");
-      }
-      out.push_back(each.get<std::string>());
-    }
-    return out;
-  }
-  [[nodiscard]] std::vector<float> numbers(const char* key) const {
-    std::vector<float> out;
-    for (const Json& each : array(key)) {
-      out.push_back(finite(key, each));
-    }
-    return out;
-  }
-  [[nodiscard]] float number(const char* key, float otherwise) const {
-    const auto found = from_.find(key);
-    return found == from_.end() ? otherwise : finite(key, *found);
-  }
-  [[nodiscard]] std::string text(const char* key) const {
-    const auto found = from_.find(key);
-    if (found != from_.end() && !found->is_string()) {
-      refuse(key, *found, "a name");
-    }
-    return found == from_.end() ? std::string() : found->get<std::string>();
-  }
-  [[noreturn]] static void refuse(const char* key, const Json& value, const std::string& allowed) {
-    throw std::invalid_argument(std::string("the configuration's examples: ") + key + " is " +
-                                shown(value) + ", allowed is " + allowed);
-  }
-
- private:
-  [[nodiscard]] Json array(const char* key) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) {
-      return Json::array();
-    }
-    // Bounded before it is copied: a checkpoint may come from elsewhere.
-    if (!found->is_array() || found->size() > math::kMaxInputs) {
-      refuse(key, *found, "a list of at most " + std::to_string(math::kMaxInputs));
-    }
-    return *found;
-  }
-  [[nodiscard]] static float finite(const char* key, const Json& value) {
-    const double number = value.is_number() ? value.get<double>() : HUGE_VAL;
-    // Written as a negation, so that NaN fails, too.
-    if (!(std::abs(number) <= std::numeric_limits<float>::max())) {
-      refuse(key, value, "a number of 32 bits");
-    }
-    return static_cast<float>(number);
-  }
-
-  const Json& from_;
-};
-
-ExampleFacts facts_from(const Json& from) {
-  if (!from.is_object()) {
-    FactsReader::refuse("examples", from, "an object");
-  }
-  const FactsReader reader(from);
-  ExampleFacts facts{.classes = reader.names("classes"),
-                     .columns = reader.names("columns"),
-                     .label = reader.text("label"),
-                     .means = reader.numbers("means"),
-                     .scales = reader.numbers("scales"),
-                     .target_mean = reader.number("target_mean", 0),
-                     .target_scale = reader.number("target_scale", 1)};
-  // Readers index means, scales and columns alike.
-  if (facts.means.size() != facts.scales.size() ||
-      (!facts.columns.empty() && facts.columns.size() != facts.means.size())) {
-    FactsReader::refuse("scales", facts.scales.size(), "one for each of the means and columns");
-  }
-  // Labels are divided by it.
-  if (facts.target_scale == 0) {
-    FactsReader::refuse("target_scale", 0, "a number other than 0");
-  }
-  return facts;
+  return math::variables_difference(mine.model.variables, theirs.model.variables, owner);
 }
 
 // Returns nullopt if it is of another release.
@@ -384,15 +270,18 @@ std::uint64_t configuration_id(std::string_view json) noexcept {
 
 std::string to_saved_json(const RunConfig& config) {
   nlohmann::ordered_json out = published(config);
-  out["examples"] = json_of(config.examples);
+  out["examples"] = facts_to_json(config.examples);
   // Names are bytes from a user, which need not be valid text.
   return data::json_text(out);
 }
 
 RunConfig run_config_from_json(std::string_view text) {
-  const Json parsed = data::parse_json(text);
+  // Twice the depth of any configuration. A deeper text would take sixty times its size.
+  constexpr std::size_t kDeepest = 10;
+  const Json parsed = data::parse_json(text, kDeepest);
   if (!parsed.is_object()) {
-    throw std::invalid_argument("the published configuration is not a JSON object");
+    throw std::invalid_argument(
+        "the published configuration is not a JSON object, or is nested too deep");
   }
   RunConfig config;
   for (const Setting& setting : settings()) {
@@ -409,7 +298,7 @@ RunConfig run_config_from_json(std::string_view text) {
     std::visit(FromJson(config, setting.name, *found), setting.value);
   }
   if (const auto found = parsed.find("examples"); found != parsed.end()) {
-    config.examples = facts_from(*found);
+    config.examples = facts_from_json(*found);
   }
   return config;
 }
@@ -427,10 +316,15 @@ std::optional<std::string> contradiction(const RunConfig& mine,
     // through the same rounding.
     const Json own = json_of(setting, mine);
     const Json theirs = json_of(setting, published);
-    if (own != theirs) {
-      return "--" + name + ": this task was given " + shown(own) + ", the chief published " +
-             shown(theirs) + "; leave the flag out or give the chief's value";
+    if (own == theirs) {
+      continue;
     }
+    if (const auto other = program_difference(setting, mine, published, "the chief's")) {
+      return "the programs have different variables: " + *other;
+    }
+    return "--" + name + ": this task was given " + shown_value(setting, mine) +
+           ", the chief published " + shown_value(setting, published) +
+           "; leave the flag out or give the chief's value";
   }
   return std::nullopt;
 }
@@ -446,11 +340,14 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
     const Json own = json_of(setting, config);
     const Json other = json_of(setting, saved);
     // Settings that do not change the weights may differ without a warning.
-    if (setting.changes_weights && own != other) {
-      return "--" + std::string(setting.name) + " is " + shown(own) +
-             ", the checkpoint's run had " + shown(other) +
-             ": the weights will not be those of either";
+    if (!setting.changes_weights || own == other) {
+      continue;
     }
+    const auto program = program_difference(setting, config, saved, "the checkpoint's");
+    return (program ? *program
+                    : "--" + std::string(setting.name) + " is " + shown_value(setting, config) +
+                          ", the checkpoint's run had " + shown_value(setting, saved)) +
+           ": the weights will not be those of either";
   }
   return std::nullopt;
 }
@@ -460,9 +357,15 @@ std::string changes(const RunConfig& before, const RunConfig& now) {
   for (const Setting& setting : settings()) {
     const Json old = json_of(setting, before);
     const Json next = json_of(setting, now);
-    if (old != next) {
-      text += (text.empty() ? "--" : "; --") + std::string(setting.name) + " is " + shown(next) +
-              ", it was " + shown(old);
+    if (old == next) {
+      continue;
+    }
+    text += text.empty() ? "" : "; ";
+    if (const auto program = program_difference(setting, now, before, "the earlier run's")) {
+      text += *program;
+    } else {
+      text += "--" + std::string(setting.name) + " is " + shown_value(setting, now) + ", it was " +
+              shown_value(setting, before);
     }
   }
   return text;

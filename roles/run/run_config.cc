@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "math/names.h"
+#include "math/program_layout.h"
 #include "roles/run/setting.h"
 
 namespace disttf::roles {
@@ -12,8 +13,13 @@ namespace {
 
 constexpr const char* kTopK = "topk:";
 
+static_assert(math::kMaxProgramFloats == kMaxParameters);
+
 // Names what makes a model large: "--hidden_units 100,50", or "--model cnn" and the like.
 std::string size_text(const math::ModelSpec& model) {
+  if (model.is_program()) {
+    return "a " + math::describe(model);
+  }
   if (!model.layers.empty() || model.kind != math::ModelKind::kMlp) {
     return "--model " + math::describe(model) + " on images of " + math::to_string(model.input);
   }
@@ -76,7 +82,7 @@ void check_early_stopping(const RunConfig& config) {
   const char* const name = has_target ? "target_accuracy" : "patience";
   const std::string value =
       has_target ? shortest_text(config.target_accuracy) : std::to_string(config.patience);
-  if (has_target && math::loss_type(config.model.loss).of_numbers) {
+  if (has_target && !config.model.is_program() && math::loss_type(config.model.loss).of_numbers) {
     refuse_setting(name, value, "allowed where labels are numbers; --patience is");
   }
   if (config.eval_every == 0) {
@@ -86,6 +92,18 @@ void check_early_stopping(const RunConfig& config) {
     refuse_setting(name, value,
                    "allowed with --min_workers, --max_workers or --micro_batches: such a run makes "
                    "steps while the chief evaluates");
+  }
+}
+
+// A program reads and changes its examples itself.
+void check_program(const RunConfig& config) {
+  if (config.augmentation.any()) {
+    refuse_setting("program", "a user's program",
+                   "allowed with --augment_..., which change images that disttf reads");
+  }
+  if (config.test_shifts != 0) {
+    refuse_setting("test_shifts", std::to_string(config.test_shifts),
+                   "allowed with --program: a user's program evaluates by itself");
   }
 }
 
@@ -125,16 +143,17 @@ void validate(const RunConfig& config) {
   }
   const std::size_t layers = config.model.hidden.size();
   // Only the built-in mlp uses hidden units.
-  if (config.model.layers.empty() && config.model.kind == math::ModelKind::kMlp &&
+  if (!config.model.is_program() && config.model.layers.empty() &&
+      config.model.kind == math::ModelKind::kMlp &&
       (layers < 1 || layers > math::kMaxHiddenLayers)) {
     refuse_setting("hidden_units", std::to_string(layers) + " layers", "from 1 to 16 layers");
   }
   // The optimizer and the model come before the checks that use their sizes.
   math::validate(config.optimizer);
   math::validate(config.model);
-  if (math::layout_of(config.model).size() > kMaxParameters) {
-    refuse_setting("hidden_units",
-                   std::to_string(math::layout_of(config.model).size()) + " parameters",
+  // (A program's were checked by math::validate().)
+  if (const std::size_t size = math::layout_of(config.model).size(); size > kMaxParameters) {
+    refuse_setting("hidden_units", std::to_string(size) + " parameters",
                    "within 2147483648 parameters in all");
   }
   check_running_statistics(config);
@@ -155,10 +174,14 @@ void validate(const RunConfig& config) {
     refuse_setting("replicas_to_aggregate", std::to_string(config.replicas_to_aggregate),
                    "allowed with --sync_replicas=false");
   }
-  if (config.model.numbers && config.augmentation.any()) {
-    refuse_setting("data", "a table", "allowed with --augment_..., which change images");
+  if (config.model.is_program()) {
+    check_program(config);
+  } else {
+    if (config.model.numbers && config.augmentation.any()) {
+      refuse_setting("data", "a table", "allowed with --augment_..., which change images");
+    }
+    check_test_shifts(config);
   }
-  check_test_shifts(config);
   // The rate would never reach its value.
   if (config.warmup_steps >= config.train_steps) {
     refuse_setting("warmup_steps", std::to_string(config.warmup_steps),
@@ -192,6 +215,10 @@ void validate(const RunConfig& config) {
 }
 
 void validate_for(const ExampleKind& examples, const RunConfig& config) {
+  if (config.model.is_program()) {
+    throw std::invalid_argument(
+        "--program: missing; the run trains a user's program, which reads the examples itself");
+  }
   if (config.model.input != examples.shape) {
     refuse_setting("inputs", math::to_string(config.model.input),
                    math::to_string(examples.shape) + ", the shape of an example");

@@ -146,6 +146,7 @@ void validate(const RunConfig& config);
 
 // Also throws unless the model fits such examples and that number of classes. A ps never sees an
 // example, so it serves any model; a worker with a wrong model would read beyond its examples.
+// Also throws for a user's program, which reads its examples itself.
 struct ExampleKind {
   math::Shape shape{};
   bool numbers = false;             // math::ModelSpec::numbers

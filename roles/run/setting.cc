@@ -139,8 +139,9 @@ struct FromText {
     const auto kind = math::model_from_name(text);
     if (kind) {
       value.field.in(run).kind = *kind;
-      // Layers win over a name, so those of an earlier value must go.
+      // Layers and variables win over a name, so those of an earlier value must go.
       value.field.in(run).layers.clear();
+      value.field.in(run).variables.clear();
     }
     return kind.has_value();
   }

@@ -112,8 +112,9 @@ class Choice {
   std::string_view automatic_;
 };
 
-// A model: a name, or a list of layers, which users write into a model file (main/model_file.h). In
-// JSON the name, or a list of objects.
+// A model: a name, or a list of layers, which users write into a model file (main/model_file.h), or
+// the variables of a user's program. In JSON the name, a list of objects, or an object
+// (roles/run/variables_json.h).
 struct Model {
   FieldRef<math::ModelSpec> field;
 };

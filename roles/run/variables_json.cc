@@ -1,0 +1,135 @@
+#include "roles/run/variables_json.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "math/program_layout.h"
+#include "roles/run/json_values.h"
+
+namespace disttf::roles {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kVariables = "variables";
+constexpr const char* kDecays = "decays";
+constexpr const char* kRateFactor = "rate_factor";
+constexpr const char* kMomentum = "momentum";
+
+Json variable_to_json(const math::Variable& variable) {
+  Json out = Json::array({variable.name, variable.shape});
+  Json others = Json::object();
+  if (!variable.decays) {
+    others[kDecays] = false;
+  }
+  if (variable.rate_factor != 1) {
+    others[kRateFactor] = short_number(variable.rate_factor);
+  }
+  if (variable.momentum) {
+    others[kMomentum] = short_number(*variable.momentum);
+  }
+  if (!others.empty()) {
+    out.push_back(std::move(others));
+  }
+  return out;
+}
+
+[[noreturn]] void refuse_variable(std::size_t index, const char* allowed) {
+  throw std::invalid_argument("variable " + std::to_string(index + 1) + " of --model is not " +
+                              allowed);
+}
+
+float float_from(const Json& json, std::size_t index) {
+  const double number = json.is_number() ? json.get<double>() : HUGE_VAL;
+  // A larger double has no float, and NaN is no JSON.
+  if (std::abs(number) > std::numeric_limits<float>::max()) {
+    refuse_variable(index, "one whose rate_factor and momentum are numbers");
+  }
+  return static_cast<float>(number);
+}
+
+std::vector<std::size_t> shape_from(const Json& json, std::size_t index) {
+  constexpr const char* kAllowed = "one whose shape is a list of at most 64 whole numbers";
+  static_assert(math::kMaxDimensions == 64);
+  if (!json.is_array() || json.size() > math::kMaxDimensions) {
+    refuse_variable(index, kAllowed);
+  }
+  std::vector<std::size_t> shape;
+  for (const Json& length : json) {
+    if (!length.is_number_unsigned()) {
+      refuse_variable(index, kAllowed);
+    }
+    shape.push_back(length.get<std::uint64_t>());
+  }
+  return shape;
+}
+
+// Reads what differs from the default. A word of a later release may change the result, so it is
+// refused and not ignored.
+void read_others(const Json& json, std::size_t index, math::Variable& to) {
+  constexpr const char* kAllowed = "one with decays, rate_factor and momentum alone";
+  constexpr std::size_t kMost = 3;
+  if (!json.is_object() || json.size() > kMost) {
+    refuse_variable(index, kAllowed);
+  }
+  for (auto each = json.begin(); each != json.end(); ++each) {
+    if (each.key() == kDecays && each->is_boolean()) {
+      to.decays = each->get<bool>();
+    } else if (each.key() == kRateFactor) {
+      to.rate_factor = float_from(*each, index);
+    } else if (each.key() == kMomentum) {
+      to.momentum = float_from(*each, index);
+    } else {
+      refuse_variable(index, kAllowed);
+    }
+  }
+}
+
+math::Variable variable_from(const Json& json, std::size_t index) {
+  const bool has_parts =
+      json.is_array() && (json.size() == 2 || json.size() == 3) && json[0].is_string() &&
+      json[0].get_ref<const std::string&>().size() <= math::kMaxVariableNameBytes;
+  if (!has_parts) {
+    refuse_variable(index, "a list of a name of at most 256 characters, a shape, and what differs");
+  }
+  math::Variable variable{.name = json[0].get<std::string>(), .shape = shape_from(json[1], index)};
+  if (json.size() == 3) {
+    read_others(json[2], index, variable);
+  }
+  return variable;
+}
+
+}  // namespace
+
+Json variables_to_json(const std::vector<math::Variable>& variables) {
+  Json list = Json::array();
+  for (const math::Variable& variable : variables) {
+    list.push_back(variable_to_json(variable));
+  }
+  Json out = Json::object();
+  out[kVariables] = std::move(list);
+  return out;
+}
+
+std::vector<math::Variable> variables_from_json(const Json& json) {
+  const auto found = json.is_object() ? json.find(kVariables) : json.end();
+  if (found == json.end() || json.size() != 1 || !found->is_array() || found->empty() ||
+      found->size() > math::kMaxProgramVariables) {
+    throw std::invalid_argument("--model: the object is not a list of 1 to " +
+                                std::to_string(math::kMaxProgramVariables) + " variables");
+  }
+  std::vector<math::Variable> variables;
+  variables.reserve(found->size());
+  for (const Json& each : *found) {
+    variables.push_back(variable_from(each, variables.size()));
+  }
+  return variables;
+}
+
+}  // namespace disttf::roles

@@ -1,0 +1,26 @@
+// The variables of a user's program in the JSON that the chief publishes, as the value of "model":
+//
+//   {"variables": [["fc1.weight", [784, 100]], ["fc1.bias", [100], {"decays": false}],
+//                  ["bn.running_mean", [32], {"momentum": 0.9}], ["scale", [], {"rate_factor":
+//                  0}]]}
+//
+// The object at the end of a variable has what differs from the default (math::Variable); it is
+// left out if nothing does. Lists instead of objects, since there may be 65 536 of them.
+//
+// Pure functions; callable from any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "math/parameter_layout.h"
+
+namespace disttf::roles {
+
+[[nodiscard]] nlohmann::json variables_to_json(const std::vector<math::Variable>& variables);
+
+// Reads it back. Throws std::invalid_argument with what is allowed, since a peer sends it. Checks
+// the types, and every length before it copies; math::validate() checks the values.
+[[nodiscard]] std::vector<math::Variable> variables_from_json(const nlohmann::json& json);
+
+}  // namespace disttf::roles
