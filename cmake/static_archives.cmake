@@ -96,3 +96,16 @@ foreach(symbol IN LISTS symbols)
   string(REGEX REPLACE "^.* " "" symbol "${symbol}")
   list(APPEND DISTTF_LEFT_OUT -Wl,--defsym=${symbol}=abort)
 endforeach()
+
+# OpenSSL has two implementations of the curve P-256 for x86-64. The faster one has a table of 150 kB. The other one is
+# in constant time, too, and slower, which only a handshake notices. (The two functions of the first one that OpenSSL
+# then still names are for its groups, of which there are none.)
+if(DISTTF_OPENSSL_CHOICE)
+  execute_process(COMMAND ${CMAKE_NM} --defined-only ${DISTTF_ARCHIVE_DIR}/libcrypto.a
+                  OUTPUT_VARIABLE symbols ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  if(symbols MATCHES " EC_GFp_nistz256_method\n" AND symbols MATCHES " EC_GFp_nistp256_method\n")
+    list(APPEND DISTTF_LEFT_OUT -Wl,--defsym=EC_GFp_nistz256_method=EC_GFp_nistp256_method
+                                -Wl,--defsym=EC_nistz256_pre_comp_dup=abort
+                                -Wl,--defsym=EC_nistz256_pre_comp_free=abort)
+  endif()
+endif()
