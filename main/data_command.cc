@@ -144,7 +144,7 @@ void add_data_command_flags(CLI::App& app, Flags& flags) {
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kDataGroup);
-  app.add_flag("--json", flags.json, "print JSON")->group(kDataGroup);
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kDataGroup);
 }
 
 void take_data_words(std::vector<std::string>& arguments, Flags& flags) {

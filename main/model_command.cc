@@ -159,7 +159,7 @@ void add_model_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(2, math::kMaxClasses))
       ->capture_default_str()
       ->group(kModelGroup);
-  app.add_flag("--json", flags.json, "print JSON")->group(kModelGroup);
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kModelGroup);
 }
 
 math::ModelSpec take_model_words(std::vector<std::string>& arguments) {

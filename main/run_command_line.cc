@@ -6,9 +6,12 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
+#include "main/arguments.h"
 #include "main/carry_out.h"
 #include "main/command_line.h"
 #include "main/store_command.h"
@@ -46,9 +49,12 @@ int fail(int exit_code, const char* sentence) {
 roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
   // The words after -- belong to another program.
   const auto end = std::ranges::find(arguments, "--");
-  const auto flag = std::find(arguments.begin(), end, "--log_format");
-  const bool is_json = std::find(arguments.begin(), end, "--log_format=json") != end ||
-                       (flag != end && flag + 1 != end && *(flag + 1) == "json");
+  // The name may be spelled with hyphens, as that of every flag.
+  const std::vector<std::string> words = normalize_arguments(
+      std::span(arguments.begin(), end), [](std::string_view) { return false; });
+  const auto flag = std::ranges::find(words, "--log_format");
+  const bool is_json = std::ranges::find(words, "--log_format=json") != words.end() ||
+                       (flag != words.end() && flag + 1 != words.end() && *(flag + 1) == "json");
   return is_json ? roles::LogFormat::kJson : roles::LogFormat::kText;
 }
 

@@ -49,6 +49,17 @@ TEST_F(JsonLog, OfALaunchIsOneObjectALine) {
   EXPECT_THAT(job.standard_output(), ::testing::StartsWith("After 40 training step(s)"));
 }
 
+// It is reported before the flags are parsed.
+TEST_F(JsonLog, OfAWrongFlagIsAnObjectHoweverTheFormatIsSpelled) {
+  for (const Words& format : {Words{"--log_format=json"}, Words{"--log_format", "json"},
+                              Words{"--log-format=json"}, Words{"--log-format", "json"}}) {
+    Process& job = run("worker", Words{"worker"} + format + Words{"--nope"});
+    EXPECT_TRUE(exits(job, kExitUsage));
+    EXPECT_THAT(messages_of("worker", job),
+                Contains(HasSubstr("error: \"--nope\" is not a flag of disttf worker")));
+  }
+}
+
 TEST_F(JsonLog, SaysOfATaskThatWasKilledWhatItIs) {
   Process& job = launch(endless() + Words{"--dataset=digits", "--restart=never"});
   ASSERT_TRUE(says(job, "training step 3 done"));
