@@ -15,6 +15,18 @@ constexpr unsigned char kLastAscii = 0x7F;
 constexpr char kEscape = '~';
 constexpr int kHexadecimal = 16;
 
+// The size of TOML's escape for kEscape at the beginning of `text`; 0: there is none.
+std::size_t size_of_escaped_tilde(std::string_view text) noexcept {
+  for (const std::string_view escape : {"\\u007", "\\U0000007"}) {
+    const std::size_t last = escape.size();
+    if (text.starts_with(escape) && last < text.size() &&
+        (text[last] == 'E' || text[last] == 'e')) {
+      return last + 1;
+    }
+  }
+  return 0;
+}
+
 std::string_view trimmed(std::string_view text) noexcept {
   constexpr std::string_view kBlanks = " \t\r";
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -100,12 +112,25 @@ std::string_view checked_utf8(std::string_view text) {
 std::string escape_non_ascii(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char each : text) {
-    if (static_cast<unsigned char>(each) > kLastAscii || each == kEscape) {
-      out += fmt::format("{}{:02X}", kEscape, static_cast<unsigned char>(each));
+  const auto append_escape = [&out](char c) {
+    out += fmt::format("{}{:02X}", kEscape, static_cast<unsigned char>(c));
+  };
+  while (!text.empty()) {
+    const char first = text.front();
+    std::size_t taken = 1;
+    if (const std::size_t escape = size_of_escaped_tilde(text); escape != 0) {
+      append_escape(kEscape);
+      taken = escape;
+    } else if (static_cast<unsigned char>(first) > kLastAscii || first == kEscape) {
+      append_escape(first);
+    } else if (first == '\\' && text.size() > 1 && text[1] == '\\') {
+      // Taken together: the second one begins no escape.
+      out += "\\\\";
+      taken = 2;
     } else {
-      out += each;
+      out += first;
     }
+    text.remove_prefix(taken);
   }
   return out;
 }

@@ -30,8 +30,9 @@ class TomlError : public std::invalid_argument {
 [[nodiscard]] std::string_view checked_utf8(std::string_view text);
 
 // toml++ 3.3 has undefined behaviour for some characters beyond ASCII: escape_non_ascii() turns
-// each such byte (and each ~) into ~XX, and unescape_non_ascii() turns keys, texts and messages
-// back.
+// each such byte into ~XX, and unescape_non_ascii() turns keys, texts and messages back. ~ itself
+// becomes ~7E, also where a file spells it \u007E: toml++ would make that a ~ of an escape. (In a
+// text in single quotes \u007E should stay as it is, and becomes ~, too.)
 [[nodiscard]] std::string escape_non_ascii(std::string_view text);
 [[nodiscard]] std::string unescape_non_ascii(std::string_view text);
 
