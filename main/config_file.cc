@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "main/arguments.h"
+#include "main/help_text.h"
 #include "main/model_file.h"
 #include "main/toml_text.h"
 #include "net/wire/text.h"
@@ -148,9 +149,9 @@ class Recipe : public CLI::ConfigTOML {
     // --help and --config would be read as flags of the file otherwise.
     if (option == nullptr || !option->get_configurable() || option == app_.get_help_ptr() ||
         option == app_.get_help_all_ptr()) {
-      throw std::invalid_argument(fmt::format(
-          "--{}: {} is not a flag of {}, so not a key of {} (line {}; {} --help lists the flags)",
-          name(), net::quoted(key), app_.get_name(), path(), line(at), app_.get_name()));
+      throw std::invalid_argument(
+          fmt::format("--{}: {} is not a flag of {}, so not a key of {}, line {}{}", name(),
+                      net::quoted(key), app_.get_name(), path(), line(at), flags_hint(app_)));
     }
     return *option;
   }

@@ -203,6 +203,11 @@ void show_plain_help(CLI::App& app, std::vector<Example> examples) {
   app.formatter(std::make_shared<PlainFormatter>(std::move(examples)));
 }
 
+std::string flags_hint(const CLI::App& app) {
+  // Not --help, which leaves out the less usual flags of the large commands.
+  return " (" + app.get_name() + " --help-all lists the flags)";
+}
+
 std::optional<std::string> help_asked_for(const CLI::App& app, std::span<const std::string> words) {
   const auto has = [words](std::string_view word) {
     return std::ranges::find(words, word) != words.end();

@@ -31,6 +31,10 @@ namespace disttf {
 // names the groups of the others, and app.help("", CLI::AppFormatMode::All) shows all.
 void show_plain_help(CLI::App& app, std::vector<Example> examples);
 
+// Points to the list of all flags, in brackets, for the end of a sentence: " (disttf COMMAND
+// --help-all lists the flags)".
+[[nodiscard]] std::string flags_hint(const CLI::App& app);
+
 // The help, where --help, -h or --help-all is among the words of a command.
 [[nodiscard]] std::optional<std::string> help_asked_for(const CLI::App& app,
                                                         std::span<const std::string> words);

@@ -52,7 +52,7 @@ class WordCheck {
 
  private:
   [[noreturn]] void fail(const std::string& sentence) const {
-    throw std::invalid_argument(sentence + " (" + app_.get_name() + " --help lists the flags)");
+    throw std::invalid_argument(sentence + flags_hint(app_));
   }
 
   // Whether the word can only be a value. -5 counts as one, so that the flag's check rejects it.
@@ -162,11 +162,9 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
   } catch (const CLI::ConfigError& error) {
     throw std::invalid_argument("--" + app.get_config_ptr()->get_lnames().front() + ": " +
                                 net::quoted(unknown_key(error)) + " is not a flag of " +
-                                app.get_name() + ", so not a key of its file (" + app.get_name() +
-                                " --help lists the flags)");
+                                app.get_name() + ", so not a key of its file" + flags_hint(app));
   } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(std::string(error.what()) + " (" + app.get_name() +
-                                " --help lists the flags)");
+    throw std::invalid_argument(error.what() + flags_hint(app));
   }
   return std::nullopt;
 }

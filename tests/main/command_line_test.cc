@@ -386,9 +386,9 @@ TEST(CommandLine, LaunchStartsTasksAgainAsItIsTold) {
   EXPECT_THAT(options.task_arguments, testing::IsEmpty());
   EXPECT_TRUE(parse_launch("launch --restart=on-failure").restart.on_failure);
   EXPECT_TRUE(parse_launch("train").restart.on_failure) << "a local run restarts like launch";
-  EXPECT_EQ(
-      refusal("launch --restart always"),
-      "--restart: \"always\" is not on-failure or never (disttf launch --help lists the flags)");
+  EXPECT_EQ(refusal("launch --restart always"),
+            "--restart: \"always\" is not on-failure or never (disttf launch --help-all lists the "
+            "flags)");
 }
 
 TEST(CommandLine, LaunchChecksTheRunBeforeItStartsAnything) {

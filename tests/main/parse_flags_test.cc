@@ -143,7 +143,7 @@ class Mistakes : public testing::TestWithParam<Mistake> {};
 
 TEST_P(Mistakes, AreToldWithFlagValueAndWhatIsAllowed) {
   EXPECT_EQ(refusal("worker " + std::string(GetParam().line)),
-            std::string(GetParam().sentence) + " (disttf worker --help lists the flags)");
+            std::string(GetParam().sentence) + " (disttf worker --help-all lists the flags)");
 }
 
 constexpr Mistake kMistakes[] = {
@@ -232,6 +232,28 @@ constexpr Mistake kMistakes[] = {
 INSTANTIATE_TEST_SUITE_P(ParseFlags, Mistakes, testing::ValuesIn(kMistakes),
                          [](const auto& param_info) { return param_info.param.name; });
 
+TEST(ParseFlags, NamesTheValuesOfEveryBooleanFlag) {
+  for (const CommandInfo& info : commands()) {
+    Flags unused;
+    const auto all = make_app(info.command, unused);
+    for (const CLI::Option* option : all->get_options()) {
+      const std::string name = option->get_name();
+      if (option->get_expected_max() != 0 || name.starts_with("--help")) {
+        continue;
+      }
+      Flags flags;
+      const auto app = make_app(info.command, flags);
+      const std::vector<std::string> line = {name + "=maybe"};
+      try {
+        static_cast<void>(parse_flags(*app, line));
+        ADD_FAILURE() << info.name << " " << name;
+      } catch (const std::invalid_argument& error) {
+        EXPECT_EQ(error.what(), name + ": \"maybe\" is not true or false" + flags_hint(*app));
+      }
+    }
+  }
+}
+
 // ---- --config ----
 
 class ConfigFile : public testing::Test {
@@ -246,6 +268,17 @@ class ConfigFile : public testing::Test {
   const std::string path_ = testing::TempDir() + "disttf_" +
                             testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
 };
+
+TEST_F(ConfigFile, HasTextsWithATildeAndBeyondAscii) {
+  const auto log_dir = [this](const std::string& text) {
+    write("log_dir = " + text + "\n");
+    return flags_with("").log_dir;
+  };
+  EXPECT_EQ(log_dir(R"("~41")"), "~41");
+  EXPECT_EQ(log_dir(R"("\u007E41\u007e7E\U0000007E41")"), "~41~7E~41");
+  EXPECT_EQ(log_dir(R"("\\u007E41\\\u007E")"), R"(\u007E41\~)");
+  EXPECT_EQ(log_dir("\"\u00e9\\u00E9\""), "\u00e9\u00e9");
+}
 
 TEST_F(ConfigFile, GivesFlagsTheirValues) {
   write(
@@ -375,7 +408,7 @@ TEST_F(ConfigFile, WithAnUnknownKeyIsRefused) {
   EXPECT_THAT(
       refused(),
       StartsWith("--config: \"batch_siz\" is not a flag of disttf worker, so not a key of " +
-                 path_ + " (line 1; "));
+                 path_ + ", line 1 (disttf worker --help-all lists the flags)"));
 }
 
 TEST_F(ConfigFile, WithASectionIsRefused) {
