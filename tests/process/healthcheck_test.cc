@@ -232,6 +232,17 @@ TEST_F(OwnContainer, AsksAServiceWhetherItIsAlive) {
   EXPECT_TRUE(says(asks, "^disttf serve, process [0-9]+: well"));
 }
 
+TEST_F(OwnContainer, AsksAServiceThatListensOverIpv6Only) {
+  if (!std::ifstream("/proc/net/if_inet6").good()) {
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  std::filesystem::create_directories(scratch() / "run");
+  Process& asks = container(
+      "\"$0\" serve run --port=0 --host=::1 & "
+      "for attempt in {1..1000}; do \"$0\" healthcheck && break; done");
+  EXPECT_TRUE(says(asks, "^disttf serve, process [0-9]+: well"));
+}
+
 TEST_F(Healthcheck, SendsNoRequestForInvalidArguments) {
   struct Case {
     Words words;

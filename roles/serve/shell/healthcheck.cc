@@ -1,10 +1,10 @@
 #include "roles/serve/shell/healthcheck.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +25,7 @@
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/run/outcome.h"
+#include "roles/serve/core/listening_address.h"
 #include "text/shown_text.h"
 
 namespace disttf::roles {
@@ -145,42 +146,28 @@ std::string flag_value(const OtherProcess& process, const std::string& flag,
   return otherwise;
 }
 
+net::Url health_url(const net::Address& address) {
+  return {.host = address.host, .port = address.port, .target = "/v2/health/live"};
+}
+
 // The address at which the process listens by its flags. nullopt: the kernel chose the port.
-std::optional<net::Url> told_to_listen_at(const OtherProcess& process) {
+std::optional<net::Url> url_of_flags(const OtherProcess& process) {
   const std::string port = flag_value(process, "--port", "8501");
   const std::string host = flag_value(process, "--host", "127.0.0.1");
   if (port == "0") return std::nullopt;
-  // A wildcard is no address to connect to; loopback is always one of its addresses.
-  const bool is_any = host == "0.0.0.0" || host == "::" || host == "[::]";
-  return net::parse_url(
-      "healthcheck", fmt::format("http://{}:{}/v2/health/live", is_any ? "127.0.0.1" : host, port));
+  return health_url({.host = host_to_connect_to(host),
+                     .port = static_cast<std::uint16_t>(std::strtoul(port.c_str(), nullptr, 10))});
 }
 
-// The address at which the process listens, from /proc/PID/net/tcp as in proc(5): number,
-// address:port in hexadecimal, the peer's, the state, which is 0A for a listening socket, ..., the
-// inode as the tenth word.
+// The address at which the process listens, from the kernel.
 std::optional<net::Url> listens_at(const OtherProcess& process) {
   const std::set<std::string> own = sockets_of(process);
   // The descriptors of a protected process are hidden; its command line is not.
-  if (own.empty()) return told_to_listen_at(process);
+  if (own.empty()) return url_of_flags(process);
   for (const char* table : {"tcp", "tcp6"}) {
-    std::istringstream lines(
-        text_of_proc("/proc/" + std::to_string(process.pid) + "/net/" + table));
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream words(line);
-      const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
-      if (word.size() < 10 || word[3] != "0A" || !own.contains(word[9])) continue;
-      // Both parts are hexadecimal, so the only colon separates address and port.
-      const std::string address = word[1].substr(0, word[1].find(':'));
-      const auto port = std::strtoul(word[1].c_str() + address.size() + 1, nullptr, 16);
-      std::string host = "127.0.0.1";
-      if (address.size() == 8 && address != "00000000") {  // in this processor's byte order
-        const auto bytes = std::strtoul(address.c_str(), nullptr, 16);
-        host = fmt::format("{}.{}.{}.{}", bytes & 255U, bytes >> 8U & 255U, bytes >> 16U & 255U,
-                           bytes >> 24U & 255U);
-      }
-      return net::parse_url("healthcheck", fmt::format("http://{}:{}/v2/health/live", host, port));
-    }
+    const std::string sockets =
+        text_of_proc("/proc/" + std::to_string(process.pid) + "/net/" + table);
+    if (const auto address = listening_address(sockets, own)) return health_url(*address);
   }
   return std::nullopt;
 }
