@@ -223,6 +223,23 @@ TEST_F(ProgramSupervisorTest, AProgramThatCannotBeStartedForAMinuteEndsTheRun) {
   EXPECT_THAT(lines_.back(), testing::HasSubstr("could not be started: no processes"));
 }
 
+TEST_F(ProgramSupervisorTest, ACommandWithoutAProcessHasNothingToFinalize) {
+  begin(/*all_parts=*/true);
+  take_started();
+  end(1, kPartDone);
+  EXPECT_THAT(take_started(), ElementsAre(Pair(1, ProgramPart::kCommand)));
+  cannot_start_ = true;
+  end(2, kPartDone);
+  pass(seconds(20));
+  cannot_start_ = false;  // a finalizer could be started
+  core_.stop(kTerminated, SIGTERM, now_);
+  pass(seconds(1));
+  EXPECT_THAT(take_started(), IsEmpty());
+  end(1, {.signal = SIGTERM});
+  EXPECT_THAT(take_started(), ElementsAre(Pair(1, ProgramPart::kFinalizer)))
+      << "its command has run";
+}
+
 TEST_F(ProgramSupervisorTest, ASignalEndsTheWaitForAProcess) {
   cannot_start_ = true;
   begin(/*all_parts=*/false);

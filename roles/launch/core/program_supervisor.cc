@@ -46,7 +46,6 @@ void ProgramSupervisor::start_next(std::size_t number) {
     // Advances past parts that are skipped, too: each part is considered once.
     ++task.next;
     if (has && may_run(task, part)) {
-      task.ran = task.ran || part == ProgramPart::kCommand;
       task.lives = true;
       effects_.add(part_to_start(number, task));
       return;
@@ -60,7 +59,9 @@ StartPart ProgramSupervisor::part_to_start(std::size_t number, const ProgramTask
 }
 
 void ProgramSupervisor::started(std::size_t number) {
-  tasks_.at(number).fails_to_start_since.reset();
+  ProgramTask& task = tasks_.at(number);
+  task.fails_to_start_since.reset();
+  task.ran = task.ran || part_to_start(number, task).part == ProgramPart::kCommand;
 }
 
 void ProgramSupervisor::could_not_start(std::size_t number, const std::string& why, TimePoint now) {
@@ -81,7 +82,8 @@ void ProgramSupervisor::could_not_start(std::size_t number, const std::string& w
     return;
   }
   effects_.add(ProgramWarning{task.prefix + " could not be started: " + why});
-  // The same path as a part that ran and failed: the run ends, and the task's finalizer follows.
+  // The same path as a part that ran and failed: the run ends. The finalizer follows only a command
+  // whose process was created.
   ended(number, {.exit_code = kError}, now);
 }
 

@@ -87,7 +87,7 @@ class ProgramSupervisor {
     std::size_t next = 0;  // the part after the one that runs
     bool lives = false;    // a part runs, or is to be started
     bool failed = false;
-    bool ran = false;  // the command was started
+    bool ran = false;  // the command's process was created
     // Of a part whose process could not be created: since when, and the time of the next attempt.
     std::optional<TimePoint> fails_to_start_since = {};
     std::optional<TimePoint> start_at = {};
