@@ -18,6 +18,7 @@
 #include "net/http/http_server.h"
 #include "net/transport/listening.h"
 #include "roles/launch/core/fault_plan.h"
+#include "roles/launch/core/reporting_chief.h"
 #include "roles/launch/shell/console.h"
 #include "roles/launch/shell/control_address.h"
 #include "roles/launch/shell/control_peer.h"
@@ -83,7 +84,7 @@ class Launcher : public ManagedJob {
   void on_stop_signal(int signal);
   void begin_to_stop(int signal, const std::string& by_whom);
   void on_line(const LocalTask& task, std::string_view line, bool is_result);
-  void on_progress(std::string_view record);
+  void on_progress(pid_t writer, std::string_view record);
   void draw_progress(const Progress& progress);
   void make_fault(const ProcessFault& fault);
   void say(const std::string& sentence, LogLevel level = LogLevel::kInfo) {
@@ -112,7 +113,7 @@ class Launcher : public ManagedJob {
   LaunchRecords records_{[this](const std::string& line) { take_record(line); }};
   RunPage page_;
   std::optional<PageServer> page_server_;
-  pid_t reporting_chief_ = -1;  // the chief's process that has reported a step
+  ReportingChief reporting_chief_;
 };
 
 Launcher::Launcher(const LaunchOptions& options)
@@ -138,12 +139,13 @@ Launcher::Launcher(const LaunchOptions& options)
 }
 
 TaskEvents Launcher::events() {
-  return {.line = [this](const LocalTask& task, std::string_view line,
-                         bool is_result) { on_line(task, line, is_result); },
-          .progress = [this](std::string_view record) { on_progress(record); },
-          .changed = [this](const LocalTask& task) { on_change(task); },
-          .say = [this](const std::string& sentence, LogLevel level) { say(sentence, level); },
-          .all_gone = [this] { on_all_gone(); }};
+  return {
+      .line = [this](const LocalTask& task, std::string_view line,
+                     bool is_result) { on_line(task, line, is_result); },
+      .progress = [this](pid_t writer, std::string_view record) { on_progress(writer, record); },
+      .changed = [this](const LocalTask& task) { on_change(task); },
+      .say = [this](const std::string& sentence, LogLevel level) { say(sentence, level); },
+      .all_gone = [this] { on_all_gone(); }};
 }
 
 int Launcher::run() {
@@ -390,7 +392,7 @@ std::string Launcher::trace(std::uint32_t steps) {
 // The pid of a chief that trains: earlier it does not handle the signals.
 pid_t Launcher::training_chief() const {
   const pid_t chief = chief_pid();
-  if (chief <= 0 || chief != reporting_chief_) {
+  if (!reporting_chief_.trains(chief)) {
     throw JobRefusal("the chief is not training now; try again");
   }
   return chief;
@@ -476,15 +478,17 @@ void Launcher::on_line(const LocalTask& task, std::string_view line, bool is_res
   }
 }
 
-void Launcher::on_progress(std::string_view record) {
+void Launcher::on_progress(pid_t writer, std::string_view record) {
   feed_.take(record);  // ignores other lines
   if (record == kEvaluationBegins) {
     processes_.supervisor().evaluation_begins(std::chrono::steady_clock::now());
   }
-  if (const std::optional<Progress> progress = parse_progress(record)) {
+  const std::optional<Progress> progress = parse_progress(record);
+  // A step of a chief that has been replaced would make a restart seem complete too early, and a
+  // signal to the new process, which does not handle it yet, would end that.
+  if (progress && reporting_chief_.take(writer, chief_pid())) {
     // Kept for status(), which must answer without asking the chief.
     last_progress_ = progress;
-    reporting_chief_ = chief_pid();
     if (meters_) {
       meters_->progress(*progress, std::chrono::steady_clock::now());
     }

@@ -179,7 +179,9 @@ void TaskProcesses::start(LocalTask& task, int listen_fd) {
     net::spawn(context_, read(std::move(pipe), std::move(handler)), net::rethrow);
   };
   if (tells_records) {
-    spawn_reader(std::move(process.progress), events_.progress);
+    spawn_reader(std::move(process.progress), [this, writer = process.pid](std::string_view line) {
+      events_.progress(writer, line);
+    });
   }
   spawn_reader(std::move(process.standard_output), to(task.is_chief));
   spawn_reader(std::move(process.standard_error), to(false));

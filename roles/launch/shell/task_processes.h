@@ -30,8 +30,10 @@ namespace disttf::roles {
 struct TaskEvents {
   // A task has printed a line. `is_result`: on the chief's standard output.
   std::function<void(const LocalTask& task, std::string_view line, bool is_result)> line;
-  std::function<void(std::string_view record)> progress;  // roles/process/progress.h
-  std::function<void(const LocalTask& task)> changed;     // its process has started or ended
+  // The process `writer` of the chief or of the evaluator has written a record
+  // (roles/process/progress.h). The process may have ended, or been replaced, by now.
+  std::function<void(pid_t writer, std::string_view record)> progress;
+  std::function<void(const LocalTask& task)> changed;  // its process has started or ended
   std::function<void(const std::string& sentence, LogLevel level)> say;
   // No process lives, none will be started again, and all output has been read.
   std::function<void()> all_gone;
