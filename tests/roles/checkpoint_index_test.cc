@@ -238,6 +238,30 @@ TEST(CheckpointIndexFromOutside, IsRefusedWhereItIsNot) {
   }
 }
 
+// A reader's memory is bounded by the files on the disk, so none may count for two ranges.
+TEST(CheckpointIndexFromOutside, HasAFileOfItsOwnForEachRange) {
+  const std::string file = R"({"header_sha256":
+    "fc3b9584d06454c4c0179bf938509217d183ddc47d9e349d4c947df7d625a463", "name": "model-)";
+  const std::string hash =
+      R"(": "03b8e98a10217e51d8ecef7919de69ba80c52b25ee49ce0886ecfe0ddeacd4ac")";
+  std::string text = kGolden;
+  const auto begin = text.find("   {\n    \"header_sha256\"");
+  const auto end = text.find("\n  ],\n  \"format\"");
+  const auto with_second = [&](const std::string& name) {
+    std::string both = text;
+    both.replace(begin, end - begin,
+                 file + R"(1", "range": [0, 4], "size_bytes": 384}, )" + file + name +
+                     R"(", "range": [4, 32], "size_bytes": 384})");
+    for (const char* piece : {"sm_w:0-4", "sm_w:4-6", "sm_w:0-4/momentum", "sm_w:4-6/momentum",
+                              "sm_w/momentum:0-4", "sm_w/momentum:4-6"}) {
+      both.replace(both.find("\"sm_b\": "), 0, "\"" + std::string(piece) + hash + ", ");
+    }
+    return sign(both);
+  };
+  EXPECT_EQ(parse_index(with_second("2"), "index").files.size(), 2U);
+  EXPECT_THROW(static_cast<void>(parse_index(with_second("1"), "index")), DamagedCheckpoint);
+}
+
 TEST(CheckpointIndexFromOutside, OfALaterFormatIsNotCalledDamaged) {
   try {
     static_cast<void>(parse_index(changed("\"format\": 1", "\"format\": 2"), "x/index.json"));

@@ -426,6 +426,24 @@ TEST(ImportOfWeights, AreOfTheModelThatIsNamed) {
             "m: it lacks \"b_w\", which the model has with the shape [4, 4]");
 }
 
+TEST(ImportOfWeights, OfASmallFileAreNoHugeModel) {
+  const TrainedModel model =
+      model_of({.height = 2, .width = 2}, {layer("dense", {{"units", 3.0}}, "a")}, 3);
+  ImportWishes wishes{
+      .names_model = true, .input = math::Shape{.height = 2, .width = 2}, .classes = 200};
+  wishes.config.model.layers = {layer("dense", {{"units", 200.0}}, "a")};
+  EXPECT_THAT(refusal_of(safetensors_model(model, {}), wishes),
+              HasSubstr("too few for the 1000 parameters of the model"));
+  // An archive may be compressed, so only the memory decides.
+  std::uint64_t required = 0;
+  wishes.require_memory = [&required](std::uint64_t bytes) {
+    required = bytes;
+    throw std::invalid_argument("too much");
+  };
+  EXPECT_EQ(refusal_of(npz_model(model, {}), wishes), "too much");
+  EXPECT_GE(required, 1000 * sizeof(float));
+}
+
 TEST(ImportOfWeights, WhatIsNoNumberIsRefused) {
   TrainedModel model = model_of_numbers();
   model.parameters.data()[1] = std::numeric_limits<float>::quiet_NaN();

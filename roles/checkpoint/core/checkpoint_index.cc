@@ -152,6 +152,9 @@ CheckpointIndex index_from(const Json& json) {
     require(file.range.begin == end && file.range.end <= index.layout.size(),
             "the files do not hold ranges one after the other");
     end = file.range.end;
+    // A reader sizes its memory by the model, and counts each file on the disk for its own range.
+    require(std::ranges::find(index.files, file.name, &ShardFile::name) == index.files.end(),
+            "two ranges are in one file");
     file.optimizer = index.optimizer;
     std::uint64_t tensor_bytes = 0;
     // The sizes bound the memory that a reader allocates.

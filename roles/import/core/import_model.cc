@@ -133,13 +133,16 @@ ImportedModel import_weights(std::span<const std::uint8_t> bytes, const std::str
   config.model = wanted_model(file, where, wishes);
   const math::ParameterLayout layout = layout_or_refuse(config.model, where);
   // Before allocating: a small file must not claim a huge model.
-  if (!file.can_hold(layout.size())) {
+  if (!file.can_hold(layout.parameter_count())) {
     throw std::invalid_argument(
         fmt::format("{}: it has {} bytes, too few for the {} parameters of "
                     "the model",
                     where, bytes.size(), layout.parameter_count()));
   }
   take_facts(exported_config(file.facts()), config);
+  if (wishes.require_memory) {
+    wishes.require_memory(layout.size() * sizeof(float));
+  }
   imported.model.parameters = math::AlignedVector(layout.size());
   file.read(layout, imported.model.parameters.span());
   const std::vector<std::string> others = file.others(layout);

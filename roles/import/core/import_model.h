@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,8 @@ struct ImportWishes {
   std::optional<math::Shape> input = std::nullopt;
   std::optional<ImageLayout> layout = std::nullopt;  // of an ONNX file's input
   std::optional<std::size_t> classes = std::nullopt;
+  // Called before memory is taken that a compressed file claims; throws if there is less.
+  std::function<void(std::uint64_t bytes)> require_memory = {};
 };
 
 struct ImportedModel {

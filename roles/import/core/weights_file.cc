@@ -96,8 +96,10 @@ void WeightsFile::read_facts() {
 bool WeightsFile::can_hold(std::size_t numbers) const noexcept {
   // Deflate expands a byte to at most 1032, and a number takes at least one byte.
   constexpr std::size_t kMostOfByte = 1032;
-  // Division instead of a product, which could overflow.
-  return numbers <= kMaxParameters && numbers / kMostOfByte <= bytes_.size();
+  // Divisions instead of products, which could overflow.
+  const bool is_enough = kind_ == Kind::kSafetensors ? numbers <= bytes_.size() / sizeof(float)
+                                                     : numbers / kMostOfByte <= bytes_.size();
+  return numbers <= kMaxParameters && is_enough;
 }
 
 void WeightsFile::read(const math::ParameterLayout& layout, std::span<float> parameters) const {

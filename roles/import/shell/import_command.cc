@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,6 +16,7 @@
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/core/checkpoint_store.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
@@ -27,6 +31,11 @@ constexpr const char* kLayersName = "model.toml";
 
 std::vector<std::uint8_t> read_or_fail(const std::filesystem::path& file) {
   try {
+    std::error_code error;  // read_file() reports it
+    if (const auto bytes = std::filesystem::file_size(file, error); !error) {
+      require_memory(std::min<std::uint64_t>(bytes, kMostImportBytes), "this process",
+                     file.string());
+    }
     return data::read_file(file, kMostImportBytes);
   } catch (const std::system_error& error) {
     throw Failure(kBadData, error.what());
@@ -35,8 +44,12 @@ std::vector<std::uint8_t> read_or_fail(const std::filesystem::path& file) {
 
 ImportedModel import_or_fail(const ImportOptions& options) {
   const std::vector<std::uint8_t> bytes = read_or_fail(options.file);
+  ImportWishes wishes = options.wishes;
+  wishes.require_memory = [](std::uint64_t needed) {
+    require_memory(needed, "this process", "the parameters of the model");
+  };
   try {
-    return import_model(bytes, net::one_line(options.file.string()), options.wishes);
+    return import_model(bytes, net::one_line(options.file.string()), wishes);
   } catch (const std::invalid_argument& error) {
     const std::string sentence = error.what();
     // A message about a flag begins with the flag. All others are about the file.

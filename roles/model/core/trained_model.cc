@@ -48,6 +48,10 @@ Arithmetic arithmetic_for(const RunConfig& config) noexcept {
   return result;
 }
 
+std::uint64_t predictor_bytes(const TrainedModel& model, std::size_t max_rows) {
+  return std::uint64_t{max_rows} * math::activation_floats(model.config.model) * sizeof(float);
+}
+
 std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model, std::size_t max_rows,
                                               std::size_t threads) {
   const Arithmetic arithmetic = arithmetic_for(model.config);

@@ -47,6 +47,10 @@ struct Arithmetic {
 };
 [[nodiscard]] Arithmetic arithmetic_for(const RunConfig& config) noexcept;
 
+// The memory that predictor_of() takes for one thread: mostly the outputs of all layers for
+// `max_rows`, which a small file may claim to be huge.
+[[nodiscard]] std::uint64_t predictor_bytes(const TrainedModel& model, std::size_t max_rows);
+
 // Borrows `model`. `max_rows`, `threads`: as in math::Predictor.
 [[nodiscard]] std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model,
                                                             std::size_t max_rows,

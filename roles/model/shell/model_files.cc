@@ -11,6 +11,7 @@
 #include "net/wire/text.h"
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 #include "roles/store/shell/storage.h"
@@ -70,6 +71,9 @@ TrainedModel read_checkpoint_model(const std::filesystem::path& path) {
                             " columns");
   }
   // After the checks: the index is small, the weights are not.
+  require_memory(
+      (1 + reader.index().optimizer.size()) * reader.index().layout.size() * sizeof(float),
+      "this process", "the tensors of " + path.string());
   TrainingState state = reader.read();
   model.step = state.step;
   model.accuracy = reader.index().accuracy;

@@ -21,6 +21,7 @@
 #include "roles/model/shell/model_files.h"
 #include "roles/predict/core/answer_text.h"
 #include "roles/predict/core/example_reader.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/finish.h"
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
@@ -109,7 +110,7 @@ class Asking {
       : model_(model),
         options_(options),
         stop_(stop),
-        predictor_(predictor_of(model, kRowsAtOnce, options.threads)),
+        predictor_(predictor_with_memory(model, options.threads)),
         outputs_(kRowsAtOnce * predictor_->outputs()) {
     counts_.classes = model.tells_numbers() ? 0 : model.config.model.classes;
     // [label, judged class].
@@ -197,6 +198,13 @@ class Asking {
   [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
 
  private:
+  static std::unique_ptr<math::Predictor> predictor_with_memory(const TrainedModel& model,
+                                                                std::size_t threads) {
+    require_memory(predictor_bytes(model, kRowsAtOnce), "this process",
+                   "the outputs of all layers of the model");
+    return predictor_of(model, kRowsAtOnce, threads);
+  }
+
   void tell(const Examples& examples, const std::string& name, std::size_t row,
             std::span<const float> outputs) {
     AskedExample asked{.name = name};

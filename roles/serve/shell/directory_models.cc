@@ -138,7 +138,8 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
     if (candidate.path == directory_ && failure.exit_code() == kUsage) {
       return nullptr;
     }
-    refuse(candidate, fingerprint, failure.what(), /*may_pass=*/false);
+    // kError: this machine lacks the memory now; otherwise the files are wrong.
+    refuse(candidate, fingerprint, failure.what(), /*may_pass=*/failure.exit_code() == kError);
   } catch (const DamagedCheckpoint& damaged) {
     refuse(candidate, fingerprint, damaged.what(), /*may_pass=*/false);
   } catch (const std::system_error& error) {

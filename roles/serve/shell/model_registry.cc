@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "net/wire/text.h"
+#include "roles/process/available_memory.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
 
@@ -33,6 +34,8 @@ std::unique_ptr<LoadedModel> ModelRegistry::try_out(TrainedModel model,
   if (!std::ranges::all_of(loaded->model.parameters.span(), is_finite)) {
     throw Failure(kBadData, name + ": some of its weights are not finite");
   }
+  require_memory(threads_ * predictor_bytes(loaded->model, max_rows_), "this process",
+                 "the outputs of all layers of " + name);
   for (std::size_t i = 0; i < threads_; ++i) {
     // A predictor for each thread, as they are not thread-safe.
     loaded->predictors.push_back(predictor_of(loaded->model, max_rows_));
