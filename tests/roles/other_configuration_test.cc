@@ -140,6 +140,26 @@ class RefusedChief : public testing::Test {
     const std::string published = to_json(config);
     return host.say(chief, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published)));
   }
+  // Process 7 is the chief of a run without replicas.
+  void lead() {
+    step_ = host_.connect(0, 7);
+    control_ = host_.connect(0, 7, ChannelPurpose::kControl);
+    ASSERT_TRUE(publish(host_, step_, 1));
+    const math::Range range = host_.core.range(0).state().shard()->range();
+    ASSERT_TRUE(host_.say(step_,
+                          net::Restore{.range_begin = range.begin, .generation = 1}.to_header(),
+                          Bytes(range.size() * sizeof(float))));
+    ASSERT_TRUE(host_.core.range(0).holds_state());
+  }
+  // Process 8 is the chief, with these channels.
+  void expect_chief(ConnectionId step, ConnectionId control) {
+    const TrainerRecord& record = host_.core.range(0).trainers()[0];
+    EXPECT_EQ(record.incarnation, 8U);
+    EXPECT_EQ(record.step, step);
+    EXPECT_EQ(record.control, control);
+    EXPECT_TRUE(host_.refusal_of(host_.hello_of(0, 7, ChannelPurpose::kStep)));
+    EXPECT_TRUE(host_.say(control, {.kind = FrameKind::kHeartbeat}));
+  }
   void tell(ConnectionId views, const net::View& view) {
     ASSERT_TRUE(host_.say(views, {.kind = FrameKind::kView}, net::encode(view)));
   }
@@ -156,7 +176,67 @@ class RefusedChief : public testing::Test {
   const Task task_ = task_of_ps(0, 2);
   PsHost host_{task_};
   std::vector<ConnectionId> views_;
+  ConnectionId step_ = 0;
+  ConnectionId control_ = 0;
 };
+
+TEST_F(RefusedChief, LeavesTheOneThatLeadsTheRun) {
+  lead();
+  const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
+  const ConnectionId wrong = host_.connect(0, 8);
+  EXPECT_TRUE(host_.say(beats, {.kind = FrameKind::kHeartbeat}));
+  const std::string published = to_json(small_run(/*train_steps=*/9));
+  EXPECT_FALSE(
+      host_.say(wrong, {.kind = FrameKind::kPublish}, std::as_bytes(std::span(published))));
+  EXPECT_THAT(host_.refused[wrong], HasSubstr("a run with another configuration is under way"));
+  host_.hang_up(wrong);
+  host_.hang_up(beats);
+  EXPECT_TRUE(host_.closed.empty());
+  EXPECT_TRUE(host_.say(step_, {.kind = FrameKind::kHeartbeat}));
+  EXPECT_FALSE(host_.refusal_of(host_.hello_of(0, 7, ChannelPurpose::kStep)));
+}
+
+TEST_F(RefusedChief, IsNotTheOneWithTheSameConfiguration) {
+  lead();
+  const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
+  const ConnectionId right = host_.connect(0, 8);
+  EXPECT_TRUE(host_.closed.empty());
+  EXPECT_TRUE(publish(host_, right, 1));
+  EXPECT_EQ(host_.closed, (std::set<ConnectionId>{step_, control_}));
+  expect_chief(right, beats);
+}
+
+TEST_F(RefusedChief, IsNotTheOneThatFollowsAChiefThatHasGone) {
+  lead();
+  const ConnectionId right = host_.connect(0, 8);
+  const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
+  host_.hang_up(step_);
+  EXPECT_EQ(host_.core.range(0).trainers()[0].control, control_);
+  host_.hang_up(control_);
+  expect_chief(right, beats);
+  EXPECT_TRUE(publish(host_, right, 1));
+}
+
+TEST_F(RefusedChief, IsNotTheOneThatHasFoundTheRunOverAtAnotherPs) {
+  lead();
+  const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
+  const ConnectionId right = host_.connect(0, 8);
+  EXPECT_TRUE(host_.say(right, {.kind = FrameKind::kShutdown}));
+  EXPECT_TRUE(host_.core.range(0).is_finishing());
+  EXPECT_FALSE(host_.closed.contains(right));
+  expect_chief(right, beats);
+}
+
+TEST_F(RefusedChief, MayNotChangeTheStateBeforeItHasPublished) {
+  lead();
+  for (const FrameKind kind : {FrameKind::kRestore, FrameKind::kPull, FrameKind::kGoodbye}) {
+    const ConnectionId wrong = host_.connect(0, 8);
+    EXPECT_FALSE(host_.say(wrong, {.kind = kind, .generation = 9}));
+    EXPECT_EQ(host_.refused[wrong], "a chief that joins a run has to publish first");
+    host_.hang_up(wrong);
+  }
+  EXPECT_TRUE(host_.closed.empty());
+}
 
 TEST_F(RefusedChief, OfAPsThatTrainsWithoutReplicasLeavesNoRangeThere) {
   const ConnectionId chief = host_.connect(0, 7);

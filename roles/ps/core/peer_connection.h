@@ -39,7 +39,14 @@ struct BodyPlan {
 };
 
 struct PeerConnection {
-  enum class Role : std::uint8_t { kTrainer, kView, kPrimary, kBackup, kEvaluator };  // of the peer
+  enum class Role : std::uint8_t {
+    kTrainer,
+    kCandidate,  // a newer process of the chief, whose PUBLISH has not been accepted yet
+    kView,
+    kPrimary,
+    kBackup,
+    kEvaluator,
+  };  // of the peer
   // Which part of which frame is being read.
   enum class Part : std::uint8_t {
     kNone,

@@ -105,8 +105,11 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
                         .sentence = replaced_text(hello.from),
                         .replaced_by = order_.newest(rank)};
   }
+  if (is_candidate(hello)) {
+    return answer;
+  }
   order_.learn(rank, hello.incarnation);
-  fence_replaced();
+  fence_replaced(now);
   // The process is the newest now, so what it reports about its last answer can be relied on.
   if (RangeReplica& range = range_of(hello, now); range.lacks(hello)) {
     range.lose_state(now);
@@ -123,29 +126,6 @@ std::string PsCore::replaced_text(const net::TaskId& trainer) const {
 bool PsCore::is_replaced(const net::Hello& hello) const {
   return speaks_as_trainer(hello) &&
          order_.is_replaced(task_.cluster.rank_of(hello.from), hello.incarnation);
-}
-
-void PsCore::fence_replaced() {
-  if (!order_.take_replacement()) {
-    return;
-  }
-  // Connections are only marked here. Their readers call closed(), which erases them.
-  for (auto&& [id, connection] : connections_) {
-    if (connection.is_fenced || !is_replaced(connection.hello)) {
-      continue;
-    }
-    connection.is_fenced = true;
-    if (connection.hello.purpose == net::ChannelPurpose::kView) {
-      // Refused with a reason, so that its chief does not count this host as lost and act on that.
-      const net::TaskId& chief = connection.hello.from;
-      out_.add(RefuseConnection{.id = id,
-                                .exit_code = static_cast<std::uint8_t>(kLostPeers),
-                                .sentence = replaced_text(chief),
-                                .replaced_by = order_.newest(task_.cluster.rank_of(chief))});
-    } else {
-      out_.add(CloseConnection{id});  // at once: the memory that it is being sent from may change
-    }
-  }
 }
 
 RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
@@ -171,17 +151,25 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
     out_.add(CloseConnection{id});
     return Reads::kNothing;
   }
+  const bool waits = is_candidate(hello);
+  if (!waits && speaks_as_trainer(hello)) {  // the chief may have gone since the welcome
+    order_.learn(task_.cluster.rank_of(hello.from), hello.incarnation);
+    fence_replaced(now);
+  }
   if (hello.purpose == net::ChannelPurpose::kControl) {
     for (const auto& range : ranges_) {
-      range->attach_control(id, hello, now);
+      if (!waits) {
+        range->attach_control(id, hello, now);
+      }
     }
   } else if (asks_for_snapshots(hello)) {
     reads = Reads::kSnapshots;
-  } else if (!range_of(hello, now).connected(id, hello, peer, now)) {
+  } else if (!range_of(hello, now).connected(id, hello, peer, now, waits)) {
     return Reads::kNothing;
   }
-  connections_.emplace(id,
-                       Connection{.hello = hello, .peer = peer, .is_fenced = false, .told = {}});
+  connections_.emplace(
+      id, Connection{
+              .hello = hello, .peer = peer, .is_fenced = false, .is_candidate = waits, .told = {}});
   return reads;
 }
 
@@ -204,7 +192,7 @@ BodyPlan PsCore::header(ConnectionId id, const FrameHeader& header, Clock::time_
   }
   const BodyPlan plan = ranges_[from.hello.replica]->header(id, header, now, in_place);
   // Frames of the chief and of a primary name processes, so this one may have replaced some.
-  fence_replaced();
+  fence_replaced(now);
   check_ranges();
   return plan;
 }
@@ -220,7 +208,7 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
   }
   now_ = now;
   const BodyPlan plan = ranges_[from.hello.replica]->body(id, now);
-  fence_replaced();
+  fence_replaced(now);
   check_ranges();
   return plan;
 }
@@ -328,6 +316,9 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
   if (header.body_size != 0 || beat.from_header(header)) {
     return refuse_control(id, from, header);
   }
+  if (from.is_candidate) {
+    return {};  // a sign of life of another process than the chief's
+  }
   for (const auto& range : ranges_) {
     if (const auto why = range->record_heartbeat(from.hello, beat.generation, now)) {
       leave(kLostPeers, *why);
@@ -357,6 +348,7 @@ void PsCore::closed(ConnectionId id, Clock::time_point now) {
   } else if (!asks_for_snapshots(hello)) {
     ranges_[hello.replica]->closed(id, now);
   }
+  replace_lost_chief(now);
   check_ranges();
 }
 

@@ -83,7 +83,9 @@ class PsCore {
   // --- connections
 
   // Returns the answer to a HELLO of this cluster. A trainer's process that is welcomed replaces
-  // the older ones at once, at all ranges.
+  // the older ones at once, at all ranges. The exception is a newer process of the chief while the
+  // chief leads a run without replicas here: it is a candidate, since its configuration may be the
+  // wrong one. It replaces the chief when its PUBLISH is accepted, or when the chief has gone.
   [[nodiscard]] std::variant<net::Welcome, net::Refusal> welcome(const net::Hello& hello,
                                                                  Clock::time_point now);
   // The peer has been welcomed. `peer`: its name in messages. Returns what to read from it: nothing
@@ -162,8 +164,9 @@ class PsCore {
   struct Connection {
     net::Hello hello;
     std::string peer;
-    bool is_fenced = false;  // of a replaced process: its frames are ignored
-    std::string told;        // metrics of a trainer, while they are received
+    bool is_fenced = false;     // of a replaced process: its frames are ignored
+    bool is_candidate = false;  // of a process that is not the chief yet
+    std::string told;           // metrics of a trainer, while they are received
     std::array<std::span<std::byte>, 1> place = {};  // the destination of `told`
   };
 
@@ -173,8 +176,14 @@ class PsCore {
   bool leave_views();
   // Returns the range that a HELLO names; makes it if it does not exist.
   RangeReplica& range_of(const net::Hello& hello, Clock::time_point now);
-  // Closes the connections of replaced processes.
-  void fence_replaced();
+  // Closes the connections of replaced processes, and registers those of a candidate that has
+  // replaced the chief.
+  void fence_replaced(Clock::time_point now);
+  void let_candidate_in(Clock::time_point now);
+  // Returns whether the sender is to be a candidate.
+  [[nodiscard]] bool is_candidate(const net::Hello& hello) const;
+  // Without a chief, the newest candidate is the chief.
+  void replace_lost_chief(Clock::time_point now);
   [[nodiscard]] bool is_replaced(const net::Hello& hello) const;
   [[nodiscard]] std::string replaced_text(const net::TaskId& trainer) const;
   // Handles a frame on a control channel.

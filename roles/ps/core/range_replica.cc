@@ -80,7 +80,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
 }
 
 bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
-                             Clock::time_point now) {
+                             Clock::time_point now, bool is_candidate) {
   now_ = now;
   PeerConnection connection(id, Role::kTrainer, peer, hello);
   switch (hello.purpose) {
@@ -104,17 +104,33 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
         trainers_.redirected(connection.rank, now);  // WELCOME has redirected it to the other host
         return false;
       }
-      if (attach(id, hello)) {
-        log_joined(connection.rank, peer);
-        send_report();  // the report may have listed it as unreachable
-        if (state_.shard()) {
-          state_.shard()->join(connection.rank);
-        }
+      if (is_candidate) {
+        connection.role = Role::kCandidate;
+      } else {
+        join(connection);
       }
       break;
   }
   connections_.emplace(id, std::move(connection));
   return true;
+}
+
+void RangeReplica::join(const PeerConnection& trainer) {
+  if (attach(trainer.id, trainer.hello)) {
+    log_joined(trainer.rank, trainer.peer);
+    send_report();  // the report may have listed it as unreachable
+    if (state_.shard()) {
+      state_.shard()->join(trainer.rank);
+    }
+  }
+}
+
+void RangeReplica::let_in(ConnectionId id, Clock::time_point now) {
+  now_ = now;
+  PeerConnection& chief = connections_.at(id);
+  if (std::exchange(chief.role, Role::kTrainer) == Role::kCandidate) {
+    join(chief);
+  }
 }
 
 BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
@@ -132,6 +148,8 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
       return backup_header(from);
     case Role::kEvaluator:
       return evaluator_header(from);
+    case Role::kCandidate:
+      return candidate_header(from);
     case Role::kTrainer:
       break;
   }
@@ -220,6 +238,8 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
       return;
     case Role::kEvaluator:
       std::erase_if(evaluators_, [id](const Evaluator& each) { return each.id == id; });
+      return;
+    case Role::kCandidate:
       return;
     case Role::kTrainer:
       break;

@@ -78,9 +78,17 @@ class RangeReplica {
   // Drops that copy: the chief is to restore all ps in a new generation.
   void lose_state(Clock::time_point now);
   // The peer of a step, view, replica or evaluator's channel has been welcomed. `peer`: its name in
-  // messages. Returns false if nothing is to be read from it.
+  // messages. `is_candidate`: it is a candidate's step channel (PsCore), which may PUBLISH, or end
+  // a run that another ps calls over. `order` then learns of the process, and let_in() is to
+  // follow. Returns false if nothing is to be read from it.
   bool connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
-                 Clock::time_point now);
+                 Clock::time_point now, bool is_candidate = false);
+  // The candidate of this step channel is the chief from now on.
+  void let_in(ConnectionId id, Clock::time_point now);
+  // Returns whether a chief is connected and leads a run without replicas here.
+  [[nodiscard]] bool is_led() const {
+    return is_training() && trains_without_replicas() && trainers_[0].alive();
+  }
   // The other host was reached over a replica channel, after may_fill().
   void reached(ConnectionId id, Clock::time_point now);
   // A frame's header has arrived. `in_place`: where its body lies, if it need not be read. The body
@@ -304,6 +312,10 @@ class RangeReplica {
   BodyPlan received(PeerConnection& from, const BackupReceiver::Outcome& outcome);
   BodyPlan refuse_primary(PeerConnection& from, const std::string& why);
   [[nodiscard]] bool is_complete_copy() const noexcept { return copy_ && copy_->is_complete(); }
+
+  // Registers a trainer's step channel.
+  void join(const PeerConnection& trainer);
+  BodyPlan candidate_header(PeerConnection& from);
 
   // Frames from evaluators.
   void take_evaluator(ConnectionId id, std::uint64_t incarnation);

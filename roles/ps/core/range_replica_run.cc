@@ -7,6 +7,23 @@
 
 namespace disttf::roles {
 
+BodyPlan RangeReplica::candidate_header(PeerConnection& from) {
+  if (from.header.kind == net::FrameKind::kPublish) {
+    return publish_header(from);
+  }
+  if (from.header.kind == net::FrameKind::kHeartbeat && from.header.body_size == 0) {
+    return return_beat(from);
+  }
+  if (from.header.kind == net::FrameKind::kShutdown && from.header.body_size == 0) {
+    // Another ps has said that the run is over. The chief before it may have died before it had
+    // notified this one.
+    order_.learn(from.rank, from.hello.incarnation);
+    let_in(from.id, now_);
+    return shutdown(from);
+  }
+  return from.refuse(out_, kError, "a chief that joins a run has to publish first");
+}
+
 BodyPlan RangeReplica::publish_header(PeerConnection& from) {
   if (from.rank != 0 || from.header.body_size > net::kMaxControlBodyBytes) {
     return from.refuse(out_, kError, "only the chief publishes a configuration, of at most 64 KiB");
@@ -42,13 +59,18 @@ BodyPlan RangeReplica::publish_came(PeerConnection& from) {
                             " does not have the memory for its range of the parameters, the "
                             "optimizer's state and one gradient of each trainer");
   }
+  if (from.role == PeerConnection::Role::kCandidate) {
+    order_.learn(from.rank, from.hello.incarnation);
+  }
   out_.send(from.id, net::Ack{from.header.request_id}.to_header());
   return {};
 }
 
 // A refused chief leaves no trace, so that the right one may come next.
 BodyPlan RangeReplica::refuse_chief(PeerConnection& from, ExitCode code, const std::string& why) {
-  trainers_.disown(from.rank);
+  if (from.role != PeerConnection::Role::kCandidate) {  // else the present chief is registered
+    trainers_.disown(from.rank);
+  }
   return from.refuse(out_, code, why);
 }
 
