@@ -7,9 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "main/flags.h"
+#include "main/help_text.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {
