@@ -125,6 +125,7 @@ int main(int argc, char** argv) {
     }
     disttf::bench::run_push_pull(jobs, reporter);
     disttf::bench::run_sums(jobs, reporter);
+    disttf::bench::run_program(jobs, reporter);
     if (with_scaling) {
       disttf::bench::run_scaling(jobs, reporter);
     }

@@ -12,6 +12,8 @@
 //   push_pull/TRANSPORT/BYTES       1 worker, 1 real ps, sgd applied   floor: raw_echo
 //   sum_by_rank/ARRIVALS/TRAINERS   one step of a ps, adam, mlp_100    floor:
 //                                   sum_on_arrival/TRAINERS
+//   program/hand_over/FLOATS        a step of a user's own program beyond its computing of 300 us,
+//                                   both copies included; floor: the same packets alone
 //   scaling/WHAT/SIZE/TRANSPORT     the same step as the cluster grows floor: scaling/WHAT/SIZE/raw
 //   job/MODE/CLUSTER                `disttf launch`: images/s and accuracy; floor: products on
 //                                   both cores at once, as images/s
@@ -64,6 +66,9 @@ struct JobOptions {
 // Measures the sides in turn and adds their figures. Throws std::runtime_error if their results
 // differ.
 void run_sums(const JobOptions& options, Reporter& reporter);
+
+// Measures the exchange between a task and a user's own program, and its floor, in turn.
+void run_program(const JobOptions& options, Reporter& reporter);
 
 // Measures both transports and the raw exchange of the same bytes in turn. Throws
 // std::runtime_error if a side's result is wrong.
