@@ -68,6 +68,9 @@ def layers_of(kind):
             inputs = channels
         return [*layers, torch.nn.Flatten(), torch.nn.Dropout(0.4), linear(3 * 3 * 32, 32),
                 torch.nn.ReLU(), linear(32, 10)]
+    if kind == "mlp_10m":  # 10 million parameters
+        return [linear(784, 2800), torch.nn.ReLU(), linear(2800, 2800), torch.nn.ReLU(),
+                linear(2800, 10)]
     hidden = int(kind.removeprefix("mlp_"))
     return [linear(784, hidden), torch.nn.ReLU(), linear(hidden, 10)]
 
@@ -143,7 +146,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data_dir", required=True)
     parser.add_argument("--model", default="mlp_100",
-                        help="softmax, mlp_UNITS, lenet, cnn or small_cnn")
+                        help="softmax, mlp_UNITS, mlp_10m, lenet, cnn or small_cnn")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="of each rank")
     parser.add_argument("--batch_size", type=int, default=100, help="of each rank")
