@@ -432,13 +432,11 @@ TEST_F(SecretFile, IsRefusedWhereAnotherGroupMayReadIt) {
   EXPECT_THAT(refused(), HasSubstr("or 0440 with a group of this process"));
 }
 
-// A pipe without a writer would keep the task from starting.
 TEST_F(SecretFile, IsRefusedAtOnceWhereItIsAPipe) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   auto sentence = std::async(std::launch::async, [this] { return refused(); });
-  Descriptor writer;
-  // The limit is reached by a reader that waits, which a writer lets go.
-  if (sentence.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+  Descriptor writer;  // lets a reader go that waits
+  if (sentence.wait_for(30s) != std::future_status::ready) {
     ADD_FAILURE() << "it is waited for";
     writer = Descriptor(::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   }
