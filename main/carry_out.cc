@@ -154,6 +154,11 @@ int run(const RunShow& run) { return roles::run_show(run.options); }
 
 int run(const RunDoctor& run) { return roles::run_doctor(run.options); }
 
+int run(const RunVerify& run) {
+  math::flush_denormals();  // before there is a second thread
+  return roles::run_verify(run.options);
+}
+
 int run(const RunLs& run) { return roles::run_list_command(run.command); }
 
 int run(const RunCp& run) { return roles::run_copy_command(run.command); }
@@ -189,6 +194,8 @@ template <>
 constexpr roles::ProcessKind kKind<RunPrograms> = roles::ProcessKind::kPrograms;
 template <>
 constexpr roles::ProcessKind kKind<RunOwnProgram> = roles::ProcessKind::kPrograms;
+template <>
+constexpr roles::ProcessKind kKind<RunVerify> = roles::ProcessKind::kPrograms;
 template <>
 constexpr roles::ProcessKind kKind<RunDriver> = roles::ProcessKind::kTrainer;
 template <>

@@ -26,6 +26,7 @@
 #include "main/program_flags.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
+#include "main/verify_command.h"
 #include "main/version.h"
 #include "main/word_commands.h"
 #include "net/transport/secrets.h"
@@ -131,6 +132,7 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
   options.progress_fd = flags.progress_fd;
   options.program_fd = flags.program_fd;
   options.program_timeout = std::chrono::seconds(flags.program_timeout_s);
+  options.check_gradients = flags.check_gradients;
   return options;
 }
 
@@ -441,6 +443,14 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   // Before any role is chosen, so that a wrong address flag is reported the same way for each.
   check_address_of_task(flags);
+  if (command == Command::kVerify) {
+    invocation.log = log_options(flags);
+    if (app->count("--log_level") == 0) {  // else the log repeats what the checks print
+      invocation.log.level = roles::LogLevel::kWarning;
+    }
+    invocation.action = RunVerify{.options = verify_options(flags, words.command, environment)};
+    return invocation;
+  }
   if (takes_command(command)) {
     check_program_flags(*app, flags, command, launched.has_value());
   }

@@ -29,6 +29,7 @@
 #include "roles/servers/shell/task_server.h"
 #include "roles/store/shell/store_command.h"
 #include "roles/trainer/shell/trainer.h"
+#include "roles/verify/shell/verify.h"
 
 namespace disttf {
 
@@ -77,6 +78,9 @@ struct RunHealthcheck {
 struct RunDoctor {
   roles::DoctorOptions options;
 };
+struct RunVerify {  // verify -- COMMAND
+  roles::VerifyOptions options;
+};
 struct RunExport {
   roles::ExportOptions options;
 };
@@ -120,8 +124,8 @@ struct Invocation {
   std::vector<roles::Attempt> attempts;  // --debug_attempts
   std::variant<Print, RunTask, RunLaunch, RunPrograms, RunOwnProgram, RunDriver, RunServer, RunPlus,
                RunDownload, InspectData, RunCheckpoint, RunRender, RunPredict, RunServe,
-               RunHealthcheck, RunDoctor, RunExport, RunImport, RunLs, RunCp, RunPlot, RunShow,
-               RunManage, RunEvaluator>
+               RunHealthcheck, RunDoctor, RunVerify, RunExport, RunImport, RunLs, RunCp, RunPlot,
+               RunShow, RunManage, RunEvaluator>
       action;
 };
 

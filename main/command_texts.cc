@@ -141,6 +141,18 @@ std::vector<CommandText> texts_of_tasks() {
                      "Can tasks share memory, is the port free, what does seccomp do?"}},
        .files = {kAuthoritiesFile},
        .see_also = {"resolve", "plus"}},
+      {.command = Command::kVerify,
+       .words = "",
+       .about =
+           "Starts the COMMAND after -- as the program of a made-up run, without a cluster, and "
+           "checks that it follows docs/program_protocol.md and that its gradients are "
+           "bit-identical when it computes them again, in the same process and in another one. "
+           "Prints a line for each check; exits with "
+           "1 if one has failed.",
+       .examples = {{"disttf verify -- python train.py", "Is this program fit for a run?"},
+                    {"disttf verify --steps 10 --json -- ./program", "The same for a script."}},
+       .reads = {Reads::kPath},
+       .see_also = {"launch", "worker", "doctor"}},
       {.command = Command::kRender,
        .words = "TARGET",
        .about = "Starts nothing: the file is for the engine's own tools.",

@@ -26,6 +26,7 @@
 #include "main/program_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
+#include "main/verify_command.h"
 #include "roles/run/run_config.h"
 
 namespace disttf {
@@ -152,6 +153,9 @@ bool add_few(CLI::App& app, Command command, Flags& flags) {
     case Command::kDoctor:
       add_doctor_flags(app, flags);
       return true;
+    case Command::kVerify:
+      add_verify_flags(app, flags);
+      return true;
     case Command::kHealthcheck:
       add_healthcheck_flags(app, flags);
       return true;
@@ -273,6 +277,8 @@ const std::vector<CommandInfo>& commands() {
       {Command::kResolve, "resolve",
        "Print the detected role and cluster without starting anything"},
       {Command::kDoctor, "doctor", "Check what this machine offers to a task"},
+      {Command::kVerify, "verify",
+       "Check your own program: its protocol, and whether its gradients are deterministic"},
       {Command::kRender, "render", "Write a cluster engine's file: a TFJob, a Slurm script, ..."},
       {Command::kPredict, "predict", "Predict images or rows of a table with a trained model"},
       {Command::kServe, "serve", "Serve a trained model over HTTP"},

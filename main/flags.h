@@ -37,6 +37,7 @@ enum class Command : std::uint8_t {
   kData,
   kResolve,
   kDoctor,
+  kVerify,
   kRender,
   kPredict,
   kServe,
@@ -125,6 +126,7 @@ struct Flags {
   bool program_spare = true;
   std::uint64_t program_timeout_s = 60;       // 0: no limit
   std::uint64_t program_end_timeout_s = 600;  // 0: no limit
+  std::uint64_t check_gradients = 0;          // 0: never
   // Predict
   std::size_t predict_top = 1;
   std::string predict_labels;       // a file; empty: none
@@ -142,6 +144,8 @@ struct Flags {
   std::string healthcheck_token_file;
   // Doctor
   std::optional<std::uint16_t> doctor_port;
+  // Verify
+  std::uint64_t verify_steps = 3;
   // Export
   std::string export_format;
   std::string export_output;  // empty: the usual one

@@ -7,6 +7,7 @@
 
 #include "main/flag_groups.h"
 #include "main/flag_values.h"
+#include "roles/run/run_config.h"
 #include "roles/run/setting.h"
 
 namespace disttf {
@@ -64,6 +65,17 @@ void add_program_flags(CLI::App& app, Flags& flags) {
                "one is killed [true]")
       ->transform(boolean())
       ->group(kProgramGroup);
+  add_program_timeouts(app, flags, kProgramGroup);
+  app.add_option("--check_gradients", flags.check_gradients,
+                 "let the program compute the gradient of every Nth step twice, and warn if the "
+                 "bits differ; 0: never")
+      ->type_name("N")
+      ->transform(whole_number(0, roles::kMaxCount))
+      ->capture_default_str()
+      ->group(kProgramGroup);
+}
+
+void add_program_timeouts(CLI::App& app, Flags& flags, const char* group) {
   app.add_option(
          "--program_timeout_secs", flags.program_timeout_s,
          "seconds without a gradient after which the program counts as hung and is started "
@@ -72,18 +84,19 @@ void add_program_flags(CLI::App& app, Flags& flags) {
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()
-      ->group(kProgramGroup);
+      ->group(group);
   app.add_option("--program_end_timeout_secs", flags.program_end_timeout_s,
                  "seconds that the program may take to exit after the last step; 0: no limit")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()
-      ->group(kProgramGroup);
+      ->group(group);
 }
 
 bool takes_command(Command command) {
   return command == Command::kLaunch || command == Command::kPs || command == Command::kWorker ||
-         command == Command::kChief || command == Command::kTrain || command == Command::kResolve;
+         command == Command::kChief || command == Command::kTrain || command == Command::kResolve ||
+         command == Command::kVerify;
 }
 
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments,
@@ -129,7 +142,8 @@ std::vector<std::string> program_arguments(const Flags& flags) {
   }
   return {"--program", std::string("--program_spare=") + (flags.program_spare ? "true" : "false"),
           "--program_timeout_secs=" + std::to_string(flags.program_timeout_s),
-          "--program_end_timeout_secs=" + std::to_string(flags.program_end_timeout_s)};
+          "--program_end_timeout_secs=" + std::to_string(flags.program_end_timeout_s),
+          "--check_gradients=" + std::to_string(flags.check_gradients)};
 }
 
 }  // namespace disttf

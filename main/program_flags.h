@@ -17,6 +17,8 @@ namespace disttf {
 inline constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 void add_program_flags(CLI::App& app, Flags& flags);
+// The part of them that says how long a program may take.
+void add_program_timeouts(CLI::App& app, Flags& flags, const char* group);
 
 // Whether the command may have a COMMAND after "--".
 [[nodiscard]] bool takes_command(Command command);

@@ -44,6 +44,7 @@ allowed() {
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;
     roles/ps/core) echo "$run|roles/monitor/core" ;;
+    roles/verify/core) echo "$run|roles/program/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|$store|roles/checkpoint/core" ;;
@@ -56,6 +57,7 @@ allowed() {
     roles/launch/core) echo "$run|roles/program/core" ;;
     roles/launch/shell) echo "$process|roles/program/core|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    roles/verify/shell) echo "$process|roles/program/core|roles/program/shell|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/verify/core" ;;
     main | main/manual) echo '.*' ;;
     *) return 1 ;;
   esac

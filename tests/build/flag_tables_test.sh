@@ -6,7 +6,7 @@
 # the tables match the flags' descriptions; this test checks that no command is missing.)
 set -euo pipefail
 
-readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve doctor render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
+readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve doctor verify render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
 # Flags that work without a command, so no command's --help lists them.
 readonly unlisted=(--version)
 

@@ -33,6 +33,7 @@ allowed() {
     disttf_servers_core) echo 'launch_core' ;;
     disttf_monitor_core) echo 'run|data' ;;
     disttf_ps_core) echo 'run|monitor_core' ;;
+    disttf_verify_core) echo 'program_core' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process|store' ;;
@@ -51,6 +52,7 @@ allowed() {
     disttf_doctor) echo 'doctor_core|process|http' ;;
     disttf_launch) echo 'launch_core|process|http|monitor|monitor_core|program_core' ;;
     disttf_servers) echo 'servers_core|chief|launch|monitor' ;;
+    disttf_verify) echo 'verify_core|launch|trainer' ;;
     disttf_command_line) echo 'license_texts|linked_packages|render|resolvers|roles' ;;
     disttf) echo 'command_line' ;;
     *) return 1 ;;

@@ -114,7 +114,7 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
   EXPECT_EQ(refusal("dance"),
             "\"dance\" is not a command; one of launch, ps, worker, chief, evaluator, train, "
             "server, plus, "
-            "download, checkpoint, model, data, resolve, doctor, render, predict, serve, "
+            "download, checkpoint, model, data, resolve, doctor, verify, render, predict, serve, "
             "healthcheck, export, import, ls, cp, plot, show, completion, licenses, "
             "status, top, trace, page, endpoints, logs, pods, update");
 }

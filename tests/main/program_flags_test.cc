@@ -68,11 +68,13 @@ TEST(ProgramFlags, OneLineServesAllTasks) {
 
 TEST(ProgramFlags, LaunchPassesThemToItsTrainers) {
   const roles::LaunchOptions options = parse_launch(
-      "launch --program --program_spare=false --program_end_timeout_secs 0 --train_steps 5" +
+      "launch --program --program_spare=false --program_timeout_secs 7 --check_gradients 4 "
+      "--program_end_timeout_secs 0 --train_steps 5" +
       kCommand);
   EXPECT_THAT(options.program_command, ElementsAre("/bin/sh", "-c", "x"));
   EXPECT_THAT(options.program_arguments,
-              ElementsAre("--program", "--program_spare=false", "--program_end_timeout_secs=0"));
+              ElementsAre("--program", "--program_spare=false", "--program_timeout_secs=7",
+                          "--program_end_timeout_secs=0", "--check_gradients=4"));
   EXPECT_THAT(options.task_arguments, ElementsAre("--train_steps=5"));
   // An update of the workers keeps the program.
   EXPECT_EQ(options.reconsider({.workers = 3, .options = {}}).program_command,
@@ -89,6 +91,32 @@ TEST(ProgramFlags, TrainWithoutAClusterLaunchesIt) {
 TEST(ProgramFlags, LaunchOfACommandKeepsItsMeaning) {
   EXPECT_TRUE(std::holds_alternative<RunPrograms>(parse("launch -- /bin/sh").action));
   EXPECT_EQ(refusal("launch --program_spare=false -- /bin/sh"), "--program_spare: needs --program");
+}
+
+TEST(ProgramFlags, ATrainerChecksGradientsIfAsked) {
+  const std::string line = "worker --task_index=1 --program --program_fd=9" + kHosts;
+  EXPECT_EQ(parse_task(line).check_gradients, 0U);
+  EXPECT_EQ(parse_task(line + "--check_gradients 50").check_gradients, 50U);
+  EXPECT_EQ(refusal("worker --task_index=1 --check_gradients 50" + kHosts),
+            "--check_gradients: needs --program");
+}
+
+TEST(ProgramFlags, VerifyTakesACommand) {
+  const Invocation invocation = parse(
+      "verify --steps 5 --batch_size 7 --seed 3 --program_timeout_secs 9 -- /bin/sh {task_index} "
+      "--help");
+  const roles::VerifyOptions& options = std::get<RunVerify>(invocation.action).options;
+  EXPECT_EQ(options.program.file, "/bin/sh");
+  EXPECT_THAT(options.program.words, ElementsAre("/bin/sh", "0", "--help"));
+  EXPECT_EQ(options.steps, 5U);
+  EXPECT_EQ(options.batch_size, 7U);
+  EXPECT_EQ(options.seed, 3U);
+  EXPECT_EQ(options.timeout, std::chrono::seconds(9));
+  EXPECT_EQ(invocation.log.level, roles::LogLevel::kWarning);
+  EXPECT_EQ(parse("verify --log_level info -- /bin/sh").log.level, roles::LogLevel::kInfo);
+  EXPECT_THAT(refusal("verify"), StartsWith("verify: COMMAND is missing"));
+  EXPECT_EQ(refusal("verify --steps 0 -- /bin/sh"),
+            "--steps: \"0\" is not a whole number from 1 to 1000");
 }
 
 TEST(ProgramFlags, NeedACommand) {

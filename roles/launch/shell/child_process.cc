@@ -209,6 +209,9 @@ ChildProcess start_child(const ChildOptions& options) {
   ChildFds fds{.standard_output = output.write_end.number(),
                .standard_error = error.write_end.number(),
                .inherited = options.inherited};
+  if (options.prints_to_error) {
+    fds.standard_output = fds.standard_error = STDERR_FILENO;
+  }
   fds.inherited.push_back(options.listen_fd);
   fds.inherited.push_back(progress.write_end.number());
   const ChildLimits limits = limits_from(options);

@@ -35,7 +35,9 @@ struct ChildOptions {
   int listen_fd = -1;                     // borrowed; -1: none
   // Further descriptors that stay open, with the same numbers; borrowed. Negative ones are none.
   std::vector<int> inherited = {};
-  bool has_pipes = true;    // for its output; false: it has this process's output
+  bool has_pipes = true;  // for its output; false: it has this process's output
+  // Without pipes: its standard output goes to this process's standard error.
+  bool prints_to_error = false;
   bool leads_group = true;  // false: it stays in this process's group
   bool progress = false;
   std::vector<int> cpus = {};                    // the CPUs that it may use; empty: all

@@ -271,25 +271,11 @@ void OwnProgram::carry_out(const StartOwnTask& /*effect*/) {
 void OwnProgram::carry_out(const StartOwnProgram& effect) {
   try {
     net::PacketPair sockets = net::make_packet_pair();
-    std::vector<std::string> variables = task_variables(options_.cluster, options_.self);
-    // Python prints its stacks when a hanging program is aborted.
-    variables.emplace_back("PYTHONFAULTHANDLER=1");
-    variables.push_back(kProgramFdVariable + ("=" + std::to_string(sockets.second.number())));
-    // The program needs no secret of the run: the task speaks to the others.
-    std::vector<std::string> removed = {net::kSecretVariable};
-    if (effect.is_spare) {
-      variables.push_back(kProgramSpareVariable + std::string("=1"));
-    } else {
-      removed.emplace_back(kProgramSpareVariable);
-    }
-    const std::vector<std::string>& words = options_.program.words;
-    const ChildProcess child = start_child({.program = options_.program.file,
-                                            .name = words.front(),
-                                            .arguments = {words.begin() + 1, words.end()},
-                                            .variables = std::move(variables),
-                                            .removed = std::move(removed),
-                                            .inherited = {sockets.second.number()},
-                                            .has_pipes = false});
+    const ChildProcess child = start_program_process({.program = options_.program,
+                                                      .cluster = options_.cluster,
+                                                      .self = options_.self,
+                                                      .socket = sockets.second.number(),
+                                                      .is_spare = effect.is_spare});
     programs_.emplace(effect.id, Running{.pid = child.pid, .socket = std::move(sockets.first)});
     core_.program_started(effect.id);
   } catch (const std::system_error& error) {
@@ -331,6 +317,29 @@ void OwnProgram::carry_out(const SayLine& effect) {
 }
 
 }  // namespace
+
+ChildProcess start_program_process(const ProgramStart& start) {
+  std::vector<std::string> variables = task_variables(start.cluster, start.self);
+  // Python prints its stacks when a hanging program is aborted.
+  variables.emplace_back("PYTHONFAULTHANDLER=1");
+  variables.push_back(kProgramFdVariable + ("=" + std::to_string(start.socket)));
+  // The program needs no secret of the run: the task speaks to the others.
+  std::vector<std::string> removed = {net::kSecretVariable};
+  if (start.is_spare) {
+    variables.push_back(kProgramSpareVariable + std::string("=1"));
+  } else {
+    removed.emplace_back(kProgramSpareVariable);
+  }
+  const std::vector<std::string>& words = start.program.words;
+  return start_child({.program = start.program.file,
+                      .name = words.front(),
+                      .arguments = {words.begin() + 1, words.end()},
+                      .variables = std::move(variables),
+                      .removed = std::move(removed),
+                      .inherited = {start.socket},
+                      .has_pipes = false,
+                      .prints_to_error = start.prints_to_error});
+}
 
 int run_own_program(const OwnProgramOptions& options) { return OwnProgram(options).run(); }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/wire/cluster.h"
+#include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/program_command.h"
 
 namespace disttf::roles {
@@ -31,6 +32,18 @@ struct OwnProgramOptions {
   int listen_fd = -1;
   int progress_fd = -1;
 };
+
+// Starts a process of the program, which leads a group. `socket`: the program's end, borrowed.
+// Throws std::system_error.
+struct ProgramStart {
+  const Program& program;
+  const net::Cluster& cluster;
+  const net::TaskId& self;
+  int socket = -1;
+  bool is_spare = false;
+  bool prints_to_error = false;  // see ChildOptions
+};
+[[nodiscard]] ChildProcess start_program_process(const ProgramStart& start);
 
 // Returns the exit code: the task's; 1 if the program has failed. Does not return if a signal
 // killed the task: this process dies of it, too. Throws std::system_error if the task cannot be

@@ -10,6 +10,7 @@
 #include "math/program_layout.h"
 #include "math/random.h"
 #include "roles/process/log.h"
+#include "roles/program/core/gradient_bits.h"
 #include "roles/run/outcome.h"
 #include "roles/trainer/core/divergence.h"
 #include "roles/trainer/shell/trainer.h"
@@ -144,19 +145,43 @@ float ProgramSource::gradient(std::span<const float> parameters, std::span<float
                               const math::Model::OnReady& /*on_ready*/, StageClock& stages) {
   copy_to_program(parameters);
   stages.mark(Stage::kLoad);
-  const ProgramAnswer& answer = link_.ask(
-      {.kind = ProgramKind::kCompute,
-       .step = batch_.step,
-       .slot = batch_.slot,
-       .seed = math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kProgram),
-                                 batch_.step % math::kStreamLimit, batch_.slot)});
+  const ProgramAnswer& answer = compute();
   // Variable by variable: what lies between two stays 0, whatever the program wrote there.
   for (const math::Variable& variable : layout_.variables()) {
     const auto from = link_.gradient().subspan(variable.offset, variable.size);
     std::copy(from.begin(), from.end(), gradient.data() + variable.offset);
   }
   numbers_ = answer.numbers;
-  return static_cast<float>(answer.loss);
+  const auto loss = static_cast<float>(answer.loss);
+  const std::uint64_t every = options_.check_gradients;
+  if (every != 0 && (batch_.step + 1) % every == 0) {
+    check_again(gradient);
+  }
+  return loss;
+}
+
+// Asks for the gradient of the loaded batch.
+const ProgramAnswer& ProgramSource::compute() {
+  return link_.ask(
+      {.kind = ProgramKind::kCompute,
+       .step = batch_.step,
+       .slot = batch_.slot,
+       .seed = math::random_bits(config_.seed, static_cast<std::uint32_t>(math::Purpose::kProgram),
+                                 batch_.step % math::kStreamLimit, batch_.slot)});
+}
+
+// The program has computed `gradient` for the loaded batch: it does so again.
+void ProgramSource::check_again(std::span<const float> gradient) {
+  static_cast<void>(compute());
+  const auto difference = bit_difference(layout_, gradient, link_.gradient());
+  if (!difference) {
+    return;
+  }
+  ++differences_;
+  log_warning(
+      fmt::format("{} (bits differ in step {}, computed again): the program is not deterministic; "
+                  "docs/own_program.md, Determinism; {} such gradient(s) so far",
+                  *difference, batch_.step, differences_));
 }
 
 SetEvaluations ProgramSource::evaluate(std::uint64_t step, std::span<const float> parameters) {

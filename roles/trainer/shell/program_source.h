@@ -43,10 +43,14 @@ class ProgramSource final : public GradientSource {
   [[nodiscard]] BuiltInSource* built_in() noexcept override { return nullptr; }
   void end(std::uint64_t step, std::span<const float> parameters) override;
 
+  // The connection to the program, for checks of what it does.
+  [[nodiscard]] ProgramLink& link() noexcept { return link_; }
   // The numbers that the program told with its last gradient.
   [[nodiscard]] const ProgramNumbers& numbers() const noexcept { return numbers_; }
 
  private:
+  [[nodiscard]] const ProgramAnswer& compute();
+  void check_again(std::span<const float> gradient);
   void check_stops(const math::Evaluation& found) const;
   void copy_to_program(std::span<const float> parameters);
   void draw(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
@@ -63,6 +67,7 @@ class ProgramSource final : public GradientSource {
   std::optional<data::Sampler> sampler_;
   std::uint64_t sampled_rows_ = 0;  // the sampler's
   ProgramNumbers numbers_;
+  std::uint64_t differences_ = 0;  // gradients that were other bits when computed again
 };
 
 }  // namespace disttf::roles

@@ -56,6 +56,9 @@ struct TrainerOptions {
   int program_fd = -1;
   // How long such a program may take for a gradient, see ProgramSession; 0: no limit.
   std::chrono::seconds program_timeout{60};
+  // Steps after which such a program computes a gradient twice, so that its bits are compared; 0:
+  // never.
+  std::uint64_t check_gradients = 0;
 };
 
 // The chief's work besides the steps; every function is called on the computing thread.

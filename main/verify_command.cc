@@ -1,0 +1,64 @@
+#include "main/verify_command.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "main/program_flags.h"
+#include "roles/run/run_config.h"
+
+namespace disttf {
+namespace {
+
+constexpr const char* kVerifyGroup = "Verify";
+// The gradients of all steps are kept.
+constexpr std::uint64_t kMostVerifiedSteps = 1000;
+
+}  // namespace
+
+void add_verify_flags(CLI::App& app, Flags& flags) {
+  app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kVerifyGroup);
+  app.add_option("--steps", flags.verify_steps, "steps to compute and to compare")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostVerifiedSteps))
+      ->capture_default_str()
+      ->group(kVerifyGroup);
+  app.add_option("--batch_size", flags.settings.run.batch_size, "rows of a batch")
+      ->type_name("N")
+      ->transform(whole_number(1, roles::kMaxBatchSize))
+      ->capture_default_str()
+      ->group(kVerifyGroup);
+  app.add_option("--seed", flags.settings.run.seed, "seed of the rows and of the program")
+      ->type_name("N")
+      ->transform(whole_number(0, roles::kMaxCount))
+      ->capture_default_str()
+      ->group(kVerifyGroup);
+  add_program_timeouts(app, flags, kVerifyGroup);
+}
+
+roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::string>& words,
+                                    const Environment& environment) {
+  if (words.empty()) {
+    throw std::invalid_argument(
+        "verify: COMMAND is missing; it comes last, as in disttf verify -- python train.py");
+  }
+  // The addresses are for the program's own eyes: nothing connects to them.
+  const net::Cluster cluster{.ps = {{"127.0.0.1", 2222}},
+                             .workers = {{"127.0.0.1", 2223}, {"127.0.0.1", 2224}},
+                             .chief = {},
+                             .evaluators = {}};
+  const std::string path = value_of(environment, "PATH");
+  return {.program =
+              roles::find_command("COMMAND", words, cluster, {.job = net::Job::kWorker, .index = 0},
+                                  path.empty() ? kUsualPath : path),
+          .cluster = cluster,
+          .steps = flags.verify_steps,
+          .batch_size = flags.settings.run.batch_size,
+          .seed = flags.settings.run.seed,
+          .timeout = std::chrono::seconds(flags.program_timeout_s),
+          .end_timeout = std::chrono::seconds(flags.program_end_timeout_s),
+          .as_json = flags.json};
+}
+
+}  // namespace disttf
