@@ -136,7 +136,6 @@ TEST_F(Verify, NamesTheOneCheckThatFails) {
                      "gradient's memory: float 1 behind variable 2 of 2, b: 0.5");
   expect_one_failure("end", "FAILED: end: the program ended with exit code 3; after END it exits");
   expect_one_failure("refusal", "FAILED: refusal: the program ended with exit code 1; after");
-  expect_one_failure("slot", "FAILED: several slots: the program ended with exit code 5");
 }
 
 TEST_F(Verify, NamesTheFirstVariableThatDiffersInAnotherProcess) {
@@ -145,8 +144,17 @@ TEST_F(Verify, NamesTheFirstVariableThatDiffersInAnotherProcess) {
   const Words bad = bad_lines(job);
   ASSERT_EQ(bad.size(), 2U);  // the process with several slots is another one, too
   EXPECT_THAT(bad[0], StartsWith("FAILED: second process: variable 2 of 2, b, element 2: "));
-  EXPECT_THAT(bad[0], EndsWith(" (bits differ in step 2): the program is not deterministic; "
+  EXPECT_THAT(bad[0], EndsWith(" (bits differ in step 0): the program is not deterministic; "
                                "docs/own_program.md, Determinism"));
+}
+
+TEST_F(Verify, AsksForAnotherSlot) {
+  Process& job = verify_fault("slot");
+  EXPECT_TRUE(exits(job, kExitError));
+  EXPECT_THAT(bad_lines(job),
+              ::testing::ElementsAre(
+                  "FAILED: several slots: the program ended with exit code 5",
+                  "left out: closed socket: this process of the program has failed before"));
 }
 
 TEST_F(Verify, ComparesTheBitsAfterAnEvaluation) {

@@ -9,7 +9,7 @@ The program is that of program_client.py. FAULT:
   protocol          HELLO has another version
   initial           an initial value is not finite
   loss              a loss is not finite
-  repeat            computes other bits if the step is the one before
+  repeat            computes other bits if the batch is the one before
   back              computes other bits if the step is earlier than the one before
   evaluation        computes other bits once it has evaluated
   silent            HELLO says that it evaluates; EVALUATION has no numbers
@@ -43,7 +43,7 @@ class Program:
         self.fault = fault
         self.model = client.Softmax(4)
         self.task = client.Task()
-        self.before = -1  # the step
+        self.before = (-1, 0)  # step and slot
         self.has_evaluated = False
         self.parameters = self.gradient = None
 
@@ -54,8 +54,6 @@ class Program:
                                       "fingerprint": {"threads": "1"}})
         inputs = 4
         if self.fault == "layout":
-            # Of the processes of one command every second one is even or odd, but for chance; a file
-            # is certain.
             try:
                 os.close(os.open("first", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
             except FileExistsError:
@@ -64,8 +62,8 @@ class Program:
         self.task.send(client.VARIABLE, {"name": "b", "shape": [client.CLASSES], "decays": False})
         self.task.send(client.LAYOUT, count=2)
 
-    def is_wrong(self, step):
-        return {"repeat": step == self.before, "back": step < self.before,
+    def is_wrong(self, step, slot):
+        return {"repeat": (step, slot) == self.before, "back": step < self.before[0],
                 "evaluation": self.has_evaluated}.get(self.fault, False)
 
     def compute(self, step, slot, body):
@@ -75,13 +73,13 @@ class Program:
             sys.exit(5)
         rows = struct.unpack("<%dI" % (len(body) // 4), body)
         loss = self.model.compute(self.parameters, self.gradient, rows)
-        if self.is_wrong(step):
+        if self.is_wrong(step, slot):
             self.gradient[self.model.bias_at + 1] += 1
         if self.fault == "process":
             self.gradient[self.model.bias_at + 2] = os.getpid()
         if self.fault == "padding":
             self.gradient[self.model.bias_at + client.CLASSES] = 0.5
-        self.before = step
+        self.before = (step, slot)
         self.task.send(client.GRADIENT, step=step, slot=slot,
                        value=math.nan if self.fault == "loss" else loss)
 

@@ -356,15 +356,14 @@ void Verification::check_alone() {
   });
 }
 
-// A process that was started anew goes on with any step, and is refused then.
+// A process that was started anew computes the same, and is refused then.
 void Verification::check_second_process() {
   Subject subject = start();
   check("second process", subject, [&]() -> std::string {
     join_again(subject);
     subject.welcome();
     require_gradients();
-    // From the last one: a program that takes over begins where the run is.
-    for (std::uint64_t step = options_.steps; step-- > 0;) {
+    for (std::uint64_t step = 0; step <= last_; ++step) {
       static_cast<void>(compare(subject, step, fmt::format("in step {}", step)));
     }
     return fmt::format("{} steps are bit-identical", options_.steps);
@@ -375,7 +374,8 @@ void Verification::check_second_process() {
   });
 }
 
-// An elastic run asks for several batches of one step.
+// An elastic run asks for several batches of one step. This process begins with the last one, as a
+// program that takes over begins where the run is.
 void Verification::check_slots() {
   Subject subject = start(/*is_elastic=*/true);
   check("several slots", subject, [&] {
