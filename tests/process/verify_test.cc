@@ -1,8 +1,11 @@
 // `disttf verify -- COMMAND`: programs that pass, and one for each check that fails it.
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "tests/process/process_test.h"
 

@@ -31,7 +31,10 @@ TEST(VerifyReport, SaysTheResultFirst) {
 TEST(VerifyReport, NamesTheClientAndItsFingerprint) {
   EXPECT_EQ(facts_text(two_checks(Result::kOk)),
             "1 variable, 12 parameters, client python 1.0, fingerprint threads 1, torch 2.9");
-  EXPECT_EQ(facts_text({.variables = 2, .parameters = 1}),
+  VerifyReport report;
+  report.variables = 2;
+  report.parameters = 1;
+  EXPECT_EQ(facts_text(report),
             "2 variables, 1 parameter, a client without a name, no fingerprint");
 }
 

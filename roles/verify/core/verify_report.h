@@ -3,12 +3,11 @@
 // Values and pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include "math/parameter_layout.h"
-#include "roles/program/core/program_facts.h"
 
 namespace disttf::roles {
 
