@@ -49,7 +49,7 @@ std::vector<CommandText> texts_of_tasks() {
                      "Train on the built-in digits; checkpoints stay in run."},
                     {"disttf launch --data table.csv --page",
                      "Train on your own table; a browser shows the progress."},
-                    {"disttf launch --workers 2 --program -- python train.py",
+                    {"disttf launch --workers 2 --program -- python3 train.py",
                      "Train the model of your own program."}},
        .files = {kInputDataFile, kCheckpointsFile, kBestFile, kRecordsFile, kEventsFile,
                  kSocketFile, kRunSecretFile, kAuthoritiesFile, kRecipeFile},

@@ -120,7 +120,7 @@ void check_program_flags(const CLI::App& app, const Flags& flags, Command comman
   // A supervised task has no COMMAND: its supervisor runs the program.
   if (flags.program && !has_command && flags.program_fd < 0) {
     throw std::invalid_argument("--program: COMMAND is missing; it comes last, as in disttf " +
-                                name + " --program -- python train.py");
+                                name + " --program -- python3 train.py");
   }
   if (has_command && !flags.program && command != Command::kLaunch) {
     throw std::invalid_argument(name + ": a COMMAND after -- needs --program before it");

@@ -43,6 +43,7 @@ allowed() {
     roles/chief/core) echo "$run|roles/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
     roles/monitor/core) echo "$run|data" ;;
+    roles/launch/core) echo "$run|roles/program/core" ;;
     roles/ps/core) echo "$run|roles/monitor/core" ;;
     roles/verify/core) echo "$run|roles/program/core" ;;
     roles/*/core) echo "$run" ;;
@@ -54,7 +55,6 @@ allowed() {
     roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/program/core|roles/program/shell|roles/trainer/core" ;;
     roles/chief/shell) echo "$process|$store|data/tensorboard|roles/program/core|roles/program/shell|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
     roles/doctor/shell) echo "$process|net/http|roles/doctor/core" ;;
-    roles/launch/core) echo "$run|roles/program/core" ;;
     roles/launch/shell) echo "$process|roles/program/core|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     roles/verify/shell) echo "$process|roles/program/core|roles/program/shell|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/verify/core" ;;

@@ -154,7 +154,6 @@ constexpr Mistake kMistakes[] = {
     {"UnknownFlagWithValue", "--nonsense=3", "\"--nonsense\" is not a flag of disttf worker"},
     {"UnknownShortFlag", "-x 3", "\"-x\" is not a flag of disttf worker"},
     {"FlagOfAnotherCommand", "--restart never", "\"--restart\" is not a flag of disttf worker"},
-    {"TwoHyphens", "-- foo", "\"--\" is not a flag of disttf worker"},
     {"StrayWord", "extra",
      "\"extra\" is not expected here; values follow their flag, as in --flag value"},
     {"StrayWordBehindAValue", "--batch_size 3 4",

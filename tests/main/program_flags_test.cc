@@ -120,9 +120,10 @@ TEST(ProgramFlags, VerifyTakesACommand) {
 }
 
 TEST(ProgramFlags, NeedACommand) {
-  EXPECT_EQ(refusal("worker --program" + kHosts),
-            "--program: COMMAND is missing; it comes last, as in disttf worker --program -- python "
-            "train.py");
+  EXPECT_EQ(
+      refusal("worker --program" + kHosts),
+      "--program: COMMAND is missing; it comes last, as in disttf worker --program -- python3 "
+      "train.py");
   EXPECT_THAT(refusal("launch --program"), StartsWith("--program: COMMAND is missing"));
   EXPECT_EQ(refusal("worker --program" + kHosts + "--"), "worker: COMMAND is missing after --");
   EXPECT_EQ(refusal("chief" + kHosts + kCommand),
@@ -178,6 +179,8 @@ TEST(ProgramFlags, RefuseTasksThatKnowOnlyBuiltInModels) {
 TEST(ProgramFlags, AreNotOnesOfOtherCommands) {
   EXPECT_THAT(refusal("evaluator --program --train_dir x"), HasSubstr("is not a flag of"));
   EXPECT_THAT(refusal("server --program" + kHosts), HasSubstr("is not a flag of"));
+  EXPECT_EQ(refusal("evaluator -- foo"),
+            "\"--\" is not a flag of disttf evaluator (disttf evaluator --help lists the flags)");
 }
 
 TEST(ProgramFlags, TheHelpHidesTheSocket) {
