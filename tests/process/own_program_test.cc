@@ -25,9 +25,10 @@ class OwnProgram : public ProcessTest {
                    Words{"--", "/bin/sh", "-c", script, "sh"} + arguments,
                {{"DISTTF_SECRET", kSecret}});
   }
-  // The processes that a supervisor has started, once there are two.
+  // The processes that a supervisor has started, once both handle signals.
   static std::vector<pid_t> task_and_program(Process& job) {
     EXPECT_TRUE(says(job, "ready"));
+    EXPECT_TRUE(says(job, "Started server"));
     const std::vector<pid_t> found = children_of(job.pid());
     EXPECT_EQ(found.size(), 2U);
     return found;

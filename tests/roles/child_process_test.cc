@@ -13,6 +13,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -232,6 +233,30 @@ TEST(ChildProcess, IsKilledWithWhatItHasStarted) {
   ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
   // The end of the pipe says that all of them are gone.
   EXPECT_EQ(read_to_end(child.standard_output), "");
+}
+
+TEST(ChildProcess, IsFrozenWithWhatItHasStarted) {
+  ChildProcess child = start_child(
+      {.program = "/bin/bash", .arguments = {"-c", "set -m; sleep 1000 & echo $!; wait"}});
+  std::array<char, 64> buffer{};
+  ASSERT_GT(read(child.standard_output.number(), buffer.data(), buffer.size() - 1), 0);
+  const std::string stat = "/proc/" + std::to_string(std::atoi(buffer.data())) + "/stat";
+  // "1234 (sleep) T ...": waits for the state.
+  const auto reaches = [&stat](const std::string& states) {
+    for (std::string number, name, state;
+         states.find(state.empty() ? '?' : state[0]) == std::string::npos;) {
+      std::ifstream(stat) >> number >> name >> state;
+      if (state.empty()) return false;  // it is gone
+    }
+    return true;
+  };
+  signal_with_children(child.pid, SIGSTOP);
+  EXPECT_TRUE(reaches("T"));
+  signal_with_children(child.pid, SIGCONT);
+  EXPECT_TRUE(reaches("SR"));
+  signal_with_children(child.pid, SIGKILL);
+  int status = 0;
+  EXPECT_EQ(waitpid(child.pid, &status, 0), child.pid);
 }
 
 TEST(FindProgram, LooksWhereAShellDoes) {

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-constexpr Ending kKilled{.signal = SIGKILL};
+constexpr Ending kProgramKilled{.signal = SIGKILL};
 
 class OwnProgramSupervisorTest : public testing::Test {
  protected:
@@ -108,7 +108,7 @@ TEST_F(OwnProgramSupervisorTest, StartsBothAndHandsTheProgramOver) {
 
 TEST_F(OwnProgramSupervisorTest, AKilledProgramIsReportedAndStartedAgainAtOnce) {
   begin();
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   EXPECT_THAT(told_, ElementsAre(ProgramMessage{
                          .kind = ProgramKind::kEnded, .number = 0, .step = 1, .count = SIGKILL}));
   EXPECT_THAT(handed_over_, ElementsAre(Pair(1U, 1U), Pair(2U, 2U)));
@@ -119,8 +119,8 @@ TEST_F(OwnProgramSupervisorTest, AKilledProgramIsReportedAndStartedAgainAtOnce) 
 
 TEST_F(OwnProgramSupervisorTest, TheNextStartWaits) {
   begin();
-  end_program(1, kKilled);
-  end_program(2, kKilled);
+  end_program(1, kProgramKilled);
+  end_program(2, kProgramKilled);
   EXPECT_EQ(programs_.size(), 2U);
   pass(milliseconds(249));
   EXPECT_EQ(programs_.size(), 2U);
@@ -146,7 +146,7 @@ TEST_F(OwnProgramSupervisorTest, GivesUpAfterThreeDeathsWithoutAStep) {
 TEST_F(OwnProgramSupervisorTest, TheHintIsOnlyForFaultsOfMemory) {
   begin();
   for (int death = 0; death < kMostProgramDeaths; ++death) {
-    end_program(program(), kKilled);
+    end_program(program(), kProgramKilled);
     pass(seconds(1));
   }
   EXPECT_THAT(errors_,
@@ -157,19 +157,34 @@ TEST_F(OwnProgramSupervisorTest, AStepForgivesEarlierDeaths) {
   begin();
   for (int death = 0; death < 20; ++death) {
     send(ProgramKind::kSteady, handed_over_.back().second);
-    end_program(program(), kKilled);
+    end_program(program(), kProgramKilled);
     EXPECT_EQ(programs_.size(), static_cast<std::size_t>(death) + 2) << "at once each time";
   }
   EXPECT_THAT(errors_, IsEmpty());
 }
 
+TEST_F(OwnProgramSupervisorTest, ADeathAfterAStepIsNotOneOfTheThree) {
+  begin();
+  // Two deaths without a step, one after a step, two without.
+  for (const bool is_steady : {false, false, true, false, false}) {
+    if (is_steady) {
+      send(ProgramKind::kSteady, handed_over_.back().second);
+    }
+    end_program(program(), kProgramKilled);
+    pass(seconds(1));
+  }
+  EXPECT_THAT(errors_, IsEmpty());
+  end_program(program(), kProgramKilled);
+  EXPECT_EQ(errors_.size(), 1U);
+}
+
 TEST_F(OwnProgramSupervisorTest, AStepOfAnEarlierProgramForgivesNothing) {
   begin();
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   send(ProgramKind::kSteady, 1);
-  end_program(2, kKilled);
+  end_program(2, kProgramKilled);
   pass(seconds(1));
-  end_program(3, kKilled);
+  end_program(3, kProgramKilled);
   EXPECT_EQ(errors_.size(), 1U);
 }
 
@@ -182,6 +197,18 @@ TEST_F(OwnProgramSupervisorTest, AProcessThatCannotBeMadeIsTriedAgainForAWhile) 
   cannot_start_ = false;
   pass(seconds(6));
   EXPECT_EQ(handed_over_.size(), 1U);
+  EXPECT_THAT(errors_, IsEmpty());
+}
+
+TEST_F(OwnProgramSupervisorTest, ASecondShortageHasItsOwnTime) {
+  cannot_start_ = true;
+  begin();
+  pass(seconds(50));
+  cannot_start_ = false;
+  pass(seconds(6));
+  cannot_start_ = true;
+  end_program(program(), kProgramKilled);
+  pass(seconds(50));
   EXPECT_THAT(errors_, IsEmpty());
 }
 
@@ -239,7 +266,7 @@ TEST_F(OwnProgramSupervisorTest, AHangingProgramPrintsItsStacksThenIsKilledAndSt
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGABRT)));
   pass(kStopGrace);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGKILL)));
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   EXPECT_THAT(handed_over_, ElementsAre(Pair(1U, 1U), Pair(2U, 2U)));
   pass(seconds(10));
   EXPECT_THAT(take_signals(), IsEmpty()) << "the new one is not killed";
@@ -252,9 +279,34 @@ TEST_F(OwnProgramSupervisorTest, AHangingProgramThatExitsOnTheSignalIsStartedAga
   EXPECT_EQ(programs_.size(), 2U);
 }
 
+TEST_F(OwnProgramSupervisorTest, TheKillIsNotForTheNextProgram) {
+  begin();
+  send(ProgramKind::kRestart, 1, SIGABRT);
+  end_program(1, {.signal = SIGABRT});
+  take_signals();
+  pass(seconds(10));
+  EXPECT_THAT(take_signals(), IsEmpty());
+}
+
+TEST_F(OwnProgramSupervisorTest, ASecondRequestDoesNotDelayTheKill) {
+  begin();
+  send(ProgramKind::kRestart, 1, SIGABRT);
+  pass(seconds(3));
+  send(ProgramKind::kRestart, 1, SIGABRT);
+  pass(seconds(2));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGABRT), Pair(1U, SIGKILL)));
+}
+
+TEST_F(OwnProgramSupervisorTest, AProgramThatSavesAfterTheRunIsNotTakenForHanging) {
+  begin();
+  send(ProgramKind::kRelease, 1);
+  send(ProgramKind::kRestart, 1, SIGABRT);
+  EXPECT_THAT(take_signals(), IsEmpty());
+}
+
 TEST_F(OwnProgramSupervisorTest, ALateRequestDoesNotConcernTheNextProgram) {
   begin();
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   send(ProgramKind::kRestart, 1, SIGABRT);
   EXPECT_THAT(take_signals(), IsEmpty());
 }
@@ -272,13 +324,31 @@ TEST_F(OwnProgramSupervisorTest, ASpareIsStartedAfterTheFirstStep) {
 TEST_F(OwnProgramSupervisorTest, TheSpareTakesOverAndIsReplacedAfterItsFirstStep) {
   begin({.has_spare = true});
   send(ProgramKind::kSteady, 1);
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   EXPECT_THAT(handed_over_, ElementsAre(Pair(1U, 1U), Pair(2U, 2U)));
   EXPECT_THAT(warnings_,
               ElementsAre("the program was killed by signal 9 (Killed); the spare takes over"));
   EXPECT_EQ(spares_.size(), 1U);
   send(ProgramKind::kSteady, 2);
   EXPECT_THAT(spares_, ElementsAre(2U, 3U));
+}
+
+TEST_F(OwnProgramSupervisorTest, ThereIsOneSpare) {
+  begin({.has_spare = true});
+  send(ProgramKind::kSteady, 1);
+  send(ProgramKind::kSteady, 1);
+  EXPECT_EQ(spares_.size(), 1U);
+}
+
+TEST_F(OwnProgramSupervisorTest, ASpareWaitsForTheStepOfANewProgram) {
+  begin({.has_spare = true});
+  send(ProgramKind::kSteady, 1);
+  end_program(2, kProgramKilled);  // the spare
+  end_program(1, kProgramKilled);
+  pass(kSpareDelay);
+  EXPECT_EQ(spares_.size(), 1U);
+  send(ProgramKind::kSteady, 2);
+  EXPECT_EQ(spares_.size(), 2U);
 }
 
 TEST_F(OwnProgramSupervisorTest, NoSpareWithoutTheFlag) {
@@ -299,8 +369,12 @@ TEST_F(OwnProgramSupervisorTest, ASpareThatDiesIsReplacedLaterAndNotForEver) {
   end_program(spares_.back(), {.exit_code = 1});
   pass(seconds(100));
   EXPECT_EQ(spares_.size(), 3U);
-  EXPECT_THAT(warnings_, ElementsAre("the spare of the program ended with exit code 1, 3 times "
-                                     "before it was used; going on without one"));
+  EXPECT_THAT(take_warnings(),
+              ElementsAre("the spare of the program ended with exit code 1, 3 times before it was "
+                          "used; going on without one"));
+  end_program(1, kProgramKilled);
+  send(ProgramKind::kSteady, 2);
+  EXPECT_EQ(spares_.size(), 3U);
   EXPECT_THAT(errors_, IsEmpty());
 }
 
@@ -308,11 +382,12 @@ TEST_F(OwnProgramSupervisorTest, ASpareThatWasUsedForgivesThoseThatDied) {
   begin({.has_spare = true});
   for (std::uint64_t number = 1; number < 8; ++number) {
     send(ProgramKind::kSteady, number);
-    end_program(spares_.back(), kKilled);
+    end_program(spares_.back(), kProgramKilled);
     pass(kSpareDelay);
-    end_program(handed_over_.back().first, kKilled);
+    end_program(handed_over_.back().first, kProgramKilled);
   }
-  EXPECT_EQ(handed_over_.size(), 8U);
+  EXPECT_EQ(spares_.size(), 14U);
+  EXPECT_EQ(programs_.size(), 1U) << "a spare took over each time";
 }
 
 // --- The end of the run
@@ -322,7 +397,7 @@ TEST_F(OwnProgramSupervisorTest, AfterTheRunTheProgramMaySaveWhatItWants) {
   send(ProgramKind::kSteady, 1);
   send(ProgramKind::kRelease, 1);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(2U, SIGKILL))) << "the spare is not needed any more";
-  end_program(2, kKilled);
+  end_program(2, kProgramKilled);
   end_task({.exit_code = kDone});
   EXPECT_THAT(take_signals(), IsEmpty());
   EXPECT_FALSE(end_.has_value());
@@ -346,7 +421,7 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatFailsAfterTheRunIsAnError) {
 TEST_F(OwnProgramSupervisorTest, AProgramThatIsKilledAfterTheRunIsNotStartedAgain) {
   begin();
   send(ProgramKind::kRelease, 1);
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   pass(seconds(10));
   EXPECT_EQ(programs_.size(), 1U);
   EXPECT_THAT(errors_,
@@ -371,10 +446,24 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatDoesNotEndIsEnded) {
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
   pass(kStopGrace);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGKILL)));
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   EXPECT_THAT(errors_, ElementsAre("the program did not end within 90 s after the run was over; "
                                    "ending it"));
   EXPECT_EQ(end_, std::pair(static_cast<int>(kError), 0));
+}
+
+TEST_F(OwnProgramSupervisorTest, ATaskThatIdlesAfterTheRunWaitsForNothing) {
+  begin({.has_spare = true});
+  send(ProgramKind::kSteady, 1);
+  send(ProgramKind::kRelease, 1);
+  end_program(2, kProgramKilled);  // the spare
+  end_program(1, {.exit_code = 0});
+  take_signals();
+  pass(std::chrono::hours(100));
+  EXPECT_THAT(take_signals(), IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_EQ(spares_.size(), 1U);
+  EXPECT_FALSE(end_.has_value());
 }
 
 TEST_F(OwnProgramSupervisorTest, AProgramMayTakeForEverWithoutALimit) {
@@ -392,13 +481,45 @@ TEST_F(OwnProgramSupervisorTest, TheEndOfTheTaskEndsTheProgram) {
   send(ProgramKind::kSteady, 1);
   end_task({.exit_code = kLostPeers});
   EXPECT_THAT(take_signals(), ElementsAre(Pair(2U, SIGKILL), Pair(1U, SIGTERM)));
-  end_program(2, kKilled);
+  end_program(2, kProgramKilled);
   EXPECT_FALSE(end_.has_value());
   pass(kStopGrace);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGKILL)));
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   EXPECT_EQ(end_, std::pair(static_cast<int>(kLostPeers), 0));
   EXPECT_THAT(errors_, IsEmpty());
+}
+
+TEST_F(OwnProgramSupervisorTest, WaitsForTheSpareToo) {
+  begin({.has_spare = true});
+  send(ProgramKind::kSteady, 1);
+  end_task({.exit_code = kLostPeers});
+  end_program(1, {.signal = SIGTERM});
+  EXPECT_FALSE(end_.has_value());
+  end_program(2, kProgramKilled);
+  EXPECT_TRUE(end_.has_value());
+}
+
+TEST_F(OwnProgramSupervisorTest, ATaskThatEndsWithoutAReleaseEndsTheProgram) {
+  begin();
+  end_task({.exit_code = kDone});
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
+}
+
+TEST_F(OwnProgramSupervisorTest, ASpareIsNotReplacedAfterAFailure) {
+  begin({.has_spare = true});
+  send(ProgramKind::kSteady, 1);
+  for (int death = 0; death < 2; ++death) {
+    end_program(spares_.back(), kProgramKilled);
+    pass(kSpareDelay);
+  }
+  end_program(1, {.exit_code = 3});
+  pass(kTaskReport);
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(spares_.back(), SIGKILL)));
+  end_program(spares_.back(), kProgramKilled);
+  pass(2 * kSpareDelay);
+  EXPECT_EQ(spares_.size(), 3U);
+  EXPECT_THAT(warnings_, IsEmpty()) << "it was killed on purpose";
 }
 
 TEST_F(OwnProgramSupervisorTest, ATaskThatFailsAfterTheReleaseEndsTheProgramToo) {
@@ -422,7 +543,7 @@ TEST_F(OwnProgramSupervisorTest, ATaskThatDoesNotEndAfterAFailureIsKilled) {
   end_program(1, {.exit_code = 3});
   pass(kTaskReport + kTaskGrace);
   EXPECT_THAT(task_signals_, ElementsAre(SIGTERM, SIGKILL));
-  end_task(kKilled);
+  end_task(kProgramKilled);
   EXPECT_EQ(end_, std::pair(static_cast<int>(kError), 0)) << "not a signal, which means a restart";
 }
 
@@ -455,6 +576,16 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatTheSignalKillsTooIsNotStartedAgain)
   end_task({.exit_code = kTerminated});
   EXPECT_EQ(end_, std::pair(static_cast<int>(kTerminated), 0));
   EXPECT_THAT(errors_, IsEmpty());
+}
+
+TEST_F(OwnProgramSupervisorTest, ASignalEndsAProgramThatSavesBesideAnIdleTask) {
+  begin();
+  send(ProgramKind::kRelease, 1);
+  stop(SIGTERM);
+  end_task({.exit_code = kDone});
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
+  end_program(1, {.signal = SIGTERM});
+  EXPECT_EQ(end_, std::pair(static_cast<int>(kDone), 0));
 }
 
 TEST_F(OwnProgramSupervisorTest, ASignalAfterTheTaskEndsAProgramThatSaves) {

@@ -4,13 +4,20 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "net/transport/packet_socket.h"
+#include "roles/program/core/program_message.h"
 #include "tests/roles/probe.h"
 
 namespace {
@@ -29,7 +36,54 @@ void write_progress(std::string_view argument) {
   }
 }
 
+// The number after a flag of `arguments`, "--name=".
+int number_after(const std::vector<std::string_view>& arguments, std::string_view flag) {
+  for (const std::string_view argument : arguments) {
+    if (argument.starts_with(flag)) {
+      return std::atoi(std::string(argument.substr(flag.size())).c_str());
+    }
+  }
+  return -1;
+}
+
+// A task that makes one step with each of two programs: it prints what the supervisor tells it, and
+// the text that each program sends. The first one dies when it gets an answer.
+int be_task(const std::vector<std::string_view>& arguments) {
+  const int supervisor = number_after(arguments, "--program_fd=");
+  std::array<std::byte, 256> bytes{};
+  std::vector<disttf::net::Descriptor> descriptors;
+  std::string why;
+  std::uint64_t programs = 0;
+  while (true) {
+    const auto received = disttf::net::receive_packet(supervisor, bytes, descriptors);
+    const auto packet = decode(std::span(bytes).first(received.size), why);
+    if (received.error || !packet) return 1;
+    std::printf("%s %d, signal %d\n", name_of(packet->message.kind).c_str(),
+                static_cast<int>(packet->message.step), static_cast<int>(packet->message.count));
+    if (packet->message.kind != ProgramKind::kStarted) continue;
+    ++programs;
+    const auto answer = [&](ProgramKind kind) {
+      const auto header = encode({.kind = kind, .step = programs}, 0);
+      static_cast<void>(disttf::net::send_packet(supervisor, header, {}));
+    };
+    std::vector<disttf::net::Descriptor> none;
+    const disttf::net::Descriptor program = std::move(descriptors.front());
+    const auto text = disttf::net::receive_packet(program.number(), bytes, none);
+    std::printf("program: %.*s", static_cast<int>(text.size),
+                reinterpret_cast<const char*>(bytes.data()));  // NOLINT
+    // Before the program gets its answer, and dies or ends of it.
+    answer(programs == 1 ? ProgramKind::kSteady : ProgramKind::kRelease);
+    static_cast<void>(disttf::net::send_packet(program.number(), std::span(bytes).first(1), {}));
+    if (programs == 2) break;
+  }
+  std::fflush(stdout);
+  return 0;
+}
+
 int probe(const std::vector<std::string_view>& arguments) {
+  if (!arguments.empty() && arguments.front() == kProbeTask) {
+    return be_task(arguments);
+  }
   if (!arguments.empty() && arguments.front() == kProbeWaits) {
     std::puts("ready");
     std::fflush(stdout);

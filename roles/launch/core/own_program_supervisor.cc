@@ -9,7 +9,7 @@
 namespace disttf::roles {
 namespace {
 
-// The delays after the second death without a step, and while no process can be created.
+// The delays before the second start after a failed one, and the longest one.
 constexpr std::chrono::milliseconds kFirstProgramDelay{250};
 constexpr std::chrono::milliseconds kLongestProgramDelay{5000};
 // The exit code of a child whose file the kernel does not run (child_process.h).
@@ -79,7 +79,7 @@ void OwnProgramSupervisor::could_not_start(ProgramId id, const std::string& why,
   if (now - *fails_to_start_since_ >= kStartPatience) {
     fail("the program could not be started: " + why, now);
   } else {
-    start_at_ = now + std::max(next_delay(), kFirstProgramDelay);
+    start_at_ = now + next_delay();
   }
 }
 
@@ -170,7 +170,6 @@ void OwnProgramSupervisor::task_ended(const Ending& ending, TimePoint now) {
   task_lives_ = false;
   task_ending_ = ending;
   start_nothing_more();
-  task_kill_at_.reset();
   const bool is_done = ending.signal == 0 && ending.exit_code == kDone;
   // A task that has failed has said why, also if the program's exit was the reason.
   if (fail_at_ && is_done) {
