@@ -1,5 +1,6 @@
 #include "net/transport/peer.h"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,18 @@ Refusal receive_refusal(Channel& channel, const FrameHeader& header, Deadline de
   }
   channel.close();
   return refusal;
+}
+
+std::error_code receive_text(Channel& channel, std::uint64_t size, Deadline deadline,
+                             std::string& text) {
+  text.clear();
+  while (text.size() < size) {
+    const std::size_t have = text.size();
+    text.resize(have + next_piece(have, size));
+    const auto rest = std::as_writable_bytes(std::span(text)).subspan(have);
+    if (const std::error_code error = channel.receive_body(rest, deadline)) return error;
+  }
+  return {};
 }
 
 }  // namespace disttf::net

@@ -3,7 +3,9 @@
 // Callable from any thread; see net/transport/channel.h for errors and waits.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "net/transport/channel.h"
@@ -30,5 +32,11 @@ struct OpenedChannel {
 // peer does. A body that does not decode yields a stock sentence.
 [[nodiscard]] Refusal receive_refusal(Channel& channel, const FrameHeader& header,
                                       Deadline deadline);
+
+// Receives a body of `size` bytes whose header was just read. Memory grows with the bytes that have
+// arrived, so a peer that claims more than it sends costs none. REQUIRES: the caller has bounded
+// `size`.
+[[nodiscard]] std::error_code receive_text(Channel& channel, std::uint64_t size, Deadline deadline,
+                                           std::string& text);
 
 }  // namespace disttf::net

@@ -35,9 +35,14 @@ namespace disttf::net {
 
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint8_t kWireVersion = 7;
-// Bodies that are not tensors (HELLO, configuration, a refusal's sentence) are at most this large,
-// whatever the peer claims.
+// Bodies that are not tensors (HELLO, a refusal's sentence) are at most this large, whatever the
+// peer claims. Exceptions follow.
 inline constexpr std::size_t kMaxControlBodyBytes = 64 * 1024;
+// The configuration in PUBLISH and CONFIG may name 65 536 variables of a user's program, and the
+// description of a file in WRITTEN has a checksum of each. A receiver takes the memory for these as
+// their bytes arrive, not when a header claims them.
+inline constexpr std::size_t kMaxConfigBodyBytes = std::size_t{16} << 20U;
+inline constexpr std::size_t kMaxWrittenBodyBytes = std::size_t{32} << 20U;
 
 enum class FrameKind : std::uint8_t {
   kHello = 1,                // requester -> listener, first on every connection
@@ -114,6 +119,13 @@ inline constexpr std::uint16_t kKnownFlags = kFlagFinished | kFlagDropped | kFla
 
 // Alignment of bodies in shared memory; the frame stores the offset in this unit.
 inline constexpr std::size_t kBodyOffsetUnit = 64;
+
+// The bytes to take memory for next, of a body of `size` bytes of which `have` have arrived: as
+// many as these, and at least kMaxControlBodyBytes.
+[[nodiscard]] constexpr std::size_t next_piece(std::size_t have, std::uint64_t size) noexcept {
+  const std::size_t piece = have < kMaxControlBodyBytes ? kMaxControlBodyBytes : have;
+  return size - have < piece ? static_cast<std::size_t>(size - have) : piece;
+}
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kHello;

@@ -276,7 +276,7 @@ std::string to_saved_json(const RunConfig& config) {
 }
 
 RunConfig run_config_from_json(std::string_view text) {
-  // Twice the depth of any configuration. A deeper text would take sixty times its size.
+  // Twice the depth of any configuration. Parsing a deeper text would take sixty times its size.
   constexpr std::size_t kDeepest = 10;
   const Json parsed = data::parse_json(text, kDeepest);
   if (!parsed.is_object()) {

@@ -265,7 +265,9 @@ class Trainer {
         }
         break;
       case ReplyPlan::kText:
-        require(header.body_size <= disttf::net::kMaxControlBodyBytes);
+        require(header.body_size <= (header.kind == FrameKind::kConfig
+                                         ? disttf::net::kMaxConfigBodyBytes
+                                         : disttf::net::kMaxControlBodyBytes));
         if (input_.byte() % 8 == 7) {
           lose(range);
         } else {

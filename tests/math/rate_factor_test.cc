@@ -76,8 +76,8 @@ class RateFactor : public IsaTest {
 };
 INSTANTIATE_TEST_SUITE_P(Isas, RateFactor, testing::ValuesIn(kEveryIsa), isa_test_name);
 
-// The factor is a power of two, so an optimizer with half of the rate is bit-identical. The decay of
-// adamw is part of that: it is a share of the rate.
+// The factor is a power of two, so an optimizer with half of the rate is bit-identical. The decay
+// of adamw is part of that: it is a share of the rate.
 TEST_P(RateFactor, MultipliesTheRateOfEveryKind) {
   for (std::size_t kind = 0; kind < OptimizerRules::kCount; ++kind) {
     const OptimizerSpec spec = spec_of(kind);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <asio/error.hpp>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "net/transport/listening.h"
@@ -155,6 +157,56 @@ TEST(ReceiveRefusal, HasASentenceEvenWhenThePeersIsTooLong) {
   ASSERT_TRUE(channel);
   const FrameHeader header{.kind = FrameKind::kRefused, .body_size = kMaxControlBodyBytes + 1};
   EXPECT_FALSE(receive_refusal(*channel, header, patience()).sentence.empty());
+}
+
+// Of a peer that sends so many bytes and then closes. Records how much memory was asked for.
+class SparingChannel final : public Channel {
+ public:
+  explicit SparingChannel(std::size_t sent) : left_(sent) {}
+  [[nodiscard]] std::error_code send(FrameHeader /*header*/, std::span<const std::byte> /*body*/,
+                                     Deadline /*deadline*/) override {
+    return {};
+  }
+  [[nodiscard]] std::error_code receive_header(FrameHeader& /*header*/,
+                                               Deadline /*deadline*/) override {
+    return {};
+  }
+  [[nodiscard]] std::error_code receive_body(std::span<std::byte> body,
+                                             Deadline /*deadline*/) override {
+    most_ = std::max(most_, body.size());
+    if (body.size() > left_) return asio::error::make_error_code(asio::error::eof);
+    left_ -= body.size();
+    std::ranges::fill(body, std::byte{'x'});
+    return {};
+  }
+  void close() noexcept override {}
+  [[nodiscard]] bool is_open() const noexcept override { return true; }
+  [[nodiscard]] int fd() noexcept override { return -1; }
+
+  [[nodiscard]] std::size_t most() const noexcept { return most_; }
+
+ private:
+  std::size_t left_;
+  std::size_t most_ = 0;
+};
+
+TEST(ReceiveText, TakesMemoryAsTheBytesArrive) {
+  constexpr std::size_t kSent = 100'000;
+  SparingChannel channel(kSent);
+  std::string text;
+  EXPECT_TRUE(receive_text(channel, kMaxConfigBodyBytes, patience(), text));
+  EXPECT_LE(channel.most(), kSent);
+  EXPECT_LE(text.size(), 2 * kSent);
+}
+
+TEST(ReceiveText, ReceivesAllOfIt) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, kMaxControlBodyBytes, 5 * kMaxControlBodyBytes + 3}) {
+    SparingChannel channel(size);
+    std::string text = "what was here before";
+    EXPECT_FALSE(receive_text(channel, size, patience(), text));
+    EXPECT_EQ(text, std::string(size, 'x'));
+  }
 }
 
 TEST(OpenChannel, RejectsAnAnswerThatIsNoAnswer) {

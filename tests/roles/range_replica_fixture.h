@@ -27,7 +27,7 @@ class RangeReplicaTest : public testing::Test {
     expect(host, chief, net::FrameKind::kAck);
     ASSERT_TRUE(host.say(chief,
                          {.kind = net::FrameKind::kRestore, .step = step, .generation = generation},
-                         Bytes(size_ * sizeof(float))));
+                         Bytes(host.core.state().shard()->range().size() * sizeof(float))));
     expect(host, chief, net::FrameKind::kAck);
   }
   [[nodiscard]] Bytes gradient(float value) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "net/transport/peer.h"
 #include "net/wire/messages.h"
 #include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
@@ -139,7 +140,8 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
   } while (!error && net::is_bodiless<net::Heartbeat>(reply));  // it is still writing
   const bool is_written = !error && !net::Written{}.from_header(reply);
   if (is_written || (!error && !net::NotWritten{}.from_header(reply))) {
-    error = receive_text(reply.body_size, deadline_for(0, deadline), text);
+    const std::size_t most = is_written ? net::kMaxWrittenBodyBytes : net::kMaxControlBodyBytes;
+    error = receive_text(reply.body_size, most, deadline_for(0, deadline), text);
   } else if (!error) {
     channel_->close();
     error = net::WireError::kUnexpected;  // kAck: the ps no longer has the snapshot
@@ -162,15 +164,14 @@ std::variant<ShardFile, ShardNotWritten> SnapshotLink::await_written(net::Deadli
   }
 }
 
-std::error_code SnapshotLink::receive_text(std::uint64_t size, net::Deadline deadline,
-                                           std::string& text) {
+std::error_code SnapshotLink::receive_text(std::uint64_t size, std::size_t most,
+                                           net::Deadline deadline, std::string& text) {
   // The size comes from the ps, so the memory for it is bounded.
-  if (size > net::kMaxControlBodyBytes) {
+  if (size > most) {
     channel_->close();
     return net::WireError::kBodyTooLarge;
   }
-  text.resize(size);
-  return channel_->receive_body(std::as_writable_bytes(std::span(text)), deadline);
+  return net::receive_text(*channel_, size, deadline, text);
 }
 
 }  // namespace disttf::roles

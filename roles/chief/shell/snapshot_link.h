@@ -52,8 +52,8 @@ class SnapshotLink {
   [[nodiscard]] std::error_code ask(net::FrameKind kind, const SnapshotRequest& request,
                                     std::size_t body_bytes, net::FrameHeader& reply);
   [[nodiscard]] net::Deadline deadline_for(std::size_t bytes, net::Deadline latest) const;
-  [[nodiscard]] std::error_code receive_text(std::uint64_t size, net::Deadline deadline,
-                                             std::string& text);
+  [[nodiscard]] std::error_code receive_text(std::uint64_t size, std::size_t most,
+                                             net::Deadline deadline, std::string& text);
 
   const Task& task_;
   const net::Interrupt& interrupt_;

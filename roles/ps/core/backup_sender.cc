@@ -21,10 +21,9 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
 void BackupSender::fill(ConnectionId to, const net::ViewNumber& view) {
   connection_ = to;
   // The configuration goes first: the backup makes its shard from it before the state arrives.
-  std::vector<std::byte> config;
-  append_bytes(config, std::as_bytes(std::span(state_.config_json())));
-  out_.send(to, net::PublishToBackup{.view = view, .generation = state_.generation()}.to_header(),
-            std::move(config));
+  out_.send_text(to,
+                 net::PublishToBackup{.view = view, .generation = state_.generation()}.to_header(),
+                 state_.shared_config());
   send_state();
   send_best();
 }

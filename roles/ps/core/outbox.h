@@ -65,6 +65,13 @@ class Outbox : public EffectQueue<SendFrame, CloseConnection, FinishConnection, 
   void send(ConnectionId to, const net::FrameHeader& header, std::vector<std::byte> body = {}) {
     add(SendFrame{.to = to, .header = header, .body = std::move(body)});
   }
+  // A text that is not copied: many connections may wait for a long one.
+  void send_text(ConnectionId to, const net::FrameHeader& header,
+                 std::shared_ptr<const std::string> text) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(*text));
+    add(SendFrame{
+        .to = to, .header = header, .body = {}, .borrowed = bytes, .owner = std::move(text)});
+  }
   // No effect if `id` is 0.
   void close(ConnectionId id) {
     if (id != 0) {

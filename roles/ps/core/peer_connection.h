@@ -97,6 +97,23 @@ struct PeerConnection {
     bytes.resize(size);
     return into(what, bytes);
   }
+  // The same for a large body, a piece at a time: memory grows with the bytes that have arrived.
+  // grow_bytes() is to be called when a piece has arrived and has_all_bytes() is false.
+  BodyPlan into_growing_bytes(Part what) {
+    bytes.clear();
+    return grow_bytes(what);
+  }
+  BodyPlan grow_bytes(Part what) {
+    const std::size_t have = bytes.size();
+    bytes.resize(have + net::next_piece(have, header.body_size));
+    return into(what, std::span(bytes).subspan(have));
+  }
+  // Returns them, and releases their memory.
+  [[nodiscard]] std::string take_text() {
+    const std::vector<std::byte> taken = std::exchange(bytes, {});
+    return {reinterpret_cast<const char*>(taken.data()), taken.size()};
+  }
+  [[nodiscard]] bool has_all_bytes() const noexcept { return bytes.size() == header.body_size; }
   // REQUIRES: there is a body.
   BodyPlan discard(Part what) {
     part = what;

@@ -166,6 +166,11 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
   PeerConnection& from = connections_.at(id);
   // Taken out first: a handler may ask for another part of the same body.
   const PeerConnection::Part part = std::exchange(from.part, PeerConnection::Part::kNone);
+  const bool is_config =
+      part == PeerConnection::Part::kPublish || part == PeerConnection::Part::kConfig;
+  if (is_config && !from.has_all_bytes()) {
+    return from.grow_bytes(part);
+  }
   switch (part) {
     case PeerConnection::Part::kNone:
       break;

@@ -16,10 +16,10 @@ BodyPlan RangeReplica::primary_header(PeerConnection& from, const net::BodyInPla
   // PUBLISH is the first frame of a new primary, so it is accepted before this host knows its role.
   if (header.kind == FrameKind::kPublish) {
     // The size comes from the peer, so the memory for it is bounded.
-    if (header.body_size > net::kMaxControlBodyBytes) {
-      return from.refuse(out_, kError, "a configuration has at most 64 KiB");
+    if (header.body_size > net::kMaxConfigBodyBytes) {
+      return from.refuse(out_, kError, "a configuration has at most 16 MiB");
     }
-    return from.into_bytes(PeerConnection::Part::kConfig, header.body_size);
+    return from.into_growing_bytes(PeerConnection::Part::kConfig);
   }
   // From here on frames apply to the copy, which belongs to one primary.
   if (primary_ != from.id) {
@@ -81,7 +81,7 @@ BodyPlan RangeReplica::config_came(PeerConnection& from) {
   if (has_ended() || !is_newer) {
     return from.refuse(out_, kLostPeers, "the view is older than this host's");
   }
-  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
+  std::string json = from.take_text();
   RunConfig config;
   try {
     config = state_.checked_config(

@@ -42,12 +42,11 @@ BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
   if (net::is_bodiless<net::GetConfig>(header)) {
     // Before a ps holds a state, its configuration may be that of a chief that another ps refuses.
     const bool is_known = holds_state() || is_finishing();
-    const auto bytes =
-        is_known ? std::as_bytes(std::span(state_.config_json())) : std::span<const std::byte>{};
-    out_.send(from.id,
-              bytes.empty() ? net::Ack{header.request_id}.to_header()
-                            : net::Config{header.request_id}.to_header(),
-              {bytes.begin(), bytes.end()});
+    if (is_known && !state_.config_json().empty()) {
+      out_.send_text(from.id, net::Config{header.request_id}.to_header(), state_.shared_config());
+    } else {
+      out_.send(from.id, net::Ack{header.request_id}.to_header());
+    }
     return {};
   }
   net::Watch watch;

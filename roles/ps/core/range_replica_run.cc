@@ -25,18 +25,18 @@ BodyPlan RangeReplica::candidate_header(PeerConnection& from) {
 }
 
 BodyPlan RangeReplica::publish_header(PeerConnection& from) {
-  if (from.rank != 0 || from.header.body_size > net::kMaxControlBodyBytes) {
-    return from.refuse(out_, kError, "only the chief publishes a configuration, of at most 64 KiB");
+  if (from.rank != 0 || from.header.body_size > net::kMaxConfigBodyBytes) {
+    return from.refuse(out_, kError, "only the chief publishes a configuration, of at most 16 MiB");
   }
   if (const auto error = net::Publish{}.from_header(from.header)) {
     return from.refuse(out_, kError, error.message());
   }
-  return from.into_bytes(PeerConnection::Part::kPublish, from.header.body_size);
+  return from.into_growing_bytes(PeerConnection::Part::kPublish);
 }
 
 BodyPlan RangeReplica::publish_came(PeerConnection& from) {
   // The configuration is kept as text: chief, ps and backup compare these bytes.
-  std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());
+  std::string json = from.take_text();
   try {
     const RunConfig config = config_to_begin(json);
     // An unchanged configuration is not an error: a chief that lost the answer publishes again.
@@ -95,7 +95,7 @@ std::optional<RangeReplica::Beginning> RangeReplica::run_to_begin(ConnectionId i
   }
   const PeerConnection& from = found->second;
   const bool is_published = from.part == PeerConnection::Part::kPublish && awaits_state();
-  if (!is_published && from.part != PeerConnection::Part::kConfig) {
+  if ((!is_published && from.part != PeerConnection::Part::kConfig) || !from.has_all_bytes()) {
     return std::nullopt;
   }
   std::string json(reinterpret_cast<const char*>(from.bytes.data()), from.bytes.size());

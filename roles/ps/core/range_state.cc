@@ -43,7 +43,7 @@ RunConfig RangeState::checked_config(const std::string& json,
 
 void RangeState::begin_run(const RunConfig& config, std::string json) {
   // Cleared first: if make_shard() throws, this host must not claim a configuration.
-  config_json_.clear();
+  config_json_ = std::make_shared<const std::string>();
   configuration_ = 0;
   best_ = {};
   drop_shard();  // its memory is needed for the new one
@@ -61,8 +61,8 @@ void RangeState::begin_run(const RunConfig& config, std::string json) {
   if (config.ps_replicas > 1) {
     shard_->on_update(on_update_);
   }
-  config_json_ = std::move(json);
-  configuration_ = configuration_id(config_json_);
+  config_json_ = std::make_shared<const std::string>(std::move(json));
+  configuration_ = configuration_id(*config_json_);
 }
 
 std::shared_ptr<Shard> RangeState::make_shard(const RunConfig& config, Arena arena) const {
@@ -105,7 +105,7 @@ void RangeState::drop_for(net::Generation result) noexcept {
 
 void RangeState::forget() noexcept {
   drop_shard();
-  config_json_.clear();
+  config_json_ = std::make_shared<const std::string>();
   configuration_ = 0;
   best_ = {};
   // A state that is made after this is of this process, not of the primary that filled a copy.

@@ -95,7 +95,11 @@ class RangeState {
 
   [[nodiscard]] std::size_t index() const noexcept { return index_; }  // of the range, among all
   // As received; empty before a configuration has arrived.
-  [[nodiscard]] const std::string& config_json() const noexcept { return config_json_; }
+  [[nodiscard]] const std::string& config_json() const noexcept { return *config_json_; }
+  // The same, for frames that hold it until they have left.
+  [[nodiscard]] std::shared_ptr<const std::string> shared_config() const noexcept {
+    return config_json_;
+  }
   // configuration_id() of that; 0 before one has arrived.
   [[nodiscard]] std::uint64_t configuration() const noexcept { return configuration_; }
   // Returns whether a trainer that computes with this configuration (0: not reported) belongs to
@@ -158,7 +162,7 @@ class RangeState {
   const std::size_t threads_;
   const MakeArena make_arena_;
   const OnUpdate on_update_;
-  std::string config_json_;
+  std::shared_ptr<const std::string> config_json_ = std::make_shared<const std::string>();
   std::uint64_t configuration_ = 0;  // of config_json_
   std::shared_ptr<Shard> shard_;
   std::string prepared_json_;  // of prepared_

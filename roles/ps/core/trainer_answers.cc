@@ -155,9 +155,7 @@ void TrainerAnswers::schedule_missing() {
 }
 
 void TrainerAnswers::send_config(const WaitingRequest& request) {
-  const auto bytes = std::as_bytes(std::span(state_.config_json()));
-  out_.send(request.connection, net::Config{request.id()}.to_header(),
-            {bytes.begin(), bytes.end()});
+  out_.send_text(request.connection, net::Config{request.id()}.to_header(), state_.shared_config());
 }
 
 void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& request) {

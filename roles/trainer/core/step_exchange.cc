@@ -20,13 +20,17 @@ bool is_text(FrameKind kind) {
   return kind == FrameKind::kConfig || kind == FrameKind::kStatusReply;
 }
 
+std::size_t most_bytes_of_text(FrameKind kind) {
+  return kind == FrameKind::kConfig ? net::kMaxConfigBodyBytes : net::kMaxControlBodyBytes;
+}
+
 }  // namespace
 
 // Returns whether this is a ps's answer to a pull that names a configuration which the ps does not
 // train.
 bool StepExchange::is_other_configuration(const Item& item, const FrameHeader& header) {
   net::Pull pull;
-  return header.kind == FrameKind::kConfig && header.body_size <= net::kMaxControlBodyBytes &&
+  return header.kind == FrameKind::kConfig && header.body_size <= net::kMaxConfigBodyBytes &&
          !net::Config{}.from_header(header) && !pull.from_header(item.request) &&
          pull.configuration != 0;
 }
@@ -167,7 +171,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   }
   if (is_text(header.kind)) {
     // The size comes from the ps, so the memory for it is bounded.
-    if (header.body_size > net::kMaxControlBodyBytes) {
+    if (header.body_size > most_bytes_of_text(header.kind)) {
       close_and_lose(range, net::WireError::kBodyTooLarge, now);
       return ReplyPlan::kNothing;
     }

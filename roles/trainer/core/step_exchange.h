@@ -32,7 +32,7 @@ namespace disttf::roles {
 enum class ReplyPlan : std::uint8_t {
   kNothing,     // the next frame's header
   kParameters,  // floats of the range; then body(), or lost() if they are incomplete
-  kText,        // at most net::kMaxControlBodyBytes, then body()
+  kText,        // at most net::kMaxConfigBodyBytes, then body()
   kRefusal,     // net::Refusal, then refused()
 };
 

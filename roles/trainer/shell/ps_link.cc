@@ -221,9 +221,8 @@ std::error_code PsLink::receive_rounded(std::uint64_t size, std::span<float> par
 
 std::error_code PsLink::receive_text(const FrameHeader& header, std::string& text) {
   count_received(Codec::kControl, header.body_size);
-  text.resize(header.body_size);
-  return channel_->receive_body(std::as_writable_bytes(std::span(text)),
-                                transfer_deadline(task_, text.size()));
+  return net::receive_text(*channel_, header.body_size, transfer_deadline(task_, header.body_size),
+                           text);
 }
 
 net::Refusal PsLink::receive_refusal(const FrameHeader& header) {

@@ -71,7 +71,7 @@ class PsLink {
   [[nodiscard]] std::error_code receive_parameters(const net::FrameHeader& header,
                                                    std::span<float> parameters,
                                                    net::BodyLocation* place);
-  // REQUIRES: header.body_size <= net::kMaxControlBodyBytes.
+  // REQUIRES: header.body_size is as StepExchange allows.
   [[nodiscard]] std::error_code receive_text(const net::FrameHeader& header, std::string& text);
   [[nodiscard]] net::Refusal receive_refusal(const net::FrameHeader& header);
 

@@ -58,12 +58,11 @@ std::error_code WatchLink::get_config(std::string& json) {
     return error;
   }
   // The size comes from the peer, so it is bounded.
-  if (net::Config{}.from_header(header) || header.body_size > net::kMaxControlBodyBytes) {
+  if (net::Config{}.from_header(header) || header.body_size > net::kMaxConfigBodyBytes) {
     return unexpected(header);
   }
-  json.resize(header.body_size);
-  return channel_->receive_body(std::as_writable_bytes(std::span(json)),
-                                transfer_deadline(task_, json.size()));
+  return net::receive_text(*channel_, header.body_size, transfer_deadline(task_, header.body_size),
+                           json);
 }
 
 std::error_code WatchLink::watch(std::uint64_t step) {
