@@ -142,7 +142,7 @@ std::error_code safetensors_header_size(std::span<const std::uint8_t> bytes,
   std::uint64_t size = 0;
   for (std::size_t i = kSafetensorsSizeBytes; i > 0;) size = size << 8U | bytes[--i];
   if (size > kMaxSafetensorsJsonBytes) {
-    detail = sentence("a header of at most 1 MiB", std::to_string(size) + " bytes");
+    detail = sentence("a header of at most 100000000 bytes", std::to_string(size) + " bytes");
     return DataError::kSafetensorsBadHeader;
   }
   // By subtraction, because 8 plus a size from the file could overflow.

@@ -7,6 +7,7 @@
 
 #include "data/json/json_text.h"
 #include "data/sha256.h"
+#include "math/program_layout.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
 
@@ -23,7 +24,6 @@ constexpr int kIndent = 1;
 constexpr std::size_t kDeepest = 8;
 // Bounds on what a damaged or foreign file makes a reader allocate.
 constexpr std::size_t kMaxNameBytes = 64;
-constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxOptimizerTensors = 16;
 
 void require(bool condition, const std::string& what) {
@@ -39,6 +39,16 @@ bool is_hash(std::string_view text) {
   return text.size() == kHexDigits && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
+}
+
+// Variables have the names that a user's program gives them: they are shown, and become no paths.
+std::string variable_name_from(const Json& json) {
+  auto name = json.get<std::string>();
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+  require(!name.empty() && name.size() <= math::kMaxVariableNameBytes &&
+              std::ranges::all_of(name, is_plain),
+          "a variable's name is not made of printable characters");
+  return name;
 }
 
 // Names are shown in sentences and tables, and those of files become paths.
@@ -93,19 +103,22 @@ ShardFile file_from(const Json& json) {
 }
 
 math::ParameterLayout layout_from(const Json& json) {
-  require(json.is_array() && json.size() <= kMaxVariables, "the variables are no list");
+  require(json.is_array() && json.size() <= math::kMaxProgramVariables,
+          "the variables are no list");
   math::ParameterLayout layout;
   for (const Json& variable : json) {
     std::vector<std::size_t> shape;
     std::size_t size = 1;
-    for (const Json& length : variable.at("shape")) {
+    const Json& lengths = variable.at("shape");
+    require(lengths.is_array() && lengths.size() <= math::kMaxDimensions, "a shape is no list");
+    for (const Json& length : lengths) {
       shape.push_back(count_from(length));
       // A division, since the product could overflow.
       require(shape.back() >= 1 && shape.back() <= kMaxParameters / size,
               "a variable is empty or larger than any can be");
       size *= shape.back();
     }
-    layout.add(name_from(variable.at("name")), std::move(shape));
+    layout.add(variable_name_from(variable.at("name")), std::move(shape));
     require(layout.size() <= kMaxParameters, "the model is larger than any can be");
   }
   return layout;

@@ -23,8 +23,8 @@ namespace disttf::roles {
 inline constexpr std::string_view kIndexName = "model.safetensors.index.json";
 inline constexpr std::uint64_t kCheckpointFormat = 1;
 // An index is read as a whole. With 1000 ps it has 1 MiB, with the facts of a table of a million
-// columns 40.
-inline constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20U;
+// columns 40, with the most and longest variables of a program 210.
+inline constexpr std::size_t kMaxIndexBytes = std::size_t{256} << 20U;
 
 // A checkpoint, or a part of it, is not as it was written. The text is one sentence with the path.
 class DamagedCheckpoint : public std::runtime_error {

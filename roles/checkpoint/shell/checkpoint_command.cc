@@ -111,6 +111,13 @@ void print_configuration(const std::string& config_json) {
   const Json config = data::parse_json(config_json);
   print_result("configuration");
   for (const auto& [key, value] : config.items()) {
+    // The variables of a program are listed below, as tensors.
+    if (const auto variables = value.find("variables");
+        value.is_object() && variables != value.end() && variables->is_array()) {
+      print_result(
+          fmt::format("  {:<24} program of {} variables", net::one_line(key), variables->size()));
+      continue;
+    }
     // The file may come from another user, so neither keys nor values may control the terminal.
     const std::string text = data::json_text(value, {.only_ascii = true});
     print_result(fmt::format("  {:<24} {}", net::one_line(key), text));

@@ -42,13 +42,14 @@ std::string joined(std::span<const Bytes> parts) {
 
 }  // namespace
 
-std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts) {
+std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts,
+                              std::size_t most_header_bytes) {
   const math::ParameterLayout layout = math::layout_of(model.config.model);
   const auto tensors = tensors_of(model, layout);
   const auto header = data::encode_safetensors_header(facts, tensors);
-  if (header.size() > data::kMaxSafetensorsJsonBytes) {
+  if (header.size() > most_header_bytes) {
     throw Failure(kUsage, "--format: \"safetensors\" has at most " +
-                              std::to_string(data::kMaxSafetensorsJsonBytes) +
+                              std::to_string(most_header_bytes) +
                               " bytes of metadata, and this model has " +
                               std::to_string(header.size()) + "; use disttf");
   }

@@ -5,18 +5,23 @@
 // format cannot hold the model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/safetensors.h"
 #include "roles/export/core/model_facts.h"
 #include "roles/model/core/trained_model.h"
 
 namespace disttf::roles {
 
-// One file; the metadata is its __metadata__.
-[[nodiscard]] std::string safetensors_model(const TrainedModel& model, const ModelFacts& facts);
+// One file; the metadata is its __metadata__. Refused if what comes before the weights has more
+// than `most_header_bytes`.
+[[nodiscard]] std::string safetensors_model(
+    const TrainedModel& model, const ModelFacts& facts,
+    std::size_t most_header_bytes = data::kMaxSafetensorsJsonBytes);
 
 // An archive of arrays, "hid_w.npy", and the metadata, "disttf.json".
 [[nodiscard]] std::string npz_model(const TrainedModel& model, const ModelFacts& facts);

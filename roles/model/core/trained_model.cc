@@ -4,6 +4,7 @@
 
 #include "data/sha256.h"
 #include "math/kernels.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 
@@ -15,6 +16,13 @@ std::string TrainedModel::class_name(std::size_t index) const {
   // Not all data sets have names of classes.
   const auto& names = config.examples.classes;
   return index < names.size() ? names[index] : std::to_string(index);
+}
+
+void require_layers(const RunConfig& config, std::string_view what) {
+  if (config.model.is_program()) {
+    throw Failure(kUsage, "the model is a user's program: " + std::string(what) +
+                              " computes only models of layers");
+  }
 }
 
 std::string weights_hash(const math::ParameterLayout& layout, std::span<const float> parameters) {

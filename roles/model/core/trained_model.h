@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "math/aligned.h"
 #include "math/parameter_layout.h"
@@ -32,6 +33,10 @@ struct TrainedModel {
   [[nodiscard]] std::string class_name(std::size_t index) const;
 };
 
+// Throws Failure(kUsage) if the model is a user's program, whose answers only the program computes.
+// `what`: the command, as in "predict".
+void require_layers(const RunConfig& config, std::string_view what);
+
 // SHA-256 (hex) of all variables in order, each as little-endian float32, without padding.
 [[nodiscard]] std::string weights_hash(const math::ParameterLayout& layout,
                                        std::span<const float> parameters);
@@ -51,7 +56,7 @@ struct Arithmetic {
 // `max_rows`, which a small file may claim to be huge.
 [[nodiscard]] std::uint64_t predictor_bytes(const TrainedModel& model, std::size_t max_rows);
 
-// Borrows `model`. `max_rows`, `threads`: as in math::Predictor.
+// Borrows `model`. `max_rows`, `threads`: as in math::Predictor. REQUIRES: the model has layers.
 [[nodiscard]] std::unique_ptr<math::Predictor> predictor_of(const TrainedModel& model,
                                                             std::size_t max_rows,
                                                             std::size_t threads = 1);
