@@ -125,19 +125,22 @@ roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags, std
   if (chaos && flags.chaos_frames.empty()) {
     task_arguments.push_back("--chaos_frames=" + flags.chaos);
   }
-  return {
-      .ps = ps,
-      .workers = workers,
-      .chief = flags.launch_chief,
-      .evaluator = flags.launch_evaluator,
-      .restart = {.on_failure = flags.restart == "on-failure", .max_restarts = flags.max_restarts},
-      .chaos = chaos,
-      .task_arguments = std::move(task_arguments),
-      .program_arguments = program_arguments(flags),
-      .program_command = command,
-      .ps_limits = flags.ps_limits,
-      .trainer_limits = flags.trainer_limits,
-      .metrics = flags.metrics};
+  return {.ps = ps,
+          .workers = workers,
+          .chief = flags.launch_chief,
+          .evaluator = flags.launch_evaluator,
+          .restart = {.on_failure = flags.restart == "on-failure",
+                      .max_restarts = flags.max_restarts,
+                      .programs_end = flags.program ? std::optional(std::chrono::seconds(
+                                                          flags.program_end_timeout_s))
+                                                    : std::nullopt},
+          .chaos = chaos,
+          .task_arguments = std::move(task_arguments),
+          .program_arguments = program_arguments(flags),
+          .program_command = command,
+          .ps_limits = flags.ps_limits,
+          .trainer_limits = flags.trainer_limits,
+          .metrics = flags.metrics};
 }
 
 void check_launched_program(const roles::LaunchOptions& options,

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,9 @@ struct ModelSpec {
   // any, all other members are unused. Offsets and sizes are not looked at: layout_of() computes
   // them.
   std::vector<Variable> variables{};
+  // Of such a program in an elastic run: what the bits of its gradients depend on, as that of the
+  // chief tells: {"torch", "2.9"}, ... Empty: not published.
+  std::map<std::string, std::string> fingerprint{};
 
   [[nodiscard]] bool is_program() const noexcept { return !variables.empty(); }
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;

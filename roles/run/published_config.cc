@@ -54,7 +54,7 @@ struct ToJson {
   Json operator()(const Model& value) const {
     const math::ModelSpec& model = value.field.in(run);
     if (model.is_program()) {
-      return variables_to_json(model.variables);
+      return program_to_json(model);
     }
     // A built-in model is published by its name; its hidden units are a setting of their own.
     if (model.layers.empty()) {
@@ -111,8 +111,12 @@ class FromJson {
     math::ModelSpec& model = value.field.in(run_);
     model.layers.clear();
     model.variables.clear();
+    model.fingerprint.clear();
     if (from_.is_object()) {
-      model.variables = variables_from_json(from_);
+      // Its other members are settings of their own.
+      math::ModelSpec program = program_from_json(from_);
+      model.variables = std::move(program.variables);
+      model.fingerprint = std::move(program.fingerprint);
       return;
     }
     if (from_.is_string()) {

@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kVariables = "variables";
+constexpr const char* kFingerprint = "fingerprint";
 constexpr const char* kDecays = "decays";
 constexpr const char* kRateFactor = "rate_factor";
 constexpr const char* kMomentum = "momentum";
@@ -91,6 +92,26 @@ void read_others(const Json& json, std::size_t index, math::Variable& to) {
   }
 }
 
+// Bounded before it is copied.
+std::map<std::string, std::string> fingerprint_from(const Json& json) {
+  constexpr std::size_t kMostTexts = 32;
+  constexpr std::size_t kMostBytes = 256;
+  bool is_good = json.is_object() && json.size() <= kMostTexts;
+  std::map<std::string, std::string> out;
+  for (auto each = json.begin(); is_good && each != json.end(); ++each) {
+    is_good = each.key().size() <= kMostBytes && each->is_string() &&
+              each->get_ref<const std::string&>().size() <= kMostBytes;
+    if (is_good) {
+      out.emplace(each.key(), each->get<std::string>());
+    }
+  }
+  if (!is_good) {
+    throw std::invalid_argument(
+        "the fingerprint of --model is not an object of at most 32 texts of at most 256 bytes");
+  }
+  return out;
+}
+
 math::Variable variable_from(const Json& json, std::size_t index) {
   const bool has_parts =
       json.is_array() && (json.size() == 2 || json.size() == 3) && json[0].is_string() &&
@@ -107,29 +128,37 @@ math::Variable variable_from(const Json& json, std::size_t index) {
 
 }  // namespace
 
-Json variables_to_json(const std::vector<math::Variable>& variables) {
+Json program_to_json(const math::ModelSpec& model) {
   Json list = Json::array();
-  for (const math::Variable& variable : variables) {
+  for (const math::Variable& variable : model.variables) {
     list.push_back(variable_to_json(variable));
   }
   Json out = Json::object();
   out[kVariables] = std::move(list);
+  if (!model.fingerprint.empty()) {
+    out[kFingerprint] = model.fingerprint;
+  }
   return out;
 }
 
-std::vector<math::Variable> variables_from_json(const Json& json) {
+math::ModelSpec program_from_json(const Json& json) {
   const auto found = json.is_object() ? json.find(kVariables) : json.end();
-  if (found == json.end() || json.size() != 1 || !found->is_array() || found->empty() ||
+  const auto print = json.is_object() ? json.find(kFingerprint) : json.end();
+  const std::size_t keys = print == json.end() ? 1 : 2;
+  if (found == json.end() || json.size() != keys || !found->is_array() || found->empty() ||
       found->size() > math::kMaxProgramVariables) {
     throw std::invalid_argument("--model: the object is not a list of 1 to " +
                                 std::to_string(math::kMaxProgramVariables) + " variables");
   }
-  std::vector<math::Variable> variables;
-  variables.reserve(found->size());
+  math::ModelSpec model;
+  model.variables.reserve(found->size());
   for (const Json& each : *found) {
-    variables.push_back(variable_from(each, variables.size()));
+    model.variables.push_back(variable_from(each, model.variables.size()));
   }
-  return variables;
+  if (print != json.end()) {
+    model.fingerprint = fingerprint_from(*print);
+  }
+  return model;
 }
 
 }  // namespace disttf::roles

@@ -11,16 +11,17 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <vector>
 
-#include "math/parameter_layout.h"
+#include "math/model_spec.h"
 
 namespace disttf::roles {
 
-[[nodiscard]] nlohmann::json variables_to_json(const std::vector<math::Variable>& variables);
+// In an elastic run "fingerprint" follows, an object of texts (math::ModelSpec::fingerprint).
+[[nodiscard]] nlohmann::json program_to_json(const math::ModelSpec& model);
 
-// Reads it back. Throws std::invalid_argument with what is allowed, since a peer sends it. Checks
-// the types, and every length before it copies; math::validate() checks the values.
-[[nodiscard]] std::vector<math::Variable> variables_from_json(const nlohmann::json& json);
+// Reads it back into a model without anything else. Throws std::invalid_argument with what is
+// allowed, since a peer sends it. Checks the types, and every length before it copies;
+// math::validate() checks the values.
+[[nodiscard]] math::ModelSpec program_from_json(const nlohmann::json& json);
 
 }  // namespace disttf::roles

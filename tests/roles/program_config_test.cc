@@ -92,6 +92,8 @@ TEST(PublishedProgram, IsRefusedWhereItIsNoListOfVariables) {
            {R"({"variables": []})", none},
            {R"({"variables": [["w", [1]]], "layers": []})", none},
            {json{{"variables", std::vector<int>(65'537, 1)}}.dump(), none},
+           {R"({"variables": [["w", [1]]], "fingerprint": {"a": 1}})",
+            "the fingerprint of --model"},
            {R"({"variables": ["w"]})", no_variable},
            {R"({"variables": [["w"]]})", no_variable},
            {R"({"variables": [[3, [1]]]})", no_variable},
@@ -116,6 +118,12 @@ TEST(PublishedProgram, IsRefusedWhereItIsNoListOfVariables) {
                 HasSubstr(sentence))
         << variables.substr(0, 80);
   }
+}
+
+TEST(PublishedProgram, HasItsFingerprint) {
+  RunConfig config = small_program();
+  config.model.fingerprint = {{"torch", "2.9"}, {"threads", "1"}};
+  EXPECT_EQ(run_config_from_json(to_json(config)).model.fingerprint, config.model.fingerprint);
 }
 
 // The values are checked as those of every model, after they were read.

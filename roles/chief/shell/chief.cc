@@ -342,8 +342,8 @@ class Leading {
     next_pictures_ = now + kBetween;
     const double time = record_time();
     monitor_->add(wrong_picture_lines(dataset(), test, step, time));
-    monitor_->add(filter_picture_lines(config().model, trainer_.layout(),
-                                       trainer_.parameters(), step, time));
+    monitor_->add(
+        filter_picture_lines(config().model, trainer_.layout(), trainer_.parameters(), step, time));
   }
 
   // Records where training begins, or goes on from a state older than the newest one.
@@ -351,15 +351,14 @@ class Leading {
     // To go on from the same step or a later one is no new beginning.
     if (!seen_step_ || step < *seen_step_) {
       const math::ModelSpec& model = config().model;
-      monitor_->begins(
-          {.config = &config(),
-           .ps = options_.task.cluster.ps.size(),
-           .step = step,
-           .classes = trainer_.source().class_names(),
-           .model = std::string(model.is_program()       ? "program"
-                                : model.layers.empty() ? math::model_name(model.kind)
-                                                       : "layers"),
-           .parameters = trainer_.layout().parameter_count()});
+      monitor_->begins({.config = &config(),
+                        .ps = options_.task.cluster.ps.size(),
+                        .step = step,
+                        .classes = trainer_.source().class_names(),
+                        .model = std::string(model.is_program()     ? "program"
+                                             : model.layers.empty() ? math::model_name(model.kind)
+                                                                    : "layers"),
+                        .parameters = trainer_.layout().parameter_count()});
     }
     seen_step_ = step;
   }

@@ -21,6 +21,9 @@ namespace disttf::roles {
 struct RestartOptions {
   bool on_failure = true;           // false: the first failure ends the run
   std::uint64_t max_restarts = 10;  // of all tasks together; the evaluator has as many of its own
+  // Trainers with users' own programs: how long these may take to end after the run; 0: no limit.
+  // nullopt: there are none.
+  std::optional<std::chrono::seconds> programs_end = {};
 };
 
 // How a process ended.

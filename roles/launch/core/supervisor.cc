@@ -111,7 +111,13 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
     // No task is needed any more. The grace period covers the time that the workers need to
     // evaluate the result, measured by the chief's own evaluation.
     cancel_restarts();
-    start_grace(finish_grace(now - evaluation_at_.value_or(now)), now);
+    const std::chrono::seconds grace = finish_grace(now - evaluation_at_.value_or(now));
+    // A program that saves what it has trained has its own limit, which its supervisor watches.
+    if (!programs_end_) {
+      start_grace(grace, now);
+    } else if (programs_end_->count() != 0) {
+      start_grace(grace + *programs_end_, now);
+    }
   }
 }
 

@@ -86,7 +86,7 @@ class Supervisor {
 
   // `engine`: as in RestartPolicy. `saves`: the chief has a directory to save in.
   Supervisor(const RestartOptions& options, bool saves, std::mt19937_64 engine)
-      : policy_(options, {}, engine), saves_(saves) {}
+      : policy_(options, {}, engine), programs_end_(options.programs_end), saves_(saves) {}
 
   // Adds a task, which has no process yet.
   void add(std::string name, RestartPolicy::Part part);
@@ -168,6 +168,7 @@ class Supervisor {
   void report_if_all_gone();
 
   RestartPolicy policy_;
+  const std::optional<std::chrono::seconds> programs_end_;
   bool saves_;
   std::vector<SupervisedTask> tasks_;  // in the policy's order
   std::size_t pipes_ = 0;              // open ones

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <span>
@@ -30,6 +31,9 @@
 
 namespace disttf::roles {
 namespace {
+
+// How many threads OpenMP takes, and with it PyTorch and NumPy's products.
+constexpr const char* kThreadsVariable = "OMP_NUM_THREADS";
 
 using SupervisorClock = std::chrono::steady_clock;
 
@@ -271,11 +275,14 @@ void OwnProgram::carry_out(const StartOwnTask& /*effect*/) {
 void OwnProgram::carry_out(const StartOwnProgram& effect) {
   try {
     net::PacketPair sockets = net::make_packet_pair();
+    // A launch passes its trainers a listening socket.
+    const bool shares_machine = options_.listen_fd >= 0 && options_.cluster.trainer_count() > 1;
     const ChildProcess child = start_program_process({.program = options_.program,
                                                       .cluster = options_.cluster,
                                                       .self = options_.self,
                                                       .socket = sockets.second.number(),
-                                                      .is_spare = effect.is_spare});
+                                                      .is_spare = effect.is_spare,
+                                                      .shares_machine = shares_machine});
     programs_.emplace(effect.id, Running{.pid = child.pid, .socket = std::move(sockets.first)});
     core_.program_started(effect.id);
   } catch (const std::system_error& error) {
@@ -323,6 +330,10 @@ ChildProcess start_program_process(const ProgramStart& start) {
   // Python prints its stacks when a hanging program is aborted.
   variables.emplace_back("PYTHONFAULTHANDLER=1");
   variables.push_back(kProgramFdVariable + ("=" + std::to_string(start.socket)));
+  // A framework would take all processors for each of the programs that share them.
+  if (start.shares_machine && std::getenv(kThreadsVariable) == nullptr) {
+    variables.push_back(kThreadsVariable + std::string("=1"));
+  }
   // The program needs no secret of the run: the task speaks to the others.
   std::vector<std::string> removed = {net::kSecretVariable};
   if (start.is_spare) {

@@ -42,6 +42,7 @@ struct ProgramStart {
   int socket = -1;
   bool is_spare = false;
   bool prints_to_error = false;  // see ChildOptions
+  bool shares_machine = false;   // other trainers' programs compute on it, too
 };
 [[nodiscard]] ChildProcess start_program_process(const ProgramStart& start);
 

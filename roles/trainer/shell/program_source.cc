@@ -57,6 +57,11 @@ RunConfig ProgramSource::complete(const RunConfig& given) {
   config.data_checksum.clear();
   config.model = {};
   config.model.variables = link_.variables();
+  // Any trainer may compute any gradient of an elastic run, so all must compute the same bits. It
+  // is not published otherwise: a chief may then go on on another machine.
+  if (config.elastic()) {
+    config.model.fingerprint = link_.hello().fingerprint;
+  }
   try {
     validate(config);
   } catch (const std::invalid_argument& error) {
@@ -82,6 +87,12 @@ void ProgramSource::adopt(const RunConfig& published) {
   }
   if (const auto why = math::layout_difference(layout_, math::layout_of(published.model))) {
     refuse("the program's variables are not those of the chief's: " + *why);
+  }
+  const std::string why =
+      fingerprint_difference(link_.hello().fingerprint, published.model.fingerprint);
+  if (published.elastic() && !why.empty()) {
+    refuse("in an elastic run all programs must compute the same bits: " + why +
+           ", in the chief's program");
   }
 }
 
