@@ -33,7 +33,8 @@ class SupervisorTest : public testing::Test {
  protected:
   using TimePoint = Supervisor::TimePoint;
 
-  explicit SupervisorTest(bool saves = false) : core_({}, saves, std::mt19937_64(7)) {
+  explicit SupervisorTest(bool saves = false, const RestartOptions& options = {})
+      : core_(options, saves, std::mt19937_64(7)) {
     core_.add("[ps:0]", Part::kPs);
     core_.add("[worker:0]", Part::kChief);
     core_.add("[worker:1]", Part::kWorker);
@@ -162,6 +163,20 @@ TEST_F(SupervisorTest, AfterTheResultWorkersHaveTheTimeToEvaluateIt) {
   pass(seconds(1));
   EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGKILL), Pair(2, SIGKILL)));
   EXPECT_EQ(lines_.back(), "[worker:1] did not end within 70 s; killing it");
+}
+
+// A program may take long to save what it has trained.
+class SupervisorOfProgramsTest : public SupervisorTest {
+ protected:
+  SupervisorOfProgramsTest() : SupervisorTest(false, {.programs_end = seconds(600)}) {}
+};
+
+TEST_F(SupervisorOfProgramsTest, AfterTheResultProgramsHaveTheirTimeToEnd) {
+  end(1, kTaskFinished);
+  pass(seconds(609));
+  EXPECT_THAT(take_signals(), IsEmpty());
+  pass(seconds(1));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGKILL), Pair(2, SIGKILL)));
 }
 
 TEST_F(SupervisorTest, ATaskThatCannotBeStartedForAMinuteEndsTheRun) {

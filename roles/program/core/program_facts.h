@@ -1,4 +1,4 @@
-// What a user's program tells of itself, and the numbers that it reports: the JSON bodies of
+// What a user's program reports of itself, and the numbers that it reports: the JSON bodies of
 // docs/program_protocol.md.
 //
 // Values and pure functions; callable from any thread. Readers take untrusted text, and throw

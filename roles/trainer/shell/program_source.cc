@@ -57,8 +57,8 @@ RunConfig ProgramSource::complete(const RunConfig& given) {
   config.data_checksum.clear();
   config.model = {};
   config.model.variables = link_.variables();
-  // Any trainer may compute any gradient of an elastic run, so all must compute the same bits. It
-  // is not published otherwise: a chief may then go on on another machine.
+  // Any trainer may compute any gradient of an elastic run, so all must compute bit-identical ones.
+  // It is not published otherwise: a chief may then go on on another machine.
   if (config.elastic()) {
     config.model.fingerprint = link_.hello().fingerprint;
   }
@@ -91,7 +91,7 @@ void ProgramSource::adopt(const RunConfig& published) {
   const std::string why =
       fingerprint_difference(link_.hello().fingerprint, published.model.fingerprint);
   if (published.elastic() && !why.empty()) {
-    refuse("in an elastic run all programs must compute the same bits: " + why +
+    refuse("in an elastic run the gradients of all programs must be bit-identical: " + why +
            ", in the chief's program");
   }
 }
