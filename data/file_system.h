@@ -32,6 +32,8 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
   // Appends.
   virtual void write(std::span<const std::uint8_t> bytes) = 0;
+  // Lets all users run the file, where the file system has such a mode. To be called before sync().
+  virtual void allow_execution() noexcept {}
   // Makes the contents durable. After a failure they may never become durable, and the caller must
   // discard the file.
   virtual void sync() = 0;

@@ -75,8 +75,7 @@ void PosixNewFile::write(std::span<const std::uint8_t> bytes) {
 }
 
 void PosixNewFile::sync() {
-  // mkostemp permits access only to its user, but tasks under other users read the files too.
-  if (::fchmod(file_.number(), 0644) != 0) give_up("cannot write " + target_.string());
+  if (::fchmod(file_.number(), mode_) != 0) give_up("cannot write " + target_.string());
   // fsync() also reports errors of earlier writes that the kernel had only buffered.
   if (::fsync(file_.number()) != 0) give_up("cannot write " + target_.string());
 }

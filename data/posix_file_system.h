@@ -15,9 +15,12 @@ inline constexpr std::string_view kTemporaryMark = ".disttf-";
 
 class PosixNewFile final : public NewFile {
  public:
+  static constexpr unsigned kExecution = 0111;
+
   explicit PosixNewFile(const std::filesystem::path& target);
   ~PosixNewFile() override;
   void write(std::span<const std::uint8_t> bytes) override;
+  void allow_execution() noexcept override { mode_ |= kExecution; }
   void sync() override;
   void take_name() override;
   [[nodiscard]] int number() const noexcept { return file_.number(); }  // of its descriptor
@@ -26,6 +29,8 @@ class PosixNewFile final : public NewFile {
   const std::filesystem::path target_;
   std::string path_;  // empty: already renamed
   FileDescriptor file_;
+  // mkostemp permits access only to its user, but tasks under other users read the files too.
+  unsigned mode_ = 0644;
 };
 
 // Has no state: all objects are equivalent.

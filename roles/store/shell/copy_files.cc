@@ -15,12 +15,22 @@
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
 #include "roles/run/outcome.h"
+#include "roles/store/core/store_url.h"
 
 namespace disttf::roles {
 namespace {
 
 constexpr std::size_t kCopiedAtOnceBytes = std::size_t{1} << 20U;
 constexpr double kBytesOfMegabyte = 1e6;
+
+// Whether the file's owner may run it. Objects of a store have no such mode.
+bool may_be_run(const std::filesystem::path& from) {
+  using std::filesystem::perms;
+  std::error_code error;
+  return !is_store_url(from) &&
+         (std::filesystem::status(from, error).permissions() & perms::owner_exec) != perms::none &&
+         !error;
+}
 
 // Copies files by several threads, each of which takes the next file.
 class Copying {
@@ -88,6 +98,7 @@ class Copying {
     }
     // Leaves no file under the final name after a failure.
     if (has_failed_) return;
+    if (may_be_run(file.from)) target->allow_execution();
     target->sync();
     target->take_name();
   }
