@@ -404,6 +404,10 @@ std::span<const char* const> environment_names() {
     names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
     names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
     names.push_back(net::kSecretVariable);
+    for (const char* of_gpus : {roles::kCudaVisible, roles::kRocrVisible, roles::kHipVisible,
+                                kDeviceOrder, kCublasWorkspace}) {
+      names.push_back(of_gpus);
+    }
     names.push_back("PATH");             // launch looks up a COMMAND there
     names.push_back("XDG_RUNTIME_DIR");  // launch puts its control socket below it
     names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));
@@ -471,6 +475,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   if (launched && !flags.program && command == Command::kLaunch) {
     RunPrograms run{.options = program_options(flags, *launched, value_of(environment, "PATH"))};
     run.options.secret = secret_of_launch(flags, environment);
+    run.options.gpus = gpu_options(flags, environment);
+    roles::check_gpus(run.options.gpus, run.options.workers);
     invocation.action = std::move(run);
     return invocation;
   }

@@ -53,7 +53,7 @@ std::vector<CommandText> texts_of_tasks() {
                      "Train the model of your own program."}},
        .files = {kInputDataFile, kCheckpointsFile, kBestFile, kRecordsFile, kEventsFile,
                  kSocketFile, kRunSecretFile, kAuthoritiesFile, kRecipeFile},
-       .reads = {Reads::kDownloads, Reads::kStores, Reads::kPath, Reads::kRuntime,
+       .reads = {Reads::kDownloads, Reads::kStores, Reads::kPath, Reads::kGpus, Reads::kRuntime,
                  Reads::kTerminal},
        .see_also = {"status", "top", "pods", "predict", "serve", "plot"}},
       {.command = Command::kPs,
@@ -140,6 +140,7 @@ std::vector<CommandText> texts_of_tasks() {
        .examples = {{"disttf doctor --port 2222",
                      "Can tasks share memory, is the port free, what does seccomp do?"}},
        .files = {kAuthoritiesFile},
+       .reads = {Reads::kGpus},
        .see_also = {"resolve", "plus"}},
       {.command = Command::kVerify,
        .words = "",
@@ -159,7 +160,9 @@ std::vector<CommandText> texts_of_tasks() {
        .examples =
            {{"disttf render kubernetes --image registry/disttf:1 --workers 4 | kubectl apply -f -",
              "A run on Kubernetes."},
-            {"disttf render slurm --output job.sh", "A batch script."}},
+            {"disttf render slurm --output job.sh", "A batch script."},
+            {"disttf render jobset --program --image registry/mine:1 --gpus 1 -- python train.py",
+             "Your own program, with a GPU for each worker."}},
        .files = {kRecipeFile},
        .see_also = {"launch", "resolve", "serve"}},
   };
@@ -406,6 +409,10 @@ constexpr std::array kVariables = {
     VariableText{"STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", Reads::kStores,
                  "The endpoint of gs://, if it is not Google's."},
     VariableText{"PATH", Reads::kPath, "Where the program after -- is looked up."},
+    VariableText{"CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES", Reads::kGpus,
+                 "The GPUs that --gpus_per_worker may give to workers: numbers or UUIDs."},
+    VariableText{"CUDA_DEVICE_ORDER, CUBLAS_WORKSPACE_CONFIG", Reads::kGpus,
+                 "Kept as they are; else workers with GPUs get PCI_BUS_ID and :4096:8."},
     VariableText{"XDG_RUNTIME_DIR", Reads::kRuntime,
                  "The directory of the sockets of running launches; default: a directory of the "
                  "user in /tmp."},

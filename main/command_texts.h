@@ -20,7 +20,15 @@ struct FileText {
 };
 
 // The kinds of environment variables that a command reads.
-enum class Reads : std::uint8_t { kCluster, kDownloads, kStores, kTerminal, kPath, kRuntime };
+enum class Reads : std::uint8_t {
+  kCluster,
+  kDownloads,
+  kStores,
+  kTerminal,
+  kPath,
+  kGpus,
+  kRuntime
+};
 
 struct CommandText {
   Command command;

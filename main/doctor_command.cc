@@ -19,8 +19,8 @@ void add_doctor_flags(CLI::App& app, Flags& flags) {
       ->group(kDoctorGroup);
 }
 
-roles::DoctorOptions doctor_options(const Flags& flags) {
-  return {.as_json = flags.json, .port = flags.doctor_port};
+roles::DoctorOptions doctor_options(const Flags& flags, const Environment& environment) {
+  return {.as_json = flags.json, .port = flags.doctor_port, .environment = environment};
 }
 
 }  // namespace disttf

@@ -9,9 +9,13 @@
 #include "main/program_flags.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
+#include "roles/process/gpus.h"
 
 namespace disttf {
 namespace {
+
+// A bound against typing errors.
+constexpr std::uint64_t kMostGpusOfWorker = 64;
 
 std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
   // nullopt: all tasks, including ps, which have no numbers in this list.
@@ -45,6 +49,17 @@ void add_launch_of_a_command(CLI::App& app, Flags& flags) {
   app.add_option("--finalizer", flags.finalizer,
                  "run in each task after COMMAND, whatever its exit code")
       ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.add_option(
+         "--gpus_per_worker", flags.gpus_per_worker,
+         "number of [GPUs](operations.md#gpus) of each worker, which sees no others; ps see none "
+         "[all tasks see all]")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostGpusOfWorker))
+      ->group(kCommandGroup);
+  app.add_flag("--share_gpus", flags.share_gpus,
+               "give several workers the same GPUs where there are too few")
+      ->transform(boolean())
       ->group(kCommandGroup);
   app.footer(
       "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
@@ -82,6 +97,20 @@ void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_comman
           name + ": has no effect on a COMMAND; put the COMMAND's own flags after --");
     }
   }
+}
+
+roles::GpuOptions gpu_options(const Flags& flags, const Environment& environment) {
+  if (flags.gpus_per_worker == 0) {
+    if (flags.share_gpus) {
+      throw std::invalid_argument("--share_gpus: true has no effect without --gpus_per_worker");
+    }
+    return {};
+  }
+  return {.per_worker = flags.gpus_per_worker,
+          .share = flags.share_gpus,
+          .list = roles::find_gpus(environment),
+          .has_device_order = environment.contains(kDeviceOrder),
+          .has_cublas_workspace = environment.contains(kCublasWorkspace)};
 }
 
 roles::ProgramOptions program_options(const Flags& flags, const std::vector<std::string>& command,

@@ -11,6 +11,7 @@
 #include "main/common_options.h"
 #include "main/credential_flags.h"
 #include "main/flag_values.h"
+#include "main/launch_command.h"
 #include "main/metrics_flags.h"
 #include "main/options_file.h"
 #include "main/page_flags.h"
@@ -249,30 +250,39 @@ roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
   return options;
 }
 
+// The options with the GPUs of their trainers. Throws std::invalid_argument if these are too few.
+roles::LaunchOptions with_gpus(roles::LaunchOptions options, const roles::GpuOptions& gpus) {
+  options.gpus = gpus;
+  roles::check_gpus(gpus, options.workers + (options.chief ? 1 : 0));
+  return options;
+}
+
 }  // namespace
 
 roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
                                        const std::vector<std::string>& command, const Flags& flags,
                                        const net::Environment& environment) {
+  // Once: trainers that an update adds get others of the same list.
+  const roles::GpuOptions gpus = gpu_options(flags, environment);
   roles::LaunchUpdate given;
   if (!flags.launch_options.empty()) {
     // The text is kept, not the path: an update of the workers must not pick up a file that has
     // changed since the start.
     given.options = read_options_text(flags.launch_options);
   }
-  roles::LaunchOptions options = reconsidered(words, command, given);
+  roles::LaunchOptions options = with_gpus(reconsidered(words, command, given), gpus);
   check_launched_program(options, environment);
   options.control = control_options(flags, environment);
   options.page = page_options(flags);
   options.secret = secret_of_launch(flags, environment);
-  options.reconsider = [words, command, given](const roles::LaunchUpdate& update) {
+  options.reconsider = [words, command, given, gpus](const roles::LaunchUpdate& update) {
     roles::LaunchUpdate all = update;
     // An update of the workers alone keeps the options of the start.
     if (!all.options) {
       all.options = given.options;
     }
     try {
-      return reconsidered(words, command, all);
+      return with_gpus(reconsidered(words, command, all), gpus);
       // The launch reports std::invalid_argument to the client of the update and continues as it
       // was.
     } catch (const CLI::ParseError& error) {

@@ -174,7 +174,7 @@ Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
 
 Action doctor_action(Words& words, Warnings& /*warnings*/) {
   words.read_flags();
-  return RunDoctor{.options = doctor_options(words.flags)};
+  return RunDoctor{.options = doctor_options(words.flags, words.environment)};
 }
 
 Action export_action(Words& words, Warnings& /*warnings*/) {

@@ -172,7 +172,8 @@ TEST_F(DocumentCommands, AreTakenAsTheyStand) {
       words.insert(words.end(), {"--job_name=worker", "--task_index=0"});
     }
     try {
-      static_cast<void>(parse_command_line(std::move(words), {{"DISTTF_SECRET", kSecret}}));
+      static_cast<void>(parse_command_line(
+          std::move(words), {{"DISTTF_SECRET", kSecret}, {"CUDA_VISIBLE_DEVICES", "0,1"}}));
     } catch (const std::exception& error) {
       ADD_FAILURE() << line.where << ": disttf " << line.text << "\n  " << error.what();
     }

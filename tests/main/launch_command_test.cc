@@ -75,6 +75,28 @@ TEST(LaunchCommand, RefusesFlagsWithoutEffect) {
   EXPECT_EQ(refusal("launch --worker_logs 0"), "--worker_logs: needs a COMMAND after --");
 }
 
+TEST(LaunchCommand, MayHaveGpusForEachWorker) {
+  const Environment two = {{"CUDA_VISIBLE_DEVICES", "3,5"}, {"CUDA_DEVICE_ORDER", "x"}};
+  const auto gpus = [&two](const std::string& line) {
+    return std::get<RunPrograms>(parse(line, two).action).options.gpus;
+  };
+  EXPECT_EQ(gpus("launch -- /bin/sh").per_worker, 0U);
+  const roles::GpuOptions options = gpus("launch --gpus_per_worker 1 -- /bin/sh");
+  EXPECT_EQ(options.per_worker, 1U);
+  EXPECT_THAT(options.list.devices, ElementsAre("3", "5"));
+  EXPECT_TRUE(options.has_device_order);
+  EXPECT_FALSE(options.has_cublas_workspace);
+  EXPECT_TRUE(gpus("launch -w 3 --gpus_per_worker 2 --share_gpus -- /bin/sh").share);
+  EXPECT_THAT(refusal("launch -w 3 --gpus_per_worker 2 -- /bin/sh", two),
+              StartsWith("--gpus_per_worker: 3 trainers with 2 GPUs each need 6, but there are 2"));
+  EXPECT_EQ(refusal("launch --share_gpus -- /bin/sh", two),
+            "--share_gpus: true has no effect without --gpus_per_worker");
+  EXPECT_EQ(refusal("launch --gpus_per_worker 1", two),
+            "--gpus_per_worker: needs a COMMAND after --");
+  EXPECT_THAT(refusal("launch --gpus_per_worker 1 -- /bin/sh", {{"CUDA_VISIBLE_DEVICES", "1,1"}}),
+              StartsWith("CUDA_VISIBLE_DEVICES: names the GPU \"1\" twice"));
+}
+
 TEST(LaunchCommand, LeavesTrainingAPs) {
   EXPECT_EQ(refusal("launch --ps 0"), "--ps: must be at least 1 (got 0)");
 }

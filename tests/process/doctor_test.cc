@@ -46,7 +46,7 @@ TEST_F(Doctor, SaysALineOfEachThing) {
   Process& doctor = examine();
   ASSERT_TRUE(exits(doctor, kExitDone));
   const std::string text = doctor.standard_output();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 12);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 13);
   EXPECT_THAT(text, StartsWith("kernel         good     Linux "));
   EXPECT_THAT(text, HasSubstr("\nseccomp        good     system calls "));
   EXPECT_THAT(text, HasSubstr("\nno_new_privs   good "));
@@ -71,7 +71,7 @@ TEST_F(Doctor, SaysItAsJson) {
   }
   EXPECT_THAT(subjects, ElementsAre("kernel", "seccomp", "no_new_privs", "landlock", "core_dumps",
                                     "shared_memory", "descriptors", "processor", "processors",
-                                    "memory", "clock", "certificates"));
+                                    "memory", "clock", "certificates", "gpus"));
   EXPECT_EQ(finding(printed, "seccomp").at("grade"), "good");
 }
 

@@ -9,6 +9,7 @@
 namespace disttf::test_process {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -49,6 +50,22 @@ TEST_F(ProgramLaunch, TellsEachTaskWhoItIsInWordsAndVariables) {
     EXPECT_THAT(job.standard_output(),
                 HasSubstr(prefix + name + " of {ps}; " + name + "; two  words $HOME\n"));
   }
+}
+
+// Numbers and UUIDs stay as the variable has them.
+TEST_F(ProgramLaunch, GivesEachWorkerGpusOfItsOwnAndPsNone) {
+  const std::string script =
+      "echo \"$TFMESOS_JOB_NAME $TFMESOS_TASK_INDEX:$CUDA_VISIBLE_DEVICES|$CUDA_DEVICE_ORDER|"
+      "$CUBLAS_WORKSPACE_CONFIG\" >> seen; until [ $(wc -l < seen) = 3 ]; do sleep 0.01; done";
+  Process& job =
+      run_program("/usr/bin/env",
+                  Words{"CUDA_VISIBLE_DEVICES=3,GPU-a,1,0", disttf_binary(), "launch", "-w", "2",
+                        "-s", "1", "--gpus_per_worker", "2", "--", "/bin/sh", "-c", script},
+                  "launch");
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_THAT(sorted_lines(scratch() / "seen"),
+              ElementsAre("ps 0:||", "worker 0:3,GPU-a|PCI_BUS_ID|:4096:8",
+                          "worker 1:1,0|PCI_BUS_ID|:4096:8"));
 }
 
 // The complete path: reserved ports on which a task can listen, TF_CONFIG, exit.

@@ -10,10 +10,19 @@ namespace disttf::roles {
 
 int run_doctor(const DoctorOptions& options) {
   std::vector<Finding> findings = {
-      check_kernel(),      check_seccomp(),    check_no_new_privileges(),
-      check_landlock(),    check_core_dumps(), check_shared_memory(),
-      check_descriptors(), check_processor(),  check_processors(),
-      check_memory(),      check_clock(),      check_authorities(),
+      check_kernel(),
+      check_seccomp(),
+      check_no_new_privileges(),
+      check_landlock(),
+      check_core_dumps(),
+      check_shared_memory(),
+      check_descriptors(),
+      check_processor(),
+      check_processors(),
+      check_memory(),
+      check_clock(),
+      check_authorities(),
+      check_gpus(options.environment),
   };
   // Only on request: a running task may hold the port rightfully.
   if (options.port) {

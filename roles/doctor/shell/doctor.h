@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "roles/process/gpus.h"
+
 namespace disttf::roles {
 
 struct DoctorOptions {
   bool as_json = false;
   std::optional<std::uint16_t> port;  // tried; none: no port is checked
+  EnvironmentMap environment = {};    // the variables that list GPUs
 };
 
 // Prints the findings. Returns the exit code of the first bad one, else kDone. REQUIRES: the

@@ -5,7 +5,10 @@
 #include <sys/sysinfo.h>
 
 #include <cerrno>
+#include <stdexcept>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "roles/process/control_group.h"
 #include "roles/process/machine.h"
@@ -64,6 +67,49 @@ Finding check_memory() {
                         static_cast<double>(data.rlim_cur) / kMebibyte);
   }
   return {"memory", Grade::kGood, text};
+}
+
+namespace {
+
+std::string counted_gpus(std::size_t count) {
+  return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
+}
+
+// "NVIDIA's driver 550.54.15, 2 GPUs (NVIDIA H200, NVIDIA H200)"
+std::string drivers_text(const GpuList& found, const std::filesystem::path& root) {
+  const std::string version = nvidia_driver_version(root);
+  if (found.devices.empty()) {
+    return version.empty() ? "no GPU" : fmt::format("NVIDIA's driver {}, but no GPU", version);
+  }
+  const bool is_nvidia = found.variable == kCudaVisible;
+  std::string text = is_nvidia ? "NVIDIA's driver" : "AMD's driver";
+  if (is_nvidia && !version.empty()) {
+    text += " " + version;
+  }
+  text += ", " + counted_gpus(found.devices.size());
+  std::string models;
+  for (const std::string& model : is_nvidia ? nvidia_models(root) : std::vector<std::string>{}) {
+    models += (models.empty() ? "" : ", ") + model;
+  }
+  return models.empty() ? text : text + " (" + models + ")";
+}
+
+}  // namespace
+
+Finding check_gpus(const EnvironmentMap& environment, const std::filesystem::path& root) {
+  const GpuList of_drivers = gpus_of_drivers(root);
+  const std::string text = drivers_text(of_drivers, root);
+  try {
+    const GpuList usable = find_gpus(environment, root);
+    if (usable.source == of_drivers.source) {
+      return {"gpus", Grade::kGood, text};
+    }
+    return {
+        "gpus", Grade::kGood,
+        fmt::format("{}; {} lists {}", text, usable.source, counted_gpus(usable.devices.size()))};
+  } catch (const std::invalid_argument& error) {
+    return {"gpus", Grade::kLacking, text + "; " + error.what()};
+  }
 }
 
 }  // namespace disttf::roles

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "roles/launch/core/fault_plan.h"
+#include "roles/launch/core/gpu_assignment.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/shell/run_secret.h"
 #include "roles/monitor/shell/metrics_address.h"
@@ -63,6 +64,7 @@ struct LaunchOptions {
   std::vector<std::string> program_command = {};
   TaskLimits ps_limits = {};
   TaskLimits trainer_limits = {};
+  GpuOptions gpus = {};                        // of the trainers
   std::optional<ControlOptions> control = {};  // nullopt: none
   std::optional<PageOptions> page = {};        // nullopt: none
   SecretOfRun secret = SecretOfRun::kGiven;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "data/json/json_text.h"
@@ -146,12 +147,23 @@ std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& 
   return arguments;
 }
 
+namespace {
+
+// The number of a trainer among all, a separate chief first; nullopt: it does not train.
+std::optional<std::size_t> trainer_number(const net::TaskId& id, const LaunchOptions& options) {
+  switch (id.job) {
+    case net::Job::kChief:
+      return 0;
+    case net::Job::kWorker:
+      return id.index + (options.chief ? 1 : 0);
+    default:
+      return std::nullopt;
+  }
+}
+
 // TF_CONFIG of a worker that has moved: the lists of the other tasks do not contain its address,
 // and it does not need theirs.
-std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all) {
-  if (!task.is_moved()) {
-    return {};
-  }
+std::string tf_config_of_moved(const LocalTask& task, const LocalTasks& all) {
   const net::Cluster others = lists_for(task, all);
   const std::string index = std::to_string(task.id.index);
   nlohmann::json cluster;
@@ -166,7 +178,19 @@ std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& 
   cluster["worker"][index] = net::to_string(task.port.address());
   const nlohmann::json config = {{"cluster", std::move(cluster)},
                                  {"task", {{"type", "worker"}, {"index", task.id.index}}}};
-  return {"TF_CONFIG=" + data::json_text(config)};
+  return "TF_CONFIG=" + data::json_text(config);
+}
+
+}  // namespace
+
+std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all,
+                                       const LaunchOptions& options) {
+  std::vector<std::string> variables =
+      gpu_variables(options.gpus, trainer_number(task.id, options));
+  if (task.is_moved()) {
+    variables.push_back(tf_config_of_moved(task, all));
+  }
+  return variables;
 }
 
 }  // namespace disttf::roles

@@ -58,6 +58,7 @@ using LocalTasks = std::vector<std::unique_ptr<LocalTask>>;
                                                      const LaunchOptions& options);
 // Whether the task computes by a user's own program, so that its process is a supervisor.
 [[nodiscard]] bool has_own_program(const LocalTask& task, const LaunchOptions& options);
-[[nodiscard]] std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all);
+[[nodiscard]] std::vector<std::string> variables_for(const LocalTask& task, const LocalTasks& all,
+                                                     const LaunchOptions& options);
 
 }  // namespace disttf::roles

@@ -229,6 +229,10 @@ void ProgramLauncher::start(const StartPart& effect) {
   const Program& program = task.programs.at(static_cast<std::size_t>(effect.part));
   std::vector<std::string> variables = task_variables(cluster_, task.id);
   variables.insert(variables.end(), secret_variables_.begin(), secret_variables_.end());
+  const std::vector<std::string> gpus =
+      gpu_variables(options_.gpus,
+                    task.id.job == net::Job::kWorker ? std::optional(task.id.index) : std::nullopt);
+  variables.insert(variables.end(), gpus.begin(), gpus.end());
   ChildProcess process = start_child({.program = program.file,
                                       .name = program.words.front(),
                                       .arguments = {program.words.begin() + 1, program.words.end()},

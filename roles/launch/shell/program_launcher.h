@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "net/wire/cluster.h"
+#include "roles/launch/core/gpu_assignment.h"
 #include "roles/launch/shell/run_secret.h"
 
 namespace disttf::roles {
@@ -34,6 +35,7 @@ struct ProgramOptions {
   std::optional<std::set<std::size_t>> worker_logs;
   std::string search_path;  // PATH
   SecretOfRun secret = SecretOfRun::kGiven;
+  GpuOptions gpus = {};  // of the workers
 };
 
 // Throws std::invalid_argument, with one sentence, if a word has a wrong placeholder or names a

@@ -150,7 +150,7 @@ void TaskProcesses::try_to_start(LocalTask& task, int listen_fd) {
 
 void TaskProcesses::start(LocalTask& task, int listen_fd) {
   const bool tells_records = task.is_chief || task.id.job == net::Job::kEvaluator;
-  std::vector<std::string> variables = variables_for(task, tasks_);
+  std::vector<std::string> variables = variables_for(task, tasks_, options_);
   // The run's secret is passed in the environment, not in arguments that every user can list.
   variables.insert(variables.end(), variables_.begin(), variables_.end());
   const bool has_program = has_own_program(task, options_);
