@@ -178,7 +178,8 @@ void add_tasks(const RunningTasks& running_tasks, const Before& before, std::str
 std::string complete_of_command(Command command, std::vector<std::string> before,
                                 std::string current, const RunningTasks& running_tasks) {
   // Before the words are normalized, which would change the words of the other program.
-  if (takes_command(command) && std::ranges::find(before, "--") != before.end()) {
+  if ((takes_command(command) || command == Command::kRender) &&
+      std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // the words of another program
   }
   // With the word being typed, whose name may also be spelled with hyphens.

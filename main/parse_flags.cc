@@ -77,6 +77,8 @@ class WordCheck {
     // forgotten value would swallow that flag, and the message would name the wrong one.
     if (value.empty() && is_value(at_)) {
       value = words_[at_++];
+    } else if (value.empty() && option.get_expected_min() == 0) {
+      return;  // its value may be left out
     } else if (value.empty() || value == "=") {
       fail(name + ": its value is missing; it takes " + option.get_type_name());
     } else if (value.starts_with("=")) {

@@ -11,12 +11,16 @@
 #include "main/flag_values.h"
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
+#include "main/render/user_program.h"
+#include "main/render_program.h"
 #include "net/wire/text.h"
 #include "roles/store/core/store_url.h"
 
 namespace disttf {
 namespace {
 
+using render::check_characters;
+using render::check_text;
 using render::refuse;
 
 // A bound against typing errors: no target needs it.
@@ -65,7 +69,8 @@ void add_resources(CLI::App& app, RenderFlags& flags) {
   add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as `--memory`]");
   add_cpus("--serve_cpus", flags.serve_cpus, "CPUs of each serving task [as `--cpus`]");
   add_memory("--serve_memory", flags.serve_memory_mib, "MiB of each serving task [as `--memory`]");
-  app.add_option("--gpus", flags.gpus, "GPUs of each trainer; disttf does not use them")
+  app.add_option("--gpus", flags.gpus,
+                 "GPUs of each trainer, for the program of `--program`; ps get none")
       ->type_name("N")
       ->transform(whole_number(0, kMostGpus))
       ->capture_default_str()
@@ -149,26 +154,6 @@ void add_scheduling(CLI::App& app, RenderFlags& flags) {
            "spread if possible");
 }
 
-// isprint() and its like depend on the locale, and reject UTF-8.
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
-
-void check_text(std::string_view field, const std::string& text) {
-  if (std::any_of(text.begin(), text.end(), is_control)) {
-    refuse(field, text, "one line of printable characters");
-  }
-}
-
-void check_characters(std::string_view field, const std::string& text,
-                      std::string_view besides_letters, const char* allowed) {
-  const auto is_allowed = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           besides_letters.find(c) != std::string_view::npos;
-  };
-  if (!std::all_of(text.begin(), text.end(), is_allowed)) {
-    refuse(field, text, allowed);
-  }
-}
-
 render::Volume read_volume(const std::string& text) {
   constexpr const char* kAllowed =
       "SOURCE:PATH or SOURCE:PATH:ro, where PATH begins with / and SOURCE does too or is a name of "
@@ -246,6 +231,13 @@ std::vector<render::TaskGroup> make_groups(const RenderFlags& flags) {
   }
   add(net::Job::kChief, flags.chief ? 1 : 0, of_trainers);
   add(net::Job::kWorker, flags.workers, of_trainers);
+  if (flags.gpu_workers != 0) {
+    render::Resources resources = flags.gpu_worker_resources;
+    resources.cpus = checked_cpus("cpus", resources.cpus);
+    add(net::Job::kWorker, flags.gpu_workers, resources);
+    groups.back().first = flags.workers;
+    groups.back().image = flags.gpu_image;
+  }
   // Before the evaluator is added, which does not train.
   if (groups.size() == 1) {
     throw std::invalid_argument("--workers: must be at least 1 without --chief (got 0)");
@@ -340,9 +332,9 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
       ->capture_default_str()
       ->group(kRenderGroup);
   add_text(app, "--image", flags.image, "IMAGE",
-           "the container image [`disttf`, with tfmesos its own]");
-  add_text(app, "--program", flags.program, "FILE",
-           "path of disttf on every machine, without an image [`disttf`, with tfmesos `/disttf`]");
+           "the container image, with a COMMAND that of the trainers [`disttf`, with tfmesos its "
+           "own]");
+  add_program_flags(app, flags, kRenderGroup);
   add_tasks(app, flags);
   add_resources(app, flags);
   add_places(app, flags);
@@ -389,7 +381,8 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   if (flags.options.empty()) {
     return {};
   }
-  const render::DcosOptions options = render::read_dcos_options(read_options_text(flags.options));
+  const render::DcosOptions options =
+      render::read_dcos_options(read_options_text(flags.options), !flags.command.empty());
   // Only the command line wins over the file; a default does not.
   const auto fill = [&app](const char* flag, auto& place, const auto& value) {
     if (app.get_option(flag)->count() == 0) {
@@ -407,6 +400,14 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   fill("--ps_port", flags.ps_port, options.ps.port);
   fill("--placement", flags.placement, options.workers.placement);
   fill("--ps_placement", flags.ps_placement, options.ps.placement);
+  fill("--image", flags.image, options.image);
+  if (options.gpu_workers) {
+    flags.gpu_workers = options.gpu_workers->count;
+    flags.gpu_worker_resources = {.cpus = options.gpu_workers->cpus,
+                                  .memory_mib = options.gpu_workers->memory_mib,
+                                  .gpus = options.gpu_workers->gpus};
+    flags.gpu_image = options.gpu_image;
+  }
   // No flag sets these two: they mean something to DC/OS only.
   flags.user = options.user;
   flags.network = options.network;
@@ -469,14 +470,14 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
   check_characters("image", flags.image, "._:/@-",
                    "the name of an image: letters, digits and ._:/@-");
   check_characters("domain", flags.domain, ".-", "a domain: letters, digits, dots and hyphens");
-  check_text("program", flags.program);
+  const std::string program = checked_program(flags);
   for (const std::string& flag : task_flags) {
     // Line ends would break the comments and scripts of some targets.
     check_text(flag.substr(2, flag.find('=') - 2), flag);
   }
   render::Deployment deployment{.name = flags.name,
                                 .image = flags.image,
-                                .program = flags.program,
+                                .program = program,
                                 .groups = make_groups(flags),
                                 .volumes = {},
                                 .name_space = flags.name_space,
@@ -486,10 +487,16 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .metrics_port = flags.metrics_port,
                                 .pod_monitor = flags.pod_monitor,
                                 .secret = flags.secret,
-                                .flags = with_metrics(flags, std::move(task_flags))};
+                                .flags = with_metrics(flags, std::move(task_flags)),
+                                .command = flags.command,
+                                .disttf_image = flags.disttf_image};
   // Before TensorBoard, whose directory must be in one of them.
   for (const std::string& text : flags.volumes) {
     deployment.volumes.push_back(read_volume(text));
+    if (render::is_brought(deployment) &&
+        deployment.volumes.back().path == render::kBroughtFolder) {
+      refuse("volumes", text, "free: disttf is brought to " + std::string(render::kBroughtFolder));
+    }
   }
   if (flags.tensorboard) {
     deployment.tensorboard = make_tensorboard(flags, deployment, directories.log_dir);

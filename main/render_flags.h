@@ -19,7 +19,10 @@ namespace disttf {
 struct RenderFlags {
   std::string name = "mnist";
   std::string image;
-  std::string program;
+  bool has_program = false;  // --program is given
+  std::string program;       // its path; empty: none is given
+  std::string disttf_image;
+  std::vector<std::string> command;  // the words after --; empty: none
   std::size_t ps = 1;
   std::size_t workers = 2;
   bool chief = false;
@@ -57,6 +60,9 @@ struct RenderFlags {
   render::Resources tensorboard_resources;
   std::string user;
   std::string network;
+  std::size_t gpu_workers = 0;  // beside `workers`
+  render::Resources gpu_worker_resources;
+  std::string gpu_image;  // of these; empty: `image`
 };
 
 // The group of these flags, which are not passed to tasks.

@@ -15,6 +15,7 @@
 #include "main/export_command.h"
 #include "main/help_text.h"
 #include "main/import_command.h"
+#include "main/launch_command.h"
 #include "main/launch_options.h"
 #include "main/licenses.h"
 #include "main/manage_command.h"
@@ -26,6 +27,7 @@
 #include "main/store_command.h"
 #include "main/training_flags.h"
 #include "net/wire/text.h"
+#include "roles/launch/shell/program_command.h"
 
 namespace disttf {
 namespace {
@@ -92,8 +94,15 @@ void refuse_scheduling(const RenderFlags& flags, const render::Target& target) {
 
 Action render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
-  words.read_flags();
   Flags& flags = words.flags;
+  // Before the flags are parsed: the words after -- belong to the COMMAND.
+  if (auto command = take_launched_command(words.arguments, "render")) {
+    flags.render.command = *std::move(command);
+  }
+  words.read_flags();
+  flags.render.has_program = words.app->get_option("--program")->count() > 0;
+  // A wrong placeholder fails here, not on the cluster.
+  static_cast<void>(roles::fill_placeholders("COMMAND", flags.render.command, {}, {}));
   // Checked before the options file is read, so that a target that cannot use it reports that and
   // not an error in it.
   if (!flags.render.options.empty() && std::string_view(target.name) != "dcos") {
@@ -140,8 +149,9 @@ Action render_action(Words& words, Warnings& warnings) {
   }
   // Only for its checks: each task makes its own configuration. A wrong flag fails here, not on the
   // cluster.
-  static_cast<void>(run_config(flags, flags.render.ps,
-                               most_trainers(flags, flags.render.workers, flags.render.chief)));
+  static_cast<void>(run_config(
+      flags, flags.render.ps,
+      most_trainers(flags, flags.render.workers + flags.render.gpu_workers, flags.render.chief)));
   std::string text = target.render(deployment);
   if (flags.render.output.empty()) {
     return Print{.text = std::move(text)};

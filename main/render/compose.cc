@@ -9,6 +9,7 @@
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
 #include "main/render/services.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -20,19 +21,29 @@ void limit_compose_service(Json& service, const Resources& resources) {
   if (resources.memory_mib) {
     service["mem_limit"] = std::to_string(*resources.memory_mib) + "m";
   }
-  if (resources.gpus != 0) {
-    Json device;
-    device["driver"] = "nvidia";
-    device["count"] = resources.gpus;
-    device["capabilities"].push_back("gpu");
-    service["deploy"]["resources"]["reservations"]["devices"].push_back(std::move(device));
-  }
 }
 
-void complete_compose_service(Json& service, const PlacedTask& task) {
+// GPUs by number: all tasks are on one machine, and `count` would give each the first ones.
+// `trainer`: its number among all, a separate chief first.
+void add_compose_gpus(Json& service, std::uint64_t gpus, std::size_t trainer) {
+  if (gpus == 0) {
+    return;
+  }
+  Json device;
+  device["driver"] = "nvidia";
+  for (std::uint64_t each = 0; each < gpus; ++each) {
+    device["device_ids"].push_back(std::to_string(trainer * gpus + each));
+  }
+  device["capabilities"].push_back("gpu");
+  service["deploy"]["resources"]["reservations"]["devices"].push_back(std::move(device));
+}
+
+void complete_compose_service(Json& service, const PlacedTask& task, bool has_chief) {
   // As --max_restarts of launch.
   service["restart"] = "on-failure:10";
   limit_compose_service(service, task.group->resources);
+  const bool follows_chief = has_chief && task.id.job == net::Job::kWorker;
+  add_compose_gpus(service, task.group->resources.gpus, task.id.index + (follows_chief ? 1 : 0));
 }
 
 // Compose mounts the secret's file with its owner and mode, so services run as root (services.h).
@@ -46,6 +57,16 @@ void add_compose_secret(Json& json, const Deployment& deployment) {
   json["secrets"][kDockerSecret]["file"] =
       (deployment.secret.starts_with('/') || deployment.secret.starts_with('.') ? "" : "./") +
       deployment.secret;
+}
+
+// The trainers start when it has ended.
+void add_compose_bringer(Json& services, const Deployment& deployment) {
+  for (auto& [name, service] : services.items()) {
+    if (service.contains("entrypoint")) {
+      service["depends_on"][kBringer]["condition"] = "service_completed_successfully";
+    }
+  }
+  services[kBringer] = bringing_service(deployment);
 }
 
 // serve-0, serve-1, ...: each at its own port of the machine, from --serve_port on. Compose does
@@ -77,20 +98,27 @@ std::string render_compose(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "compose");
   refuse_placement(deployment, "compose");
+  check_program_image(deployment);
   // Compose names a container PROJECT-SERVICE-1.
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment) + "-1",
                kMostServiceName, "a container's host name may have");
   Json json;
   json["#services"] = "Each task is a service of its own: a replica could not know its number.";
-  json["services"] = task_services(deployment, complete_compose_service);
+  const bool has_chief = deployment.group(net::Job::kChief) != nullptr;
+  json["services"] = task_services(deployment, [has_chief](Json& service, const PlacedTask& task) {
+    complete_compose_service(service, task, has_chief);
+  });
   if (!deployment.secret.empty()) {
     add_compose_secret(json, deployment);
+  }
+  if (is_brought(deployment)) {
+    add_compose_bringer(json["services"], deployment);
   }
   add_compose_serving(json["services"], deployment);
   if (Json volumes = named_volumes(deployment); !volumes.empty()) {
     json["volumes"] = std::move(volumes);
   }
-  const std::string chief = deployment.group(net::Job::kChief) != nullptr ? "chief-0" : "worker-0";
+  const std::string chief = has_chief ? "chief-0" : "worker-0";
   const std::string compose = "docker compose -p " + deployment.name + " -f FILE ";
   const std::string secret =
       deployment.secret.empty()

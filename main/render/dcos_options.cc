@@ -73,9 +73,9 @@ constexpr std::array kOptions = {
     Option{"worker.disk", Type::kWhole, "4096"},
     Option{"worker.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
     Option{"gpu_worker.count", Type::kWhole, "0", true},
-    Option{"gpu_worker.gpus", Type::kWhole, "1"},
-    Option{"gpu_worker.cpus", Type::kNumber, "1.0"},
-    Option{"gpu_worker.mem", Type::kWhole, "4096"},
+    Option{"gpu_worker.gpus", Type::kWhole, "1", true},
+    Option{"gpu_worker.cpus", Type::kNumber, "1.0", true},
+    Option{"gpu_worker.mem", Type::kWhole, "4096", true},
     Option{"gpu_worker.disk", Type::kWhole, "4096"},
     Option{"gpu_worker.disk_type", Type::kText, R"("ROOT")", false, kDiskTypes},
     Option{"tensorboard.port", Type::kWhole, "6006", true},
@@ -290,11 +290,29 @@ std::vector<std::pair<std::string, std::string>> read_context(const Merged& merg
   return flags;
 }
 
-void refuse_what_is_missing(const Merged& merged) {
+DcosGpuWorkers read_gpu_workers(const Merged& merged) {
+  constexpr std::uint64_t kMostTasks = 1000;
+  constexpr std::uint64_t kMostGpus = 64;
+  return {.count = merged.whole("gpu_worker.count", 1, kMostTasks),
+          .gpus = merged.whole("gpu_worker.gpus", 1, kMostGpus),
+          .cpus = merged.at("gpu_worker.cpus"),
+          .memory_mib = merged.whole("gpu_worker.mem", 1, kMostMemoryMib)};
+}
+
+// The image of an option; empty if it is the package's own, which has another TensorFlow program.
+std::string read_image(const Merged& merged, const std::string& path) {
+  const auto* const option =
+      std::ranges::find(kOptions, path, [](const Option& each) { return std::string(each.path); });
+  const std::string image = merged.text(path);
+  return data::parse_json(option->fallback) == image ? std::string() : image;
+}
+
+void refuse_what_is_missing(const Merged& merged, bool has_program) {
   // Rejected, not ignored: the run would have fewer workers than the file asks for.
-  if (merged.at("gpu_worker.count") != 0) {
+  if (merged.at("gpu_worker.count") != 0 && !has_program) {
     refuse_option("gpu_worker.count", merged.at("gpu_worker.count"),
-                  "0: disttf computes on CPUs; give these tasks to worker.count");
+                  "0: disttf computes on CPUs; give these tasks to worker.count, or train your own "
+                  "program (disttf render dcos --program)");
   }
   if (merged.is_true("service.security.kerberos.enabled")) {
     refuse_option("service.security.kerberos.enabled", true,
@@ -309,11 +327,12 @@ void refuse_what_is_missing(const Merged& merged) {
 }
 
 // A warning that names the given options without effect here; none if all have one.
-std::vector<std::string> warnings(const PlainJson& merged) {
+std::vector<std::string> warnings(const PlainJson& merged, bool has_program) {
   std::string names;
   for (const Option& option : kOptions) {
     const auto at = pointer(option.path);
-    if (option.is_used || !merged.contains(at) ||
+    const bool is_image = std::string_view(option.path).ends_with("tf_image");
+    if (option.is_used || (is_image && has_program) || !merged.contains(at) ||
         // A value that equals its default asks for nothing, as in a copy of the whole schema.
         (option.fallback != nullptr && merged[at] == data::parse_json(option.fallback))) {
       continue;
@@ -323,7 +342,9 @@ std::vector<std::string> warnings(const PlainJson& merged) {
   if (names.empty()) {
     return {};
   }
-  return {"--options: ignored, because disttf has its own program, image and data: " + names};
+  return {has_program
+              ? "--options: ignored, because the program is that of --program: " + names
+              : "--options: ignored, because disttf has its own program, image and data: " + names};
 }
 
 }  // namespace
@@ -344,12 +365,12 @@ PlainJson merge_dcos_options(std::string_view text) {
   return merged;
 }
 
-DcosOptions read_dcos_options(std::string_view text) {
+DcosOptions read_dcos_options(std::string_view text, bool has_program) {
   const PlainJson json = merge_dcos_options(text);
   const Merged merged(json);
   // Before the rest is read, so that the message names the unsupported feature and not a detail of
   // it.
-  refuse_what_is_missing(merged);
+  refuse_what_is_missing(merged, has_program);
   DcosOptions options;
   options.name = merged.text("service.name");
   options.user = merged.text("service.user");
@@ -359,11 +380,18 @@ DcosOptions read_dcos_options(std::string_view text) {
   options.train_dir = merged.text("service.shared_filesystem");
   options.ps = read_tasks(merged, "parameter_server");
   options.workers = read_tasks(merged, "worker");
+  if (has_program) {
+    if (merged.at("gpu_worker.count") != 0) {
+      options.gpu_workers = read_gpu_workers(merged);
+    }
+    options.image = read_image(merged, "service.tf_image");
+    options.gpu_image = read_image(merged, "service.gpu_tf_image");
+  }
   if (merged.is_true("service.use_tensorboard")) {
     options.tensorboard = read_tensorboard(merged);
   }
   options.flags = read_context(merged);
-  options.warnings = warnings(json);
+  options.warnings = warnings(json, has_program);
   return options;
 }
 

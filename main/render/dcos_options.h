@@ -29,6 +29,14 @@ struct DcosTasks {
   std::vector<std::string> placement;  // "hostname:UNIQUE"
 };
 
+// The options below gpu_worker: further workers, with GPUs, of a user's own program.
+struct DcosGpuWorkers {
+  std::size_t count = 0;
+  std::uint64_t gpus = 0;  // of each
+  double cpus = 0;
+  std::uint64_t memory_mib = 0;
+};
+
 struct DcosTensorBoard {
   std::uint16_t port = 0;
   double cpus = 0;
@@ -42,13 +50,18 @@ struct DcosOptions {
   std::string train_dir;  // shared_filesystem, a path or a URL; empty: none
   DcosTasks ps;
   DcosTasks workers;
+  std::optional<DcosGpuWorkers> gpu_workers;   // only of a user's own program
+  std::string image;                           // tf_image, likewise; empty: the package's
+  std::string gpu_image;                       // gpu_tf_image
   std::optional<DcosTensorBoard> tensorboard;  // use_tensorboard
   // job_context: training flags by name, "batch_size" -> "50".
   std::vector<std::pair<std::string, std::string>> flags;
   std::vector<std::string> warnings;
 };
 
-[[nodiscard]] DcosOptions read_dcos_options(std::string_view text);
+// `has_program`: the trainers run a user's own program. Otherwise GPU workers are refused, and the
+// images are ignored.
+[[nodiscard]] DcosOptions read_dcos_options(std::string_view text, bool has_program = false);
 
 // All options with their values, from the text or the schema. For read_dcos_options() and its
 // tests.

@@ -97,7 +97,7 @@ std::vector<PlacedTask> place(const Deployment& deployment, Family family,
   for (const TaskGroup& group : deployment.groups) {
     for (std::size_t index = 0; index < group.count; ++index) {
       PlacedTask task;
-      task.id = {.job = group.job, .index = index};
+      task.id = {.job = group.job, .index = group.first + index};
       task.group = &group;
       // place_of() may call name(), so the id and the group are set before.
       const Place at = place_of(task, tasks.size());
@@ -158,6 +158,7 @@ Deployment serving_part(const Deployment& deployment) {
   // serve exports its metrics at the port of its requests.
   part.metrics_port.reset();
   part.secret.clear();  // it connects to no task of the run
+  part.command.clear();
   return part;
 }
 
@@ -165,6 +166,25 @@ Deployment serving_part(const Deployment& deployment) {
 void refuse(std::string_view field, std::string_view value, const std::string& why) {
   throw std::invalid_argument("--" + std::string(field) + ": " + net::quoted(value) + " is not " +
                               why);
+}
+
+void check_text(std::string_view field, const std::string& text) {
+  // isprint() and its like depend on the locale, and reject UTF-8.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::ranges::any_of(text, is_control)) {
+    refuse(field, text, "one line of printable characters");
+  }
+}
+
+void check_characters(std::string_view field, const std::string& text,
+                      std::string_view besides_letters, const char* allowed) {
+  const auto is_allowed = [&](char c) {
+    return net::is_letter(c) || net::is_digit(c) ||
+           besides_letters.find(c) != std::string_view::npos;
+  };
+  if (!std::ranges::all_of(text, is_allowed)) {
+    refuse(field, text, allowed);
+  }
 }
 
 // A letter first, as in RFC 1035: Kubernetes requires that of Services.
@@ -189,7 +209,7 @@ std::string longest_task_name(const Deployment& deployment) {
   for (const TaskGroup& group : deployment.groups) {
     // Between names of the same job, the last index has the most digits.
     const std::string name =
-        std::string(net::job_name(group.job)) + "-" + std::to_string(group.count - 1);
+        std::string(net::job_name(group.job)) + "-" + std::to_string(group.first + group.count - 1);
     if (name.size() > longest.size()) {
       longest = name;
     }
@@ -299,6 +319,17 @@ KeyValue read_placement(const std::string& text) {
     refuse("placement", text, "KEY=VALUE");
   }
   return {.key = text.substr(0, equals), .value = text.substr(equals + 1)};
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
+  if (!text.empty() && text.find_first_not_of(kSafe) == std::string::npos) {
+    return text;
+  }
+  // Within single quotes only the quote itself has a meaning: it ends them, stands escaped, and
+  // begins them again.
+  return "'" + replaced(text, "'", "'\\''") + "'";
 }
 
 std::string cpus_text(double cpus) { return fmt::format("{:g}", cpus); }

@@ -36,9 +36,11 @@ struct Resources {
 struct TaskGroup {
   net::Job job = net::Job::kWorker;
   std::size_t count = 1;
+  std::size_t first = 0;      // the number of its first task within the job
   std::uint16_t port = 2222;  // of each task; of the first if tasks may share a machine
   Resources resources;
   std::vector<std::string> placement;  // in the target's syntax: see its file
+  std::string image{};                 // of a user's program; empty: the deployment's
 };
 
 // The user and the group of the image's processes (Containerfile, deploy/packages/image.py).
@@ -86,7 +88,7 @@ struct Scheduling {
 struct Deployment {
   std::string name = "mnist";
   std::string image;              // empty: the target's default, for most of them "disttf"
-  std::string program;            // of a target without images: disttf's path on every machine
+  std::string program;            // disttf's path on every machine, or in the image of `command`
   std::vector<TaskGroup> groups;  // ps, chief, worker, evaluator; only those that have tasks
   std::vector<Volume> volumes;
   std::string name_space;  // of Kubernetes; empty: the current one of kubectl
@@ -100,6 +102,9 @@ struct Deployment {
   Scheduling scheduling{};
   std::optional<TensorBoard> tensorboard{};
   Serving serving{};
+  // A user's own program, which computes for the trainers (user_program.h): its words; empty: none.
+  std::vector<std::string> command{};
+  std::string disttf_image{};               // of the tasks without it; empty: "disttf"
   std::string result_word{};                // the first word of the result line: "MNIST"
   std::string result_measure = "accuracy";  // the word after it
 
@@ -113,6 +118,9 @@ struct Deployment {
   [[nodiscard]] bool wants_root() const;
   // `the line "MNIST accuracy: ..."`
   [[nodiscard]] std::string result_line() const {
+    if (!command.empty()) {
+      return "the chief's last line";
+    }
     return "the line \"" + result_word + " " + result_measure + ": ...\"";
   }
 };
@@ -171,6 +179,13 @@ inline constexpr int kReadySeconds = 2;
 // Throws "--name: \"Mnist\" is not " + `why`. `field` has no hyphens.
 [[noreturn]] void refuse(std::string_view field, std::string_view value, const std::string& why);
 
+// Throws if the text has line ends or other control characters.
+void check_text(std::string_view field, const std::string& text);
+// Throws if the text has other characters than letters, digits and `besides_letters`. `allowed` is
+// the end of the message.
+void check_characters(std::string_view field, const std::string& text,
+                      std::string_view besides_letters, const char* allowed);
+
 // Whether the text is a name of DNS-1035: lower-case letters, digits and hyphens, a letter first,
 // no hyphen last. All engines accept such names.
 [[nodiscard]] bool is_dns_label(std::string_view text);
@@ -204,6 +219,9 @@ struct KeyValue {
   std::string value;
 };
 [[nodiscard]] KeyValue read_placement(const std::string& text);
+
+// The text as one word of a shell's command, in quotes if necessary.
+[[nodiscard]] std::string shell_word(const std::string& text);
 
 // "1.5", "2"
 [[nodiscard]] std::string cpus_text(double cpus);

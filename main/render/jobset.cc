@@ -9,6 +9,7 @@
 #include "main/render/document.h"
 #include "main/render/pod.h"
 #include "main/render/rendered.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -60,6 +61,7 @@ std::string set_file(const Deployment& escaped, const std::string& objects) {
 }
 
 std::string render_jobset(const Deployment& deployment) {
+  check_program_image(deployment);
   const Deployment escaped = without_expansion(deployment);
   Json json;
   json["apiVersion"] = "jobset.x-k8s.io/v1alpha2";

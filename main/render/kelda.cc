@@ -9,6 +9,7 @@
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -23,12 +24,26 @@ bool downloads(const Deployment& deployment) {
          deployment.flags.end();
 }
 
+Json programs_of(const Deployment& deployment) {
+  Json programs = Json::object();
+  for (const TaskGroup& group : deployment.groups) {
+    if (has_program(deployment, group.job)) {
+      Json& program = programs[std::string(net::job_name(group.job))];
+      program["image"] = image_of(deployment, group);
+      program["disttf"] = path_of_disttf(deployment);
+      program["words"] = json_list(program_words(deployment));
+    }
+  }
+  return programs;
+}
+
 constexpr const char* kTasks = R"(
 const infra = kelda.baseInfrastructure();
 const tasks = [];
 for (const job of Object.keys(counts)) {
   for (let index = 0; index < counts[job]; index += 1) {
-    const container = new kelda.Container({ name: `${job}-${index}`, image });
+    const container = new kelda.Container({
+      name: `${job}-${index}`, image: programs[job] ? programs[job].image : image });
     tasks.push({ job, index, container });
   }
 }
@@ -44,8 +59,9 @@ if (counts.ps) lists.push(`--ps_hosts=${hosts('ps')}`);
 if (counts.chief) lists.push(`--chief_host=${hosts('chief')}`);
 if (counts.worker) lists.push(`--worker_hosts=${hosts('worker')}`);
 tasks.forEach((task) => {
-  task.container.command = ['/disttf', task.job, `--task_index=${task.index}`]
-    .concat(lists, flags);
+  const program = programs[task.job] || { disttf: '/disttf', words: [] };
+  task.container.command = [program.disttf, task.job, `--task_index=${task.index}`]
+    .concat(lists, flags, program.words);
 });
 
 // Nothing gets through that is not allowed: all tasks talk to the ps, and probe each other's port.
@@ -66,6 +82,8 @@ std::string render_kelda(const Deployment& deployment) {
   refuse_flag(deployment, "secret_file", kWhy);
   refuse_flag(deployment, "task_cert", kWhy);
   refuse_placement(deployment, "kelda");
+  check_program_image(deployment);
+  refuse_bringing(deployment, "kelda", "its containers mount nothing");
   refuse_volumes(deployment, "kelda");
   refuse_resources(deployment, "kelda");
   refuse_ps_port(deployment, "kelda");
@@ -84,12 +102,14 @@ std::string render_kelda(const Deployment& deployment) {
                         "The result is " +
                         deployment.result_line() + " of each worker. kelda stop ends it.",
                     "// ");
-  script += "const kelda = require('kelda');\n\nconst image = " +
-            literal(deployment.image.empty() ? "disttf" : deployment.image) +
-            ";\nconst port = " + std::to_string(deployment.groups.front().port) +
-            ";\nconst counts = " + literal(counts) + ";\n" +
-            "// What every task gets. It stays up after the run: Kelda starts again what ends.\n" +
-            "const flags = " + literal(json_list(flags)) + ";\n" + kTasks;
+  script +=
+      "const kelda = require('kelda');\n\nconst image = " + literal(disttf_image(deployment)) +
+      ";\nconst port = " + std::to_string(deployment.groups.front().port) +
+      ";\nconst counts = " + literal(counts) + ";\n" +
+      "// What every task gets. It stays up after the run: Kelda starts again what ends.\n" +
+      "const flags = " + literal(json_list(flags)) + ";\n" +
+      "// The user's program of a job: its image, the path of disttf in it, and the words.\n" +
+      "const programs = " + literal(programs_of(deployment)) + ";\n" + kTasks;
   if (downloads(deployment)) {
     script +=
         "// The data set is fetched.\n"

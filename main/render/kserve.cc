@@ -55,7 +55,7 @@ Json predictor_spec(const Deployment& deployment) {
   part.metrics_port.reset();
   part.secret.clear();
   const Serving& serving = deployment.serving;
-  // pod_spec() does not use the group's job.
+  // A COMMAND is refused for kserve, so the group's job does not matter.
   const TaskGroup group{.count = 1,
                         .port = serving.port,
                         .resources = serving.resources,
@@ -78,6 +78,9 @@ Json predictor_spec(const Deployment& deployment) {
 }  // namespace
 
 std::string render_kserve(const Deployment& deployment) {
+  if (!deployment.command.empty()) {
+    throw std::invalid_argument("--program: not allowed for kserve, which trains nothing");
+  }
   const std::size_t replicas = std::max<std::size_t>(1, deployment.serving.replicas);
   // KServe names the service NAME-predictor; pods append a hash and a suffix.
   check_length(deployment, deployment.name + "-predictor", kMostHostName, "a Service may have");

@@ -10,6 +10,7 @@
 #include "main/render/document.h"
 #include "main/render/pod.h"
 #include "main/render/rendered.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -29,6 +30,7 @@ Json job(const Deployment& deployment, const TaskGroup& group,
 }  // namespace
 
 std::string render_kubernetes(const Deployment& deployment) {
+  check_program_image(deployment);
   refuse_kueue(deployment, "kubernetes", "Jobs");
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostHostName,
                "a host name may have");

@@ -15,6 +15,7 @@
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
 #include "main/render/services.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -126,9 +127,27 @@ Json serving_app(const Deployment& deployment) {
   return app;
 }
 
+// Makes disttf run the user's program in the user's image. A shell command, because Mesos would
+// give `args` to the image's entry point, which may be any or none.
+void set_program(Json& app, const Deployment& deployment, std::vector<std::string> words) {
+  words.insert(words.begin(), path_of_disttf(deployment));
+  for (std::string& word : program_words(deployment)) {
+    words.push_back(std::move(word));
+  }
+  std::string line = "exec";
+  for (const std::string& word : words) {
+    line += " " + shell_word(word);
+  }
+  app.erase("args");
+  app["cmd"] = std::move(line);
+}
+
 Json app_of(const Deployment& deployment, const PlacedTask& task) {
   const Resources& resources = task.group->resources;
   Json app = app_with(deployment, task.name(), task.arguments, resources);
+  if (has_program(deployment, task.id.job)) {
+    set_program(app, deployment, task.arguments);
+  }
   if (resources.gpus != 0) {
     app["gpus"] = resources.gpus;
   }
@@ -136,8 +155,7 @@ Json app_of(const Deployment& deployment, const PlacedTask& task) {
   if (!deployment.user.empty()) {
     app["user"] = deployment.user;
   }
-  app["container"] = container(deployment, deployment.image.empty() ? "disttf" : deployment.image,
-                               task.group->port);
+  app["container"] = container(deployment, image_of(deployment, *task.group), task.group->port);
   add_network(app, deployment, task.address.port);
   for (const std::string& text : task.group->placement) {
     app["constraints"].push_back(marathon_constraint(text));
@@ -173,6 +191,8 @@ Json tensorboard_app(const Deployment& deployment, const TensorBoard& board) {
 
 std::string marathon_group(const Deployment& deployment, const MarathonOptions& options) {
   constexpr std::size_t kMostLabel = 24;
+  check_program_image(deployment);
+  refuse_bringing(deployment, "Marathon", "it runs nothing before a task");
   check_secret(deployment, "/._-", "the path of a secret: letters, digits and /._-");
   // Checked, because two truncated names could become one, and a task would find the wrong peer.
   check_length(deployment, longest_task_name(deployment) + "-" + deployment.name, kMostLabel,

@@ -8,6 +8,7 @@
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -39,12 +40,40 @@ void add_nomad_secret(Json& task, const std::string& variable) {
   task["Config"]["args"].push_back(secret_flag(std::string("/") + kFile));
 }
 
+constexpr std::uint64_t kBringerMhz = 100;
+constexpr std::uint64_t kBringerMib = 64;
+// The folder that the tasks of an allocation share; every user may write to it.
+constexpr const char* kSharedFolder = "/alloc/data";
+
+// Copies disttf into the allocation's folder before its task starts.
+Json bringing_task(const Deployment& deployment) {
+  Json task;
+  task["Name"] = kBringer;
+  task["Driver"] = "docker";
+  task["Lifecycle"]["Hook"] = "prestart";
+  task["Config"]["image"] = disttf_image(deployment);
+  task["Config"]["args"] = json_list(bringing_words(kSharedFolder));
+  task["Resources"]["CPU"] = kBringerMhz;
+  task["Resources"]["MemoryMB"] = kBringerMib;
+  return task;
+}
+
+// Makes disttf run the user's program in the user's image.
+void add_program_to_nomad_task(Json& task, const Deployment& deployment) {
+  task["Config"]["entrypoint"].push_back(
+      path_of_disttf(deployment, std::string(kSharedFolder) + "/disttf"));
+  for (const std::string& word : program_words(deployment)) {
+    // Nomad replaces ${NAME} in arguments; $${ is literal.
+    task["Config"]["args"].push_back(replaced(word, "${", "$${"));
+  }
+}
+
 Json task_of(const Deployment& deployment, const Resources& resources,
              const std::vector<std::string>& arguments) {
   Json task;
   task["Name"] = "disttf";
   task["Driver"] = "docker";
-  task["Config"]["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  task["Config"]["image"] = disttf_image(deployment);
   task["Config"]["args"] = json_list(arguments);
   // Consul publishes the machine's address with the reserved port, so the task must listen there.
   task["Config"]["network_mode"] = "host";
@@ -135,7 +164,15 @@ Json group_of(const Deployment& deployment, const TaskGroup& group, std::uint16_
   service["PortLabel"] = "disttf";
   service["Provider"] = "consul";
   json["Services"].push_back(std::move(service));
-  json["Tasks"].push_back(task_of(deployment, group.resources, arguments));
+  Json task = task_of(deployment, group.resources, arguments);
+  if (has_program(deployment, group.job)) {
+    task["Config"]["image"] = image_of(deployment, group);
+    add_program_to_nomad_task(task, deployment);
+    if (is_brought(deployment)) {
+      json["Tasks"].push_back(bringing_task(deployment));
+    }
+  }
+  json["Tasks"].push_back(std::move(task));
   return json;
 }
 
@@ -211,6 +248,7 @@ std::string render_nomad(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "nomad");
   refuse_ps_port(deployment, "nomad");
+  check_program_image(deployment);
   check_secret(deployment, "/_~-",
                "the path of a variable of Nomad, as nomad/jobs/NAME: letters, digits and /_~-");
   check_metrics_ports(deployment);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -91,6 +92,47 @@ void add_secret(Json& spec, Json& container, const std::string& name) {
   container["args"].push_back(secret_flag(std::string(kSecretFolder) + "/" + kSecretFile));
 }
 
+// Copies disttf into the user's image before the task starts. The copy's size is small beside what
+// the task itself asks for, so it gets the same, without the GPUs.
+Json bringing_container(const Deployment& deployment, const Resources& of_task) {
+  Json bringer;
+  bringer["name"] = kBringer;
+  bringer["image"] = disttf_image(deployment);
+  bringer["args"] = json_list(bringing_words());
+  Resources wanted = of_task;
+  wanted.gpus = 0;
+  if (Json json = resources(wanted); !json.empty()) {
+    bringer["resources"] = std::move(json);
+  }
+  Json mount;
+  mount["name"] = kBroughtVolume;
+  mount["mountPath"] = kBroughtFolder;
+  bringer["volumeMounts"].push_back(std::move(mount));
+  return bringer;
+}
+
+// Makes disttf run the user's program in the user's image.
+void add_program_to_pod(Json& spec, Json& container, const Deployment& deployment,
+                        const TaskGroup& group) {
+  for (const std::string& word : program_words(deployment)) {
+    container["args"].push_back(without_expansion(word));
+  }
+  if (!is_brought(deployment)) {
+    return;
+  }
+  Json volume;
+  volume["name"] = kBroughtVolume;
+  volume["emptyDir"] = Json::object();
+  spec["volumes"].push_back(std::move(volume));
+  Json mount;
+  mount["name"] = kBroughtVolume;
+  mount["mountPath"] = kBroughtFolder;
+  mount["readOnly"] = true;
+  container["volumeMounts"].push_back(std::move(mount));
+  spec["#initContainers"] = "Brings disttf into the image of the program.";
+  spec["initContainers"].push_back(bringing_container(deployment, group.resources));
+}
+
 // The image's user is not root, so files of a Secret and of a claim get its group. A folder of the
 // node keeps its owner: to write there, the pod must run as root.
 void add_security(Json& spec, const Deployment& deployment) {
@@ -137,7 +179,11 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
   port["containerPort"] = group.port;
   Json container;
   container["name"] = options.container;
-  container["image"] = deployment.image.empty() ? "disttf" : deployment.image;
+  container["image"] = image_of(deployment, group);
+  if (has_program(deployment, group.job)) {
+    // Not the image's own entry point, which would get these words.
+    container["command"].push_back(path_of_disttf(deployment));
+  }
   container["args"] = json_list(options.arguments);
   container["ports"].push_back(std::move(port));
   if (deployment.metrics_port) {
@@ -163,6 +209,9 @@ Json pod_spec(const Deployment& deployment, const TaskGroup& group, const PodOpt
     add_secret(spec, container, deployment.secret);
   }
   add_security(spec, deployment);
+  if (has_program(deployment, group.job)) {
+    add_program_to_pod(spec, container, deployment, group);
+  }
   spec["containers"].push_back(std::move(container));
   return spec;
 }

@@ -57,7 +57,7 @@ Json serving_deployment(const Deployment& deployment) {
   for (const std::string& each : serving_arguments(part, serving.directory)) {
     arguments.push_back(without_expansion(each));
   }
-  // pod_spec() does not use the group's job.
+  // serving_part() has no COMMAND, so the group's job does not matter.
   const TaskGroup group{.count = serving.replicas,
                         .port = serving.port,
                         .resources = serving.resources,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -15,13 +16,17 @@ Json volume_list(const Deployment& deployment) {
   return list;
 }
 
+// Compose and Swarm replace variables, $NAME, in the file before the containers see it.
+void add_words(Json& service, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    service["command"].push_back(replaced(word, "$", "$$"));
+  }
+}
+
 Json service_of(const Deployment& deployment, const std::vector<std::string>& arguments) {
   Json service;
-  service["image"] = deployment.image.empty() ? "disttf" : deployment.image;
-  // Compose and Swarm replace variables in the file before the containers see it.
-  for (const std::string& argument : arguments) {
-    service["command"].push_back(replaced(argument, "$", "$$"));  // $NAME would be expanded
-  }
+  service["image"] = disttf_image(deployment);
+  add_words(service, arguments);
   if (!deployment.secret.empty()) {
     service["command"].push_back(secret_flag(std::string("/run/secrets/") + kDockerSecret));
   }
@@ -38,6 +43,30 @@ Json service_of(const Deployment& deployment, const std::vector<std::string>& ar
 
 }  // namespace
 
+namespace {
+
+// Makes disttf run the user's program in the user's image.
+void add_program_to_service(Json& service, const Deployment& deployment, const TaskGroup& group) {
+  service["image"] = image_of(deployment, group);
+  service["entrypoint"].push_back(path_of_disttf(deployment));
+  add_words(service, program_words(deployment));
+  if (is_brought(deployment)) {
+    service["volumes"].push_back(std::string(kBroughtVolume) + ":" + kBroughtFolder + ":ro");
+  }
+}
+
+}  // namespace
+
+Json bringing_service(const Deployment& deployment) {
+  Json service;
+  service["image"] = disttf_image(deployment);
+  service["command"] = json_list(bringing_words());
+  service["#user"] = "root: a new volume is root's.";
+  service["user"] = "0:0";
+  service["volumes"].push_back(std::string(kBroughtVolume) + ":" + kBroughtFolder);
+  return service;
+}
+
 Json task_services(const Deployment& deployment,
                    const std::function<void(Json&, const PlacedTask&)>& complete) {
   const auto tasks =
@@ -49,6 +78,9 @@ Json task_services(const Deployment& deployment,
     // The services refer to each other by these names, as place_of() above gives them.
     Json& service = services[task.name()];
     service = service_of(deployment, task.arguments);
+    if (has_program(deployment, task.id.job)) {
+      add_program_to_service(service, deployment, *task.group);
+    }
     complete(service, task);
   }
   return services;
@@ -78,6 +110,9 @@ Json named_volumes(const Deployment& deployment) {
       // An empty map means the engine's default driver.
       json[volume.source] = Json::object();
     }
+  }
+  if (is_brought(deployment)) {
+    json[kBroughtVolume] = Json::object();
   }
   return json;
 }

@@ -19,6 +19,10 @@ inline constexpr const char* kDockerSecret = "disttf";
 [[nodiscard]] Json task_services(const Deployment& deployment,
                                  const std::function<void(Json&, const PlacedTask&)>& complete);
 
+// The service that copies disttf into a volume, from which the trainers of a user's program take
+// it. REQUIRES: is_brought().
+[[nodiscard]] Json bringing_service(const Deployment& deployment);
+
 // A serving service: image, command and the volume of --train_dir. Throws as serving_part() does.
 [[nodiscard]] Json serving_service(const Deployment& deployment);
 

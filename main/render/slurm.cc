@@ -12,21 +12,10 @@
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
-
-// Quotes a text for a shell script, if necessary.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kSafe =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
-  if (!text.empty() && text.find_first_not_of(kSafe) == std::string::npos) {
-    return text;
-  }
-  // Within single quotes only the quote itself has a meaning: it ends them, stands escaped, and
-  // begins them again.
-  return "'" + replaced(text, "'", "'\\''") + "'";
-}
 
 void append_option(std::string& script, const std::string& option) {
   script += "#SBATCH --" + option + "\n";
@@ -82,6 +71,14 @@ void append_resources(std::string& script, const Resources& resources) {
   }
 }
 
+// GPUs for each task: Slurm shows a task its own only. A step gives all tasks the same, so it keeps
+// some for ps, too, which do not use them.
+void append_gpus(std::string& script, const Deployment& deployment) {
+  if (const std::uint64_t gpus = deployment.groups.back().resources.gpus; gpus != 0) {
+    append_option(script, "gpus-per-task=" + std::to_string(gpus));
+  }
+}
+
 // Checks the file of the secret before anything starts, on the machine that runs the script. -O:
 // the file belongs to the user.
 std::string secret_check(const Deployment& deployment) {
@@ -133,7 +130,6 @@ std::string render_slurm(const Deployment& deployment) {
   refuse_serving(deployment, "slurm", "whose jobs end");
   refuse_image(deployment, "slurm");
   refuse_certificates(deployment, "slurm");
-  refuse_gpus(deployment, "slurm");
   refuse_volumes(deployment, "slurm");
   refuse_ps_port(deployment, "slurm");
   const TaskGroup& common = common_group(deployment);
@@ -148,6 +144,7 @@ std::string render_slurm(const Deployment& deployment) {
   append_option(script, "output=%x-%j.out");
   append_option(script, "ntasks=" + std::to_string(deployment.task_count()));
   append_resources(script, common.resources);
+  append_gpus(script, deployment);
   append_placement(script, common);
   if (!deployment.secret.empty()) {
     script += secret_check(deployment);
@@ -182,6 +179,12 @@ std::string render_slurm(const Deployment& deployment) {
   }
   if (!deployment.secret.empty()) {
     script += " \\\n  " + secret_flag("\"$secret\"");
+  }
+  if (const auto words = program_words(deployment); !words.empty()) {
+    script += " \\\n ";
+    for (const std::string& word : words) {
+      script += " " + shell_word(word);
+    }
   }
   return script + "\n";
 }

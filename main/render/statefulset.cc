@@ -9,6 +9,7 @@
 #include "main/render/document.h"
 #include "main/render/pod.h"
 #include "main/render/rendered.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -63,6 +64,7 @@ Json stateful_set(const Deployment& deployment, const TaskGroup& group) {
 }  // namespace
 
 std::string render_statefulset(const Deployment& deployment) {
+  check_program_image(deployment);
   refuse_kueue(deployment, "statefulset", "StatefulSets");
   // A label of each pod is the set's name and 11 more characters; a label has 63.
   constexpr std::size_t kMostSetName = 52;

@@ -8,6 +8,7 @@
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
 #include "main/render/services.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -74,6 +75,15 @@ void add_swarm_secret(Json& json, const Deployment& deployment) {
   secret["name"] = deployment.secret;
 }
 
+// Runs once on every node: a volume belongs to its node. Swarm does not wait for it; a trainer that
+// starts earlier fails, and its restart finds disttf.
+Json swarm_bringer(const Deployment& deployment) {
+  Json service = bringing_service(deployment);
+  service["deploy"]["mode"] = "global";
+  service["deploy"]["restart_policy"]["condition"] = "on-failure";
+  return service;
+}
+
 // Listens at --serve_port of every node, which forwards a connection to one of the replicas. The
 // check covers liveness only: Swarm kills unhealthy tasks, and loading a model may take long.
 Json swarm_serving(const Deployment& deployment) {
@@ -100,6 +110,7 @@ Json swarm_serving(const Deployment& deployment) {
 std::string render_swarm(const Deployment& deployment) {
   constexpr std::size_t kMostServiceName = 63;
   refuse_pod_monitor(deployment, "swarm");
+  check_program_image(deployment);
   // Swarm names a service STACK_SERVICE.
   check_length(deployment, deployment.name + "_" + longest_task_name(deployment), kMostServiceName,
                "a service of Swarm may have");
@@ -110,6 +121,9 @@ std::string render_swarm(const Deployment& deployment) {
   json["services"] = task_services(deployment, complete_swarm_service);
   if (!deployment.secret.empty()) {
     add_swarm_secret(json, deployment);
+  }
+  if (is_brought(deployment)) {
+    json["services"][kBringer] = swarm_bringer(deployment);
   }
   if (deployment.serving.replicas != 0) {
     json["services"]["serve"] = swarm_serving(deployment);

@@ -8,6 +8,7 @@
 #include "main/render/document.h"
 #include "main/render/pod.h"
 #include "main/render/rendered.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -74,6 +75,7 @@ Json scheduling_policy(const Deployment& deployment) {
 }  // namespace
 
 std::string render_tfjob(const Deployment& deployment) {
+  check_program_image(deployment);
   constexpr std::size_t kMostServiceName = 63;
   check_length(deployment, deployment.name + "-" + longest_task_name(deployment), kMostServiceName,
                "a pod's Service may have");

@@ -8,15 +8,30 @@
 #include "main/render/document.h"
 #include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
 
+constexpr std::string_view kSafeForTfrun =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
+
 void check_word(std::string_view field, const std::string& word) {
-  constexpr std::string_view kSafe =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
-  if (word.empty() || word.find_first_not_of(kSafe) != std::string::npos) {
+  if (word.empty() || word.find_first_not_of(kSafeForTfrun) != std::string::npos) {
     refuse(field, word, "a word of letters, digits and _-./=,:@%+, which tfrun hands on as it is");
+  }
+}
+
+// tfrun fills in the same placeholders as disttf does.
+void check_command_word(const std::string& word) {
+  std::string plain = word;
+  for (const char* name : {"{ps_hosts}", "{worker_hosts}", "{job_name}", "{task_index}"}) {
+    plain = replaced(plain, name, "x");
+  }
+  if (plain.find_first_not_of(kSafeForTfrun) != std::string::npos || plain.empty()) {
+    refuse("program", word,
+           "a word of COMMAND with letters, digits, _-./=,:@%+ and disttf's placeholders, which "
+           "tfrun hands on as it is");
   }
 }
 
@@ -46,6 +61,7 @@ std::string render_tfmesos(const Deployment& deployment) {
   refuse_certificates(deployment, "tfmesos");
   refuse_placement(deployment, "tfmesos");
   refuse_named_volumes(deployment, "tfmesos");
+  refuse_bringing(deployment, "tfmesos", "tfrun starts the task alone");
   if (deployment.group(net::Job::kChief) != nullptr) {
     refuse("chief", "true",
            "allowed for tfmesos, which starts ps and workers; worker 0 is the chief");
@@ -79,6 +95,15 @@ std::string render_tfmesos(const Deployment& deployment) {
     // Every flag has an equals sign: arguments_for_children() writes them so.
     check_word(flag.substr(2, equals - 2), flag);
     script += " \\\n  " + flag;
+  }
+  if (const auto words = program_words(deployment); !words.empty()) {
+    // One word: tfrun's parser drops a second -- that stands alone, and a shell splits it later.
+    std::string joined;
+    for (const std::string& word : words) {
+      check_command_word(word);
+      joined += (joined.empty() ? "" : " ") + word;
+    }
+    script += " \\\n  " + shell_word(joined);
   }
   return script + "\n";
 }

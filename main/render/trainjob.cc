@@ -8,6 +8,7 @@
 #include "main/render/document.h"
 #include "main/render/pod.h"
 #include "main/render/rendered.h"
+#include "main/render/user_program.h"
 
 namespace disttf::render {
 namespace {
@@ -17,6 +18,7 @@ constexpr const char* kTrainer = "trainer.kubeflow.org/v1alpha1";
 }  // namespace
 
 std::string render_trainjob(const Deployment& deployment) {
+  check_program_image(deployment);
   const Deployment escaped = without_expansion(deployment);
   Json runtime;
   runtime["apiVersion"] = kTrainer;

@@ -84,7 +84,7 @@ TEST_F(LaunchOptionsFile, IsCheckedAsRenderDoesIt) {
   };
   EXPECT_EQ(refused(R"({"gpu_worker": {"count": 1}})"),
             "--options: gpu_worker.count is 1; expected 0: disttf computes on CPUs; give these "
-            "tasks to worker.count");
+            "tasks to worker.count, or train your own program (disttf render dcos --program)");
   EXPECT_THAT(refused(R"({"worker": {"count": 0}})"), StartsWith("--options: worker.count is 0"));
   EXPECT_THAT(refused(R"({"worker": {"cpus": -1}})"), HasSubstr("cpus"));
   EXPECT_THAT(refused("nonsense"), HasSubstr("not valid JSON"));

@@ -84,7 +84,12 @@ TEST(RenderCompose, WritesVolumesAndResources) {
   EXPECT_EQ(file["volumes"].size(), 1U);
   EXPECT_EQ(worker["cpus"], 2);
   EXPECT_EQ(worker["mem_limit"], "512m");
-  EXPECT_EQ(worker["deploy"]["resources"]["reservations"]["devices"][0]["count"], 1);
+  const auto gpus = [](const json& service) {
+    return texts(service["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"]);
+  };
+  EXPECT_THAT(gpus(worker), ElementsAre("0"));
+  EXPECT_THAT(gpus(file["services"]["worker-1"]), ElementsAre("1"));
+  EXPECT_THAT(gpus(composed("--chief --gpus 2")["services"]["worker-1"]), ElementsAre("4", "5"));
   EXPECT_EQ(file["services"]["ps-0"]["cpus"], 0.5);
   EXPECT_FALSE(file["services"]["ps-0"].contains("deploy"));
 }
@@ -95,7 +100,8 @@ TEST(RenderCompose, IsValidForComposeItself) {
     return;
   }
   const ScratchDirectory scratch;
-  for (const char* line : {"", kEverything}) {
+  for (const char* line :
+       {"", kEverything, "--program --image r/mine:1 --gpus 1 -- python train.py"}) {
     const std::string file =
         scratch.write("compose.yaml", rendered(std::string("compose ") + line));
     const Ran ran = run_shell("docker-compose -f " + file + " config");

@@ -185,7 +185,7 @@ TEST_F(RenderDcos, RefusesWhatDisttfHasNot) {
   };
   expect(R"({"gpu_worker": {"count": 1}})",
          "gpu_worker.count is 1; expected 0: disttf computes on CPUs; give these tasks to "
-         "worker.count");
+         "worker.count, or train your own program (disttf render dcos --program)");
   expect(R"({"service": {"shared_filesystem": "mnist"}})",
          "service.shared_filesystem is \"mnist\"; expected a path, which begins with /, of a "
          "directory that all machines share, or a URL such as gs://bucket/prefix or "

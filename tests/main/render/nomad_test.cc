@@ -118,7 +118,8 @@ TEST_F(NomadsOwnRules, TakeWhatIsRendered) {
        {"", "--chief --ps 2 --workers 11", "--evaluator --chief --metrics_port 9400",
         "--volumes /srv:/data:ro --cpus 1.5 --memory 64 --gpus 1 --placement "
         "attr.cpu.arch=amd64 --secret mnist-secret",
-        "--volumes runs:/runs --train_dir /runs/1 --serve 2"}) {
+        "--volumes runs:/runs --train_dir /runs/1 --serve 2",
+        "--program --image r/mine:1 --gpus 1 --secret mnist-secret -- python train.py"}) {
     const Ran ran = judged(rendered(std::string("nomad ") + words));
     EXPECT_EQ(ran.exit_code, 0) << words << ": " << ran.output;
   }

@@ -1,5 +1,6 @@
 #include "tests/main/render/round_trip.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tests/main/command_lines.h"
@@ -8,9 +9,14 @@ namespace disttf::render {
 
 namespace {
 
-// Adds --insecure if the line does not mention a secret; secret_test.cc covers secrets.
+// Adds --insecure if the line does not mention a secret; secret_test.cc covers secrets. Before a
+// COMMAND, whose words are its own.
 std::string with_decision(const std::string& line) {
-  return "render " + line + (line.find("--secret") == std::string::npos ? " --insecure" : "");
+  if (line.find("--secret") != std::string::npos) {
+    return "render " + line;
+  }
+  const std::size_t end = std::min(line.find(" -- "), line.size());
+  return "render " + line.substr(0, end) + " --insecure" + line.substr(end);
 }
 
 }  // namespace

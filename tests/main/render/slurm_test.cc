@@ -106,7 +106,6 @@ TEST(RenderSlurm, RefusesAPortFromWhichSomeJobWouldGetPortsBeyondTheLast) {
 TEST(RenderSlurm, RefusesWhatItHasNot) {
   EXPECT_THAT(render_refusal("slurm --cpus 1.5"), StartsWith("--cpus: \"1.5\" is not a whole"));
   EXPECT_THAT(render_refusal("slurm --image x"), StartsWith("--image: \"x\" is not allowed"));
-  EXPECT_THAT(render_refusal("slurm --gpus 1"), StartsWith("--gpus: \"1\" is not allowed"));
   EXPECT_THAT(render_refusal("slurm --volumes /a:/b"), StartsWith("--volumes: \"/a\" is not"));
   EXPECT_THAT(render_refusal("slurm --ps_cpus 2"), StartsWith("--ps_cpus"));
   EXPECT_THAT(render_refusal("slurm --ps_port 2"), StartsWith("--ps_port: \"2\" is not allowed"));

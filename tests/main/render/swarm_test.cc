@@ -57,7 +57,8 @@ TEST(RenderSwarm, IsValidForDockerItself) {
     GTEST_SKIP() << "no docker with `stack config` is installed here";
   }
   const ScratchDirectory scratch;
-  for (const char* line : {"", "--chief --volumes /srv:/data:ro,runs:/runs --cpus 1.5 --gpus 2"}) {
+  for (const char* line : {"", "--chief --volumes /srv:/data:ro,runs:/runs --cpus 1.5 --gpus 2",
+                           "--program --image r/mine:1 --gpus 1 -- python train.py"}) {
     const std::string file = scratch.write("swarm.yaml", rendered(std::string("swarm ") + line));
     const Ran ran = run_shell("docker stack config -c " + file);
     EXPECT_EQ(ran.exit_code, 0) << ran.output;
