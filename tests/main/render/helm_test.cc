@@ -102,11 +102,16 @@ json as_rendered(json object) {
   labels = json({{"app", labels["app"]}});
   json& pod = spec["template"]["spec"];
   pod.erase("automountServiceAccountToken");
+  if (pod.contains("initContainers")) {
+    pod["initContainers"][0].erase("imagePullPolicy");
+    pod["initContainers"][0].erase("image");
+  }
   json& container = pod["containers"][0];
   container.erase("imagePullPolicy");
   container.erase("image");
   auto words = texts(container["args"]);
-  std::sort(words.begin() + 1, words.end());
+  // The words of a user's program keep their order.
+  std::sort(words.begin() + 1, std::find(words.begin(), words.end(), "--program"));
   container["args"] = words;
   return object;
 }
@@ -138,6 +143,24 @@ TEST_F(Helm, MakesTheObjectsThatRenderWrites) {
                   std::string(kAllWords) +
                       " --gang volcano --queue night --priority high "
                       "--spread kubernetes.io/hostname");
+}
+
+// The images differ by design in as_rendered(), except that of the program.
+TEST_F(Helm, RunsAUsersProgramAsRenderDoes) {
+  const std::string words = " -- python train.py $HOME {task_index}";
+  expect_the_same(
+      objects_of("--set 'program.command={python,train.py,$HOME,\\{task_index\\}}' --set "
+                 "chief=true,program.image=r/mine:1,gpus=2,resources.requests.cpu=1.5"),
+      "--name run1 --chief --gpus 2 --cpus 1.5 --program --image r/mine:1" + words);
+  expect_the_same(objects_of("--set 'program.command={python}' --set "
+                             "program.image=r/mine:1,program.path=/disttf"),
+                  "--name run1 --program=/disttf --image r/mine:1 -- python");
+  const auto all = by_name(objects_of("--set 'program.command={a}' --set program.image=r/mine:1"));
+  const auto image = [&all](const std::string& name) {
+    return only_of(all, name)["spec"]["template"]["spec"]["containers"][0]["image"];
+  };
+  EXPECT_EQ(image("Job/run1-worker"), "r/mine:1");
+  EXPECT_THAT(std::string(image("Job/run1-ps")), testing::StartsWith("disttf:"));
 }
 
 // Helm reads numbers in files as floats, and lists without commas.
@@ -249,6 +272,9 @@ TEST_F(Helm, SaysWhatIsWrong) {
   EXPECT_THAT(says("--set secret=,env[0].name=TZ,env[0].value=UTC"),
               HasSubstr("secret: missing; the pods are"));
   EXPECT_THAT(says("--set secret=,workers=3"), HasSubstr("secret: missing; the pods are"));
+  EXPECT_THAT(says("--set 'program.command={a}'"), HasSubstr("program.image: missing"));
+  EXPECT_THAT(says("--set 'program.command={a}' --set program.image=x,evaluator=true"),
+              HasSubstr("not allowed with an evaluator"));
   EXPECT_THAT(says("--set nameOverride=Mnist"), HasSubstr("must consist of lower-case letters"));
   EXPECT_THAT(says("--set nameOverride=" + std::string(55, 'a')), HasSubstr("64 characters"));
 }

@@ -136,9 +136,16 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* dict root app gang resources nodeSelector volumes secret ports arguments probes -> the common part of each pod's spec. */}}
+{{/* The image of disttf. */}}
+{{- define "disttf.image" -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default (.Chart.AppVersion | replace "+" "-")) -}}
+{{- end -}}
+
+{{/* dict root app gang resources nodeSelector volumes secret ports arguments probes program -> the common part of each
+     pod's spec. program: dict image path isBrought resources, of a user's program; empty: none. */}}
 {{- define "disttf.pod" -}}
 {{- $values := .root.Values -}}
+{{- $program := .program | default dict -}}
 automountServiceAccountToken: false
 {{- with $values.serviceAccountName }}
 serviceAccountName: {{ . }}
@@ -188,7 +195,7 @@ topologySpreadConstraints:
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if or .volumes .secret }}
+{{- if or .volumes .secret $program.isBrought }}
 volumes:
   {{- range $number, $volume := .volumes }}
   - name: volume-{{ $number }}
@@ -211,11 +218,36 @@ volumes:
         - key: DISTTF_SECRET
           path: secret
   {{- end }}
+  {{- if $program.isBrought }}
+  - name: disttf-program
+    emptyDir: {}
+  {{- end }}
+{{- end }}
+{{- if $program.isBrought }}
+# Brings disttf into the image of the program.
+initContainers:
+  - name: bring-disttf
+    image: {{ include "disttf.image" .root | quote }}
+    imagePullPolicy: {{ $values.image.pullPolicy }}
+    args: [cp, /disttf, /opt/disttf/]
+    {{- with $program.resources }}
+    resources: {{ toJson . }}
+    {{- end }}
+    {{- with $values.securityContext }}
+    securityContext:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    volumeMounts:
+      - name: disttf-program
+        mountPath: /opt/disttf
 {{- end }}
 containers:
   - name: disttf
-    image: {{ printf "%s:%s" $values.image.repository ($values.image.tag | default (.root.Chart.AppVersion | replace "+" "-")) | quote }}
+    image: {{ $program.image | default (include "disttf.image" .root) | quote }}
     imagePullPolicy: {{ $values.image.pullPolicy }}
+    {{- with $program.path }}
+    command: [{{ . | toJson }}]
+    {{- end }}
     args:
       {{- range .arguments }}
       - {{ . | toJson }}
@@ -243,7 +275,7 @@ containers:
     {{- with .probes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-    {{- if or .volumes .secret }}
+    {{- if or .volumes .secret $program.isBrought }}
     volumeMounts:
       {{- range $number, $volume := .volumes }}
       - name: volume-{{ $number }}
@@ -255,6 +287,11 @@ containers:
       {{- if .secret }}
       - name: secret
         mountPath: /run/secrets/disttf
+        readOnly: true
+      {{- end }}
+      {{- if $program.isBrought }}
+      - name: disttf-program
+        mountPath: /opt/disttf
         readOnly: true
       {{- end }}
     {{- end }}
