@@ -127,7 +127,7 @@ struct Flags {
   std::uint64_t program_timeout_s = 60;       // 0: no limit
   std::uint64_t program_end_timeout_s = 600;  // 0: no limit
   std::uint64_t check_gradients = 0;          // 0: never
-  std::size_t gpus_per_worker = 0;  // 0: none are assigned
+  std::size_t gpus_per_worker = 0;            // 0: none are assigned
   bool share_gpus = false;
   // Predict
   std::size_t predict_top = 1;

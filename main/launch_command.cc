@@ -85,7 +85,8 @@ void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_comman
     if (is_of_command && !has_command) {
       throw std::invalid_argument(name + ": needs a COMMAND after --");
     }
-    if (is_of_command && flags.program) {
+    const bool assigns_gpus = name == "--gpus_per_worker" || name == "--share_gpus";
+    if (is_of_command && flags.program && !assigns_gpus) {
       throw std::invalid_argument(name + ": has no effect with --program");
     }
     if (flags.program) {

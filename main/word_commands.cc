@@ -23,6 +23,7 @@
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
+#include "main/program_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
@@ -96,7 +97,7 @@ Action render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
   Flags& flags = words.flags;
   // Before the flags are parsed: the words after -- belong to the COMMAND.
-  if (auto command = take_launched_command(words.arguments, "render")) {
+  if (auto command = take_launched_command(words.arguments, Command::kRender)) {
     flags.render.command = *std::move(command);
   }
   words.read_flags();

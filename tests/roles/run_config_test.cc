@@ -259,7 +259,7 @@ TEST(RunConfigFromJson, RefusesWhatIsNoObject) {
   for (const char* text :
        {"", " ", "{", "[]", "null", "3", "\"x\"", "{\"a\":1}}", "\xff\xfe", "nan"}) {
     EXPECT_EQ(message_of([&] { static_cast<void>(run_config_from_json(text)); }),
-              "the published configuration is not a JSON object")
+              "the published configuration is not a JSON object, or is nested too deep")
         << text;
   }
 }

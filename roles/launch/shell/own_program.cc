@@ -27,6 +27,7 @@
 #include "roles/process/log.h"
 #include "roles/process/stop_signal.h"
 #include "roles/program/core/program_message.h"
+#include "roles/run/gpu_list.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -260,9 +261,16 @@ void OwnProgram::carry_out(const StartOwnTask& /*effect*/) {
   // From here on only the task has these two: a connection is refused once it has ended.
   const data::FileDescriptor listening(options_.listen_fd);
   const data::FileDescriptor progress(options_.progress_fd);
+  // The GPUs of this trainer are the program's.
+  std::vector<std::string> variables = options_.task_variables;
+  for (const char* const visible : {kCudaVisible, kRocrVisible, kHipVisible}) {
+    if (std::getenv(visible) != nullptr) {
+      variables.push_back(visible + std::string("="));
+    }
+  }
   const ChildProcess child = start_child_with_retries(
       {.arguments = std::move(words),
-       .variables = options_.task_variables,
+       .variables = std::move(variables),
        .inherited = {sockets.second.number(), listening.number(), progress.number()},
        .has_pipes = false,
        .leads_group = false});
