@@ -200,12 +200,10 @@ void ProgramLink::send(const ProgramMessage& message, std::span<const std::byte>
   if (!program_.is_open()) {
     return;
   }
-  // A program that has gone is asked again in its successor.
-  if (const std::error_code error =
-          net::send_packet(program_.number(), encode(message, body.size()), body, descriptors)) {
-    program_.reset();
-    session_.closed({});
-  }
+  // A program that has gone is asked again in its successor. What it has sent before is still to be
+  // read: it may be the reason.
+  static_cast<void>(
+      net::send_packet(program_.number(), encode(message, body.size()), body, descriptors));
 }
 
 }  // namespace disttf::roles
