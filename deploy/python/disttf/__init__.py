@@ -4,10 +4,10 @@ disttf.torch, disttf.jax, disttf.tensorflow and disttf.numpy each have a functio
 Without a framework: docs/program_protocol.md.
 """
 import os as _os
-from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION as __version__
 
+TYPE_CHECKING = False  # typing's, without importing it: that takes longer than all the rest
 if TYPE_CHECKING:
     from ._load import load as load
     from ._protocol import Variable as Variable
@@ -18,7 +18,7 @@ if "DISTTF_PROGRAM_FD" in _os.environ:
     from . import _run as _run  # reports exceptions to the task, also those before join()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Imports on first use, so that `import disttf` takes about a millisecond."""
     if name == "load":
         from ._load import load

@@ -57,7 +57,7 @@ class Message(NamedTuple):
     step: int
     slot: int
     seed: int
-    count: int
+    total: int  # `count`, which is a method of tuples
     body: bytes
 
 
@@ -169,7 +169,7 @@ class Client:
             if (message.step, message.slot, message.number) != (step, slot, len(found)):
                 raise ProtocolError("ROWS of step %d, slot %d from row %d" % (message.step, message.slot, message.number))
             found.frombytes(message.body)
-            if len(found) >= message.count:
+            if len(found) >= message.total:
                 return found
 
     def send(self, kind: int, body: bytes = b"", step: int = 0, slot: int = 0, count: int = 0, value: float = 0.0) -> None:

@@ -15,7 +15,8 @@ MAX_NUMBERS = 32
 Evaluation = TypeVar("Evaluation", bound=Callable[[], Mapping[str, Any]])
 
 _client: Optional[protocol.Client] = None
-_unfinished: Optional["BaseRun"] = None  # the run that a failure ends
+_begun_run: Optional["BaseRun"] = None
+_reported = False  # the task need not receive a further reason
 
 
 def connect() -> protocol.Client:
@@ -61,7 +62,7 @@ class BaseRun:
     """A run that this program takes part in. It begins at the first step, or with the first look at `info`, so
     that evaluate() may be called between join() and the loop."""
 
-    step_type = Step
+    step_type: Any = Step
 
     def __init__(self, framework: str, data: Optional[str], rows: Optional[int]) -> None:
         self._client = connect()
@@ -240,33 +241,34 @@ def sentence_of(error: BaseException) -> str:
 
 def _report(kind: Any, error: Any, trace: Any) -> None:
     """The process's excepthook."""
-    unfinished = _unfinished is not None or protocol.FD_VARIABLE in os.environ
-    _watch(None)
-    if issubclass(kind, KeyboardInterrupt):
-        return
-    if unfinished and os.getpid() == _PID:
-        try:
-            connect().fail(sentence_of(error))
-        except OSError:
-            pass  # a process that a user's program has spawned has the variable, but not the socket
-    _hook_before(kind, error, trace)
+    global _reported
+    if os.getpid() == _PID and not _reported and not (_begun_run and _begun_run.finished):
+        _reported = True
+        if not issubclass(kind, KeyboardInterrupt) and (_client or protocol.FD_VARIABLE in os.environ):
+            try:
+                connect().fail(sentence_of(error))
+            except OSError:
+                pass  # a process that a user's program has spawned has the variable, but not the socket
+    if not issubclass(kind, KeyboardInterrupt):
+        _hook_before(kind, error, trace)
 
 
 def _report_early_end() -> None:
     """At exit: says why the run misses this program, if nothing has said so."""
-    run = _unfinished
-    if run is None or run.finished or os.getpid() != run._client.pid:
+    run = _begun_run
+    if run is None or run.finished or _reported or os.getpid() != _PID:
         return
     steps = run._client.welcome.get("train_steps")
     of = " of %s" % steps if steps is not None else ""
     run._client.fail("the program ended at step %d%s, before the run was over" % (run.number, of))
 
 
-def _watch(run: Optional[BaseRun]) -> None:
-    global _unfinished
-    if run is not None and _unfinished is None:
-        atexit.register(_report_early_end)
-    _unfinished = run
+def _watch(run: BaseRun) -> None:
+    global _begun_run
+    if _begun_run is not None:
+        raise RuntimeError("a program takes part in one run only")
+    _begun_run = run
+    atexit.register(_report_early_end)
 
 
 _PID = os.getpid()

@@ -72,6 +72,7 @@ class Run(_run.BaseRun):
         super().__init__("jax " + jax.__version__, data, rows)
         self.params = params
         self._options = options
+        self._tree: Any
         paths, self._tree = jax.tree_util.tree_flatten_with_path(params)
         for path, leaf in paths:
             if getattr(leaf, "dtype", None) != np.float32:
@@ -91,7 +92,7 @@ class Run(_run.BaseRun):
     def _fingerprint(self) -> Dict[str, str]:
         device = jax.devices()[0]
         found = {"framework": "jax " + jax.__version__, "processor": processor(),
-                 "precision": str(jax.config.jax_default_matmul_precision)}
+                 "precision": str(getattr(jax.config, "jax_default_matmul_precision", None))}
         if device.platform != "cpu":
             found["gpu"] = device.device_kind
         return found

@@ -152,7 +152,8 @@ class Run(_run.BaseRun):
 
     def _momentum(self, name: str, module: Any) -> float:
         if module.momentum is None:
-            raise ValueError("%s has momentum=None, a cumulative average, which a run does not have" % name)
+            raise ValueError("%s has momentum=None, a cumulative average, which a run does not have" %
+                             (name or type(module).__name__))
         return 0.0 if self._local else 1.0 - module.momentum
 
     def _fingerprint(self) -> Dict[str, str]:
@@ -475,7 +476,8 @@ class Optimizer(torch.optim.Optimizer):
         if step is None:
             raise RunOver(0)
         self._losses.clear()
-        return step  # type: ignore[no-any-return]
+        found: Step = step
+        return found
 
     def step(self, closure: Optional[Callable[[], Any]] = None, **numbers: Any) -> Any:  # type: ignore[override]
         found = None
@@ -518,7 +520,7 @@ def _named(model: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
 
 
 def _check(name: str, tensor: torch.Tensor) -> None:
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+    if torch.nn.parameter.is_lazy(tensor):
         raise ValueError("%s has no shape yet: call the model once before join()" % name)
     if isinstance(tensor, torch.nn.Parameter) or tensor.is_floating_point():
         if tensor.dtype != torch.float32:

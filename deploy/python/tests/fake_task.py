@@ -95,7 +95,10 @@ class FakeTask:
     def send(self, kind, body=b"", fds=(), number=0, step=0, slot=0, seed=0, count=0, value=0.0):
         packet = HEADER.pack(b"DTP1", kind, 0, len(body), number, step, slot, seed, count, value, 0) + body
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        self.socket.sendmsg([packet], ancillary)
+        try:
+            self.socket.sendmsg([packet], ancillary)
+        except BrokenPipeError:
+            pass  # the program has ended; its last packet, such as FAILED, is still to be received
 
     def receive(self, *expected):
         """Returns (kind, number, step, slot, seed, count, value, body). Answers ASK_ROWS unless that is expected."""
