@@ -1,4 +1,5 @@
-"""Builds the wheel: pip installs the executable with the scripts, and its documents below share/."""
+"""Builds the wheel: pip installs the executable with the scripts, its documents below share/, and the package `disttf`
+for users' own programs, which lies in deploy/python."""
 import base64
 import hashlib
 import io
@@ -19,12 +20,23 @@ def metadata(version):
         f"License-Expression: {LICENSE}\nLicense-File: LICENSE\nLicense-File: NOTICE\n"
         f"Maintainer: {name}\nMaintainer-email: {address}\n"
         "Classifier: Environment :: Console\nClassifier: Operating System :: POSIX :: Linux\n"
-        "Classifier: Programming Language :: C++\n"
+        "Classifier: Programming Language :: C++\nClassifier: Programming Language :: Python :: 3\n"
+        "Classifier: Typing :: Typed\n"
         "Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence\n"
         "Requires-Python: >=3.7\nDescription-Content-Type: text/plain\n\n"
         f"{DESCRIPTION}\nThe licences of the components that are linked into the program are in\n"
         "share/doc/disttf/copyright; `disttf licenses` prints them.\n"
     )
+
+
+def python_files(version):
+    """Returns {path: (bytes, mode)} of the package, which has this version."""
+    folder = SOURCE / "deploy/python"
+    files = {str(path.relative_to(folder)): (path.read_bytes(), 0o644)
+             for path in sorted((folder / NAME).iterdir()) if path.suffix in (".py", ".typed")}
+    own, _ = files[f"{NAME}/_version.py"]
+    files[f"{NAME}/_version.py"] = (own.replace(b'"0.0.0"', f'"{version}"'.encode()), 0o644)
+    return files
 
 
 def record_line(path, data):
@@ -37,7 +49,7 @@ def make_wheel(release, folder):
     info = f"{stem}.dist-info"
     wheel = "Wheel-Version: 1.0\nGenerator: disttf\nRoot-Is-Purelib: false\n"
     wheel += "".join(f"Tag: py3-none-{tag}\n" for tag in TAGS)
-    files = {}
+    files = python_files(release.version)
     for path, entry in files_of(release).items():
         kind = "scripts" if path == "bin/disttf" else "data"
         files[f"{stem}.data/{kind}/{path.removeprefix('bin/')}"] = entry
