@@ -139,6 +139,17 @@ TEST_F(ProgramSessionTest, IgnoresTheEndOfAProgramThatWasReplaced) {
   EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
 }
 
+TEST_F(ProgramSessionTest, StartsAWelcomedProgramAgainForAnotherRun) {
+  welcome_first();
+  session_.restart();
+  EXPECT_EQ(done(), std::vector<std::string>{"to supervisor: RESTART"});
+  session_.welcome("{}", now_);
+  EXPECT_TRUE(done().empty());
+  session_.started(2, now_);
+  tell_layout();
+  EXPECT_EQ(done(), std::vector<std::string>{"WELCOME"});
+}
+
 TEST_F(ProgramSessionTest, RefusesAnotherLayoutOfTheNextProgram) {
   welcome_first();
   session_.started(2, now_);

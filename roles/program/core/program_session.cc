@@ -176,8 +176,20 @@ void ProgramSession::take_answer(const ProgramPacket& packet, TimePoint now) {
 void ProgramSession::welcome(std::string text, TimePoint now) {
   welcome_ = std::move(text);
   answer_.reset();
-  if (state_ == State::kLaidOut || state_ == State::kWelcomed) {
+  if (state_ == State::kLaidOut) {
     send_welcome(now);
+  }
+}
+
+void ProgramSession::restart() {
+  welcome_.clear();
+  request_.reset();
+  answer_.reset();
+  hung_at_ = TimePoint::max();
+  if (state_ == State::kWelcomed) {
+    state_ = State::kNone;  // until the next one has started
+    effects_.add(
+        SendToSupervisor{{.kind = ProgramKind::kRestart, .number = SIGTERM, .step = number_}});
   }
 }
 

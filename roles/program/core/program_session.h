@@ -94,9 +94,12 @@ class ProgramSession {
   [[nodiscard]] const std::vector<math::Variable>& variables() const noexcept { return *layout_; }
   // The rows of its data set, as told last; 0: unknown.
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
-  // The run is known: programs are welcomed with this text from now on, anew if they were welcomed
-  // already. REQUIRES: nothing is asked.
+  // The run is known: programs are welcomed with this text from now on. REQUIRES: no program was
+  // welcomed since restart().
   void welcome(std::string text, TimePoint now);
+  // The run has another configuration, which the next welcome() brings: a program that was welcomed
+  // is ended and started again, since a program is welcomed once.
+  void restart();
   [[nodiscard]] const std::string& welcome_text() const noexcept { return welcome_; }
   // Asks; answer() is set once it is answered. REQUIRES: welcome(); nothing is asked.
   void ask(const ProgramRequest& request, TimePoint now);

@@ -56,6 +56,11 @@ void ProgramLink::welcome(std::string text, std::size_t size, std::size_t batch_
   perform();
 }
 
+void ProgramLink::restart() {
+  session_.restart();
+  perform();
+}
+
 const ProgramAnswer& ProgramLink::ask(const ProgramRequest& request) {
   session_.ask(request, now());
   perform();

@@ -41,6 +41,9 @@ class ProgramLink {
   // `text`. `batch_size`: rows of a batch.
   void welcome(std::string text, std::size_t size, std::size_t batch_size, RowsOf rows_of);
 
+  // The run has another configuration; welcome() follows.
+  void restart();
+
   // What the program reads, and what it writes: [size] each. Written and read by this task while
   // nothing is asked.
   [[nodiscard]] std::span<float> parameters() const noexcept { return parameters_.floats(); }

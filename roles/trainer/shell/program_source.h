@@ -25,7 +25,7 @@ class ProgramSource final : public GradientSource {
 
   [[nodiscard]] RunConfig complete(const RunConfig& config) override;
   void adopt(const RunConfig& published) override;
-  void begin_anew() override {}
+  void begin_anew() override { link_.restart(); }
   void prepare(const RunConfig& config) override;
   [[nodiscard]] const math::ParameterLayout& layout() const override { return layout_; }
   void initialize(std::span<float> parameters) override;
