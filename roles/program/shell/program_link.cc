@@ -42,8 +42,8 @@ void ProgramLink::await_layout() {
 void ProgramLink::welcome(std::string text, std::size_t size, std::size_t batch_size,
                           RowsOf rows_of) {
   try {
-    // Other sizes need other memory; a program is then welcomed again with it.
-    if (parameters_.floats().size() != size) {
+    // That of an earlier run has the same size, as the layout is the same.
+    if (parameters_.floats().empty()) {
       parameters_ = net::ProgramMemory(size, net::ProgramMemory::Access::kRead);
       gradient_ = net::ProgramMemory(size, net::ProgramMemory::Access::kWrite);
     }
