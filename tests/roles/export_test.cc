@@ -173,8 +173,10 @@ TEST(Safetensors, HasTheVariablesAndWhatIsKnown) {
 
 TEST(Safetensors, AreRefusedWhereTheyHoldNotWhatIsKnown) {
   TrainedModel model = model_of_numbers();
-  model.config.examples.columns.assign(3, std::string(data::kMaxSafetensorsJsonBytes, 'x'));
-  EXPECT_THROW(static_cast<void>(safetensors_model(model, facts_of(model))), std::runtime_error);
+  model.config.examples.columns.assign(3, std::string(10'000, 'x'));
+  EXPECT_NO_THROW(static_cast<void>(safetensors_model(model, facts_of(model))));
+  EXPECT_THROW(static_cast<void>(safetensors_model(model, facts_of(model), 10'000)),
+               std::runtime_error);
 }
 
 TEST(Npz, IsAnArchiveOfArrays) {
@@ -200,6 +202,40 @@ TEST(ModelFacts, HaveTheLayersOfAModelThatHasAName) {
   EXPECT_EQ(layers[0]["name"], "hid");
   EXPECT_EQ(facts.at("disttf.accuracy"), "0.5");
   EXPECT_EQ(facts.count("disttf.classes"), 0U);
+}
+
+// ---- A user's program ----
+
+TrainedModel model_of_a_program() {
+  TrainedModel model;
+  model.config.dataset = "words-v1";
+  model.config.model.variables = {{.name = "dense/kernel:0", .shape = {2, 3}},
+                                  {.name = "scale", .shape = {}}};
+  const math::ParameterLayout layout = math::layout_of(model.config.model);
+  model.parameters = math::AlignedVector(layout.size());
+  model.parameters.span()[5] = 2.5F;
+  model.parameters.span()[16] = -1;
+  model.step = 7;
+  model.weights_sha256 = weights_hash(layout, model.parameters.span());
+  return model;
+}
+
+TEST(ExportOfAProgram, HasItsVariablesByName) {
+  const TrainedModel model = model_of_a_program();
+  const ModelFacts facts = facts_of(model);
+  EXPECT_FALSE(facts.contains("disttf.layers"));
+  const std::string bytes = safetensors_model(model, facts);
+  data::SafetensorsHeader header;
+  std::string detail;
+  ASSERT_FALSE(data::parse_safetensors(as_bytes_of(bytes), bytes.size(), header, detail)) << detail;
+  ASSERT_EQ(header.tensors.size(), 2U);
+  EXPECT_EQ(header.tensors[0].name, "dense/kernel:0");
+  EXPECT_TRUE(header.tensors[1].shape.empty());
+  std::vector<data::ZipMember> members;
+  const std::string archive = npz_model(model, facts);
+  ASSERT_FALSE(data::list_zip(data::zip_source(as_bytes_of(archive)), members));
+  EXPECT_EQ(members[0].name, "dense/kernel:0.npy");
+  EXPECT_EQ(run_config_from_json(facts.at("disttf.configuration")).model, model.config.model);
 }
 
 // ---- Directories ----

@@ -17,6 +17,7 @@
 #include "roles/import/core/import_model.h"
 #include "roles/run/example_shape.h"
 #include "tests/roles/export_fixture.h"
+#include "tests/roles/run_configs.h"
 
 namespace disttf::roles {
 namespace {
@@ -407,6 +408,28 @@ TEST(ExamplesOfARun, MustHaveTheShapeOfTheSavedModel) {
 }
 
 // ---- Files of variables ----
+
+// disttf has no layers for them, and no program to give them to.
+TEST(ImportOfWeights, OfAProgramNeedAModel) {
+  TrainedModel model;
+  model.config.model.variables = {{.name = "sm_w", .shape = {4, 2}},
+                                  {.name = "sm_b", .shape = {2}}};
+  const math::ParameterLayout layout = math::layout_of(model.config.model);
+  model.parameters = math::AlignedVector(layout.size());
+  model.parameters.span()[3] = 2.5F;
+  const std::string bytes = safetensors_model(model, facts_of(model));
+  const std::span file(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  ImportWishes wishes;
+  EXPECT_THAT(message_of([&] { static_cast<void>(import_model(file, "x", wishes)); }),
+              HasSubstr("--model: missing; x does not name the model of its variables"));
+  wishes.names_model = true;
+  wishes.config.model.kind = math::ModelKind::kSoftmax;
+  wishes.input = math::Shape{.channels = 4};
+  wishes.classes = 2;
+  const ImportedModel imported = import_model(file, "x", wishes);
+  EXPECT_FALSE(imported.model.config.model.is_program());
+  EXPECT_EQ(imported.model.parameters.span()[3], 2.5F);
+}
 
 TEST(ImportOfWeights, AreOfTheModelThatIsNamed) {
   TrainedModel model =

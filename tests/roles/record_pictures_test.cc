@@ -87,5 +87,13 @@ TEST(FilterPictures, AreOneOfEachUnit) {
   EXPECT_NE(Json::parse(lines[5]).at("png"), Json::parse(lines[6]).at("png"));
 }
 
+// The weights of a user's program are in an order that it alone has.
+TEST(FilterPictures, AreNotMadeOfAProgram) {
+  const math::ModelSpec spec{.variables = {{.name = "w", .shape = {784, 7}}}};
+  const math::ParameterLayout layout = math::layout_of(spec);
+  const std::vector<float> parameters(layout.size());
+  EXPECT_TRUE(filter_picture_lines(spec, layout, parameters, 5, 1).empty());
+}
+
 }  // namespace
 }  // namespace disttf::roles

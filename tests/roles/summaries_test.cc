@@ -230,6 +230,35 @@ TEST_F(SummariesTest, HaveAGraphWithVariablesOnThePsThatOwnThem) {
                                      "sm/sm_b /job:ps/task:1 [79520, 79530)"));
 }
 
+// One node for what the program does with its variables.
+TEST_F(SummariesTest, HaveAGraphOfAProgramWithItsVariables) {
+  config_.model.variables = {{.name = "fc.weight", .shape = {784, 10}},
+                             {.name = "scale", .shape = {}}};
+  layout_ = math::layout_of(config_.model);
+  std::vector<std::string> nodes;
+  for (const data::GraphNode& node : run_graph(config_, layout_, 1)) {
+    nodes.push_back(node.name + " " + node.op);
+  }
+  EXPECT_THAT(nodes, ElementsAre("variables/fc.weight VariableV2", "variables/scale VariableV2",
+                                 "program program", "loss loss", "gradient gradient",
+                                 "update/ps_0 " +
+                                     std::string(math::optimizer_name(config_.optimizer.kind))));
+  const auto columns = hyper_parameters(config_);
+  const auto model = std::ranges::find(columns, "model", &data::HyperParameter::name);
+  ASSERT_NE(model, columns.end());
+  EXPECT_EQ(std::get<std::string>(model->value), "program of 2 variables");
+}
+
+// A graph of many thousands of nodes would show nothing.
+TEST_F(SummariesTest, HaveAGraphOfTheFirstVariablesOfALargeProgram) {
+  config_.model.variables.clear();
+  for (std::size_t i = 0; i < 5000; ++i) {
+    config_.model.variables.push_back({.name = "w" + std::to_string(i), .shape = {1}});
+  }
+  layout_ = math::layout_of(config_.model);
+  EXPECT_EQ(run_graph(config_, layout_, 1).size(), 1004U);
+}
+
 TEST_F(SummariesTest, HaveAColumnForEverySettingButTheChecksumOfTheData) {
   std::vector<std::string> names;
   for (const data::HyperParameter& each : hyper_parameters(config_)) {

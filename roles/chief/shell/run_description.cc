@@ -61,17 +61,24 @@ class GraphOfRun {
   }
 
  private:
-  // Only the program knows how it computes.
+  void add(data::GraphNode node) { nodes_.push_back(std::move(node)); }
+
+  // One node, since only the user knows what it does with its variables.
   void add_program() {
+    constexpr const char* kProgram = "program";
     std::vector<std::string> inputs;
-    for (const math::Variable& variable : layout_.variables()) {
-      add_variable(variable, "program", inputs);
+    // A graph of more nodes than these shows nothing.
+    constexpr std::size_t kMostVariables = 1000;
+    for (const math::Variable& variable :
+         layout_.variables().first(std::min(layout_.variables().size(), kMostVariables))) {
+      add_variable(variable, "variables", inputs);
     }
-    add({.name = "loss",
-         .op = "program",
+    add({.name = kProgram,
+         .op = kProgram,
          .inputs = std::move(inputs),
          .device = kTrainers,
          .shape = {}});
+    add({.name = "loss", .op = "loss", .inputs = {kProgram}, .device = kTrainers, .shape = {}});
   }
 
   void add_layers() {
@@ -98,8 +105,6 @@ class GraphOfRun {
          .device = kTrainers,
          .shape = {}});
   }
-
-  void add(data::GraphNode node) { nodes_.push_back(std::move(node)); }
 
   std::string add_layer(const math::PlacedLayer& placed, const std::string& type,
                         const std::string& input) {

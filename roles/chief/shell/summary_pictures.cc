@@ -73,7 +73,9 @@ void draw(const Filters& filters, std::span<const float> weights, std::size_t un
 std::optional<Picture> picture_of_weights(const math::ModelSpec& spec,
                                           const math::ParameterLayout& layout,
                                           std::span<const float> parameters) {
-  const auto filters = spec.numbers ? std::nullopt : first_filters(spec, layout);
+  // A user's program reads its examples in a form that it alone has.
+  const bool has_images = !spec.numbers && !spec.is_program();
+  const auto filters = has_images ? first_filters(spec, layout) : std::nullopt;
   if (!filters || (filters->shape.channels != 1 && filters->shape.channels != 3)) {
     return std::nullopt;
   }

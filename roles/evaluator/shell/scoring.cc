@@ -41,6 +41,7 @@ void Scoring::open_data(const RunConfig& config) {
 }
 
 void Scoring::prepare(const RunConfig& config) {
+  require_layers(config, "the evaluator");
   // The configuration's text decides: the same one needs no new model.
   std::string json = to_json(config);
   if (model_ && json == prepared_) {

@@ -25,9 +25,12 @@ std::string layers_json(const RunConfig& config) {
 ModelFacts facts_of(const TrainedModel& model) {
   const ExampleFacts& examples = model.config.examples;
   ModelFacts facts = {{"disttf.configuration", to_saved_json(model.config)},
-                      {"disttf.layers", layers_json(model.config)},
                       {"disttf.step", std::to_string(model.step)},
                       {"disttf.weights_sha256", model.weights_sha256}};
+  // A user's program has variables only.
+  if (!model.config.model.is_program()) {
+    facts["disttf.layers"] = layers_json(model.config);
+  }
   if (model.accuracy) {
     facts["disttf.accuracy"] = fmt::format("{}", *model.accuracy);
   }

@@ -64,6 +64,7 @@ double accuracy_on(const data::Dataset& dataset, const TrainedModel& model, std:
 }
 
 void find_accuracy(const ExportOptions& options, const StopSignal& stop, TrainedModel& model) {
+  require_layers(model.config, "the accuracy on --data");
   const data::Dataset dataset = open_dataset(*options.data, stop);
   if (model.tells_numbers()) {
     throw Failure(kUsage, "--data: the model predicts numbers, which have no accuracy");
@@ -198,6 +199,9 @@ std::uint64_t write_model(const TrainedModel& model, const Path& output,
 int run_export(const ExportOptions& options) {
   const StopSignal stop;
   TrainedModel model = read_model(options.model);
+  if (options.format == ExportFormat::kOnnx || options.format == ExportFormat::kSavedModel) {
+    require_layers(model.config, "--format " + std::string(name_of_format(options.format)));
+  }
   // Before writing: the accuracy becomes part of the exported facts.
   if (options.data) {
     find_accuracy(options, stop, model);

@@ -36,7 +36,7 @@ std::optional<RunConfig> exported_config(const std::map<std::string, std::string
 // Takes over names, means, scales and the data set from the exported configuration, if its examples
 // have the same shape.
 void take_facts(const std::optional<RunConfig>& exported, RunConfig& config) {
-  if (!exported || exported->model.input != config.model.input ||
+  if (!exported || exported->model.is_program() || exported->model.input != config.model.input ||
       exported->model.classes != config.model.classes ||
       exported->model.numbers != config.model.numbers) {
     return;
@@ -86,7 +86,11 @@ ImportedModel import_onnx(std::string_view bytes, const std::string& where,
 
 math::ModelSpec wanted_model(const WeightsFile& file, const std::string& where,
                              const ImportWishes& wishes) {
-  const std::optional<RunConfig> exported = exported_config(file.facts());
+  std::optional<RunConfig> exported = exported_config(file.facts());
+  // A program's variables fit any layers of the same names and shapes, but they name none.
+  if (exported && exported->model.is_program()) {
+    exported.reset();
+  }
   if (!exported && !wishes.names_model) {
     throw std::invalid_argument("--model: missing; " + where +
                                 " does not name the model of its variables");

@@ -321,6 +321,7 @@ int run_predict(const PredictOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   // Before the examples, whose readers need the model's shape and class names.
   const TrainedModel model = read_model(options.model);
+  require_layers(model.config, "predict");
   log_info(fmt::format("The model is {} of {}, step {}, weights {:.8}",
                        math::describe(model.config.model), model.config.dataset, model.step,
                        model.weights_sha256));

@@ -109,10 +109,13 @@ std::shared_ptr<const LoadedModel> DirectoryModels::loaded(const Candidate& cand
   return nullptr;
 }
 
-std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) const {
-  std::unique_ptr<LoadedModel> loaded = registry_.try_out(
-      candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path),
-      candidate.path.string());
+std::unique_ptr<LoadedModel> DirectoryModels::read(const Candidate& candidate) {
+  TrainedModel model =
+      candidate.is_checkpoint ? read_checkpoint_model(candidate.path) : read_model(candidate.path);
+  has_program_ = has_program_ || model.config.model.is_program();
+  require_layers(model.config, "serve");
+  std::unique_ptr<LoadedModel> loaded =
+      registry_.try_out(std::move(model), candidate.path.string());
   loaded->path = candidate.path;
   // A folder's number wins over the step in the model: its owner has chosen it.
   loaded->version = candidate.version.value_or(loaded->version);
@@ -135,7 +138,7 @@ std::shared_ptr<const LoadedModel> DirectoryModels::load(const Candidate& candid
     return loaded;
   } catch (const Failure& failure) {
     // An empty directory is no error: the first model may come later.
-    if (candidate.path == directory_ && failure.exit_code() == kUsage) {
+    if (candidate.path == directory_ && !candidate.is_checkpoint && failure.exit_code() == kUsage) {
       return nullptr;
     }
     // kError: this machine lacks the memory now; otherwise the files are wrong.
@@ -248,6 +251,12 @@ void DirectoryModels::look() {
   }
   is_other = is_other || refusals_ != refusals_before;
   const std::shared_ptr<const ServedModels> now = registry_.now();
+  // Later checkpoints of that run are no models of layers, either.
+  if (has_program_ && models.empty() && now->models.empty()) {
+    throw Failure(kUsage, net::quoted(directory_.string()) +
+                              " has the checkpoints of a user's program, and serve computes only "
+                              "models of layers");
+  }
   if (models.empty()) {
     models = now->models;  // keeps the present models if no other can be served
   }

@@ -49,7 +49,7 @@ class DirectoryModels final : public ModelSource {
   [[nodiscard]] std::shared_ptr<const LoadedModel> loaded(const Candidate& candidate,
                                                           std::uint64_t fingerprint) const;
   std::shared_ptr<const LoadedModel> load(const Candidate& candidate, std::uint64_t fingerprint);
-  [[nodiscard]] std::unique_ptr<LoadedModel> read(const Candidate& candidate) const;
+  [[nodiscard]] std::unique_ptr<LoadedModel> read(const Candidate& candidate);
   void refuse(const Candidate& candidate, std::uint64_t fingerprint, const std::string& sentence,
               bool may_pass);
   void publish(LoadedModels models);
@@ -59,6 +59,7 @@ class DirectoryModels final : public ModelSource {
   ModelRegistry& registry_;
   std::vector<Refused> refused_;
   std::uint64_t refusals_ = 0;  // so far
+  bool has_program_ = false;    // a user's program was found, which cannot be served
   std::string said_;            // the last message about a directory without models; empty: none
 };
 

@@ -51,6 +51,12 @@ ExampleFacts facts_of(const data::Dataset& dataset) {
 
 void check_data(const RunConfig& run, const data::Dataset& own, const DataOptions& options,
                 std::string_view whose) {
+  // First: a program's data is not that of any task.
+  if (run.model.is_program()) {
+    throw Failure(kUsage,
+                  "--program: missing; the run trains a user's program, so each of its trainers is "
+                  "started with --program -- COMMAND");
+  }
   // The checksum decides: two data sets of one name may differ.
   if (own.name != run.dataset || own.checksum != run.data_checksum) {
     throw Failure(kBadData, std::string(options.own ? "--data" : "--dataset") + ": " +
