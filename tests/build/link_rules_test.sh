@@ -34,6 +34,7 @@ allowed() {
     disttf_monitor_core) echo 'run|data' ;;
     disttf_ps_core) echo 'run|monitor_core' ;;
     disttf_verify_core) echo 'program_core' ;;
+    disttf_launch_core) echo 'run|program_core' ;;
     disttf_*_core) echo 'run' ;;
     disttf_process) echo 'run|transport|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process|store' ;;
