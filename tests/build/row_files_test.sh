@@ -8,7 +8,7 @@ source "$(dirname "$0")/source_queries.sh"
 
 # Findings that are allowed, and the reason; each of them must occur.
 readonly exceptions="\
-roles/chief/shell/chief.cc: uses kMeanSquaredError  # the default of --loss for numeric labels
+roles/trainer/shell/built_in_source.cc: uses kMeanSquaredError  # the default of --loss for numeric labels
 math/model_spec.h: uses kSoftmaxCrossEntropy  # the default otherwise
 math/optimizer_adamw.h: includes math/optimizer_adam.h  # adamw is adam with decoupled decay
 math/optimizer_adamw.h: uses AdamRule  # the same reason
