@@ -15,6 +15,8 @@ math/optimizer_adamw.h: uses AdamRule  # the same reason
 math/layers/batch_norm.cc: uses \"momentum\"  # a field of the layer
 math/optimizer.cc: uses \"momentum\"  # the setting
 roles/run/settings.cc: uses \"momentum\"  # the setting
+roles/run/variables_json.cc: uses \"momentum\"  # of a running statistic
+roles/program/core/program_facts.cc: uses \"momentum\"  # the same
 main/render_flags.h: uses \"mnist\"  # the default name of a deployment
 main/render/deployment.h: uses \"mnist\"  # the same default"
 
