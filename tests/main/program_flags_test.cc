@@ -116,7 +116,7 @@ TEST(ProgramFlags, VerifyTakesACommand) {
   EXPECT_EQ(parse("verify --log_level info -- /bin/sh").log.level, roles::LogLevel::kInfo);
   EXPECT_THAT(refusal("verify"), StartsWith("verify: COMMAND is missing"));
   EXPECT_EQ(refusal("verify --steps 0 -- /bin/sh"),
-            "--steps: \"0\" is not a whole number from 1 to 1000");
+            "--steps: 0 is not from 1 to 1000 (disttf verify --help-all lists the flags)");
 }
 
 TEST(ProgramFlags, NeedACommand) {
