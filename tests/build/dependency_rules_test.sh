@@ -46,7 +46,6 @@ allowed() {
     roles/launch/core) echo "$run|roles/program/core" ;;
     roles/ps/core) echo "$run|roles/monitor/core" ;;
     roles/verify/core) echo "$run|roles/program/core" ;;
-    roles/launch/core) echo "$run|roles/program/core" ;;
     roles/*/core) echo "$run" ;;
     roles/process) echo "$process" ;;
     roles/checkpoint/shell) echo "$process|$store|roles/checkpoint/core" ;;
