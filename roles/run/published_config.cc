@@ -282,10 +282,12 @@ std::string to_saved_json(const RunConfig& config) {
 RunConfig run_config_from_json(std::string_view text) {
   // Twice the depth of any configuration. Parsing a deeper text would take sixty times its size.
   constexpr std::size_t kDeepest = 10;
-  const Json parsed = data::parse_json(text, kDeepest);
+  if (data::json_depth(text) > kDeepest) {
+    throw std::invalid_argument("the published configuration is nested too deep");
+  }
+  const Json parsed = data::parse_json(text);
   if (!parsed.is_object()) {
-    throw std::invalid_argument(
-        "the published configuration is not a JSON object, or is nested too deep");
+    throw std::invalid_argument("the published configuration is not a JSON object");
   }
   RunConfig config;
   for (const Setting& setting : settings()) {

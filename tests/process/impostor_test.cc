@@ -67,8 +67,9 @@ TEST_F(Impostor, PublishesDeeplyNestedJson) {
 }
 
 TEST_F(Impostor, PublishesAConfigurationThatIsTooLarge) {
-  expect_refused(connect(), frame({.kind = FrameKind::kPublish}, Bytes(100'000)),
-                 "of at most 64 KiB");
+  Bytes request = frame({.kind = FrameKind::kPublish}, Bytes(net::kMaxConfigBodyBytes + 1));
+  request.resize(net::kHeaderBytes);  // what is claimed decides
+  expect_refused(connect(), request, "of at most 16 MiB");
 }
 
 TEST_F(Impostor, PublishesAModelThatIsTooLarge) {

@@ -69,7 +69,7 @@ TEST_F(ProgramModel, IsShownAndExportedByItsVariables) {
   EXPECT_TRUE(says(shown, "model +program of 5000 variables"));
   EXPECT_TRUE(says(shown, "layers.4999.weight \\[2, 3\\]"));
   EXPECT_TRUE(exits(run("checkpoint", {"checkpoint", "verify", train_dir()}), kExitDone));
-  for (const char* const format : {"safetensors", "npz", "disttf"}) {
+  for (const std::string& format : std::vector<std::string>{"safetensors", "npz", "disttf"}) {
     const std::string output = (scratch() / format).string();
     Process& exported =
         run("export", {"export", train_dir(), "--format=" + format, "--output=" + output});
