@@ -150,7 +150,7 @@ std::vector<CommandText> texts_of_tasks() {
            "bit-identical when it computes them again, in the same process and in another one. "
            "Prints a line for each check; exits with "
            "1 if one has failed.",
-       .examples = {{"disttf verify -- python train.py", "Is this program fit for a run?"},
+       .examples = {{"disttf verify -- python3 train.py", "Is this program fit for a run?"},
                     {"disttf verify --steps 10 --json -- ./program", "The same for a script."}},
        .reads = {Reads::kPath},
        .see_also = {"launch", "worker", "doctor"}},
@@ -161,7 +161,7 @@ std::vector<CommandText> texts_of_tasks() {
            {{"disttf render kubernetes --image registry/disttf:1 --workers 4 | kubectl apply -f -",
              "A run on Kubernetes."},
             {"disttf render slurm --output job.sh", "A batch script."},
-            {"disttf render jobset --program --image registry/mine:1 --gpus 1 -- python train.py",
+            {"disttf render jobset --program --image registry/mine:1 --gpus 1 -- python3 train.py",
              "Your own program, with a GPU for each worker."}},
        .files = {kRecipeFile},
        .see_also = {"launch", "resolve", "serve"}},

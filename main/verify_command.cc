@@ -41,7 +41,7 @@ roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::s
                                     const Environment& environment) {
   if (words.empty()) {
     throw std::invalid_argument(
-        "verify: COMMAND is missing; it comes last, as in disttf verify -- python train.py");
+        "verify: COMMAND is missing; it comes last, as in disttf verify -- python3 train.py");
   }
   // The addresses are for the program's own eyes: nothing connects to them.
   const net::Cluster cluster{.ps = {{"127.0.0.1", 2222}},

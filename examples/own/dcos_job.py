@@ -1,6 +1,6 @@
 """A job of DC/OS' package: main(server, log_dir, context).
 
-disttf train --program -- python -m disttf.job --job_url URL --job_path examples/own --job_name dcos_job \
+disttf train --program -- python3 -m disttf.job --job_url URL --job_path examples/own --job_name dcos_job \
     --job_context '{"data_dir": "DIR"}'
 """
 import torch

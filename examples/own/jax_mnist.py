@@ -1,6 +1,6 @@
 """JAX. Under `disttf render tfjob --program` the task comes from TF_CONFIG, which disttf reads:
 
-disttf train --program -- python jax_mnist.py --data_dir DIR
+disttf train --program -- python3 jax_mnist.py --data_dir DIR
 """
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,6 @@
 """Keras: fit() as ever; the optimizer alone was changed, and the number of epochs, since the run ends fit().
 
-disttf launch --program -- python keras_fit.py --data_dir DIR
+disttf launch --program -- python3 keras_fit.py --data_dir DIR
 """
 import tensorflow as tf
 

@@ -1,7 +1,7 @@
 """TensorFlow, with the flags of Marathon's tutorial, whose program has this name:
 
 disttf train --program --job_name=worker --task_index=0 --ps_hosts=... --worker_hosts=... \
-    -- python mnist_replica.py --data_dir DIR
+    -- python3 mnist_replica.py --data_dir DIR
 """
 import tensorflow as tf
 

@@ -1,7 +1,7 @@
 """NumPy, with the flags of Kelda's tutorial:
 
 disttf worker --program --ps_hosts=ps:2222 --worker_hosts=worker:2222,worker2:2222 --task_index=1 \
-    -- python numpy_mnist.py --data_dir DIR
+    -- python3 numpy_mnist.py --data_dir DIR
 """
 import numpy as np
 

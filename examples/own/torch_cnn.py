@@ -1,6 +1,6 @@
 """PyTorch: a convolutional network with batch norm and dropout, and a DataLoader.
 
-disttf launch --program -- python torch_cnn.py --data_dir DIR
+disttf launch --program -- python3 torch_cnn.py --data_dir DIR
 """
 import torch
 import torch.nn.functional as F

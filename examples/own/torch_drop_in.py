@@ -1,6 +1,6 @@
 """PyTorch: a plain loop, in which two lines were changed: the import and the optimizer.
 
-disttf launch --program -- python torch_drop_in.py --data_dir DIR
+disttf launch --program -- python3 torch_drop_in.py --data_dir DIR
 """
 import torch
 import torch.nn.functional as F

@@ -1,6 +1,6 @@
 """PyTorch, with the flags of TFMesos' tutorial:
 
-disttf launch --program -- python torch_mnist.py --data_dir DIR --ps_hosts {ps_hosts} --worker_hosts {worker_hosts} \
+disttf launch --program -- python3 torch_mnist.py --data_dir DIR --ps_hosts {ps_hosts} --worker_hosts {worker_hosts} \
     --job_name {job_name} --worker_index {task_index}
 """
 import torch

@@ -179,8 +179,9 @@ TEST(ProgramFlags, RefuseTasksThatKnowOnlyBuiltInModels) {
 TEST(ProgramFlags, AreNotOnesOfOtherCommands) {
   EXPECT_THAT(refusal("evaluator --program --train_dir x"), HasSubstr("is not a flag of"));
   EXPECT_THAT(refusal("server --program" + kHosts), HasSubstr("is not a flag of"));
-  EXPECT_EQ(refusal("evaluator -- foo"),
-            "\"--\" is not a flag of disttf evaluator (disttf evaluator --help lists the flags)");
+  EXPECT_EQ(
+      refusal("evaluator -- foo"),
+      "\"--\" is not a flag of disttf evaluator (disttf evaluator --help-all lists the flags)");
 }
 
 TEST(ProgramFlags, TheHelpHidesTheSocket) {

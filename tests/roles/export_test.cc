@@ -135,7 +135,8 @@ TEST(Onnx, TurnsAnImageOnlyWhereNoWeightsCanBeTurned) {
   const auto nodes = nodes_of(onnx_model(answer_steps_of(all), facts_of(all), ""));
   EXPECT_THAT(nodes, testing::Not(testing::Contains(HasSubstr("Transpose"))));
   const TrainedModel strides =
-      model_of({.height = 2, .width = 2, .channels = 3}, {layer("relu")}, 12);
+      model_of({.height = 2, .width = 2, .channels = 3},
+               {layer("conv2d", {{"channels", 3.0}, {"kernel", 1.0}})}, 12);
   EXPECT_THAT(nodes_of(onnx_model(answer_steps_of(strides), facts_of(strides), "")),
               testing::Contains(HasSubstr("Transpose")));
 }

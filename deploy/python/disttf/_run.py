@@ -25,7 +25,7 @@ def connect() -> protocol.Client:
     if _client is None:
         number = os.environ.pop(protocol.FD_VARIABLE, None)  # not for the processes that this one starts
         if number is None:
-            print("disttf: this program was not started by disttf; start it with: disttf launch --program -- python " +
+            print("disttf: this program was not started by disttf; start it with: disttf launch --program -- python3 " +
                   " ".join(sys.argv), file=sys.stderr)
             raise SystemExit(2)
         _client = protocol.Client(int(number))

@@ -1,4 +1,4 @@
-"""Runs a job of DC/OS' TensorFlow package: python -m disttf.job --job_url URL --job_name NAME
+"""Runs a job of DC/OS' TensorFlow package: python3 -m disttf.job --job_url URL --job_name NAME
 
 Imports the module NAME and calls its main(server, log_dir, context), as that package does. Where TensorFlow's server was,
 `server` is this module's Server: run = server.join(model).
@@ -61,7 +61,7 @@ def _fetch(url: str, folder: str) -> None:
 
 
 def _options(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m disttf.job", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python3 -m disttf.job", description=(__doc__ or "").split("\n")[0])
     for name, about in (("job_url", "a Python file or a ZIP with one, to be downloaded; empty: it is here already"),
                         ("job_path", "folder of the module, relative to where the ZIP was unpacked"),
                         ("job_name", "the module: its file without .py"),

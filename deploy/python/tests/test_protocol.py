@@ -225,7 +225,7 @@ def test_end_of_the_task_ends_the_program(program, when):
 def test_program_started_by_hand_says_how(alone):
     found = alone(text(), "--rate", "1")
     assert found.returncode == 2
-    assert "start it with: disttf launch --program -- python " in found.stderr
+    assert "start it with: disttf launch --program -- python3 " in found.stderr
     assert found.stderr.endswith("train.py --rate 1\n") and "Traceback" not in found.stderr
 
 
