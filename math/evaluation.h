@@ -11,6 +11,10 @@
 
 namespace disttf::math {
 
+// A number that a user's program tells, with its name; not finite: it is none.
+using ToldNumber = std::pair<std::string, double>;
+using ToldNumbers = std::vector<ToldNumber>;
+
 struct Evaluation {
   double loss = 0;          // mean per example: the training loss without label smoothing
   std::size_t correct = 0;  // examples that are classified correctly
@@ -33,7 +37,7 @@ struct Evaluation {
   // say something. The loss is not a number if the program told none.
   bool is_told = false;
   std::optional<double> told_accuracy{};
-  std::vector<std::pair<std::string, double>> told{};  // its other numbers, by name
+  ToldNumbers told{};  // its other numbers
 
   // Whether accuracy() says something.
   [[nodiscard]] bool has_accuracy() const noexcept {

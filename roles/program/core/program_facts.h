@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "math/evaluation.h"
 #include "math/parameter_layout.h"
 #include "roles/run/run_config.h"
 #include "roles/run/task.h"
@@ -33,7 +34,7 @@ struct ProgramHello {
 [[nodiscard]] math::Variable read_variable(std::string_view body);
 
 // Numbers with names, in the order of the names; GRADIENT and EVALUATION.
-using ProgramNumbers = std::vector<std::pair<std::string, double>>;
+using ProgramNumbers = math::ToldNumbers;
 inline constexpr std::size_t kMostProgramNumbers = 32;
 // Empty: no body. Null is a number that is not finite: NaN.
 [[nodiscard]] ProgramNumbers read_numbers(std::string_view body);

@@ -39,6 +39,7 @@ class BuiltInSource final : public GradientSource {
   void expect(const Batch& batch) override;
   float gradient(std::span<const float> parameters, std::span<float> gradient,
                  const math::Model::OnReady& on_ready, StageClock& stages) override;
+  [[nodiscard]] std::span<const math::ToldNumber> numbers() const noexcept override { return {}; }
   [[nodiscard]] bool evaluates() const override { return true; }
   [[nodiscard]] SetEvaluations evaluate(std::uint64_t step,
                                         std::span<const float> parameters) override;

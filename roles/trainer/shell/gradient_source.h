@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "math/evaluation.h"
 #include "math/model.h"
 #include "math/parameter_layout.h"
 #include "roles/process/stop_signal.h"
@@ -64,6 +65,9 @@ class GradientSource {
   // be ignored. Marks the stages that it knows.
   virtual float gradient(std::span<const float> parameters, std::span<float> gradient,
                          const math::Model::OnReady& on_ready, StageClock& stages) = 0;
+
+  // What the program told with that gradient; a built-in model tells nothing.
+  [[nodiscard]] virtual std::span<const math::ToldNumber> numbers() const noexcept = 0;
 
   // Whether evaluate() says anything on this trainer.
   [[nodiscard]] virtual bool evaluates() const = 0;

@@ -33,6 +33,9 @@ class ProgramSource final : public GradientSource {
   void expect(const Batch& /*batch*/) override {}
   float gradient(std::span<const float> parameters, std::span<float> gradient,
                  const math::Model::OnReady& on_ready, StageClock& stages) override;
+  [[nodiscard]] std::span<const math::ToldNumber> numbers() const noexcept override {
+    return numbers_;
+  }
   [[nodiscard]] bool evaluates() const override { return is_chief_; }
   [[nodiscard]] SetEvaluations evaluate(std::uint64_t step,
                                         std::span<const float> parameters) override;
@@ -45,8 +48,6 @@ class ProgramSource final : public GradientSource {
 
   // The connection to the program, for checks of what it does.
   [[nodiscard]] ProgramLink& link() noexcept { return link_; }
-  // The numbers that the program told with its last gradient.
-  [[nodiscard]] const ProgramNumbers& numbers() const noexcept { return numbers_; }
 
  private:
   [[nodiscard]] const ProgramAnswer& compute();
@@ -66,7 +67,7 @@ class ProgramSource final : public GradientSource {
   Batch batch_;
   std::optional<data::Sampler> sampler_;
   std::uint64_t sampled_rows_ = 0;  // the sampler's
-  ProgramNumbers numbers_;
+  math::ToldNumbers numbers_;
   std::uint64_t differences_ = 0;  // gradients that were other bits when computed again
 };
 
