@@ -1,6 +1,7 @@
 // A RunConfig as the JSON that the chief publishes, and the comparison of two of them. Everything
 // goes through the table of settings, so that no setting can be missing in one of the three.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -259,6 +260,25 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 }  // namespace
 
 std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
+
+std::string shown_settings(const RunConfig& config) {
+  constexpr std::array<std::string_view, 11> kOfBuiltIn = {
+      "data_checksum", "hidden_units", "height",          "width",         "channels",   "classes",
+      "numbers",       "loss",         "label_smoothing", "compute_dtype", "test_shifts"};
+  if (!config.model.is_program()) {
+    return to_json(config);
+  }
+  nlohmann::ordered_json out;
+  for (const Setting& setting : settings()) {
+    if (std::holds_alternative<Model>(setting.value)) {
+      out[std::string(setting.name)] = math::describe(config.model);
+    } else if (!setting.name.starts_with("augment_") &&
+               std::ranges::find(kOfBuiltIn, setting.name) == kOfBuiltIn.end()) {
+      out[std::string(setting.name)] = json_of(setting, config);
+    }
+  }
+  return data::json_text(out);
+}
 
 std::uint64_t configuration_id(std::string_view json) noexcept {
   // FNV-1a: the same on every machine and in every release.

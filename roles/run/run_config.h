@@ -125,6 +125,9 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 
 // One JSON object, flag name -> value, e.g. {"batch_size": 100, "optimizer": "adam", ...}.
 [[nodiscard]] std::string to_json(const RunConfig& config);
+// The same for a user's eyes: of a user's program without its variables, and without the settings
+// that have no effect on it.
+[[nodiscard]] std::string shown_settings(const RunConfig& config);
 
 // The same with the facts about examples, for a checkpoint or a model's file: the key "examples",
 // which other readers ignore. It is not published, because a table of thousands of columns would

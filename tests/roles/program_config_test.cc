@@ -52,6 +52,16 @@ TEST(PublishedProgram, ComesBack) {
   EXPECT_FALSE(read_back(base_config()).model.is_program());
 }
 
+TEST(PublishedProgram, IsShownWithoutWhatHasNoEffect) {
+  const json shown = json::parse(shown_settings(small_program()));
+  EXPECT_EQ(shown.at("model"), "program of 5 variables");
+  EXPECT_TRUE(shown.contains("learning_rate"));
+  for (const char* const other : {"hidden_units", "loss", "augment_shift", "test_shifts"}) {
+    EXPECT_FALSE(shown.contains(other)) << other;
+  }
+  EXPECT_EQ(shown_settings(base_config()), to_json(base_config()));
+}
+
 TEST(PublishedProgram, WithThousandsOfVariablesComesBack) {
   std::vector<math::Variable> variables;
   for (std::size_t i = 0; i < 5000; ++i) {

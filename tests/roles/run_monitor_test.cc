@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -181,6 +182,67 @@ TEST_F(RunMonitorTest, ATimelineOfARunThatEndsIsNone) {
       },
       options);
   EXPECT_THAT(of_kind(read, "trace", "why_not"), ElementsAre("the run has ended meanwhile"));
+}
+
+TEST_F(RunMonitorTest, NumbersOfAProgramAreTold) {
+  const auto read = records([](RunMonitor& monitor) {
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      monitor.made(
+          step, 0.5,
+          math::ToldNumbers{{"norm", 2.0 * static_cast<double>(step)}, {"bad", std::nan("")}});
+    }
+    math::Evaluation told{.loss = 0.25, .is_told = true, .told = {{"f1", 0.75}}};
+    monitor.evaluated(3, told, told, /*is_last=*/true);
+  });
+  EXPECT_THAT(of_kind(read, "step", "numbers"),
+              ElementsAre(R"({"bad":null,"norm":2.0})", R"({"bad":null,"norm":4.0})",
+                          R"({"bad":null,"norm":6.0})"));
+  EXPECT_THAT(of_kind(read, "evaluation", "validation"),
+              ElementsAre(R"({"loss":0.25,"numbers":{"f1":0.75}})"));
+  for (const Json& record : read) {
+    EXPECT_FALSE(record.contains("test")) << "a program evaluates once";
+  }
+}
+
+TEST_F(RunMonitorTest, NumbersThatHaveNoRoomAreLeftOut) {
+  math::ToldNumbers numbers;
+  for (char name = 'A'; name < 'A' + 32; ++name) {
+    numbers.emplace_back(std::string(1, name) + std::string(63, '\x01'), 1e-300 / 3);
+  }
+  math::Evaluation told{.is_told = true, .told = numbers};
+  std::vector<std::string> lines = {StepRecord{.step = 1, .numbers = numbers}.to_line(1),
+                                    EvaluationRecord{.validation = &told}.to_line(1)};
+  for (const std::string& line : lines) {
+    EXPECT_LE(line.size(), kMaxRecordBytes);
+    EXPECT_GT(line.size(), kMaxRecordBytes - 500) << "as many as there is room for";
+  }
+}
+
+// A stage that no program measures is not 0.
+TEST_F(RunMonitorTest, AProgramHasNoForwardStage) {
+  const TrainerMetrics trainer{.task = {.job = net::Job::kWorker, .index = 1},
+                               .process = {},
+                               .isa = "avx2",
+                               .samples = {{.step = 1, .seconds = {1, 2, 0, 3, 4, 5, 0}}}};
+  const auto stages = [&] {
+    const auto read = records([&](RunMonitor& monitor) { monitor.told(0, {to_json(trainer)}); });
+    return Json::parse(of_kind(read, "metrics", "stages").at(0));
+  };
+  EXPECT_TRUE(stages().contains("forward"));
+  config_.model.variables = {{.name = "w", .shape = {3}}};
+  EXPECT_FALSE(stages().contains("forward"));
+  EXPECT_EQ(stages().at("backward"), 3.0);
+}
+
+TEST_F(RunMonitorTest, ARunOfAProgramIsDescribed) {
+  config_.dataset = "mnist-v1";
+  config_.model.variables = {{.name = "w", .shape = {3}}, {.name = "b", .shape = {}}};
+  const auto read = records([this](RunMonitor& monitor) {
+    monitor.begins({.config = &config_, .ps = 1, .model = "program", .parameters = 4});
+  });
+  EXPECT_THAT(of_kind(read, "run", "dataset"), ElementsAre("mnist-v1"));
+  EXPECT_EQ(Json::parse(of_kind(read, "run", "settings").at(0)).at("model"),
+            "program of 2 variables");
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -266,6 +268,36 @@ TEST_F(SummariesTest, HaveAColumnForEverySettingButTheChecksumOfTheData) {
   }
   EXPECT_THAT(names, testing::IsSupersetOf({"optimizer", "learning_rate", "model", "dataset"}));
   EXPECT_THAT(names, testing::Not(testing::Contains("data_checksum")));
+}
+
+TEST_F(SummariesTest, HaveTheNumbersOfAProgram) {
+  const math::ToldNumbers numbers = {{"norm", 2.5}, {"loss", 9}};
+  config_.model = {};
+  config_.model.variables = {{.name = "w", .shape = {3}}};
+  layout_ = math::layout_of(config_.model);
+  parameters_ = math::AlignedVector(layout_.size());
+  found_ = {.loss = std::nan(""), .is_told = true, .told_accuracy = 0.5, .told = {{"f1", 0.75}}};
+  start(1);
+  summaries_->goes_on_from(0);
+  summaries_->made({.step = 1,
+                    .loss = 3,
+                    .numbers = numbers,
+                    .parameters = parameters_.span(),
+                    .gradient = parameters_.span()});
+  evaluate(1, /*is_last=*/false);
+  finish();
+  std::map<std::string, std::string> values;
+  for (const std::string name : {"chief", "eval"}) {
+    for (const std::string& event : events(name)) {
+      values.merge(data::values_of(event));
+    }
+  }
+  EXPECT_EQ(data::scalar_of(values.at("norm")), 2.5F);
+  EXPECT_EQ(data::scalar_of(values.at("loss")), 3.0F) << "a tag has one value for each step";
+  EXPECT_EQ(data::scalar_of(values.at("f1")), 0.75F);
+  EXPECT_EQ(data::scalar_of(values.at("accuracy")), 0.5F);
+  EXPECT_FALSE(values.contains("test_accuracy")) << "a program evaluates once";
+  EXPECT_TRUE(values.contains("weights/w")) << "though there is no picture of them";
 }
 
 }  // namespace

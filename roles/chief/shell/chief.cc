@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -364,10 +365,12 @@ class Leading {
   }
 
   void made_step(float loss, const StepReply& reply) {
-    monitor_->made(reply.step, static_cast<double>(loss));
+    const std::span<const math::ToldNumber> numbers = trainer_.source().numbers();
+    monitor_->made(reply.step, static_cast<double>(loss), numbers);
     if (summaries_ && !reply.joined) {  // else the gradient was lost
       summaries_->made({.step = reply.step,
                         .loss = loss,
+                        .numbers = numbers,
                         .parameters = reply.parameters,
                         .gradient = trainer_.client().gradient(),
                         .is_last = reply.finished});

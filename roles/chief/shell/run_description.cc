@@ -177,7 +177,7 @@ class GraphOfRun {
 
 std::vector<data::HyperParameter> hyper_parameters(const RunConfig& config) {
   std::vector<data::HyperParameter> parameters;
-  const nlohmann::json settings = data::parse_json(to_json(config));
+  const nlohmann::json settings = data::parse_json(shown_settings(config));
   for (const auto& [name, value] : settings.items()) {
     // A checksum is of no use in a table of hyperparameters.
     if (name == "data_checksum") {

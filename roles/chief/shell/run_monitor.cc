@@ -48,15 +48,16 @@ struct Line {
 };
 
 // Steps between two readings, evenly spread, always including the first one: at most kMost, and at
-// most kMostOfRun in the whole run. Adding one allocates nothing.
+// most kMostOfRun in the whole run. Adding one allocates for numbers only.
 class EarlySteps {
  public:
   struct Step {
     std::uint64_t number = 0;
     double loss = 0;
+    math::ToldNumbers numbers{};
   };
 
-  void add(std::uint64_t number, double loss) noexcept {
+  void add(std::uint64_t number, double loss, const math::ToldNumbers& numbers) {
     // Bounded for the whole run: later curves need no single steps.
     if (taken_ >= kMostOfRun || seen_++ % stride_ != 0) {
       return;
@@ -64,12 +65,12 @@ class EarlySteps {
     if (count_ == kMost) {
       // Drops every other step, so that the rest stays evenly spread.
       for (std::size_t each = 0; each < kMost / 2; ++each) {
-        steps_[each] = steps_[2 * each];
+        steps_[each] = std::move(steps_[2 * each]);
       }
       count_ = kMost / 2;
       stride_ *= 2;
     }
-    steps_[count_++] = {.number = number, .loss = loss};
+    steps_[count_++] = {.number = number, .loss = loss, .numbers = numbers};
   }
   [[nodiscard]] std::span<const Step> steps() const noexcept {
     return std::span(steps_).first(count_);
@@ -131,12 +132,13 @@ class RunMonitor::Impl {
     put({.text = std::move(text), .series = std::move(series), .time = record_time()});
   }
 
-  void made(std::uint64_t step, double loss) noexcept {
+  void made(std::uint64_t step, double loss, std::span<const math::ToldNumber> numbers) {
     // This is all that a step costs the computing thread.
     const std::scoped_lock lock(mutex_);
     step_ = step;
     loss_ = loss;
-    early_.add(step, loss);
+    numbers_.assign(numbers.begin(), numbers.end());
+    early_.add(step, loss, numbers_);
   }
 
   void begins(const RunRecord& run) {
@@ -237,7 +239,7 @@ class RunMonitor::Impl {
     }
     critical_path_.record_trainer(task_.cluster.rank_of(trainer.task), trainer.samples);
     traces_.told(trainer);
-    put({.text = to_line(trainer, time),
+    put({.text = to_line(trainer, time, config_.model.is_program()),
          .series = "metrics " + task_name(trainer.task),
          .time = time});
   }
@@ -266,7 +268,7 @@ class RunMonitor::Impl {
       // The times of these steps were not recorded, so they are spread evenly over the interval.
       const double share = static_cast<double>(each + 1) / static_cast<double>(early.size() + 1);
       if (early[each].number < step_) {
-        put_step_of(early[each].number, early[each].loss,
+        put_step_of(early[each].number, early[each].loss, early[each].numbers,
                     looked_at_ == 0 ? time : looked_at_ + share * (time - looked_at_), {});
       }
     }
@@ -287,17 +289,19 @@ class RunMonitor::Impl {
       rated_step_ = step_;
     }
     shown_ = step_;
-    put_step_of(step_, loss_, time, "step");
+    put_step_of(step_, loss_, numbers_, time, "step");
   }
 
-  void put_step_of(std::uint64_t number, double loss, double time, std::string series) {
+  void put_step_of(std::uint64_t number, double loss, const math::ToldNumbers& numbers, double time,
+                   std::string series) {
     const StepRecord step{.step = number,
                           .loss = loss,
                           .learning_rate = static_cast<double>(
                               config_.optimizer.learning_rate *
                               math::rate_factor(schedule_, std::max<std::uint64_t>(number, 1) - 1)),
                           .images = number * config_.rows_per_step(),
-                          .images_per_second = rate_};
+                          .images_per_second = rate_,
+                          .numbers = numbers};
     put({.text = step.to_line(time), .series = std::move(series), .time = time});
   }
 
@@ -435,6 +439,7 @@ class RunMonitor::Impl {
   math::RateSchedule schedule_;
   std::uint64_t step_ = 0;
   double loss_ = 0;
+  math::ToldNumbers numbers_;
   std::uint64_t shown_ = 0;  // the step of the newest step record
   double looked_at_ = 0;     // 0: not yet
   EarlySteps early_;
@@ -458,14 +463,18 @@ RunMonitor::~RunMonitor() = default;
 
 void RunMonitor::begins(const RunRecord& run) { impl_->begins(run); }
 
-void RunMonitor::made(std::uint64_t step, double loss) noexcept { impl_->made(step, loss); }
+void RunMonitor::made(std::uint64_t step, double loss, std::span<const math::ToldNumber> numbers) {
+  impl_->made(step, loss, numbers);
+}
 
 void RunMonitor::evaluated(std::uint64_t step, const math::Evaluation& validation,
                            const math::Evaluation& test, bool is_last) {
   const double time = record_time();
-  impl_->add(
-      EvaluationRecord{.step = step, .is_last = is_last, .validation = &validation, .test = &test}
-          .to_line(time));
+  impl_->add(EvaluationRecord{.step = step,
+                              .is_last = is_last,
+                              .validation = &validation,
+                              .test = test.is_told ? nullptr : &test}  // a program evaluates once
+                 .to_line(time));
   for (std::string& line : confusion_lines(test, step, time)) {
     impl_->add(std::move(line));
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,9 @@ class RunMonitor {
 
   // Training begins, or goes on, at that step.
   void begins(const RunRecord& run);
-  // `step` has been made; `loss`: of the chief's batch. May be called in every step.
-  void made(std::uint64_t step, double loss) noexcept;
+  // `step` has been made; `loss` and a program's `numbers`: of the chief's batch. May be called in
+  // every step; allocates for numbers only.
+  void made(std::uint64_t step, double loss, std::span<const math::ToldNumber> numbers = {});
   void evaluated(std::uint64_t step, const math::Evaluation& validation,
                  const math::Evaluation& test, bool is_last);
   // Adds records made elsewhere.

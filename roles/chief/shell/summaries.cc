@@ -202,7 +202,8 @@ class Summaries::Impl {
     StepSummary step{.time = {.wall_time = wall_time(), .step = made.step},
                      .loss = made.loss,
                      .learning_rate = learning_rate_of(made.step),
-                     .images_per_second = seconds > 0 ? static_cast<double>(images) / seconds : 0};
+                     .images_per_second = seconds > 0 ? static_cast<double>(images) / seconds : 0,
+                     .numbers = {made.numbers.begin(), made.numbers.end()}};
     // Async: the updates of others between this trainer's pull and its push.
     if (!config_.sync_replicas && made.step > step_) {
       step.staleness = static_cast<double>(made.step - step_ - 1);

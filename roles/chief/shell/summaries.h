@@ -36,10 +36,11 @@ class Summaries {
   void goes_on_from(std::uint64_t step);
 
   // A step on the chief, which led to the state of `step`. Allocates nothing, except for the last
-  // step.
+  // step and for numbers.
   struct MadeStep {
     std::uint64_t step = 0;
     float loss = 0;
+    std::span<const math::ToldNumber> numbers{};  // of a user's program
     std::span<const float> parameters;
     std::span<const float> gradient;  // pushed by the chief
     bool is_last = false;

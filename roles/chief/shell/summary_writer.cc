@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/file_system.h"
 #include "data/tensorboard/graph.h"
@@ -31,7 +32,9 @@ bool can_be_shown(const data::Dataset& dataset) {
 // Adds the results on one set; the tags of the test set begin with "test_".
 void add_found(const std::string& prefix, const math::Evaluation& found,
                data::SummaryEvent& event) {
-  event.add_scalar(prefix + "loss", found.loss);
+  if (!found.is_told || !std::isnan(found.loss)) {  // a program need not tell a loss
+    event.add_scalar(prefix + "loss", found.loss);
+  }
   if (found.is_told) {
     if (found.told_accuracy) {
       event.add_scalar(prefix + "accuracy", *found.told_accuracy);
@@ -50,6 +53,10 @@ void add_found(const std::string& prefix, const math::Evaluation& found,
 }
 
 std::vector<data::HyperMetric> metrics_of(const RunConfig& config) {
+  if (config.model.is_program()) {
+    return {{.tag = "accuracy", .display_name = "accuracy"},
+            {.tag = "loss", .display_name = "evaluation loss"}};
+  }
   const bool of_numbers = math::loss_type(config.model.loss).of_numbers;
   const std::string what = of_numbers ? "absolute_error" : "accuracy";
   const std::string shown = of_numbers ? "mean absolute error" : "accuracy";
@@ -68,7 +75,9 @@ std::string evaluation_event(const data::EventTime& time, const math::Evaluation
                              const math::Evaluation& test) {
   data::SummaryEvent found;
   add_found("", validation, found);
-  add_found("test_", test, found);
+  if (!test.is_told) {  // a program evaluates once
+    add_found("test_", test, found);
+  }
   return found.event(time);
 }
 
@@ -161,6 +170,14 @@ void SummaryWriter::write(const StepSummary& step) {
   }
   if (step.staleness) {
     event.add_scalar("staleness", *step.staleness);
+  }
+  constexpr std::array<std::string_view, 4> kTags = {"loss", "learning_rate", "images_per_second",
+                                                     "staleness"};
+  for (const auto& [name, value] : step.numbers) {
+    // A tag has one value for each step.
+    if (std::ranges::find(kTags, name) == kTags.end()) {
+      event.add_scalar(name, value);
+    }
   }
   chief_.add(event.event(step.time));
 }

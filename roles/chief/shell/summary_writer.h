@@ -75,6 +75,7 @@ struct StepSummary {
   float learning_rate = 0;
   double images_per_second = 0;  // of all trainers, since the last such step; 0: unknown
   std::optional<double> staleness{};
+  math::ToldNumbers numbers{};  // of a user's program
 };
 
 // Either may be empty; its histograms are then left out.

@@ -51,9 +51,6 @@ OrderedJson json_of(const math::Evaluation& evaluation) {
     if (evaluation.told_accuracy) {
       json["accuracy"] = *evaluation.told_accuracy;
     }
-    for (const auto& [name, value] : evaluation.told) {
-      json["numbers"][name] = value;
-    }
   } else if (evaluation.classes != 0) {
     json["accuracy"] = evaluation.accuracy();
   } else {
@@ -61,6 +58,22 @@ OrderedJson json_of(const math::Evaluation& evaluation) {
     json["squared_error"] = evaluation.squared_error;
   }
   return json;
+}
+
+// Adds to `part` of the record as many of a program's numbers as the record has room for.
+void put_numbers(const OrderedJson& record, OrderedJson& part,
+                 std::span<const math::ToldNumber> numbers) {
+  std::size_t size = data::json_text(record).size() + std::string_view(R"(,"numbers":{})").size();
+  for (const auto& [name, value] : numbers) {
+    OrderedJson entry = OrderedJson::object();
+    entry[name] = value;
+    // Its braces are longer than the comma before it by one.
+    const std::size_t length = data::json_text(entry).size() - 1;
+    if (size + length <= kMaxRecordBytes) {
+      size += length;
+      part["numbers"][name] = value;
+    }
+  }
 }
 
 std::string task_text(bool is_ps, std::size_t index, const net::Cluster& cluster) {
@@ -88,7 +101,7 @@ std::string RunRecord::to_line(double time) const {
     json["classes"] = classes;
   }
   // The settings are the longest field, and the first that goes if the line is too long.
-  json["settings"] = data::parse_ordered_json(to_json(*config));
+  json["settings"] = data::parse_ordered_json(shown_settings(*config));
   return fitted(std::move(json), {"settings", "classes"});
 }
 
@@ -99,6 +112,7 @@ std::string StepRecord::to_line(double time) const {
   json["learning_rate"] = learning_rate;
   json["images"] = images;
   json["images_per_second"] = images_per_second;
+  put_numbers(json, json, numbers);
   return data::json_text(json);
 }
 
@@ -111,6 +125,7 @@ std::string EvaluationRecord::to_line(double time) const {
   }
   if (validation != nullptr) {
     json["validation"] = json_of(*validation);
+    put_numbers(json, json["validation"], validation->told);
   }
   if (test != nullptr) {
     json["test"] = json_of(*test);

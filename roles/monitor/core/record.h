@@ -43,6 +43,7 @@ struct StepRecord {
   double learning_rate = 0;
   std::uint64_t images = 0;  // trained on by all trainers since the start of the run
   double images_per_second = 0;
+  std::span<const math::ToldNumber> numbers = {};  // as many as there is room for
   [[nodiscard]] std::string to_line(double time) const;
 };
 
@@ -50,8 +51,8 @@ struct EvaluationRecord {
   std::uint64_t step = 0;
   bool is_last = false;
   const math::Evaluation* validation = nullptr;
-  const math::Evaluation* test = nullptr;
-  std::string task = {};  // "evaluator:0"; empty: the chief
+  const math::Evaluation* test = nullptr;  // of a user's program there is none
+  std::string task = {};                   // "evaluator:0"; empty: the chief
   [[nodiscard]] std::string to_line(double time) const;
 };
 // The rows of the confusion matrix of a test set, a line per class.

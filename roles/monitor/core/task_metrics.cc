@@ -352,12 +352,15 @@ std::optional<PsMetrics> ps_metrics_from_json(std::string_view text) {
   });
 }
 
-std::string to_line(const TrainerMetrics& metrics, double time) {
+std::string to_line(const TrainerMetrics& metrics, double time, bool is_program) {
   OrderedJson json = {{"kind", "metrics"}, {"time", time}};
   put(json, metrics);
   if (!metrics.samples.empty()) {
     OrderedJson& stages = json["stages"];
     for (std::size_t stage = 0; stage < kStages; ++stage) {
+      if (is_program && stage == static_cast<std::size_t>(Stage::kForward)) {
+        continue;
+      }
       // Means only: a record for each sample would be too many for a fast run.
       stages[std::string(kStageNames[stage])] = mean(
           metrics.samples, [stage](const TrainerSample& sample) { return sample.seconds[stage]; });

@@ -79,7 +79,9 @@ inline constexpr std::size_t kMostTracedAtOnce = 64;
 [[nodiscard]] std::optional<PsMetrics> ps_metrics_from_json(std::string_view text);
 
 // The records of kind "metrics" for these reports.
-[[nodiscard]] std::string to_line(const TrainerMetrics& metrics, double time);
+// `is_program`: its gradients are those of a user's program, which has no stage "forward".
+[[nodiscard]] std::string to_line(const TrainerMetrics& metrics, double time,
+                                  bool is_program = false);
 [[nodiscard]] std::string to_line(const PsMetrics& metrics, double time);
 
 }  // namespace disttf::roles
