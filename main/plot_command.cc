@@ -49,9 +49,9 @@ void add_plot_flags(CLI::App& app, Flags& flags) {
          [&flags](const std::vector<std::string>& texts) {
            flags.plot_series = split_at_commas(texts);
          },
-         "curves to draw: " + quoted_series() + " [the losses and the test result]")
+         "curves to draw: " + quoted_series() +
+             ", or a number of a user's program [the losses and the test result]")
       ->type_name("NAME,...")
-      ->check(comma_list_of(one_of(all_series())))
       ->group(kPlotGroup);
   app.add_option("--smooth", flags.plot_smooth, "replace each value by the mean of the last N")
       ->type_name("N")

@@ -94,6 +94,21 @@ TEST(LaunchView, TopHasARowForEachTask) {
             "worker:10  waiting  799   25      1.0 kB  2.0 kB  34 MB  50     waits for ps:0\n");
 }
 
+TEST(LaunchView, TopHasAsManyNumbersOfAProgramAsALineHasRoomFor) {
+  ViewJson run = run_at(1);
+  run["run"]["model"] = "program";
+  run["series"]["norm"] = run["series"]["loss"];
+  run["series"]["validation_f1"] = run["series"]["test_accuracy"];
+  const LaunchView view = LaunchMeter().take(kStatus, run, 1);
+  EXPECT_THAT(
+      top_text(view, {.columns = 100, .rows = 24}),
+      testing::AllOf(HasSubstr("12346 rows/s"), HasSubstr("\nnorm 1, validation_f1 0.97\n")));
+  EXPECT_THAT(top_text(view, {.columns = 20, .rows = 24}),
+              testing::AllOf(HasSubstr("\nnorm 1\n"), Not(HasSubstr("validation_f1"))));
+  EXPECT_EQ(ViewJson::parse(launch_json(view)).at("numbers").at("norm"), 1.0);
+  EXPECT_THAT(launch_json(LaunchMeter().take(kStatus, run_at(1), 1)), Not(HasSubstr("numbers")));
+}
+
 TEST(LaunchView, NarrowTopLeavesColumnsOutInOrder) {
   LaunchMeter meter;
   static_cast<void>(meter.take(kStatus, run_at(1), 0));

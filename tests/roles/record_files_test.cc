@@ -189,5 +189,17 @@ TEST(RecordLine, OfAMetricsFileIsAnEvaluation) {
             R"("validation":{"loss":0.19,"accuracy":0.95},"test":{"loss":null,"accuracy":0.94}})");
 }
 
+TEST(RecordLine, OfAMetricsFileOfAProgramHasItsNumbers) {
+  const RecordLine line = read_record_line(
+      R"({"step":5,"seconds":1.5,"validation_loss":0.5,"validation_f1":0.75,"result":true})");
+  EXPECT_EQ(line.why, "");
+  EXPECT_EQ(line.record.at("validation").dump(), R"({"loss":0.5,"numbers":{"f1":0.75}})");
+}
+
+TEST(RecordLine, NumbersAreAnObject) {
+  EXPECT_EQ(why(R"({"kind":"step","time":1,"step":1,"numbers":3})"),
+            "numbers is \"3\"; expected an object");
+}
+
 }  // namespace
 }  // namespace disttf::roles

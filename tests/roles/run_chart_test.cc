@@ -158,6 +158,41 @@ TEST(ShowText, SettingsAreThoseThatWereGiven) {
   EXPECT_EQ(changed_settings(settings).dump(), R"({"momentum":0.5,"batch_size":50})");
 }
 
+// A run of a user's program.
+ViewJson program_view() {
+  ViewJson view = kView;
+  view["run"]["model"] = "program";
+  view["series"]["images_per_second"] = view["series"]["learning_rate"];
+  view["series"]["f1"] = view["series"]["learning_rate"];
+  view["series"]["validation_f1"] = view["series"]["test_accuracy"];
+  view["series"]["validation_accuracy"] = view["series"]["test_accuracy"];
+  view["series"].erase("test_accuracy");
+  return view;
+}
+
+TEST(RunChart, HasTheNumbersOfAProgram) {
+  const ViewJson view = program_view();
+  const std::vector<PlottedRun> runs = {{.name = "a", .view = &view}};
+  EXPECT_THAT(series_of(runs), ElementsAre("loss", "validation_accuracy", "learning_rate",
+                                           "images_per_second", "f1", "validation_f1"));
+  const Chart chart = chart_of(runs, {.series = {"f1", "validation_f1", "images_per_second"}});
+  ASSERT_EQ(chart.panels.size(), 2U);
+  EXPECT_EQ(chart.panels[0].name, "f1");
+  EXPECT_THAT(ys(chart.panels[0].curves[1]), ElementsAre(0.5, 0.75));
+  EXPECT_EQ(chart.panels[1].name, "rows per second");
+  EXPECT_EQ(chart_of(runs, {}).panels.back().name, "accuracy") << "there is no test set";
+}
+
+TEST(ShowText, HasTheNewestNumbersOfAProgram) {
+  const ViewJson view = program_view();
+  EXPECT_THAT(show_text(view, "a", {.columns = 60, .rows = 20}, 60),
+              HasSubstr("\nNUMBER         NEWEST\n"
+                        "f1             0.5\n"
+                        "validation_f1  0.75\n"));
+  EXPECT_THAT(show_text(kView, "a", {.columns = 60, .rows = 20}, 60),
+              testing::Not(HasSubstr("NUMBER")));
+}
+
 TextTable table() {
   TextTable table = table_with("TASK ADDRESS:2 STATE SINCE:1");
   table.rows = {{"ps:0", "a:1", "running", "T1"}, {"worker:10", "b:22", "done", "T2"}};

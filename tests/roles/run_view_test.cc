@@ -293,5 +293,29 @@ TEST(TaskMetrics, WhatIsNoneIsRefused) {
   }
 }
 
+// A program chooses the names of its numbers.
+TEST(RunView, HasASeriesOfEachNumberOfAProgram) {
+  RunView view;
+  math::Evaluation told{.loss = 0.5, .is_told = true, .told = {{"f1", 0.75}}};
+  const math::ToldNumbers numbers = {{"norm", 2}, {"loss", 9}, {"__proto__", 1}};
+  view.take(StepRecord{.step = 1, .loss = 3, .numbers = numbers}.to_line(1));
+  view.take(EvaluationRecord{.step = 1, .validation = &told}.to_line(1));
+  const Json all = json_of(view);
+  EXPECT_THAT(all["series"]["norm"]["values"], ElementsAre(2.0));
+  EXPECT_THAT(all["series"]["__proto__"]["values"], ElementsAre(1.0));
+  EXPECT_THAT(all["series"]["validation_f1"]["values"], ElementsAre(0.75));
+  EXPECT_THAT(all["series"]["loss"]["values"], ElementsAre(3.0)) << "a name that has a meaning";
+  EXPECT_EQ(all["now"]["numbers"]["norm"], 2.0);
+}
+
+TEST(RunView, KeepsFewSeriesOfManyNames) {
+  RunView view;
+  for (std::uint64_t number = 1; number <= 1000; ++number) {
+    const math::ToldNumbers numbers = {{"n" + std::to_string(number), 1}};
+    view.take(StepRecord{.step = number, .numbers = numbers}.to_line(1));
+  }
+  EXPECT_EQ(json_of(view)["series"].size(), RunView::kMostSeries);
+}
+
 }  // namespace
 }  // namespace disttf::roles

@@ -7,6 +7,7 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
+#include "roles/monitor/core/run_chart.h"
 #include "roles/monitor/core/view_fields.h"
 #include "roles/run/outcome.h"
 
@@ -168,6 +169,8 @@ LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, 
                   .test_accuracy = last_of(run, "test_accuracy"),
                   .seconds_left = {},
                   .losses = values_of(run, "loss"),
+                  .are_rows = text_of_field(field_of(run, "run"), "model") == "program",
+                  .numbers = newest_numbers(run),
                   .slowest = slowest_of(run),
                   .result = text_of_field(field_of(run, "result"), "line"),
                   .tasks = {}};
@@ -202,6 +205,9 @@ std::string launch_json(const LaunchView& view) {
   set(json, "validation_accuracy", view.validation_accuracy);
   set(json, "test_accuracy", view.test_accuracy);
   set(json, "seconds_left", view.seconds_left);
+  for (const auto& [name, value] : view.numbers) {
+    json["numbers"][name] = value;
+  }
   OrderedJson& slowest = json["slowest"];
   if (view.slowest) {
     set(slowest, "task", view.slowest->task);

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "roles/monitor/core/chart_text.h"
@@ -51,7 +52,9 @@ struct LaunchView {
   std::optional<double> validation_accuracy;
   std::optional<double> test_accuracy;
   std::optional<double> seconds_left;
-  std::vector<double> losses;  // of the run so far
+  std::vector<double> losses;                           // of the run so far
+  bool are_rows = false;                                // of a user's program, instead of images
+  std::vector<std::pair<std::string, double>> numbers;  // its newest
   std::optional<SlowestTask> slowest;
   std::string result;  // the result line
   std::vector<LaunchTask> tasks;

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "net/wire/text.h"
 #include "roles/launch/shell/launch_view.h"
 #include "roles/monitor/core/record.h"
 
@@ -110,7 +111,8 @@ std::string header_of(const LaunchView& view, const TextStyle& style) {
                                                       static_cast<double>(*view.train_steps)));
   }
   if (view.images_per_second.value_or(0) > 0) {
-    parts.push_back(fmt::format("{:.0f} images/s", *view.images_per_second));
+    parts.push_back(
+        fmt::format("{:.0f} {}/s", *view.images_per_second, view.are_rows ? "rows" : "images"));
   }
   if (view.seconds_left) {
     parts.push_back(duration_text(*view.seconds_left) + " left");
@@ -128,6 +130,16 @@ std::string header_of(const LaunchView& view, const TextStyle& style) {
   }
   if (view.test_accuracy) {
     parts.push_back(fmt::format("test accuracy {:.4f}", *view.test_accuracy));
+  }
+  text += parts.empty() ? "" : wrapped(parts, style.columns);
+  parts.clear();
+  std::size_t width = 0;
+  for (const auto& [name, value] : view.numbers) {
+    std::string part = fmt::format("{} {:.4g}", net::one_line(name), value);
+    width += part.size() + 2;
+    if (style.columns == 0 || width <= style.columns) {  // what one line has room for
+      parts.push_back(std::move(part));
+    }
   }
   return parts.empty() ? text : text + wrapped(parts, style.columns);
 }

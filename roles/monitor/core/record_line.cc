@@ -35,6 +35,7 @@ constexpr std::array kFields = {
     RecordField{"step", "loss", FieldType::kNumber},
     RecordField{"step", "learning_rate", FieldType::kNumber},
     RecordField{"step", "images_per_second", FieldType::kNumber},
+    RecordField{"step", "numbers", FieldType::kObject},
     RecordField{"evaluation", "step", FieldType::kCount, true},
     RecordField{"evaluation", "validation", FieldType::kObject},
     RecordField{"evaluation", "test", FieldType::kObject},
@@ -46,6 +47,8 @@ constexpr std::array kFields = {
     RecordField{"event", "text", FieldType::kText},
     RecordField{"result", "line", FieldType::kText},
 };
+// In a line of --metrics_file of a user's program.
+constexpr const char* kProgramLoss = "validation_loss";
 constexpr std::array<const char*, 2> kSets = {"validation", "test"};
 constexpr std::array<const char*, 3> kMeasures = {"loss", "accuracy", "absolute_error"};
 
@@ -134,8 +137,9 @@ RecordLine from_metrics(const OrderedJson& line) {
     const char* set;
     const char* measure;
   };
-  constexpr std::array<Renamed, 6> kRenamed = {
+  constexpr std::array<Renamed, 7> kRenamed = {
       {{"validation_cross_entropy", "validation", "loss"},
+       {kProgramLoss, "validation", "loss"},
        {"validation_accuracy", "validation", "accuracy"},
        {"validation_mean_absolute_error", "validation", "absolute_error"},
        {"test_cross_entropy", "test", "loss"},
@@ -156,6 +160,14 @@ RecordLine from_metrics(const OrderedJson& line) {
   for (const Renamed& each : kRenamed) {
     if (const auto found = line.find(each.key); found != line.end()) {
       record[each.set][each.measure] = *found;
+    }
+  }
+  // A user's program chooses the names of its other numbers.
+  constexpr std::string_view kPrefix = "validation_";
+  for (const auto& [key, value] : line.items()) {
+    if (line.contains(kProgramLoss) && key.starts_with(kPrefix) &&
+        std::ranges::find(kRenamed, std::string_view(key), &Renamed::key) == kRenamed.end()) {
+      record["validation"]["numbers"][key.substr(kPrefix.size())] = value;
     }
   }
   return {.record = std::move(record), .why = {}};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 
 #include "data/json/json_text.h"
@@ -106,6 +107,10 @@ std::vector<std::string> wanted_series(std::span<const PlottedRun> runs,
       wanted.emplace_back(name);
     }
   }
+  // A user's program has no other set.
+  if (has("validation_accuracy") && !has("test_accuracy")) {
+    wanted.emplace_back("validation_accuracy");
+  }
   return wanted.empty() ? all : wanted;
 }
 
@@ -115,9 +120,24 @@ double beginning_of(const PlottedRun& run, const std::vector<Sample>& samples) {
   return began.value_or(samples.empty() ? 0 : samples.front().time);
 }
 
-std::string quantity_of(std::string_view name) {
+bool is_known(std::string_view name) {
+  return std::ranges::find(kSeriesNames, name) != kSeriesNames.end();
+}
+
+std::string quantity_of(std::string_view name, std::span<const PlottedRun> runs) {
   const auto* const known = std::ranges::find(kSeries, name, &KnownSeries::name);
-  return std::string(known == kSeries.end() ? name : known->quantity);
+  if (known == kSeries.end()) {
+    // A number of a user's program, told with a step or an evaluation.
+    for (const std::string_view prefix : {"validation_", "test_"}) {
+      name.remove_prefix(name.starts_with(prefix) ? prefix.size() : 0);
+    }
+    return net::one_line(name);
+  }
+  const bool are_rows = std::ranges::all_of(runs, [](const PlottedRun& run) {
+    return text_of_field(field_of(*run.view, "run"), "model") == "program";
+  });
+  return known->name == "images_per_second" && are_rows ? "rows per second"
+                                                        : std::string(known->quantity);
 }
 
 struct TimeUnit {
@@ -178,14 +198,36 @@ std::vector<std::string> series_of(std::span<const PlottedRun> runs) {
       names.emplace_back(name);
     }
   }
+  std::set<std::string> numbers;
+  for (const PlottedRun& run : runs) {
+    for (const auto& [name, value] : newest_numbers(*run.view)) {
+      numbers.insert(name);
+    }
+  }
+  names.insert(names.end(), numbers.begin(), numbers.end());
   return names;
+}
+
+std::vector<std::pair<std::string, double>> newest_numbers(const OrderedJson& view) {
+  std::vector<std::pair<std::string, double>> numbers;
+  const OrderedJson& series = field_of(view, "series");
+  if (series.is_object()) {
+    for (const auto& [name, unused] : series.items()) {
+      const std::vector<Sample> samples =
+          is_known(name) ? std::vector<Sample>() : samples_of(view, name);
+      if (!samples.empty()) {
+        numbers.emplace_back(name, samples.back().value);
+      }
+    }
+  }
+  return numbers;
 }
 
 Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings) {
   Chart chart{.title = title_of(runs), .x_name = "step", .panels = {}};
   const std::vector<std::string> wanted = wanted_series(runs, settings);
   for (const std::string& name : wanted) {
-    const std::string quantity = quantity_of(name);
+    const std::string quantity = quantity_of(name, runs);
     auto panel = std::ranges::find(chart.panels, quantity, &Panel::name);
     if (panel == chart.panels.end()) {
       panel = chart.panels.insert(panel,

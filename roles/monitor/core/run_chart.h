@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "roles/monitor/core/chart.h"
@@ -29,10 +30,14 @@ struct PlotSettings {
   bool is_log = false;
 };
 
-// All series that a run may have.
+// All series that a run may have but for the numbers of a user's program.
 [[nodiscard]] std::span<const std::string_view> series_names() noexcept;
-// The series that one of the runs has, in that order.
+// The series that one of the runs has, in that order; then the program's, by name.
 [[nodiscard]] std::vector<std::string> series_of(std::span<const PlottedRun> runs);
+
+// The newest of a user's program's numbers, by the names of their series.
+[[nodiscard]] std::vector<std::pair<std::string, double>> newest_numbers(
+    const nlohmann::ordered_json& view);
 
 // Losses share a panel, accuracies another; each run is a curve in each.
 [[nodiscard]] Chart chart_of(std::span<const PlottedRun> runs, const PlotSettings& settings);

@@ -7,6 +7,7 @@
 
 #include "data/json/json_text.h"
 #include "roles/monitor/core/record.h"
+#include "roles/monitor/core/run_chart.h"
 
 namespace disttf::roles {
 namespace {
@@ -174,10 +175,26 @@ void RunView::add(const char* series, const OrderedJson& record, const OrderedJs
                                     : series_[series].add(step, time, value.get<double>());
 }
 
+void RunView::add_numbers(const std::string& prefix, const OrderedJson& record,
+                          const OrderedJson& numbers) {
+  if (!numbers.is_object()) {
+    return;
+  }
+  for (const auto& [name, value] : numbers.items()) {
+    const std::string series = prefix + name;
+    const bool is_built_in = std::ranges::find(series_names(), series) != series_names().end();
+    // Bounded, since a program chooses the names.
+    if (!is_built_in && (series_.size() < kMostSeries || series_.contains(series))) {
+      add(series.c_str(), record, value);
+    }
+  }
+}
+
 void RunView::take_step(const OrderedJson& record) {
   for (const char* const name : {"loss", "learning_rate", "images_per_second"}) {
     add(name, record, field(record, name));
   }
+  add_numbers("", record, field(record, "numbers"));
   now_ = record;
   now_.erase("kind");
 }
@@ -189,6 +206,7 @@ void RunView::take_evaluation(const OrderedJson& record) {
       for (const char* const what : {"loss", "accuracy", "absolute_error"}) {
         add(fmt::format("{}_{}", set, what).c_str(), record, field(found, what));
       }
+      add_numbers(fmt::format("{}_", set), record, field(found, "numbers"));
     }
   }
 }

@@ -47,6 +47,7 @@ class RunView {
   static constexpr std::size_t kMostTasks = 10'000;
   static constexpr std::size_t kMostPictures = 100;
   static constexpr std::size_t kMostClasses = 256;
+  static constexpr std::size_t kMostSeries = 128;
 
   using Json = nlohmann::ordered_json;
 
@@ -72,6 +73,8 @@ class RunView {
   void take_task(const Json& record);
   void take_picture(const Json& record);
   void add(const char* series, const Json& record, const Json& value);
+  // Adds a user's program's `numbers` to series named `prefix` and their name.
+  void add_numbers(const std::string& prefix, const Json& record, const Json& numbers);
   [[nodiscard]] Json tasks_json() const;
 
   std::uint64_t id_ = 0;

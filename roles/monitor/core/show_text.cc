@@ -104,6 +104,14 @@ std::string settings_lines(const OrderedJson& view, std::size_t width) {
                             : "\n" + text_of(table, width);
 }
 
+std::string number_lines(const OrderedJson& view, std::size_t width) {
+  TextTable table = table_with("NUMBER NEWEST");
+  for (const auto& [name, value] : newest_numbers(view)) {
+    table.rows.push_back({net::one_line(name), fmt::format("{:.6g}", value)});
+  }
+  return table.rows.empty() ? "" : "\n" + text_of(table, width);
+}
+
 std::string task_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("TASK HOST:3 RESTARTS:2");
   std::vector<const char*> stages;  // those that a task has
@@ -178,8 +186,8 @@ OrderedJson changed_settings(const OrderedJson& published) {
 
 std::string show_text(const OrderedJson& view, const std::string& name, const TextStyle& style,
                       std::size_t width) {
-  std::string text =
-      run_lines(view, name, width) + result_lines(view, width) + settings_lines(view, width);
+  std::string text = run_lines(view, name, width) + result_lines(view, width) +
+                     settings_lines(view, width) + number_lines(view, width);
   const std::array<PlottedRun, 1> runs = {{{.name = name, .view = &view}}};
   Chart chart = chart_of(runs, {});
   // The lines above have named the run.

@@ -39,7 +39,9 @@ void check_series(const std::vector<PlottedRun>& runs, const PlotSettings& setti
   }
   for (const std::string& each : settings.series) {
     if (std::ranges::find(all, each) == all.end()) {
-      throw Failure(kError, "--series: there is no " + each + "; there is " + joined(all));
+      const auto known = series_names();
+      throw Failure(std::ranges::find(known, each) == known.end() ? kUsage : kError,
+                    "--series: there is no " + each + "; there is " + joined(all));
     }
   }
 }
