@@ -10,6 +10,9 @@
 namespace disttf::roles {
 namespace {
 
+// Ends the record of a user's program.
+constexpr std::string_view kRows = " rows";
+
 // Takes a number and the terminator after it off the front of `text`.
 template <typename T>
 bool take_number(std::string_view& text, char terminator, T& number) {
@@ -37,10 +40,10 @@ void ProgressWriter::write(const Progress& progress) {
   }
   next_ = now + kInterval;
   std::array<char, 128> record{};
-  const char* const end =
-      fmt::format_to_n(record.data(), record.size(), "{} {} {:.6g} {}\n", progress.step,
-                       progress.train_steps, progress.loss, progress.images)
-          .out;
+  const char* const end = fmt::format_to_n(record.data(), record.size(), "{} {} {:.6g} {}{}\n",
+                                           progress.step, progress.train_steps, progress.loss,
+                                           progress.images, progress.are_rows ? kRows : "")
+                              .out;
   write_record({record.data(), end});
 }
 
@@ -59,11 +62,12 @@ void ProgressWriter::write_record(std::string_view record) {
 }
 
 std::optional<Progress> parse_progress(std::string_view record) {
+  Progress progress{.are_rows = record.ends_with(kRows)};
+  record.remove_suffix(progress.are_rows ? kRows.size() : 0);
   std::string text(record);
   // take_number() needs a character behind each number; a truncated record is rejected.
   text += '\n';
   std::string_view rest = text;
-  Progress progress;
   if (take_number(rest, ' ', progress.step) && take_number(rest, ' ', progress.train_steps) &&
       take_number(rest, ' ', progress.loss) && take_number(rest, '\n', progress.images) &&
       rest.empty()) {
@@ -85,8 +89,9 @@ std::string progress_line(const Progress& progress, const Progress& first,
   const double rate = static_cast<double>(progress.images - first.images) / seconds;
   const auto left = static_cast<long>(
       std::ceil(static_cast<double>(progress.train_steps - progress.step) * seconds / steps));
-  return fmt::format("step {}/{}  loss {:.4f}  {:.0f} images/s  {}:{:02} left", progress.step,
-                     progress.train_steps, progress.loss, rate, left / 60, left % 60);
+  return fmt::format("step {}/{}  loss {:.4f}  {:.0f} {}/s  {}:{:02} left", progress.step,
+                     progress.train_steps, progress.loss, rate,
+                     progress.are_rows ? "rows" : "images", left / 60, left % 60);
 }
 
 std::string ProgressMeter::on_record(const Progress& progress, TimePoint now) {

@@ -2,7 +2,7 @@
 // it.
 //
 //  record: "step train_steps loss images\n", e.g. "1200 2000 0.0812 240000\n"; images: trained on
-//  by all trainers since the start. Or kEvaluationBegins.
+//  by all trainers since the start; of a user's program "240000 rows\n". Or kEvaluationBegins.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct Progress {
   std::uint64_t train_steps = 0;
   double loss = 0;
   std::uint64_t images = 0;
+  bool are_rows = false;  // of a user's program, instead of images
 };
 
 // Writes at most ten records a second, so that the computing thread is not slowed down. Owns no

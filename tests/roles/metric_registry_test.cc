@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "roles/monitor/shell/meters.h"
 #include "roles/monitor/shell/process_metrics.h"
+#include "roles/trainer/shell/step_meter.h"
 
 namespace disttf::roles {
 namespace {
@@ -145,6 +149,36 @@ TEST(ProcessMetrics, AreThoseOfThisProcess) {
   EXPECT_EQ(value(Metric::kProcessStart), 7);
   EXPECT_LE(Meters("ps:0", "1", "generic").started(), now.count() + 60);
   EXPECT_GE(Meters("ps:0", "1", "generic").started(), now.count());
+}
+
+// A program chooses the names of its numbers, also one for each step.
+TEST(StepMeter, HasAGaugeForEachNumberOfAProgram) {
+  Meters meters("worker:0", "1", "avx2");
+  Task task;
+  task.meters = &meters;
+  StepMeter meter(task);
+  const auto numbers = [&meters](Metric metric) {
+    std::map<std::string, double> found;
+    const std::vector<MetricFamily> families = meters.metrics().read();
+    for (const MetricSample& sample : family_of(families, metric).samples) {
+      found[sample.labels.at(0).value] = std::get<double>(sample.value);
+    }
+    return found;
+  };
+  meter.computed(1, 0.5F, {});
+  EXPECT_TRUE(numbers(Metric::kProgramNumber).empty());
+  meter.computed(1, 0.5F, math::ToldNumbers{{"norm", 1}, {"f1", 2}});
+  meter.computed(1, 0.5F, math::ToldNumbers{{"norm", 3}});
+  const math::Evaluation told{.loss = std::nan(""), .is_told = true, .told = {{"f1", 0.75}}};
+  meter.evaluated(told, told);
+  EXPECT_EQ(numbers(Metric::kProgramNumber),
+            (std::map<std::string, double>{{"norm", 3}, {"f1", 2}}));
+  EXPECT_EQ(numbers(Metric::kProgramEvaluation), (std::map<std::string, double>{{"f1", 0.75}}));
+  EXPECT_TRUE(family_of(meters.metrics().read(), Metric::kEvaluationLoss).samples.empty());
+  for (int step = 0; step < 1000; ++step) {
+    meter.computed(1, 0.5F, math::ToldNumbers{{"n" + std::to_string(step), 1}});
+  }
+  EXPECT_LE(numbers(Metric::kProgramNumber).size(), 64U);
 }
 
 }  // namespace

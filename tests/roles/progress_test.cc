@@ -50,6 +50,18 @@ TEST_F(ProgressPipe, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(progress->images, 240'000U);
 }
 
+TEST_F(ProgressPipe, AProgramHasRows) {
+  ProgressWriter writer(write_end_.number());
+  writer.write({.step = 1, .train_steps = 2, .loss = 1, .images = 10, .are_rows = true});
+  std::string record = read_all();
+  ASSERT_EQ(record, "1 2 1 10 rows\n");
+  record.pop_back();
+  const auto progress = parse_progress(record);
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(progress->images, 10U);
+  EXPECT_THAT(progress_line(*progress, {}, std::chrono::seconds(1)), HasSubstr("  10 rows/s"));
+}
+
 TEST_F(ProgressPipe, RecordsThatFollowAtOnceAreLeftOut) {
   ProgressWriter writer(write_end_.number());
   for (std::uint64_t step = 1; step <= 50; ++step) {

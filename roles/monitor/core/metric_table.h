@@ -35,6 +35,8 @@ enum class Metric : std::uint8_t {
   kDiverged,
   kEvaluationLoss,
   kEvaluationAccuracy,
+  kProgramNumber,
+  kProgramEvaluation,
   // Trainers and ps
   kBytes,
   // Ps

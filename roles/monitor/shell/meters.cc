@@ -1,5 +1,6 @@
 #include "roles/monitor/shell/meters.h"
 
+#include <cmath>
 #include <utility>
 
 #include "net/wire/frame.h"
@@ -93,7 +94,9 @@ TrainerMeters::Evaluated::Evaluated(MetricRegistry& metrics, const char* set)
       accuracy(metrics.gauge(Metric::kEvaluationAccuracy, {{.name = "set", .value = set}})) {}
 
 void TrainerMeters::Evaluated::tell(const math::Evaluation& found) const {
-  loss.set(found.loss);
+  if (!found.is_told || !std::isnan(found.loss)) {  // a program need not give a loss
+    loss.set(found.loss);
+  }
   // Only classification has an accuracy; without it the gauge is not exported.
   if (found.has_accuracy()) {
     accuracy.set(found.accuracy());

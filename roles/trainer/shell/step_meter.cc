@@ -22,4 +22,18 @@ void StepMeter::count_step(const StepResult& reply, const RunConfig& config) noe
   }
 }
 
+void StepMeter::tell(Metric metric, std::span<const math::ToldNumber> numbers) {
+  constexpr std::size_t kMostNames = 64;
+  for (const auto& [name, value] : numbers) {
+    auto found = numbers_.find({metric, name});
+    if (found == numbers_.end() && numbers_.size() < kMostNames) {
+      Gauge& gauge = registry_->gauge(metric, {{.name = "name", .value = name}});
+      found = numbers_.emplace(std::pair(metric, name), &gauge).first;
+    }
+    if (found != numbers_.end()) {
+      found->second->set(value);
+    }
+  }
+}
+
 }  // namespace disttf::roles

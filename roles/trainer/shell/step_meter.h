@@ -6,8 +6,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
 
-#include "math/model.h"
+#include "math/evaluation.h"
 #include "net/wire/generation.h"
 #include "roles/monitor/shell/meters.h"
 #include "roles/run/run_config.h"
@@ -18,7 +22,9 @@ namespace disttf::roles {
 
 class StepMeter {
  public:
-  explicit StepMeter(const Task& task) : meters_(trainer_meters(task)) {}
+  explicit StepMeter(const Task& task)
+      : meters_(trainer_meters(task)),
+        registry_(task.meters == nullptr ? nullptr : &task.meters->metrics()) {}
 
   // For a Timed; null if metrics are off.
   [[nodiscard]] Histogram* gradient() const noexcept {
@@ -35,10 +41,11 @@ class StepMeter {
     }
   }
   // A gradient of this many examples.
-  void computed(std::size_t examples, float loss) const noexcept {
+  void computed(std::size_t examples, float loss, std::span<const math::ToldNumber> numbers) {
     if (meters_ != nullptr) {
       meters_->examples.add(examples);
       meters_->loss.set(static_cast<double>(loss));
+      tell(Metric::kProgramNumber, numbers);
     }
   }
   void diverged() const noexcept {
@@ -57,17 +64,25 @@ class StepMeter {
       meters_->generation.set(static_cast<double>(net::number_of(generation)));
     }
   }
-  void evaluated(const math::Evaluation& validation, const math::Evaluation& test) const {
+  void evaluated(const math::Evaluation& validation, const math::Evaluation& test) {
     if (meters_ != nullptr) {
       meters_->validation.tell(validation);
-      meters_->test.tell(test);
+      if (!test.is_told) {  // a program evaluates once
+        meters_->test.tell(test);
+      }
+      tell(Metric::kProgramEvaluation, validation.told);
     }
   }
 
  private:
+  // Sets a gauge for each number; allocates for the first 64 names that a program uses, and ignores
+  // all others.
+  void tell(Metric metric, std::span<const math::ToldNumber> numbers);
   void count_step(const StepResult& reply, const RunConfig& config) noexcept;
 
   TrainerMeters* meters_;
+  MetricRegistry* registry_;  // null as meters_
+  std::map<std::pair<Metric, std::string>, Gauge*> numbers_;
   // When the learning rate is computed next: it is scraped every few seconds, which does not
   // justify a cosine in each step.
   std::chrono::steady_clock::time_point rate_at_{};

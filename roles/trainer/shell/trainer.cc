@@ -102,7 +102,8 @@ void Trainer::prepare(const RunConfig& config, std::uint64_t configuration) {
                               " does not have the memory for " +
                               std::to_string(math::layout_of(config.model).parameter_count()) +
                               " parameters, their gradient and batches of " +
-                              std::to_string(config.batch_size) + " images");
+                              std::to_string(config.batch_size) +
+                              (config.model.is_program() ? " rows" : " images"));
   }
 }
 
@@ -213,10 +214,11 @@ void Trainer::train(const StepHooks& hooks) {
                " gradients acknowledged");
     }
   }
-  log_info(fmt::format("Training elapsed time: {:.3f} s ({:.0f} images/s)", elapsed.count(),
+  log_info(fmt::format("Training elapsed time: {:.3f} s ({:.0f} {}/s)", elapsed.count(),
                        static_cast<double>((reply_.step - std::min(first_step, reply_.step)) *
                                            config_.rows_per_step()) /
-                           elapsed.count()));
+                           elapsed.count(),
+                       config_.model.is_program() ? "rows" : "images"));
 }
 
 float Trainer::compute(const math::Model::OnReady& on_ready) {
@@ -227,7 +229,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
     const Timed timed(meter_.gradient());
     return source_->gradient(reply_.parameters, client_->begin_gradient(), on_ready, stages_);
   }();
-  meter_.computed(config_.batch_size, loss);
+  meter_.computed(config_.batch_size, loss, source_->numbers());
   // A non-finite loss ends the run here, before it spreads to the parameters.
   if (!std::isfinite(loss)) {
     meter_.diverged();
@@ -433,7 +435,8 @@ void Trainer::log_step(std::uint64_t local_step, float loss) {
   progress_.write({.step = reply_.step,
                    .train_steps = config_.train_steps,
                    .loss = static_cast<double>(loss),
-                   .images = reply_.step * config_.rows_per_step()});
+                   .images = reply_.step * config_.rows_per_step(),
+                   .are_rows = config_.model.is_program()});
 }
 
 SetEvaluations Trainer::evaluate() {
