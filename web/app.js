@@ -106,7 +106,7 @@ function draw() {
   const changed = state.takeChanges();
   const any = (...names) => names.some((name) => changed.has(name));
   verbs.setOver(ended || state.isOver);
-  if (any("series")) charts.draw(state.series);
+  if (any("series")) charts.draw(state.series, state.isProgram);
   if (any("run", "series", "tasks")) panels.drawHeader(state);
   if (any("tasks", "run")) {
     panels.drawTasks(state, verbs);

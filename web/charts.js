@@ -9,7 +9,8 @@ const MOST_ROWS = 40;  // of a table: the newest step and others evenly spread o
 const CURVES = {
   loss: [["loss", "training", "--one", []], ["validation_loss", "validation", "--two", [8, 4]],
          ["test_loss", "test", "--three", [2, 3]]],
-  accuracy: [["validation_accuracy", "validation", "--two", [8, 4]],
+  accuracy: [["accuracy", "training", "--one", [10, 3, 2, 3]],
+             ["validation_accuracy", "validation", "--two", [8, 4]],
              ["test_accuracy", "test", "--three", []],
              ["validation_absolute_error", "validation", "--two", [8, 4]],
              ["test_absolute_error", "test", "--three", []]],
@@ -32,10 +33,10 @@ function axisSize(plot, labels, index, cycle) {
 }
 
 class Chart {
-  constructor(name, curves) {
+  constructor(name, curves, place = byId(name)) {
     this.name = name;
     this.curves = curves;
-    this.place = byId(name);
+    this.place = place;
     this.drawing = make("div", {class: "plot", role: "img"});
     this.rows = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name + " as a table"});
     this.details = make("details", {}, make("summary", {text: "As a table"}), this.rows);
@@ -69,7 +70,7 @@ class Chart {
 
   draw(series) {
     this.series = series;
-    const drawn = this.curves.filter(([name]) => series[name].length > 0);
+    const drawn = this.curves.filter(([name]) => series[name]?.length > 0);
     if (drawn.length === 0) return this.clear();
     const data = uPlot.join(drawn.map(([name]) => [series[name].steps, this.shown(series[name].values)]));
     const shape = drawn.map(([name]) => name + (series[name].length < 60)).join();
@@ -136,6 +137,15 @@ class Chart {
   }
 }
 
+// A chart of a number that a user's program reports with steps, evaluations or both, as `base`.
+function makeNumberChart(base, at) {
+  const place = make("div", {class: "chart"});
+  byId("curves").append(make("section", {"aria-labelledby": "number-" + at},
+                             make("h2", {id: "number-" + at, text: base}), place));
+  return new Chart(base, [[base, "training", "--one", []], ["validation_" + base, "validation", "--two", [8, 4]],
+                          ["test_" + base, "test", "--three", [2, 3]]], place);
+}
+
 // `curves`: by chart, for each curve [name of its series, label, colour, dashes].
 export function makeCharts(curves = CURVES) {
   const charts = Object.keys(CURVES).map((name) => new Chart(name, curves[name]));
@@ -147,7 +157,12 @@ export function makeCharts(curves = CURVES) {
     for (const chart of charts) chart.again();
   });
   return {
-    draw: (series) => {
+    draw: (series, isProgram = false) => {
+      if (isProgram) charts.find((chart) => chart.name === "rate").curves[0][1] = "rows a second";
+      for (const name of isProgram ? Object.keys(series) : []) {
+        if (charts.some((chart) => chart.curves.some(([drawn]) => drawn === name))) continue;
+        charts.push(makeNumberChart(name.replace(/^(validation|test)_(?=.)/, ""), charts.length));
+      }
       for (const chart of charts) chart.draw(series);
       if (series.test_absolute_error?.length) byId("accuracy-title").textContent = "Mean absolute error";
     },

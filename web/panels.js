@@ -30,6 +30,10 @@ export function drawHeader(state) {
   byId("progress-bar").style.width = (100 * share).toFixed(1) + "%";
   setAttribute(byId("progress"), "aria-valuenow", String(Math.round(100 * share)));
   drawNumbers(state, step);
+  if (state.isProgram) {  // only the program knows its examples
+    setText(byId("rate-title"), "Rows a second");
+    for (const name of ["confusion", "wrong", "filters"]) byId(name).closest("section").hidden = true;
+  }
   setText(byId("slowest"), state.result ? state.result.line : sentenceOf(state));
 }
 
@@ -37,7 +41,7 @@ function drawNumbers(state, step) {
   const {run, now, series} = state;
   const facts = [["step", count(step) + (run.train_steps ? " of " + count(run.train_steps) : "")],
                  ["loss", number(now.loss)],
-                 ["images a second", state.isOver ? "" : count(now.images_per_second)],
+                 [(state.isProgram ? "rows" : "images") + " a second", state.isOver ? "" : count(now.images_per_second)],
                  ["validation accuracy", percent(series.validation_accuracy.last, 2)],
                  ["test accuracy", percent(state.result?.accuracy ?? series.test_accuracy.last, 2)],
                  ["left", state.isOver ? "" : seconds(timeLeft(state, step))]];

@@ -7,8 +7,10 @@ const MOST_CHECKPOINTS = 200;
 const MOST_TASKS = 2000;
 const MOST_WRONG = 25;
 const MOST_FILTERS = 64;
+const MOST_SERIES = 128;
 
-const NAMES = ["loss", "learning_rate", "images_per_second", "validation_loss",
+// Every run has these; a user's program may tell other numbers.
+export const NAMES = ["loss", "learning_rate", "images_per_second", "validation_loss",
                "validation_accuracy", "test_loss", "test_accuracy", "validation_absolute_error",
                "test_absolute_error"];
 
@@ -65,8 +67,9 @@ export class RunState {
   replace(view) {
     this.run = view.run ?? {};
     this.now = view.now ?? {};
-    this.series = {};
+    this.series = Object.create(null);  // a program chooses names
     for (const name of NAMES) this.series[name] = new Series(view.series?.[name]);
+    for (const name of Object.keys(view.series ?? {})) this.#number(name, view.series[name]);
     this.tasks = new Map();
     for (const task of view.tasks ?? []) this.#task(task);
     this.frontier = view.frontier ?? null;
@@ -95,7 +98,7 @@ export class RunState {
     const {kind, ...run} = record;
     const state = this.result ? "training" : this.run.state ?? "training";  // a run may resume after a result
     this.run = {...run, began: this.run.began ?? record.time, state};
-    for (const name of NAMES) this.series[name].dropFrom((record.step ?? 0) + 1);
+    for (const series of Object.values(this.series)) series.dropFrom((record.step ?? 0) + 1);
     this.result = null;
     this.changed.add("run").add("series");
   }
@@ -108,6 +111,7 @@ export class RunState {
     for (const name of ["loss", "learning_rate", "images_per_second"]) {
       this.series[name].push(record.step, record.time, record[name]);
     }
+    this.#numbers("", record, record.numbers);
     this.changed.add("run").add("series");
   }
   on_evaluation(record) {
@@ -115,8 +119,21 @@ export class RunState {
       for (const [name, value] of Object.entries(record[set] ?? {})) {
         this.series[set + "_" + name]?.push(record.step, record.time, value);
       }
+      this.#numbers(set + "_", record, record[set]?.numbers);
     }
     this.changed.add("series");
+  }
+  #numbers(prefix, record, numbers) {
+    for (const [name, value] of Object.entries(numbers ?? {})) {
+      if (typeof value === "number" && !NAMES.includes(prefix + name)) {
+        this.#number(prefix + name)?.push(record.step, record.time, value);
+      }
+    }
+  }
+  // Returns the series of a program's number, which begins with `from`; undefined: there are too many.
+  #number(name, from) {
+    if (!this.series[name] && Object.keys(this.series).length < MOST_SERIES) this.series[name] = new Series(from);
+    return this.series[name];
   }
   on_confusion(record) {
     if (this.confusion?.step !== record.step) {
@@ -164,6 +181,9 @@ export class RunState {
 
   // Time of the newest observation.
   get time() { return Math.max(this.now.time ?? 0, this.frontier?.time ?? 0, this.events.at(-1)?.time ?? 0); }
+
+  // Whether a user's program trains: its examples are rows.
+  get isProgram() { return this.run.model === "program"; }
 
   get isOver() { return ["finished", "ending", "ended"].includes(this.run.state); }
 

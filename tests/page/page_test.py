@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow | over
+"""Usage: page_test.py watched DISTTF | ended DISTTF | runs DISTTF | long | narrow | over | program
 
 Tests the page of a run in a real browser: watching and controlling a run; constant memory over eight
 hours of a run; a narrow screen, use by keyboard, and a page in the background. Also shows one recorded
-run, and several together, while they grow.
+run, and several together, while they grow; and the numbers of a user's program.
 Exit code and pictures: pages.py.
 """
 import json
@@ -377,6 +377,55 @@ def over():
     server.close()
 
 
+def of_program(record):
+    """Returns the record as it is of a run of a user's program, which chooses the names of its numbers."""
+    if record["kind"] == "run":
+        return {**record, "model": "program", "classes": []}
+    if record["kind"] == "step":
+        return {**record, "numbers": {"norm": record["loss"] / 2, "<b>f1</b>": 0.5, "__proto__": 1, "loss": 9, "bad": None}}
+    if record["kind"] == "evaluation":
+        return {**{key: value for key, value in record.items() if key != "test"},
+                "validation": {**record["validation"], "numbers": {"<b>f1</b>": 0.75}}}
+    return record
+
+
+def program():
+    """The numbers of a user's program have charts of their own, however they are named."""
+    server = fake_run.Server()
+    end = threading.Event()
+
+    def feed():
+        dice = fake_run.dice()
+        number = 0
+        for record in [*fake_run.beginning(), *(each for at in range(60) for each in fake_run.second(at, dice))]:
+            if record["kind"] not in ("confusion", "picture"):
+                number += 1
+                yield fake_run.event(of_program(record), number)
+        end.wait()
+
+    server.feed = feed
+    with devtools.Browser(devtools.find_browser()) as browser:
+        page = browser.page()
+        page.look(1280, 900)
+        page.open(server.url)
+        titles = "[...document.querySelectorAll('#curves h2')].map((each) => each.textContent).join()"
+        page.wait_for(f"{titles} === 'Loss,Accuracy,Rows a second,Learning rate,norm,<b>f1</b>,__proto__'")
+        page.wait_for("document.querySelectorAll('#curves .u-over').length === 7")
+        said = "[...document.querySelectorAll('#curves [role=img]')].map((each) => each.getAttribute('aria-label'))"
+        page.wait_for(f"{said}[5] === 'training 0.5 at step 2,390; validation 0.75 at step 2,360'")
+        page.wait_for(f"!{said}[0].startsWith('training 9 ')")
+        page.wait_for("document.getElementById('now').textContent.includes('rows a second')")
+        for name in ("confusion", "wrong", "filters"):
+            if page.value(f"document.getElementById('{name}').checkVisibility()"):
+                fail(f"{name}, which a program does not have, is shown")
+        leave_picture(page, "program", whole=True)
+        page.look(320, 640)
+        page.wait_for("document.querySelector('#loss canvas').clientWidth <= 320 && document.documentElement.scrollWidth <= 320")
+        expect_quiet(page)
+        end.set()
+    server.close()
+
+
 def reach_everything(page):
     """Reaches every chart's table, and everything that scrolls, by Tab and Enter."""
     page.value("document.activeElement.blur()")
@@ -407,4 +456,5 @@ def look_away(page):
 
 
 if __name__ == "__main__":
-    main({"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow, "over": over})
+    main({"watched": watched, "ended": ended, "runs": runs, "long": long, "narrow": narrow, "over": over,
+          "program": program})
