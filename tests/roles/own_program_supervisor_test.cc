@@ -408,6 +408,25 @@ TEST_F(OwnProgramSupervisorTest, AfterTheRunTheProgramMaySaveWhatItWants) {
   EXPECT_EQ(end_, std::pair(static_cast<int>(kDone), 0));
 }
 
+// Its predecessor was killed as the run ended. Without its task it exits with an error.
+TEST_F(OwnProgramSupervisorTest, AProgramThatIsNotToldTheEndOfTheRunIsEnded) {
+  begin();
+  send(ProgramKind::kSteady, 1);
+  end_program(1, kKilled);
+  send(ProgramKind::kRelease, 1);
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(2U, SIGTERM)));
+  end_task({.exit_code = kDone});
+  end_program(2, {.exit_code = 1});
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_EQ(end_, std::pair(static_cast<int>(kDone), 0));
+}
+
+TEST_F(OwnProgramSupervisorTest, AProgramThatWasNotWelcomedIsEndedWithTheRun) {
+  begin();
+  send(ProgramKind::kRelease, 1, /*signal: no END follows*/ 1);
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
+}
+
 TEST_F(OwnProgramSupervisorTest, AProgramThatFailsAfterTheRunIsAnError) {
   begin();
   send(ProgramKind::kRelease, 1);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -119,6 +120,23 @@ TEST_F(ProgramSessionTest, DoesNotAskTheNextProgramWhatIsAnswered) {
   done();
   tell_layout();
   EXPECT_EQ(done(), std::vector<std::string>{"WELCOME"});
+}
+
+TEST_F(ProgramSessionTest, TellsTheSupervisorWhichProgramIsToldTheEndOfTheRun) {
+  const auto released = [this] {
+    session_.end(9);
+    std::optional<ProgramMessage> message;
+    session_.effects().drain([&](const auto& effect) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(effect)>, SendToSupervisor>) {
+        message = effect.message;
+      }
+    });
+    return message;
+  };
+  welcome_first();
+  EXPECT_EQ(released(), (ProgramMessage{.kind = ProgramKind::kRelease, .step = 1}));
+  session_.started(2, now_);
+  EXPECT_EQ(released(), (ProgramMessage{.kind = ProgramKind::kRelease, .number = 1, .step = 2}));
 }
 
 TEST_F(ProgramSessionTest, IgnoresWhatAProgramThatHasEndedHadSentBefore) {

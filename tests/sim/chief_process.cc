@@ -53,6 +53,9 @@ void ChiefProcess::start() {
 
 Routine<void> ChiefProcess::live(Fiber& fiber) {
   co_await sleep(fiber, milliseconds(pace_.load_ms));
+  if (link_) {
+    co_await await_program(fiber);
+  }
   if (views_) {
     const auto is_ready = [this] {
       return views_->all_have_views() || views_->replaced_by() != 0 || views_->is_run_over();
@@ -136,7 +139,11 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
       leader_.paused();
       break;
     case Action::kConclude:
+      if (link_) {
+        static_cast<void>(co_await evaluate_by_program(fiber, reply_.step));
+      }
       print_result(/*is_chief=*/true);
+      end_program();
       leader_.concluded();
       break;
     case Action::kSaveAndFail:
@@ -176,7 +183,12 @@ Routine<bool> ChiefProcess::ends_here(Fiber& fiber) {
   const std::uint64_t step = reply_.step;
   early_stop_.learn(session_.best());
   if (early_stop_.is_due(step)) {
-    early_stop_.evaluated(step, evaluate(parameters_));
+    if (link_) {
+      const math::Evaluation found = co_await evaluate_by_program(fiber, step);
+      early_stop_.evaluated(step, found);
+    } else {
+      early_stop_.evaluated(step, evaluate(parameters_));
+    }
     if (early_stop_.stops_at(step)) {
       note(early_stop_.why());
     }

@@ -112,7 +112,9 @@ Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
   }
   if (!state) {
     state = SavedState{.step = 0, .tensors = {Values(size_)}};
-    if (config_.every_gradient_counts()) {
+    if (link_) {
+      state->tensors.front() = co_await initial_by_program(fiber);
+    } else if (config_.every_gradient_counts()) {
       initialize(state->tensors.front());
     }
   }

@@ -133,14 +133,14 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   void signal_task(std::size_t node, int signal) override {
     Process* const process = current_[node];
-    if (process == nullptr || !process->is_alive()) {
+    if (process == nullptr || !is_up(*process)) {
       return;
     }
     if (signal == SIGKILL) {
       kill(*process, /*silently=*/false);
     } else if (!process->is_frozen()) {  // a frozen process does not handle the signal
       terminated_ = true;
-      process->terminate();
+      terminate(*process);
     }
   }
 
@@ -172,6 +172,50 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
  private:
   enum Happening : std::uint32_t { kStart = 1, kFault, kSecret, kMount, kStoreIsBack, kFollow };
+
+  // The supervisor of a trainer and its program; nullptr: there is none.
+  [[nodiscard]] OwnProgram* program_of(const Process& process) const {
+    const auto* const trainer =
+        scenario_.program ? dynamic_cast<const WorkerProcess*>(&process) : nullptr;
+    return trainer == nullptr ? nullptr : trainer->own_program();
+  }
+
+  // Whether the process lives, or its supervisor does.
+  [[nodiscard]] bool is_up(const Process& process) const {
+    const OwnProgram* const program = program_of(process);
+    return process.is_alive() || (program != nullptr && program->is_alive());
+  }
+
+  void terminate(Process& process) {
+    if (OwnProgram* const program = program_of(process)) {
+      program->stop();
+    } else {
+      process.terminate();
+    }
+  }
+
+  void add_program(WorkerProcess& process) {
+    const roles::RunConfig& config = config_now();
+    const SimulatedProgram::Work work{.checks = checks_,
+                                      .size = scenario_.size,
+                                      .compute_us = scenario_.pace.compute_us,
+                                      .slow_one_in = scenario_.pace.slow_one_in,
+                                      .is_exact = config.every_gradient_counts(),
+                                      .options = *scenario_.program};
+    process.set_program(
+        std::make_unique<OwnProgram>(world_, work, process,
+                                     [this, &process](int code, const std::string& sentence) {
+                                       ended(process, code, sentence);
+                                     }),
+        *scenario_.program);
+  }
+
+  // A task has ended whose supervisor may still live.
+  void task_ended(Process& process, const roles::Ending& ending, const std::string& sentence) {
+    checks_.witnesses().has_gone(process.task().incarnation);
+    to_rest_.push_back(&process);
+    program_of(process)->task_ended(ending, sentence);
+  }
 
   void schedule_secrets() {
     std::uint64_t drawn = 0;
@@ -218,7 +262,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   void restart(std::size_t from, std::size_t end, std::size_t except) {
     for (std::size_t node = from; node < end; ++node) {
       Process* const process = current_[node];
-      if (node != except && process != nullptr && process->is_alive()) {
+      if (node != except && process != nullptr && is_up(*process)) {
         kill(*process, /*silently=*/false);
         start_later(node);
       }
@@ -249,7 +293,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   }
 
   void start(std::size_t node) {
-    if (current_[node] != nullptr && current_[node]->is_alive()) {
+    if (current_[node] != nullptr && is_up(*current_[node])) {
       return;
     }
     // Also when the run is over: no process replaces it then, and none reports the end to it when
@@ -272,7 +316,13 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     task.transport = scenario_.pace.gradients_in_memory != 0 ? roles::Transport::kSharedMemory
                                                              : roles::Transport::kTcp;
     const auto on_end = [this](Process& process, int code, const std::string& sentence) {
-      ended(process, code, sentence);
+      if (program_of(process) == nullptr) {
+        ended(process, code, sentence);
+      } else if (code == kKilled) {
+        task_ended(process, {.signal = SIGKILL}, sentence);
+      } else {
+        task_ended(process, {.exit_code = code}, sentence);
+      }
     };
     std::unique_ptr<Process> process;
     if (is_evaluator(node) && scenario_.evaluates_directory) {
@@ -297,16 +347,24 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     if (scenario_.trainers_per_host > 1 && node >= scenario_.ps && !is_evaluator(node)) {
       join_host(dynamic_cast<TrainerProcess&>(*process), node - scenario_.ps);
     }
+    auto* const trainer =
+        scenario_.program ? dynamic_cast<WorkerProcess*>(process.get()) : nullptr;
     if (scenario_.clocks_differ) {
       process->set_clock(
           900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));
     }
     process->set_number(number);
+    if (trainer != nullptr) {
+      add_program(*trainer);
+    }
     world_.log(process->name() + " starts, process " + std::to_string(number));
     current_[node] = process.get();
     all_.push_back(std::move(process));
     if (launcher_) {
       launcher_->started(node);
+    }
+    if (trainer != nullptr) {
+      trainer->own_program()->start();
     }
     current_[node]->start();
   }
@@ -348,6 +406,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   void kill(Process& process, bool silently) {
     process.kill(silently);
+    if (OwnProgram* const program = program_of(process)) {
+      program->kill();
+    }
     checks_.witnesses().has_gone(process.task().incarnation);
     tell_launcher(process, {.signal = SIGKILL});
   }
@@ -362,11 +423,19 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
   void ended(Process& process, int code, const std::string& sentence) {
     checks_.witnesses().has_gone(process.task().incarnation);
     judge_end(process, code, sentence);
+    if (launcher_ && code == roles::kError && program_of(process) != nullptr) {
+      launcher_->expect_failure();  // judge_end() has found the cause
+    }
     tell_launcher(process, code == kKilled ? roles::Ending{.signal = SIGKILL}
                                            : roles::Ending{.exit_code = code});
   }
 
-  void judge_end(Process& process, int code, const std::string& sentence) {
+  void judge_end(Process& process, int exit_code, const std::string& sentence) {
+    const OwnProgram* const program = program_of(process);
+    // The task has its result all the same.
+    const bool is_done =
+        exit_code == roles::kError && program != nullptr && program->was_lost_at_end();
+    const int code = is_done ? static_cast<int>(roles::kDone) : exit_code;
     to_rest_.push_back(&process);
     if (is_evaluator(process.node())) {
       judge_evaluator(dynamic_cast<const ScoringProcess&>(process), code, sentence);
@@ -389,6 +458,10 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       }
       return;
     }
+    if (code == roles::kError && program != nullptr && program->has_gone_wrong()) {
+      fail_run();
+      return;
+    }
     const bool is_excused =
         ends_for_flags(process, code) ||
         (code == roles::kTerminated
@@ -409,6 +482,20 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     }
   }
 
+  // A program has failed. Without a launch, the user stops the other tasks.
+  void fail_run() {
+    world_.mark(Mark::kRunFailedByProgram);
+    terminated_ = true;
+    if (!launcher_ && !run_is_over_) {
+      run_is_over_ = true;
+      for (const auto& each : all_) {
+        if (is_up(*each)) {
+          kill(*each, /*silently=*/false);
+        }
+      }
+    }
+  }
+
   // The exit code of an evaluator affects no other process. The evaluator must have the result if
   // it joined in time, no process was lost and no frame was slow. Otherwise a code that reports the
   // failure is allowed.
@@ -426,7 +513,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
 
   [[nodiscard]] bool has_ended() const {
     return run_is_over_ && (!launcher_ || launcher_->has_ended()) &&
-           std::ranges::none_of(all_, [](const auto& process) { return process->is_alive(); });
+           std::ranges::none_of(all_, [this](const auto& process) { return is_up(*process); });
   }
 
   // The first gradient of that step is about to be delivered.
@@ -471,7 +558,8 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     bool is_excused = terminated_ || excuse_ >= kShortest || (launcher_ && launcher_->has_failed());
     for (std::size_t each = 0; each < scenario_.faults.size(); ++each) {
       const Fault::Kind kind = scenario_.faults[each].kind;
-      is_excused = is_excused || (outcome_.happened[each] && kind > Fault::Kind::kKillAtDisk);
+      is_excused = is_excused || (outcome_.happened[each] && kind > Fault::Kind::kKillAtDisk &&
+                                  kind < Fault::Kind::kKillProgram);
     }
     if (scenario_.has_disk && result && !is_excused && disk_.saved() < *result) {
       world_.violate("the run ends after step " + std::to_string(*result) +
@@ -514,6 +602,12 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
           return false;
         }
         world_.mark(fault.kind == Fault::Kind::kKill ? Mark::kKill : Mark::kVanish);
+        if (kills_task_alone(fault, *process)) {
+          static_cast<void>(stays_away(node, fault));
+          process->kill(/*silently=*/false);
+          task_ended(*process, {.signal = SIGKILL}, "killed");  // its supervisor ends with it
+          return true;
+        }
         kill(*process, fault.kind == Fault::Kind::kVanish);
         if (fault.kind == Fault::Kind::kVanish && scenario_.has_disk) {
           disk_.lose_power();
@@ -531,7 +625,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
         if (launcher_ && fault.detail % 8 < 3) {
           ask_launcher(fault.detail % 8, node);
         } else {
-          process->terminate();
+          terminate(*process);
         }
         return true;
       case Fault::Kind::kFreeze:
@@ -540,6 +634,9 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
           return false;
         }
         world_.mark(Mark::kFreeze);
+        if (OwnProgram* const program = program_of(*process)) {
+          program->freeze_with_task(fault.detail / 1024 % 2 == 0);
+        }
         if (fault.kind == Fault::Kind::kReplace && !launcher_) {
           // As an orchestrator does: a ps is replaced only after a heartbeat timeout at all others.
           const Duration until_lost = node < scenario_.ps ? kHeartbeatTimeout : Duration::zero();
@@ -581,10 +678,36 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
       case Fault::Kind::kUnmount:
       case Fault::Kind::kStoreAway:
         return take_disk_away(fault);
+      case Fault::Kind::kKillProgram:
+      case Fault::Kind::kFreezeProgram:
+      case Fault::Kind::kWrongProgram:
+        return is_alive && strike_program(fault, *process);
       case Fault::Kind::kCount:
         break;
     }
     return false;
+  }
+
+  // The process is killed and not its supervisor.
+  [[nodiscard]] bool kills_task_alone(const Fault& fault, const Process& process) const {
+    return fault.kind == Fault::Kind::kKill && fault.detail / 1024 % 3 == 0 &&
+           !process.is_frozen() && program_of(process) != nullptr;
+  }
+
+  bool strike_program(const Fault& fault, const Process& process) {
+    OwnProgram* const program = program_of(process);
+    if (program == nullptr || !program->is_alive()) {
+      return false;
+    }
+    switch (fault.kind) {
+      case Fault::Kind::kKillProgram:
+        return program->kill_program(fault.detail);
+      case Fault::Kind::kFreezeProgram:
+        excuse_ += fault.duration;
+        return program->freeze_program(fault.duration, fault.detail);
+      default:
+        return program->go_wrong(static_cast<ProgramWrong>(1 + fault.detail % kProgramWrongs));
+    }
   }
 
   bool strike_disk(const Fault& fault) {

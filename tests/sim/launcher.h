@@ -43,6 +43,9 @@ class SimulatedLauncher final : public Actor {
   void replace(std::size_t node);
   void restart_all();
 
+  // A task may end with a code that ends the run.
+  void expect_failure() noexcept { may_fail_ = true; }
+
   // Returns whether nothing is restarted any more, since the run has its result or has failed.
   [[nodiscard]] bool has_decided() const { return !supervisor_.may_start(); }
   // Returns whether, in addition, all tasks have ended.
@@ -66,6 +69,7 @@ class SimulatedLauncher final : public Actor {
   Time armed_{};                // the time of the next scheduled event
   std::uint64_t failures_ = 0;  // failures that called for a restart
   bool all_end_ = false;        // for restart_all()
+  bool may_fail_ = false;
   bool has_ended_ = false;
 };
 

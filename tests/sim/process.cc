@@ -46,6 +46,13 @@ void Process::freeze(Time until) {
   world_.schedule(frozen_until_, *this, kContinue);
 }
 
+void Process::thaw() {
+  if (frozen_) {
+    frozen_until_ = world_.now();
+    on_event(kContinue, 0, 0);
+  }
+}
+
 net::Keyring& Process::keyring(SecretFiles& files) {
   const std::size_t changes = files.changes(node_);
   if (!keyring_) {

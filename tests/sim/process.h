@@ -62,6 +62,8 @@ class Process : public Actor {
   void kill(bool silently);
   // Freezes it until then, by the world's clock.
   void freeze(Time until);
+  // It runs again, if it is frozen.
+  void thaw();
   // Releases the resources of a process that has ended.
   void lay_to_rest() { bury(); }
   [[nodiscard]] bool is_frozen() const noexcept { return frozen_; }

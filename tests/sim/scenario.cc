@@ -5,6 +5,7 @@
 
 #include "math/model.h"
 #include "tests/sim/other_configuration.h"
+#include "tests/sim/program_faults.h"
 
 namespace disttf::sim {
 namespace {
@@ -485,6 +486,7 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.summed_ranges = hosts.one_in(3) ? hosts.between(1, 15) : ~std::uint64_t{0};
   }
   draw_other_configuration(scenario);
+  draw_program(scenario);
   return scenario;
 }
 

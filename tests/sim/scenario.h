@@ -13,6 +13,7 @@
 #include "roles/run/checkpoint_options.h"
 #include "roles/run/run_config.h"
 #include "tests/sim/network.h"
+#include "tests/sim/program.h"
 #include "tests/sim/trainers.h"
 #include "tests/sim/world.h"
 
@@ -39,6 +40,10 @@ struct Fault {
     kBeginAnew,
     kUnmount,    // for `duration` an empty directory lies in its place
     kStoreAway,  // for `duration` every operation fails, reads included
+    // Faults of the program of a trainer:
+    kKillProgram,    // or its spare, or both
+    kFreezeProgram,  // for `duration`, or until it counts as hung
+    kWrongProgram,   // it does what ends the run
     kCount,
   };
   Kind kind = Kind::kKill;
@@ -104,6 +109,7 @@ struct Scenario {
   std::optional<roles::RestartOptions> launch;
   bool has_secret = false;
   std::vector<SecretChange> secret_changes;  // none begins before the previous one has ended
+  std::optional<ProgramOptions> program;   // trainers have programs
   std::vector<Fault> faults;
 };
 // Draws the scenario of a seed.

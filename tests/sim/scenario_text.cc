@@ -70,6 +70,9 @@ std::string to_string(const Scenario& scenario) {
   if (scenario.has_secret) {
     text += ", a secret that changes " + std::to_string(scenario.secret_changes.size()) + " times";
   }
+  if (scenario.program) {
+    text += ", programs" + std::string(scenario.program->has_spare ? " with spares" : "");
+  }
   text += scenario.has_disk ? ", a disk" : "";
   text += scenario.has_evaluator ? ", an evaluator" : "";
   text += scenario.evaluates_directory ? " of the directory" : "";
@@ -101,7 +104,10 @@ std::string to_string(const Fault& fault, std::size_t ps) {
       "step of the disk's clock",
       "begin anew",
       "unmount the directory",
-      "no answer of the store"};
+      "no answer of the store",
+      "kill the program of",
+      "freeze the program of",
+      "something wrong from the program of"};
   std::string text;
   const std::chrono::duration<double> at = fault.at;
   const std::chrono::duration<double> duration = fault.duration;

@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kDialAttempt{2000};
-constexpr float kHalfComputed = 12345.0F;
 
 }  // namespace
 
@@ -124,6 +123,15 @@ void WorkerProcess::took_incarnation() {
 
 // Computes the gradient of the parameters, which takes virtual time.
 Routine<void> WorkerProcess::compute(Fiber& fiber, Checks::Components components) {
+  if (link_) {
+    const std::shared_ptr<Values> place = place_of_gradient();
+    std::ranges::fill(*place, kHalfComputed);
+    checks_.rows_are_taken(name(), stepper_.batch(), reply_.step, rank_);
+    co_await compute_by_program(fiber, components, *place);
+    gradient_ = place;
+    stepper_.computed();
+    co_return;
+  }
   const std::uint64_t bits = world_.draw(Draw::kPace, task_.incarnation, ++computed_);
   std::uint64_t us = pace_.compute_us / 2 + (bits >> 32U) % (pace_.compute_us + 1);
   if (pace_.slow_one_in != 0 && (bits & 0xFFFFU) % pace_.slow_one_in == 0) {
@@ -315,6 +323,9 @@ void WorkerProcess::print_result(bool is_chief) {
 
 Routine<void> WorkerProcess::live(Fiber& fiber) {
   co_await sleep(fiber, milliseconds(pace_.load_ms));
+  if (link_) {
+    co_await await_program(fiber);
+  }
   bool is_late = co_await connect(fiber);
   if (!is_late) {
     try {
@@ -341,6 +352,7 @@ Routine<void> WorkerProcess::live(Fiber& fiber) {
   const bool has = co_await has_result(fiber);
   if (has) {
     print_result(/*is_chief=*/false);
+    end_program();
   }
   exit(roles::kDone, has ? "printed the result" : "final parameters lost with a parameter server");
 }

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "roles/trainer/core/stepper.h"
+#include "tests/sim/own_program.h"
+#include "tests/sim/program_link.h"
 #include "tests/sim/session.h"
 
 namespace disttf::sim {
@@ -31,6 +34,10 @@ class WorkerProcess : public TrainerProcess {
 
   void start() override;
   void terminate() override;
+  // Its gradients come from a program, of this supervisor. REQUIRES: it has not started.
+  void set_program(std::unique_ptr<OwnProgram> own, const ProgramOptions& options);
+  // nullptr: it has none.
+  [[nodiscard]] OwnProgram* own_program() const noexcept { return own_program_.get(); }
   // Another trainer of its host has changed the host group.
   void record_host();
 
@@ -40,6 +47,15 @@ class WorkerProcess : public TrainerProcess {
   Routine<bool> connect(Fiber& fiber);
   Routine<void> train(Fiber& fiber);
   void print_result(bool is_chief);
+
+  // --- with a program
+  // Waits for its variables, and welcomes it.
+  Routine<void> await_program(Fiber& fiber);
+  Routine<Values> initial_by_program(Fiber& fiber);
+  // Of parameters_.
+  Routine<math::Evaluation> evaluate_by_program(Fiber& fiber, std::uint64_t step);
+  // The run is over with parameters_. Does nothing without a program.
+  void end_program();
 
   // Returns whether a copy of the state of that step is wanted; the caller then requests one.
   [[nodiscard]] virtual bool wants_snapshot(std::uint64_t /*step*/) { return false; }
@@ -54,6 +70,7 @@ class WorkerProcess : public TrainerProcess {
   roles::Stepper stepper_;
   roles::StepResult reply_;
   Fiber* living_ = nullptr;
+  std::optional<ProgramLink> link_;
 
  private:
   // A control channel to a ps.
@@ -63,6 +80,10 @@ class WorkerProcess : public TrainerProcess {
   };
   Routine<void> beat(Fiber& fiber, std::size_t index);
   Routine<void> compute(Fiber& fiber, Checks::Components components);
+  Routine<void> await_packets(Fiber& fiber);
+  Routine<roles::ProgramAnswer> ask_program(Fiber& fiber, roles::ProgramRequest request);
+  Routine<void> compute_by_program(Fiber& fiber, const Checks::Components& components,
+                                   Values& gradient);
   // Returns the memory in which the next gradient of a step is computed.
   [[nodiscard]] std::shared_ptr<Values> place_of_gradient();
   Routine<void> take_step(Fiber& fiber);
@@ -80,6 +101,8 @@ class WorkerProcess : public TrainerProcess {
   std::size_t pushed_ = 0;                       // elastic: gradients of this step
   Values next_parameters_;  // elastic: received while further gradients are computed
   Values kept_result_;
+  std::unique_ptr<OwnProgram> own_program_;
+  Values initial_;  // that its program has given; empty: not yet
 };
 
 }  // namespace disttf::sim

@@ -76,7 +76,16 @@ std::string_view name_of(Mark mark) noexcept {
                                                                         "store away",
                                                                         "checkpoint scored",
                                                                         "checkpoint gone as read",
-                                                                        "writer awaited"});
+                                                                        "writer awaited",
+                                                                        "program killed",
+                                                                        "program frozen",
+                                                                        "program hung",
+                                                                        "program not started",
+                                                                        "spare used",
+                                                                        "program asked again",
+                                                                        "program wrong",
+                                                                        "program saved",
+                                                                        "run failed by program"});
   static_assert(kNames.size() == kMarks);
   return kNames[static_cast<std::size_t>(mark)];
 }

@@ -48,6 +48,7 @@ enum class Draw : std::uint32_t {
   kOtherConfiguration,
   kGroup,
   kDirectory,
+  kProgram,
 };
 
 // Events of interest in a run. Over many seeds each must have occurred.
@@ -111,6 +112,15 @@ enum class Mark : std::uint8_t {
   kCheckpointScored,
   kCheckpointGone,
   kWriterAwaited,
+  kProgramKilled,
+  kProgramFrozen,
+  kProgramHung,
+  kProgramNotStarted,
+  kSpareUsed,
+  kProgramAskedAgain,
+  kProgramWrong,
+  kProgramSaved,
+  kRunFailedByProgram,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

@@ -193,7 +193,7 @@ void OwnProgramSupervisor::message(const ProgramMessage& message, TimePoint now)
   if (message.kind == ProgramKind::kSteady) {
     take_steady(message.step);
   } else if (message.kind == ProgramKind::kRelease) {
-    release(now);
+    release(message, now);
     // An answer to an earlier program concerns none that lives.
   } else if (message.kind == ProgramKind::kRestart && is_active(message.step) && may_start() &&
              !active_.is_signalled) {
@@ -217,7 +217,7 @@ void OwnProgramSupervisor::take_steady(std::uint64_t number) {
   }
 }
 
-void OwnProgramSupervisor::release(TimePoint now) {
+void OwnProgramSupervisor::release(const ProgramMessage& message, TimePoint now) {
   if (is_released_) {
     return;
   }
@@ -228,7 +228,12 @@ void OwnProgramSupervisor::release(TimePoint now) {
     fail_at_.reset();
     ended_after_the_run(*exited_);
   }
-  if (active_.id != 0) {
+  if (active_.id != 0 && (message.number != 0 || !is_active(message.step))) {
+    // It was started again just now, and the task ends without it. By itself it would exit with an
+    // error, as a program does that loses its task.
+    say("the run is over before the program that was started again took part in it; ending it");
+    end_program(SIGTERM, now);
+  } else if (active_.id != 0) {
     slow_at_ = now + kLongEnd;
     end_at_ =
         rules_.end_timeout.count() == 0 ? std::nullopt : std::optional(now + rules_.end_timeout);

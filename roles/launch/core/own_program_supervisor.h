@@ -117,7 +117,7 @@ class OwnProgramSupervisor {
   void ended_after_the_run(const Ending& ending);
   void spare_ended(const std::string& how, TimePoint now);
   void take_steady(std::uint64_t number);
-  void release(TimePoint now);
+  void release(const ProgramMessage& message, TimePoint now);
   void start_nothing_more();
   void end_program(int signal, TimePoint now);
   void end_late_program(TimePoint now);

@@ -50,7 +50,8 @@ enum class ProgramKind : std::uint16_t {
   // `step` of these: the number of the program; 0: the present one.
   kRestart = 131,  // the program hangs; number: the signal to send first. Start another one
   kRelease = 132,  // the run is over: the program ends by itself and is not started again. Sent
-                   // before END, so that the supervisor knows it when the program has ended
+                   // before END, so that the supervisor knows it when the program has ended.
+                   // number: 1: no program gets END, since none was welcomed
   kSteady = 133,   // a step was made: the time to start a spare
 };
 

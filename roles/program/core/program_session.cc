@@ -244,8 +244,10 @@ void ProgramSession::end(std::uint64_t step) {
   ended_at_ = step;
   request_.reset();
   hung_at_ = TimePoint::max();
-  effects_.add(SendToSupervisor{{.kind = ProgramKind::kRelease}});
-  if (state_ == State::kWelcomed) {
+  const bool is_told = state_ == State::kWelcomed;
+  effects_.add(SendToSupervisor{
+      {.kind = ProgramKind::kRelease, .number = is_told ? 0U : 1U, .step = number_}});
+  if (is_told) {
     send_end();
   }
 }

@@ -1,0 +1,98 @@
+// A simulated trainer whose gradients its program computes, as
+// roles/trainer/shell/program_source.cc has them computed.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "roles/program/core/program_facts.h"
+#include "tests/sim/trainers.h"
+
+namespace disttf::sim {
+
+using roles::ProgramKind;
+
+void WorkerProcess::set_program(std::unique_ptr<OwnProgram> own, const ProgramOptions& options) {
+  own_program_ = std::move(own);
+  link_.emplace(world_, *own_program_, options, title(), [this] { wake(*living_); });
+}
+
+Routine<void> WorkerProcess::await_program(Fiber& fiber) {
+  while (!link_->has_layout()) {
+    co_await await_packets(fiber);
+  }
+  link_->welcome(roles::welcome_text(config_, task_, size_), size_, now());
+}
+
+// As ProgramLink::wait_for_some().
+Routine<void> WorkerProcess::await_packets(Fiber& fiber) {
+  throw_if_stopped();
+  if (!link_->is_readable() && link_->deadline() > now()) {
+    link_->is_waiting = true;
+    co_await wait(fiber, link_->deadline());
+    link_->is_waiting = false;
+  }
+  throw_if_stopped();
+  link_->take_some(now());
+}
+
+Routine<roles::ProgramAnswer> WorkerProcess::ask_program(Fiber& fiber,
+                                                         roles::ProgramRequest request) {
+  link_->ask(request, now());
+  while (!link_->has_answer()) {
+    co_await await_packets(fiber);
+  }
+  co_return link_->answer();
+}
+
+Routine<void> WorkerProcess::compute_by_program(Fiber& fiber, const Checks::Components& components,
+                                                Values& gradient) {
+  is_torn_ = !read_again(parameters_);
+  const roles::Stepper::Batch batch = stepper_.batch();
+  ProgramMemory& memory = link_->memory();
+  std::ranges::copy(parameters_, memory.parameters.begin());
+  memory.components = components;
+  static_cast<void>(co_await ask_program(fiber, {.kind = ProgramKind::kCompute,
+                                                 .step = batch.step,
+                                                 .slot = batch.slot,
+                                                 .seed = config_.seed}));
+  std::ranges::copy(memory.gradient, gradient.begin());
+}
+
+Routine<Values> WorkerProcess::initial_by_program(Fiber& fiber) {
+  if (initial_.empty()) {
+    std::ranges::fill(link_->memory().gradient, 0.0F);
+    static_cast<void>(co_await ask_program(fiber, {.kind = ProgramKind::kGiveInitial}));
+    initial_ = link_->memory().gradient;
+  }
+  co_return initial_;
+}
+
+Routine<math::Evaluation> WorkerProcess::evaluate_by_program(Fiber& fiber, std::uint64_t step) {
+  std::ranges::copy(parameters_, link_->memory().parameters.begin());
+  const roles::ProgramAnswer answer =
+      co_await ask_program(fiber, {.kind = ProgramKind::kEvaluate, .step = step});
+  math::Evaluation found;
+  found.is_told = true;
+  for (const auto& [name, value] : answer.numbers) {
+    if (name == "loss") {
+      found.loss = value;
+    } else {
+      found.told_accuracy = value;
+    }
+  }
+  const math::Evaluation expected = evaluate(parameters_);
+  if (found.loss != expected.loss || found.accuracy() != expected.accuracy()) {
+    world_.violate(name() + " uses an evaluation of its program that is not of its parameters " +
+                   "(invariant 23)");
+  }
+  co_return found;
+}
+
+void WorkerProcess::end_program() {
+  if (link_) {
+    std::ranges::copy(parameters_, link_->memory().parameters.begin());
+    link_->end(reply_.step);
+  }
+}
+
+}  // namespace disttf::sim
