@@ -347,8 +347,7 @@ class SimulatedCluster final : public Actor, public Directory, public LaunchedTa
     if (scenario_.trainers_per_host > 1 && node >= scenario_.ps && !is_evaluator(node)) {
       join_host(dynamic_cast<TrainerProcess&>(*process), node - scenario_.ps);
     }
-    auto* const trainer =
-        scenario_.program ? dynamic_cast<WorkerProcess*>(process.get()) : nullptr;
+    auto* const trainer = scenario_.program ? dynamic_cast<WorkerProcess*>(process.get()) : nullptr;
     if (scenario_.clocks_differ) {
       process->set_clock(
           900'000 + static_cast<std::int64_t>(world_.below(200'001, Draw::kClock, node, number)));

@@ -163,19 +163,21 @@ bool OwnProgram::freeze_program(Duration duration, std::uint64_t detail) {
   }
   world_.mark(Mark::kProgramFrozen);
   // For ever only while the task waits for an answer: that it hangs is noticed then.
-  const bool hangs = computing->is_handed_over && computing->program->is_computing() &&
-                     detail % 3 == 0;
+  const bool hangs =
+      computing->is_handed_over && computing->program->is_computing() && detail % 3 == 0;
   computing->program->freeze(hangs ? Time::max() : world_.now() + duration);
   return true;
 }
 
 bool OwnProgram::go_wrong(ProgramWrong wrong) {
   Running* const computing = active();
-  if (computing == nullptr || !computing->has_made_step || wrong_ != ProgramWrong::kNothing ||
-      has_gone_wrong_) {
+  if (computing == nullptr || wrong_ != ProgramWrong::kNothing || has_gone_wrong_) {
     return false;
   }
   if (wrong == ProgramWrong::kOtherLayout) {
+    if (!computing->has_made_step) {  // the task may not have learned the first layout
+      return false;
+    }
     computing->program->signal(SIGKILL);
     if (Running* const other = spare(); other != nullptr && survives(*other)) {
       other->program->signal(SIGKILL);
@@ -398,8 +400,8 @@ void OwnProgram::carry_out(const roles::SayLine& effect) {
 
 void OwnProgram::carry_out(const roles::SupervisorEnded& effect) {
   is_alive_ = false;
-  const bool lives = std::ranges::any_of(
-      programs_, [](const Running& each) { return each.program->is_alive(); });
+  const bool lives =
+      std::ranges::any_of(programs_, [](const Running& each) { return each.program->is_alive(); });
   if (lives || !task_ending_) {
     world_.violate("the supervisor of " + task_.name() + " ends before " +
                    (lives ? "its program" : "its task") + " (invariant 23)");

@@ -47,7 +47,7 @@ class OwnProgram final : public Actor, public SimulatedProgram::Machine {
   // A program did what the protocol does not allow, so the task may end with 1.
   [[nodiscard]] bool has_gone_wrong() const noexcept { return has_gone_wrong_; }
 
-  // A program was killed that may have been told the end of the run, so the supervisor may end
+  // A program was killed that may have received END, so the supervisor may end
   // with 1 after the task has its result.
   [[nodiscard]] bool was_lost_at_end() const noexcept { return was_lost_at_end_; }
 
@@ -123,7 +123,7 @@ class OwnProgram final : public Actor, public SimulatedProgram::Machine {
   bool freezes_with_task_ = false;
   bool is_released_ = false;
   bool was_lost_at_end_ = false;
-  int deaths_ = 0;  // of programs, at most, without a step in between
+  int deaths_ = 0;                               // of programs, at most, without a step in between
   ProgramWrong wrong_ = ProgramWrong::kNothing;  // that is still to be done
   bool has_gone_wrong_ = false;
   std::string last_line_;  // why the run has failed

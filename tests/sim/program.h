@@ -31,9 +31,9 @@ struct ProgramOptions {
   std::uint64_t save_ms = 5;     // about, from END to its exit
   bool has_spare = true;
   bool asks_rows = false;
-  bool ignores_abort = false;         // it does not end by SIGABRT
+  bool ignores_abort = false;            // it does not end by SIGABRT
   std::uint64_t start_fails_one_in = 0;  // one start of a process in so many fails; 0: none
-  std::chrono::seconds timeout{5};    // as --program_timeout_secs
+  std::chrono::seconds timeout{5};       // as --program_timeout_secs
 };
 
 // The memory that a task shares with its programs.

@@ -48,13 +48,13 @@ void draw_program(Scenario& scenario) {
                                    net::FrameKind::kPull, net::FrameKind::kGoodbye,
                                    net::FrameKind::kPush};
   const std::uint64_t steps = scenario.config.train_steps;
-  const std::uint64_t length_us = steps * (scenario.pace.compute_us + 1000) + 1'000'000 +
-                                  2000 * scenario.program->import_ms;
+  const std::uint64_t length_us =
+      steps * (scenario.pace.compute_us + 1000) + 1'000'000 + 2000 * scenario.program->import_ms;
   // Mostly of one trainer, since successive deaths count.
   const std::size_t victim = scenario.ps + dice.below(scenario.trainers);
   for (std::uint64_t count = dice.below(9); count > 0; --count) {
-    Fault fault{.kind = dice.below(3) == 0 ? Fault::Kind::kFreezeProgram
-                                           : Fault::Kind::kKillProgram};
+    Fault fault{.kind =
+                    dice.below(3) == 0 ? Fault::Kind::kFreezeProgram : Fault::Kind::kKillProgram};
     if (dice.one_in(2)) {
       fault.on = kMoments.at(dice.below(kMoments.size()));
       fault.nth = 1 + dice.below(steps * scenario.trainers * scenario.ps);
@@ -67,10 +67,13 @@ void draw_program(Scenario& scenario) {
     scenario.faults.push_back(fault);
   }
   if (dice.one_in(8)) {
-    scenario.faults.push_back({.kind = Fault::Kind::kWrongProgram,
-                               .at = microseconds(dice.below(length_us)),
-                               .node = scenario.ps + dice.below(scenario.trainers),
-                               .detail = dice.below(std::uint64_t{1} << 32U)});
+    scenario.faults.push_back(
+        {.kind = Fault::Kind::kWrongProgram,
+         .on = scenario.config.elastic() ? net::FrameKind::kPush : net::FrameKind::kPushPull,
+         .nth = 1 + dice.below(steps),
+         .node = scenario.ps + dice.below(scenario.trainers),
+         .detail = dice.below(std::uint64_t{1} << 32U),
+         .is_named = true});
   }
 }
 

@@ -109,7 +109,7 @@ struct Scenario {
   std::optional<roles::RestartOptions> launch;
   bool has_secret = false;
   std::vector<SecretChange> secret_changes;  // none begins before the previous one has ended
-  std::optional<ProgramOptions> program;   // trainers have programs
+  std::optional<ProgramOptions> program;     // trainers have programs
   std::vector<Fault> faults;
 };
 // Draws the scenario of a seed.
