@@ -148,7 +148,7 @@ void ProgramLink::take_from_program() {
 }
 
 void ProgramLink::perform() {
-  session_.effects().drain([this](const auto& effect) { apply(effect); });
+  session_.effects().drain([this](const auto& effect) { this->apply(effect); });
 }
 
 void ProgramLink::apply(const SendToProgram& effect) {
