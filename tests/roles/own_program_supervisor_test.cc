@@ -412,7 +412,7 @@ TEST_F(OwnProgramSupervisorTest, AfterTheRunTheProgramMaySaveWhatItWants) {
 TEST_F(OwnProgramSupervisorTest, AProgramThatIsNotToldTheEndOfTheRunIsEnded) {
   begin();
   send(ProgramKind::kSteady, 1);
-  end_program(1, kKilled);
+  end_program(1, kProgramKilled);
   send(ProgramKind::kRelease, 1);
   EXPECT_THAT(take_signals(), ElementsAre(Pair(2U, SIGTERM)));
   end_task({.exit_code = kDone});

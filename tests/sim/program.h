@@ -165,7 +165,6 @@ class SimulatedProgram final : public Actor {
   roles::ProgramMessage request_;  // that it answers
   Values parameters_;              // as they were when it was asked
   std::uint64_t asked_ = 0;        // their number
-  bool has_rows_ = false;
   std::optional<roles::Ending> ending_;
 };
 

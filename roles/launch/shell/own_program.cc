@@ -251,7 +251,7 @@ void OwnProgram::reap() {
 // ------------------------------------------------------------------------------------ effects
 
 void OwnProgram::act() {
-  core_.effects().drain([this](const auto& effect) { carry_out(effect); });
+  core_.effects().drain([this](const auto& effect) { this->carry_out(effect); });
 }
 
 void OwnProgram::carry_out(const StartOwnTask& /*effect*/) {
