@@ -166,7 +166,7 @@ void ProgramSession::take_answer(const ProgramPacket& packet, TimePoint now) {
     has_answered_ = true;
     if (!is_steady_) {
       is_steady_ = true;
-      effects_.add(SendToSupervisor{{.kind = ProgramKind::kSteady}});
+      effects_.add(SendToSupervisor{{.kind = ProgramKind::kSteady, .step = number_}});
     }
   }
   request_.reset();
