@@ -69,7 +69,7 @@ TEST_F(ProgramModel, IsShownAndExportedByItsVariables) {
   EXPECT_TRUE(says(shown, "model +program of 5000 variables"));
   EXPECT_TRUE(says(shown, "layers.4999.weight \\[2, 3\\]"));
   EXPECT_TRUE(exits(run("checkpoint", {"checkpoint", "verify", train_dir()}), kExitDone));
-  for (const std::string& format : std::vector<std::string>{"safetensors", "npz", "disttf"}) {
+  for (const std::string format : {"safetensors", "npz", "disttf"}) {
     const std::string output = (scratch() / format).string();
     Process& exported =
         run("export", {"export", train_dir(), "--format=" + format, "--output=" + output});
@@ -93,7 +93,8 @@ TEST_F(ProgramModel, IsRefusedByTasksThatHaveNoProgram) {
   Process& service =
       run("serve", Words{"serve", "--port=0", "--follow_secs=0"} + cluster.host_flags());
   EXPECT_TRUE(exits(service, kExitUsage));
-  EXPECT_TRUE(says(service, "the run trains a user's program, and serve computes only models of"));
+  EXPECT_TRUE(says(
+      service, "the run trains a user's program, and this command computes only models of layers"));
   ps.send(SIGKILL);
 }
 

@@ -66,11 +66,6 @@ void FollowedRun::report_ps() {
 }
 
 void FollowedRun::take(TrainedModel snapshot) {
-  if (snapshot.config.model.is_program() && registry_.now()->models.empty()) {
-    stop_.stop_with(Failure(
-        kUsage, "the run trains a user's program, and serve computes only models of layers"));
-    return;
-  }
   // Needed below to recognize a state that is served already.
   if (snapshot.weights_sha256.empty()) {
     snapshot.weights_sha256 =

@@ -221,6 +221,11 @@ void SnapshotCollector::take_config(const std::string& json) {
     throw Failure(kError,
                   std::string("the chief published what this version cannot use: ") + error.what());
   }
+  // At once, and not with the first snapshot, which may take hours.
+  if (config_.model.is_program()) {
+    throw Failure(
+        kUsage, "the run trains a user's program, and this command computes only models of layers");
+  }
   // Judged before memory is taken, so that the sentence says what is missing.
   require_memory(math::layout_of(config_.model).size() * sizeof(float), "this process",
                  "the parameters of the run");
