@@ -52,6 +52,7 @@ void add_plot_flags(CLI::App& app, Flags& flags) {
          "curves to draw: " + quoted_series() +
              ", or a number of a user's program [the losses and the test result]")
       ->type_name("NAME,...")
+      ->check(comma_list_of({}))  // a program chooses the names of its numbers
       ->group(kPlotGroup);
   app.add_option("--smooth", flags.plot_smooth, "replace each value by the mean of the last N")
       ->type_name("N")

@@ -140,6 +140,7 @@ TEST_F(Plot, WhatIsWrongIsASentence) {
                  "--series: there is no learning_rate; there is loss");
   expect_refusal({"plot", good, "--series=speed"}, kExitUsage,
                  "--series: there is no speed; there is ");
+  expect_refusal({"plot", good, "--series=loss,,"}, kExitUsage, "has an empty entry");
   expect_refusal({"plot", good, "--output=x.png"}, kExitUsage, "does not end in .svg");
   expect_refusal({"plot", good, "--smooth=0"}, kExitUsage, "--smooth");
   expect_refusal({"plot"}, kExitUsage, "the runs are missing");
