@@ -44,8 +44,8 @@ RunConfig BuiltInSource::complete(const RunConfig& given) {
 void BuiltInSource::adopt(const RunConfig& published) {
   if (published.model.is_program()) {
     throw Failure(kUsage,
-                  "the chief trains a user's program: start this task with --program -- COMMAND, "
-                  "too");
+                  "--program: missing; the run trains a user's program, so each of its trainers is "
+                  "started with --program -- COMMAND");
   }
   // A worker without flags about data follows its chief to a built-in data set.
   const DatasetRow* const theirs = find_dataset_of_word(published.dataset);
