@@ -316,7 +316,7 @@ TEST_F(OwnProgramSupervisorTest, AStepOfAProgramThatHasDiedSinceCounts) {
   begin();
   for (int death = 0; death < 20; ++death) {
     const std::uint64_t number = handed_over_.back().second;
-    end_program(program(), kKilled);
+    end_program(program(), kProgramKilled);
     send(ProgramKind::kSteady, number);
     pass(seconds(1));
   }
