@@ -311,19 +311,6 @@ TEST_F(OwnProgramSupervisorTest, ALateRequestDoesNotConcernTheNextProgram) {
   EXPECT_THAT(take_signals(), IsEmpty());
 }
 
-// The task has read its last answer after its end.
-TEST_F(OwnProgramSupervisorTest, AStepOfAProgramThatHasDiedSinceCounts) {
-  begin();
-  for (int death = 0; death < 20; ++death) {
-    const std::uint64_t number = handed_over_.back().second;
-    end_program(program(), kProgramKilled);
-    send(ProgramKind::kSteady, number);
-    pass(seconds(1));
-  }
-  EXPECT_EQ(programs_.size(), 21U);
-  EXPECT_THAT(errors_, IsEmpty());
-}
-
 // --- The spare
 
 TEST_F(OwnProgramSupervisorTest, ASpareIsStartedAfterTheFirstStep) {

@@ -215,9 +215,12 @@ void OwnProgram::wake_program(const ProgramSocket& socket) {
 }
 
 void OwnProgram::gradient_is_taken(const ProgramSocket& socket) {
-  deaths_ = 0;
   for (Running& each : programs_) {
-    each.has_made_step = each.has_made_step || each.program->socket().get() == &socket;
+    // The supervisor does not count a step of a program whose end it has noticed.
+    if (each.program->socket().get() == &socket && !each.is_reaped) {
+      each.has_made_step = true;
+      deaths_ = 0;
+    }
   }
 }
 

@@ -204,13 +204,12 @@ void OwnProgramSupervisor::message(const ProgramMessage& message, TimePoint now)
 }
 
 void OwnProgramSupervisor::take_steady(std::uint64_t number) {
-  // Also if the program has died since: its last answer was read after its end.
-  deaths_ = 0;
-  delay_ = {};
   if (!is_active(number)) {
     return;
   }
   active_.is_steady = true;
+  deaths_ = 0;
+  delay_ = {};
   // Not before: the first program has the machine for itself while it starts.
   if (rules_.has_spare && !spare_ && !spare_at_ && spare_deaths_ < kMostSpareDeaths &&
       may_start()) {
