@@ -243,12 +243,14 @@ TEST(ChildProcess, IsFrozenWithWhatItHasStarted) {
   const std::string stat = "/proc/" + std::to_string(std::atoi(buffer.data())) + "/stat";
   // "1234 (sleep) T ...": waits for the state.
   const auto reaches = [&stat](const std::string& states) {
-    for (std::string number, name, state;
-         states.find(state.empty() ? '?' : state[0]) == std::string::npos;) {
+    while (true) {
+      std::string number;
+      std::string name;
+      std::string state;
       std::ifstream(stat) >> number >> name >> state;
       if (state.empty()) return false;  // it is gone
+      if (states.find(state[0]) != std::string::npos) return true;
     }
-    return true;
   };
   signal_with_children(child.pid, SIGSTOP);
   EXPECT_TRUE(reaches("T"));

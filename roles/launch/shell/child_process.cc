@@ -279,8 +279,11 @@ std::vector<pid_t> children_of(pid_t process) {
 }
 
 void signal_with_children(pid_t child, int signal) {
-  // Stopped first: it starts no process while its children are read.
-  kill(child, signal == SIGCONT ? signal : SIGSTOP);
+  // Stopped first: it starts no process while its children are read. Continued last: a shell with
+  // job control ends when it sees that a child is still stopped.
+  if (signal != SIGCONT) {
+    kill(child, SIGSTOP);
+  }
   for (const pid_t each : children_of(child)) {
     kill(getpgid(each) == each ? -each : each, signal);
   }
