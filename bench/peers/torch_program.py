@@ -58,7 +58,7 @@ def ours(arguments):
     words += ["--channels_last"] if arguments.channels_last else []
     words += ["--zero_copy"] if arguments.zero_copy else []
     done = subprocess.run(words, check=True, capture_output=True, text=True)
-    rate = re.search(r"worker:0\].*\((\d+) images/s\)", done.stderr)
+    rate = re.search(r"worker:0\].*\((\d+) (?:images|rows)/s\)", done.stderr)
     accuracy = re.search(r"^mnist accuracy: ([0-9.]+)$", done.stdout, re.MULTILINE)
     return float(rate.group(1)), float(accuracy.group(1))
 
