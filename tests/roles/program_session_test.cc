@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "math/program_layout.h"
 #include "roles/run/outcome.h"
 
 namespace disttf::roles {
@@ -297,6 +298,24 @@ TEST(ProgramFacts, OfAVariableAreChecked) {
         R"({"name": "w", "shape": [1], "decays": 1})", R"({"name": 3, "shape": [1]})"}) {
     EXPECT_THROW(static_cast<void>(read_variable(wrong)), std::invalid_argument) << wrong;
   }
+}
+
+TEST(ProgramFacts, OfAVariableMayHaveAsManyDimensionsAsALayout) {
+  const auto of = [](std::size_t dimensions) {
+    std::string shape = "1";
+    for (std::size_t each = 1; each < dimensions; ++each) {
+      shape += ", 1";
+    }
+    return read_variable(R"({"name": "w", "shape": [)" + shape + "]}").shape.size();
+  };
+  EXPECT_EQ(of(math::kMaxDimensions), math::kMaxDimensions);
+  EXPECT_THROW(static_cast<void>(of(math::kMaxDimensions + 1)), std::invalid_argument);
+}
+
+TEST(ProgramFacts, OfTwoFingerprintsDifferWhereOneLacksAText) {
+  EXPECT_EQ(fingerprint_difference({{"torch", "2.9"}}, {}), "torch is 2.9, it is nothing there");
+  EXPECT_EQ(fingerprint_difference({}, {{"torch", "2.9"}}), "torch is nothing, it is 2.9 there");
+  EXPECT_EQ(fingerprint_difference({{"torch", "2.9"}}, {{"torch", "2.9"}}), "");
 }
 
 TEST(ProgramFacts, OfAHelloAreChecked) {

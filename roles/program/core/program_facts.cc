@@ -5,11 +5,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
 #include "data/json/json_text.h"
 #include "math/optimizer.h"
+#include "math/program_layout.h"
 #include "net/wire/text.h"
 #include "roles/program/core/program_message.h"
 
@@ -19,12 +19,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostProgramDepth = 4;
-constexpr std::size_t kMostProgramDimensions = 16;
-constexpr std::size_t kMostVariableNameBytes = 256;
 constexpr std::size_t kMostProgramWordBytes = 64;
 constexpr std::size_t kMostProgramTextBytes = 256;
 constexpr std::size_t kMostFingerprint = 32;
-constexpr double kMostRateFactor = 1000;
 
 // The fields of one JSON object.
 class ProgramFields {
@@ -99,19 +96,19 @@ class ProgramFields {
 
 std::vector<std::size_t> program_shape_of(const ProgramFields& fields) {
   const Json* const found = fields.find("shape");
-  if (found == nullptr || !found->is_array() || found->size() > kMostProgramDimensions) {
+  if (found == nullptr || !found->is_array() || found->size() > math::kMaxDimensions) {
     fields.refuse("shape", found == nullptr ? Json() : *found,
-                  "a list of at most " + std::to_string(kMostProgramDimensions) + " whole numbers");
+                  "a list of at most " + std::to_string(math::kMaxDimensions) + " whole numbers");
   }
   std::vector<std::size_t> shape;
   std::size_t size = 1;
   for (const Json& each : *found) {
     const std::uint64_t length = each.is_number_unsigned() ? each.get<std::uint64_t>() : 0;
     // Divided, since a product could overflow.
-    if (length == 0 || length > kMaxParameters / size) {
-      fields.refuse(
-          "shape", *found,
-          "whole numbers above 0, whose product is at most " + std::to_string(kMaxParameters));
+    if (length == 0 || length > math::kMaxProgramFloats / size) {
+      fields.refuse("shape", *found,
+                    "whole numbers above 0, whose product is at most " +
+                        std::to_string(math::kMaxProgramFloats));
     }
     size *= length;
     shape.push_back(length);
@@ -152,7 +149,7 @@ ProgramHello read_hello(std::string_view body) {
 math::Variable read_variable(std::string_view body) {
   const ProgramFields fields("VARIABLE", body);
   math::Variable variable;
-  variable.name = fields.word("name", kMostVariableNameBytes);
+  variable.name = fields.word("name", math::kMaxVariableNameBytes);
   if (variable.name.empty()) {
     fields.refuse("name", Json(""), "a word of 1 to 256 characters");
   }
@@ -166,7 +163,7 @@ math::Variable read_variable(std::string_view body) {
     variable.decays = false;
   }
   if (const auto factor = fields.number("rate_factor")) {
-    if (!(*factor >= 0 && *factor <= kMostRateFactor)) {
+    if (!(*factor >= 0 && *factor <= double{math::kMaxRateFactor})) {
       fields.refuse("rate_factor", Json(*factor), "from 0 to 1000");
     }
     variable.rate_factor = static_cast<float>(*factor);
@@ -231,6 +228,11 @@ std::string fingerprint_difference(const std::map<std::string, std::string>& min
     const std::string other = found == theirs.end() ? "nothing" : found->second;
     if (other != value) {
       return net::one_line(key + " is " + value + ", it is " + other + " there");
+    }
+  }
+  for (const auto& [key, value] : theirs) {
+    if (!mine.contains(key)) {
+      return net::one_line(key + " is nothing, it is " + value + " there");
     }
   }
   return {};
