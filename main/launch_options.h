@@ -19,8 +19,8 @@ void add_launch_resources(CLI::App& app, Flags& flags);
 void add_control_flag(CLI::App& app, Flags& flags, const std::string& group,
                       const char* description);
 
-// The launch that the flags describe, without control addresses. `command`: the words after "--";
-// only of --program. Throws std::invalid_argument.
+// Returns the launch that the flags describe, without control addresses. `command`: the words after
+// "--", which only --program has. Throws std::invalid_argument.
 [[nodiscard]] roles::LaunchOptions launch_options(const CLI::App& app, const Flags& flags,
                                                   std::size_t ps, std::size_t workers,
                                                   const std::vector<std::string>& command);

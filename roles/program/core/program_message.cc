@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cstring>
+
+#include "net/wire/codec.h"
 
 namespace disttf::roles {
 namespace {
@@ -22,21 +23,6 @@ constexpr std::size_t kCountAt = 40;
 constexpr std::size_t kValueAt = 48;
 constexpr std::size_t kReservedAt = 56;
 
-// Both families of processors that disttf runs on are little-endian, as the format is.
-static_assert(std::endian::native == std::endian::little);
-
-template <typename Number>
-void put(std::span<std::byte> to, std::size_t at, Number number) noexcept {
-  std::memcpy(to.data() + at, &number, sizeof(number));
-}
-
-template <typename Number>
-Number get(std::span<const std::byte> from, std::size_t at) noexcept {
-  Number number{};
-  std::memcpy(&number, from.data() + at, sizeof(number));
-  return number;
-}
-
 }  // namespace
 
 std::array<std::byte, kProgramHeaderBytes> encode(const ProgramMessage& message,
@@ -44,14 +30,14 @@ std::array<std::byte, kProgramHeaderBytes> encode(const ProgramMessage& message,
   assert(body_size <= kMaxProgramBody);
   std::array<std::byte, kProgramHeaderBytes> bytes{};
   std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
-  put(bytes, kKindAt, static_cast<std::uint16_t>(message.kind));
-  put(bytes, kBodySizeAt, static_cast<std::uint32_t>(body_size));
-  put(bytes, kNumberAt, message.number);
-  put(bytes, kStepAt, message.step);
-  put(bytes, kSlotAt, message.slot);
-  put(bytes, kSeedAt, message.seed);
-  put(bytes, kCountAt, message.count);
-  put(bytes, kValueAt, message.value);
+  net::store_le(static_cast<std::uint16_t>(message.kind), std::span(bytes).subspan(kKindAt));
+  net::store_le(static_cast<std::uint32_t>(body_size), std::span(bytes).subspan(kBodySizeAt));
+  net::store_le(message.number, std::span(bytes).subspan(kNumberAt));
+  net::store_le(message.step, std::span(bytes).subspan(kStepAt));
+  net::store_le(message.slot, std::span(bytes).subspan(kSlotAt));
+  net::store_le(message.seed, std::span(bytes).subspan(kSeedAt));
+  net::store_le(message.count, std::span(bytes).subspan(kCountAt));
+  net::store_le(std::bit_cast<std::uint64_t>(message.value), std::span(bytes).subspan(kValueAt));
   return bytes;
 }
 
@@ -62,25 +48,27 @@ std::optional<ProgramPacket> decode(std::span<const std::byte> packet, std::stri
     return std::nullopt;
   }
   const std::size_t body = packet.size() - kProgramHeaderBytes;
-  if (get<std::uint32_t>(packet, kBodySizeAt) != body) {
+  if (net::load_le<std::uint32_t>(packet.subspan(kBodySizeAt)) != body) {
     why = "a packet of " + std::to_string(packet.size()) + " bytes whose body_size is " +
-          std::to_string(get<std::uint32_t>(packet, kBodySizeAt));
+          std::to_string(net::load_le<std::uint32_t>(packet.subspan(kBodySizeAt)));
     return std::nullopt;
   }
   // A later version may use them, and means something that this one would miss.
-  if (get<std::uint16_t>(packet, kFlagsAt) != 0 || get<std::uint64_t>(packet, kReservedAt) != 0) {
+  if (net::load_le<std::uint16_t>(packet.subspan(kFlagsAt)) != 0 ||
+      net::load_le<std::uint64_t>(packet.subspan(kReservedAt)) != 0) {
     why = "a message whose flags or reserved bytes are not 0";
     return std::nullopt;
   }
-  return ProgramPacket{
-      .message = {.kind = static_cast<ProgramKind>(get<std::uint16_t>(packet, kKindAt)),
-                  .number = get<std::uint32_t>(packet, kNumberAt),
-                  .step = get<std::uint64_t>(packet, kStepAt),
-                  .slot = get<std::uint64_t>(packet, kSlotAt),
-                  .seed = get<std::uint64_t>(packet, kSeedAt),
-                  .count = get<std::uint64_t>(packet, kCountAt),
-                  .value = get<double>(packet, kValueAt)},
-      .body = packet.subspan(kProgramHeaderBytes)};
+  return ProgramPacket{.message = {.kind = static_cast<ProgramKind>(
+                                       net::load_le<std::uint16_t>(packet.subspan(kKindAt))),
+                                   .number = net::load_le<std::uint32_t>(packet.subspan(kNumberAt)),
+                                   .step = net::load_le<std::uint64_t>(packet.subspan(kStepAt)),
+                                   .slot = net::load_le<std::uint64_t>(packet.subspan(kSlotAt)),
+                                   .seed = net::load_le<std::uint64_t>(packet.subspan(kSeedAt)),
+                                   .count = net::load_le<std::uint64_t>(packet.subspan(kCountAt)),
+                                   .value = std::bit_cast<double>(
+                                       net::load_le<std::uint64_t>(packet.subspan(kValueAt)))},
+                       .body = packet.subspan(kProgramHeaderBytes)};
 }
 
 std::string name_of(ProgramKind kind) {
