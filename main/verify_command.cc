@@ -43,10 +43,11 @@ roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::s
     throw std::invalid_argument(
         "verify: COMMAND is missing; it comes last, as in disttf verify -- python3 train.py");
   }
-  // The addresses are for the program's own eyes: nothing connects to them.
+  // The addresses are for the program's own eyes: nothing connects to them. The program is a worker
+  // beside a chief: one that saves its model on the chief alone must not replace that of a run.
   const net::Cluster cluster{.ps = {{"127.0.0.1", 2222}},
-                             .workers = {{"127.0.0.1", 2223}, {"127.0.0.1", 2224}},
-                             .chief = {},
+                             .workers = {{"127.0.0.1", 2223}},
+                             .chief = {{"127.0.0.1", 2224}},
                              .evaluators = {}};
   const std::string path = value_of(environment, "PATH");
   return {.program =
