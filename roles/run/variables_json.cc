@@ -92,26 +92,6 @@ void read_others(const Json& json, std::size_t index, math::Variable& to) {
   }
 }
 
-// Bounded before it is copied.
-std::map<std::string, std::string> fingerprint_from(const Json& json) {
-  constexpr std::size_t kMostTexts = 32;
-  constexpr std::size_t kMostBytes = 256;
-  bool is_good = json.is_object() && json.size() <= kMostTexts;
-  std::map<std::string, std::string> out;
-  for (auto each = json.begin(); is_good && each != json.end(); ++each) {
-    is_good = each.key().size() <= kMostBytes && each->is_string() &&
-              each->get_ref<const std::string&>().size() <= kMostBytes;
-    if (is_good) {
-      out.emplace(each.key(), each->get<std::string>());
-    }
-  }
-  if (!is_good) {
-    throw std::invalid_argument(
-        "the fingerprint of --model is not an object of at most 32 texts of at most 256 bytes");
-  }
-  return out;
-}
-
 math::Variable variable_from(const Json& json, std::size_t index) {
   const bool has_parts =
       json.is_array() && (json.size() == 2 || json.size() == 3) && json[0].is_string() &&
@@ -141,6 +121,24 @@ Json program_to_json(const math::ModelSpec& model) {
   return out;
 }
 
+std::optional<std::map<std::string, std::string>> fingerprint_from_json(const Json& json) {
+  constexpr std::size_t kMostTexts = 32;
+  constexpr std::size_t kMostBytes = 256;
+  if (!json.is_object() || json.size() > kMostTexts) {
+    return std::nullopt;
+  }
+  std::map<std::string, std::string> out;
+  for (auto each = json.begin(); each != json.end(); ++each) {
+    // Bounded before it is copied.
+    if (each.key().size() > kMostBytes || !each->is_string() ||
+        each->get_ref<const std::string&>().size() > kMostBytes) {
+      return std::nullopt;
+    }
+    out.emplace(each.key(), each->get<std::string>());
+  }
+  return out;
+}
+
 math::ModelSpec program_from_json(const Json& json) {
   const auto found = json.is_object() ? json.find(kVariables) : json.end();
   const auto print = json.is_object() ? json.find(kFingerprint) : json.end();
@@ -156,7 +154,12 @@ math::ModelSpec program_from_json(const Json& json) {
     model.variables.push_back(variable_from(each, model.variables.size()));
   }
   if (print != json.end()) {
-    model.fingerprint = fingerprint_from(*print);
+    auto fingerprint = fingerprint_from_json(*print);
+    if (!fingerprint) {
+      throw std::invalid_argument(
+          "the fingerprint of --model is not an object of at most 32 texts of at most 256 bytes");
+    }
+    model.fingerprint = *std::move(fingerprint);
   }
   return model;
 }

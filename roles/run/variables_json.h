@@ -10,7 +10,10 @@
 // Pure functions; callable from any thread.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 
 #include "math/model_spec.h"
 
@@ -23,5 +26,10 @@ namespace disttf::roles {
 // allowed, since a peer sends it. Checks the types, and every length before it copies;
 // math::validate() checks the values.
 [[nodiscard]] math::ModelSpec program_from_json(const nlohmann::json& json);
+
+// Reads a fingerprint, of a program or of a peer; nullopt: it is not an object of at most 32 texts
+// of at most 256 bytes each.
+[[nodiscard]] std::optional<std::map<std::string, std::string>> fingerprint_from_json(
+    const nlohmann::json& json);
 
 }  // namespace disttf::roles

@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "data/json/json_text.h"
 #include "math/optimizer.h"
 #include "math/program_layout.h"
 #include "net/wire/text.h"
 #include "roles/program/core/program_message.h"
+#include "roles/run/variables_json.h"
 
 namespace disttf::roles {
 namespace {
@@ -21,7 +23,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostProgramDepth = 4;
 constexpr std::size_t kMostProgramWordBytes = 64;
 constexpr std::size_t kMostProgramTextBytes = 256;
-constexpr std::size_t kMostFingerprint = 32;
 
 // The fields of one JSON object.
 class ProgramFields {
@@ -132,16 +133,11 @@ ProgramHello read_hello(std::string_view body) {
                      .evaluates = fields.flag("evaluates", false),
                      .fingerprint = {}};
   if (const Json* const found = fields.find("fingerprint"); found != nullptr) {
-    if (!found->is_object() || found->size() > kMostFingerprint) {
-      fields.refuse("fingerprint", *found, "an object of at most 32 texts");
+    auto fingerprint = fingerprint_from_json(*found);
+    if (!fingerprint) {
+      fields.refuse("fingerprint", *found, "an object of at most 32 texts of at most 256 bytes");
     }
-    for (const auto& [key, value] : found->items()) {
-      if (!value.is_string() || key.size() > kMostProgramTextBytes ||
-          value.get_ref<const std::string&>().size() > kMostProgramTextBytes) {
-        fields.refuse("fingerprint", *found, "an object of texts of at most 256 bytes");
-      }
-      hello.fingerprint.emplace(key, value.get<std::string>());
-    }
+    hello.fingerprint = *std::move(fingerprint);
   }
   return hello;
 }
