@@ -59,10 +59,8 @@ extern const OSSL_DISPATCH ossl_dsa_keymgmt_functions[];
 const EC_METHOD* EC_GFp_nistp224_method();
 const EC_METHOD* EC_GFp_nistp521_method();
 void* EC_nistp224_pre_comp_dup(void* table);
-void* EC_nistp256_pre_comp_dup(void* table);
 void* EC_nistp521_pre_comp_dup(void* table);
 void EC_nistp224_pre_comp_free(void* table);
-void EC_nistp256_pre_comp_free(void* table);
 void EC_nistp521_pre_comp_free(void* table);
 std::size_t ossl_ec_GF2m_simple_point2oct(const EC_GROUP* group, const EC_POINT* point,
                                           point_conversion_form_t form, unsigned char* bytes,
@@ -172,16 +170,14 @@ const OSSL_DISPATCH ossl_dh_keymgmt_functions[] = {{0, nullptr}};
 const OSSL_DISPATCH ossl_dhx_keymgmt_functions[] = {{0, nullptr}};
 const OSSL_DISPATCH ossl_dsa_keymgmt_functions[] = {{0, nullptr}};
 
-// A second, hand-written implementation of three curves: 0.11 MB. P-256 uses nistz256, which is
-// faster still; P-224 and P-521 are computed like P-384. Only the left-out implementations make the
-// tables that the functions below copy and free.
+// A second, hand-written implementation of two curves: P-224 and P-521 are computed like P-384.
+// Only the left-out implementations make the tables that the functions below copy and free. That of
+// P-256 is linked: static_archives.cmake says why.
 const EC_METHOD* EC_GFp_nistp224_method() { return EC_GFp_mont_method(); }
 const EC_METHOD* EC_GFp_nistp521_method() { return EC_GFp_mont_method(); }
 void* EC_nistp224_pre_comp_dup(void* /*table*/) { return nullptr; }
-void* EC_nistp256_pre_comp_dup(void* /*table*/) { return nullptr; }
 void* EC_nistp521_pre_comp_dup(void* /*table*/) { return nullptr; }
 void EC_nistp224_pre_comp_free(void* /*table*/) {}
-void EC_nistp256_pre_comp_free(void* /*table*/) {}
 void EC_nistp521_pre_comp_free(void* /*table*/) {}
 
 // Curves over binary fields, which TLS 1.3 removed: 0.02 MB. Without a method no group of this type
