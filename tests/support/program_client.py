@@ -14,6 +14,8 @@ gradient depends on the parameters, the step and the slot alone. With these word
   once=FILE         does so only if it can create FILE
   inputs=N          another layout: N inputs instead of 4
   saves=FILE        writes the parameters there at the end
+  slow=SECONDS      takes so long for each batch
+  rows=FILE         appends a line for each batch: its process, step and slot, and the batch's rows
 """
 
 import array
@@ -145,6 +147,13 @@ class Behaviour:
         if self.asks("hang", step) is not None:
             time.sleep(1000)
 
+    def note(self, step, slot, rows):
+        if "rows" in self.words:
+            file = os.open(self.words["rows"], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
+            line = " ".join(map(str, (os.getpid(), step, slot, *rows))) + "\n"
+            os.write(file, line.encode())  # one write is whole
+            os.close(file)
+
 
 def main():
     behaviour = Behaviour(sys.argv[1:])
@@ -169,6 +178,8 @@ def main():
         elif kind == COMPUTE:
             behaviour.before_answer(task, step)
             rows = struct.unpack("<%dI" % (len(body) // 4), body)
+            behaviour.note(step, slot, rows)
+            time.sleep(float(behaviour.words.get("slow", 0)))
             loss = model.compute(parameters, gradient, rows)
             if behaviour.asks("nan", step) is not None:
                 gradient[0] = math.nan
