@@ -2,6 +2,7 @@
 // restarted chief, does not block the next one.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/process/process_test.h"
@@ -63,6 +64,25 @@ TEST_F(RunLock, AChiefThatIsStartedAgainHasItAtOnce) {
   Process& chief = run_task(cluster, Job::kWorker, 0, words);
   EXPECT_TRUE(says(chief, "Saved checkpoint at global step"));
   EXPECT_THAT(chief.standard_error(), ::testing::Not(::testing::HasSubstr("waiting up to")));
+}
+
+// As after a minute in which it was suspended. The next renewal, which ends it, is up to 15 s away.
+TEST_F(RunLock, AChiefThatHasLostItSavesNothingMore) {
+  const ClusterOnLoopback cluster({.ps = 1, .workers = 1});
+  Process& ps = run_task(cluster, Job::kPs, 0, endless());
+  Process& chief = run_task(cluster, Job::kWorker, 0, kSaves + endless());
+  ASSERT_TRUE(says(chief, "Saved checkpoint at global step"));
+  std::ofstream(scratch() / "run" / "another")
+      << R"({"disttf_lock": 1, "run": "b", "process": "c", "host": "elsewhere", "pid": 7})"
+      << "\n";
+  std::filesystem::rename(scratch() / "run" / "another", lock());
+  EXPECT_TRUE(says(chief,
+                   "no checkpoint was saved: .*\"run\" is in use by another run, process 7 "
+                   "on host \"elsewhere\""));
+  EXPECT_TRUE(exits(chief, kExitUsage));
+  const std::string log = chief.standard_error();
+  EXPECT_EQ(log.find("Saved checkpoint", log.find("no checkpoint was saved")), std::string::npos);
+  ps.send(SIGTERM);
 }
 
 TEST_F(RunLock, ReadersNeedNone) {

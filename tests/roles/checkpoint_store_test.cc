@@ -39,6 +39,14 @@ TEST_F(CheckpointTest, TheFirstSaveMakesTheDirectoryAndItsParents) {
   EXPECT_EQ(loaded_step(), 1U);
 }
 
+TEST_F(CheckpointTest, IsNotSavedWithoutItsPermit) {
+  save(1);
+  checkpoints_ = CheckpointStore(disk_, scratch_.path(),
+                                 [] { throw std::runtime_error("another run is there"); });
+  EXPECT_THROW(save(2), std::runtime_error);
+  EXPECT_THAT(scratch_.names(), ElementsAre("checkpoint-00000001"));
+}
+
 TEST_F(CheckpointTest, TheNewestCountsByStepNotByName) {
   save(99'999'999);
   save(100'000'000);

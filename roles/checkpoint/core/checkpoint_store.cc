@@ -334,6 +334,8 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
     sizes.emplace_back(file.name, file.size_bytes);
     saved.size_bytes += file.size_bytes;
   }
+  // Here and not earlier: this process may have been suspended while it wrote.
+  if (permit_) permit_();
   // The rename makes it a checkpoint. A crash before it leaves a partial directory, which a later
   // save removes.
   const CheckpointName name = publish_checkpoint(*files_, partial, path_, id.step);

@@ -90,9 +90,13 @@ class CheckpointStore {
   // Receives a sentence, e.g. for the log.
   using Warn = std::function<void(const std::string&)>;
 
+  // Called by a save before its checkpoint gets its name. If it throws, there is no checkpoint, and
+  // the save throws the same.
+  using Permit = std::function<void()>;
+
   // `path` need not exist: the first save creates it. `files` must outlive the object.
-  CheckpointStore(data::FileSystem& files, std::filesystem::path path)
-      : files_(&files), path_(std::move(path)) {}
+  CheckpointStore(data::FileSystem& files, std::filesystem::path path, Permit permit = {})
+      : files_(&files), path_(std::move(path)), permit_(std::move(permit)) {}
 
   // Functions that write throw std::runtime_error (std::system_error for a disk error) with a
   // sentence that names a path; the run can go on after a warning. The checkpoints from before are
@@ -146,6 +150,7 @@ class CheckpointStore {
 
   data::FileSystem* files_;
   std::filesystem::path path_;
+  Permit permit_;
   // The files of checkpoints found to be complete, by directory name, so that no save has to read
   // their indexes again.
   std::map<std::string, Sizes> whole_;

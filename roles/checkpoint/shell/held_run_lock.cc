@@ -195,6 +195,19 @@ bool HeldRunLock::take_over(const std::string& text) {
   });
 }
 
+void HeldRunLock::check() const {
+  std::optional<std::string> text;
+  try {
+    text = file_.read();
+  } catch (const std::system_error&) {
+    return;  // the save reports what is wrong with the directory
+  }
+  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
+  if (owner && owner->run != self_.run) {
+    throw Failure(kUsage, in_use_sentence(directory_, *owner));
+  }
+}
+
 void HeldRunLock::keep() {
   // The first check comes early: in a store two processes may both have taken a free lock.
   std::chrono::seconds pause = kLockSettles;

@@ -33,6 +33,9 @@ class HeldRunLock {
   HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
               StopSignal& stop);
   ~HeldRunLock();
+  // Throws Failure(kUsage) if another run has the lock: this process was suspended for longer than
+  // kLockExpiry, and the next renewal is yet to notice that. Callable from any thread.
+  void check() const;
   HeldRunLock(const HeldRunLock&) = delete;
   HeldRunLock& operator=(const HeldRunLock&) = delete;
 

@@ -53,14 +53,14 @@ SnapshotCoordinator::Options coordinator_options(const Task& task, const Checkpo
 class Checkpointer::Impl {
  public:
   Impl(const Task& task, const CheckpointOptions& options, const RunConfig& config,
-       const math::ParameterLayout& layout, OnSaved on_saved)
+       const math::ParameterLayout& layout, OnSaved on_saved, Permit permit)
       : task_(task),
         options_(options),
         config_(config),
         config_json_(to_saved_json(config)),
         layout_(layout),
         on_saved_(std::move(on_saved)),
-        store_(disk_, options.train_dir),
+        store_(disk_, options.train_dir, std::move(permit)),
         schedule_(options, config.train_steps, net::Clock::now()),
         coordinator_(coordinator_options(task, options, config), random_number()) {
     // An optimizer of size 0 names its tensors without taking memory for them.
@@ -450,8 +450,9 @@ class Checkpointer::Impl {
 
 Checkpointer::Checkpointer(const Task& task, const CheckpointOptions& options,
                            const RunConfig& config, const math::ParameterLayout& layout,
-                           OnSaved on_saved)
-    : impl_(std::make_unique<Impl>(task, options, config, layout, std::move(on_saved))) {}
+                           OnSaved on_saved, Permit permit)
+    : impl_(std::make_unique<Impl>(task, options, config, layout, std::move(on_saved),
+                                   std::move(permit))) {}
 Checkpointer::~Checkpointer() = default;
 
 bool Checkpointer::wants_snapshot(std::uint64_t step) { return impl_->wants_snapshot(step); }

@@ -31,10 +31,12 @@ namespace disttf::roles {
 class Checkpointer {
  public:
   // `task`, `options` and `layout` must outlive it. Starts the thread. `on_saved` is called, on a
-  // thread of this object, with what was written to --train_dir.
+  // thread of this object, with what was written to --train_dir. `permit`, likewise, before a
+  // checkpoint gets its name there: throws if this task may not write there any more.
   using OnSaved = std::function<void(const CheckpointRecord&)>;
+  using Permit = std::function<void()>;
   Checkpointer(const Task& task, const CheckpointOptions& options, const RunConfig& config,
-               const math::ParameterLayout& layout, OnSaved on_saved);
+               const math::ParameterLayout& layout, OnSaved on_saved, Permit permit);
   ~Checkpointer();  // abandons what is in progress
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;

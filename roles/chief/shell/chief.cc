@@ -269,7 +269,10 @@ class Leading {
     begin_to_monitor();
     checkpointer_.emplace(
         *task_, options_.checkpoint, config(), trainer_.layout(),
-        [monitor = monitor_](const CheckpointRecord& record) { monitor->saved(record); });
+        [monitor = monitor_](const CheckpointRecord& record) { monitor->saved(record); },
+        [this] {
+          if (lock_) lock_->check();
+        });
     if (!options_.summaries.directory.empty()) {
       summaries_.emplace(options_.summaries, config(), trainer_.layout(), dataset(),
                          options_.task.cluster.ps.size());
