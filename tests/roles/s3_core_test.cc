@@ -134,6 +134,24 @@ TEST(Listing, IsReadWithItsNextPage) {
   EXPECT_EQ(page->next, "t");
 }
 
+TEST(Listing, EndsWhateverItsPagesNameAsTheNext) {
+  // "a", "b", "a", ...; and then always a new one.
+  int asked = 0;
+  EXPECT_THROW(static_cast<void>(all_pages(
+                   "s3://b/", "",
+                   [&](const std::string&) {
+                     return ListingPage{.listing = {}, .next = ++asked % 2 != 0 ? "a" : "b"};
+                   })),
+               std::system_error);
+  EXPECT_EQ(asked, 3);
+  EXPECT_THROW(static_cast<void>(all_pages("s3://b/", "",
+                                           [&](const std::string&) {
+                                             return ListingPage{.listing = {},
+                                                                .next = std::to_string(++asked)};
+                                           })),
+               std::system_error);
+}
+
 TEST(Listing, WhatIsNoneIsRefused) {
   for (const char* text : {"", "<Error><Code>AccessDenied</Code></Error>", "<ListBucketResult>",
                            "<ListBucketResult><Contents><Key>a</Key><Size>x</Size></Contents>"

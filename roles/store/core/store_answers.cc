@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "net/wire/text.h"
@@ -111,13 +112,17 @@ bool is_listing_of(const ObjectListing& listing, std::string_view prefix) {
 }
 
 ObjectListing all_pages(const std::string& url, std::string_view prefix, const AskForPage& ask) {
+  // A hundred million objects.
+  constexpr std::size_t kMostPages = 100'000;
   ObjectListing all;
   std::string next;
+  std::set<std::string> asked;
   do {
     auto page = ask(next);
-    // A page that names itself as the next one would repeat for ever.
+    // A page that names an earlier one as the next would repeat for ever.
+    asked.insert(std::move(next));
     if (!page || !is_listing_of(page->listing, prefix) ||
-        (!page->next.empty() && page->next == next)) {
+        (!page->next.empty() && asked.contains(page->next)) || asked.size() == kMostPages) {
       throw std::system_error(StoreError::kBadAnswer, "the listing of " + url + " cannot be read");
     }
     std::ranges::move(page->listing.objects, std::back_inserter(all.objects));

@@ -48,7 +48,8 @@ struct ListingPage {
 [[nodiscard]] bool is_listing_of(const ObjectListing& listing, std::string_view prefix);
 // Fetches and joins all pages: the first is requested with an empty text, the others with the
 // `next` of the page before. Throws std::system_error (kBadAnswer, for `url`) if a page is
-// malformed, has another prefix, or names itself as the next.
+// malformed, has another prefix, or names itself or an earlier one as the next, and for more than
+// 100 000 pages.
 using AskForPage = std::function<std::optional<ListingPage>(const std::string& next)>;
 [[nodiscard]] ObjectListing all_pages(const std::string& url, std::string_view prefix,
                                       const AskForPage& ask);
