@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "net/transport/last_error.h"
@@ -14,6 +15,12 @@ void must_be_readable(const NamedFile& file) {
   if (::access(file.path.c_str(), R_OK) != 0) {
     throw std::invalid_argument(std::string(file.flag) + ": " + quoted(file.path) +
                                 " cannot be read: " + last_error().message());
+  }
+  // A pipe would be waited at, and is empty when the file is read again.
+  struct stat found {};
+  if (::stat(file.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) {
+    throw std::invalid_argument(std::string(file.flag) + ": " + quoted(file.path) +
+                                " is not a regular file");
   }
 }
 

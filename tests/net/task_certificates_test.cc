@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <sys/stat.h>
 
 #include <asio/co_spawn.hpp>
 #include <asio/use_future.hpp>
@@ -287,6 +288,8 @@ TEST_F(TaskCertificate, IsRefusedAtTheStartWhereNoPeerWouldAcceptIt) {
   EXPECT_THAT(refused("worker-1", "none.pem"),
               HasSubstr("--task_ca: \"" + at("none.pem") + "\" cannot be read: No such file"));
   EXPECT_THAT(refused("worker-1", "ps-0.key"), HasSubstr("is not a PEM file with certificates"));
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(refused("worker-1", "pipe"), HasSubstr("pipe\" is not a regular file"));
   EXPECT_THAT(refused("none"), HasSubstr("--task_cert: \"" + at("none.pem") + "\" cannot be read"));
   std::filesystem::permissions(at("worker-1.key"), std::filesystem::perms(0604));
   EXPECT_THAT(refused("worker-1"), HasSubstr("its mode must be 0640, 0600 or 0400"));
