@@ -1,4 +1,5 @@
-// `disttf verify -- COMMAND`: programs that pass, and one for each check that fails it.
+// `disttf verify -- COMMAND`: programs that pass, and one for each check that fails it. The clients
+// of examples/program also train.
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "tests/process/process_test.h"
+#include "tests/support/engines.h"
 
 namespace disttf::test_process {
 namespace {
@@ -61,6 +63,28 @@ class Verify : public ProcessTest {
         "/bin/sh", {"-c", shell_line, (source_directory() / "examples/program").string()});
     return exits(build, 0);
   }
+  // Expects that the client passes, and that it trains to the same weights as the client in C, bit
+  // for bit: each computes with float32 in the same order.
+  void expect_good_client(const Words& command) {
+    EXPECT_TRUE(exits(verify(command), kExitDone));
+    if (has("cc")) {
+      ASSERT_TRUE(builds(kBuildC));
+      EXPECT_EQ(trained(command), trained({"./quadratic_c"}));
+    }
+  }
+
+  static constexpr const char* kBuildC = "cc -std=c99 -O2 -o quadratic_c $0/quadratic.c";
+
+ private:
+  // Trains the program for 50 steps, and returns the weights' hash.
+  std::string trained(const Words& command) {
+    Process& job =
+        run("launch", Words{"launch", "--workers=2", "--batch_size=5", "--train_steps=50",
+                            "--print_weights_hash", "--program", "--"} +
+                          command);
+    EXPECT_TRUE(exits(job, kExitDone));
+    return weights_hash_in(job);
+  }
 };
 
 TEST_F(Verify, PassesAGoodProgram) {
@@ -86,8 +110,8 @@ TEST_F(Verify, PassesTheClientInC) {
   if (!has("cc")) {
     GTEST_SKIP() << "there is no C compiler";
   }
-  ASSERT_TRUE(builds("cc -std=c99 -O2 -o quadratic $0/quadratic.c"));
-  EXPECT_TRUE(exits(verify({"./quadratic"}), kExitDone));
+  ASSERT_TRUE(builds(kBuildC));
+  EXPECT_TRUE(exits(verify({"./quadratic_c"}), kExitDone));
 }
 
 TEST_F(Verify, PassesTheClientInGo) {
@@ -97,7 +121,7 @@ TEST_F(Verify, PassesTheClientInGo) {
   ASSERT_TRUE(
       builds("out=$PWD/quadratic; export GOCACHE=$PWD/cache GOFLAGS=-mod=mod; cp -r $0/go . "
              "&& cd go && go build -o $out"));
-  EXPECT_TRUE(exits(verify({"./quadratic"}), kExitDone));
+  expect_good_client({"./quadratic"});
 }
 
 TEST_F(Verify, PassesTheClientInRust) {
@@ -105,7 +129,18 @@ TEST_F(Verify, PassesTheClientInRust) {
     GTEST_SKIP() << "there is no Rust";
   }
   ASSERT_TRUE(builds("rustc --edition 2021 -O -o quadratic $0/rust/quadratic.rs"));
-  EXPECT_TRUE(exits(verify({"./quadratic"}), kExitDone));
+  expect_good_client({"./quadratic"});
+}
+
+TEST_F(Verify, PassesTheClientInJavaScript) {
+  const std::filesystem::path tool = source_directory() / "build/tools/node";
+  if (!std::filesystem::exists(tool / "whole")) {
+    test_support::skip_without_engine("there is no build/tools/node (.ci/tools node makes it)");
+    return;
+  }
+  ASSERT_TRUE(builds("cp $0/javascript/*.mjs ."));
+  std::filesystem::create_symlink(tool / "node_modules", scratch() / "node_modules");
+  expect_good_client({(tool / "node").string(), "quadratic.mjs"});
 }
 
 TEST_F(Verify, PassesTheClientOfThePackage) {
