@@ -3,7 +3,7 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -22,17 +22,24 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Arrays:
 
     Raises FileNotFoundError, and ValueError if a file is damaged.
     """
+    return load_with_step(path)[0]
+
+
+def load_with_step(path: Union[str, "os.PathLike[str]"]) -> Tuple[Arrays, Optional[int]]:
+    """The same, and the number of updates that produced the variables. None: disttf did not write the file."""
     place = os.fspath(path)
     if not os.path.isdir(place):
-        return dict(_tensors(place))
+        metadata: Dict[str, str] = {}
+        arrays = dict(_tensors(place, metadata))
+        return arrays, int(metadata["step"]) if "disttf_format" in metadata else None
     if not os.path.exists(os.path.join(place, _INDEX)):
         place = _newest(place)
     with open(os.path.join(place, _INDEX), "rb") as file:
         index = json.loads(file.read().decode())
     if "disttf" not in index:
         return {name: array for each in sorted(set(index["weight_map"].values()))
-                for name, array in _tensors(os.path.join(place, each))}
-    return _assembled(place, index["disttf"])
+                for name, array in _tensors(os.path.join(place, each))}, None
+    return _assembled(place, index["disttf"]), index["disttf"]["step"]
 
 
 def _newest(folder: str) -> str:
@@ -46,15 +53,17 @@ def _newest(folder: str) -> str:
     return os.path.join(folder, max(found)[2])
 
 
-def _tensors(path: str) -> Iterator[Tuple[str, "np.ndarray[Any, Any]"]]:
-    """The tensors of one safetensors file."""
+def _tensors(path: str, metadata: Optional[Dict[str, str]] = None) -> Iterator[Tuple[str, "np.ndarray[Any, Any]"]]:
+    """The tensors of one safetensors file, whose metadata are added to `metadata`."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > size - 8:
             raise ValueError("%s is no safetensors file" % path)
         header = json.loads(file.read(length).decode())
-    header.pop("__metadata__", None)
+    found = header.pop("__metadata__", {})
+    if metadata is not None:
+        metadata.update(found)
     if not header:
         return
     data = np.memmap(path, np.uint8, "r", 8 + length) if size > 8 + length else np.empty(0, np.uint8)

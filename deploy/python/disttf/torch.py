@@ -44,16 +44,23 @@ def join(model: torch.nn.Module, data: Optional[str] = None, rows: Optional[int]
 
 def load(path: Union[str, "os.PathLike[str]"], model: Optional[torch.nn.Module] = None) -> Dict[str, torch.Tensor]:
     """Returns a checkpoint's tensors, for model.load_state_dict(). With `model` also the entries that a checkpoint does
-    not have: the other names of tied weights, and the model's own values of buffers that are not float32."""
-    from ._load import load as load_arrays
+    not have: the other names of tied weights, num_batches_tracked of batch norm, which is the checkpoint's step, and the
+    model's own values of other buffers that are not float32."""
+    from ._load import load_with_step
 
-    found = {name: torch.from_numpy(array) for name, array in load_arrays(path).items()}
+    arrays, step = load_with_step(path)
+    found = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if model is None:
         return found
     model = _inner(model)
     names = {id(value): name for name, value in _named(model)}
+    counters = {id(module.num_batches_tracked) for module in model.modules() if isinstance(module, _Norm)}
     for name, value in model.state_dict(keep_vars=True).items():
-        if name not in found and isinstance(value, torch.Tensor):
+        if name in found or not isinstance(value, torch.Tensor):
+            continue
+        if step is not None and id(value) in counters:
+            found[name] = torch.full_like(value, step)
+        else:
             found[name] = found.get(names.get(id(value), ""), value.detach())
     return found
 

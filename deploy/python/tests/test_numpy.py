@@ -97,8 +97,8 @@ def test_random_numbers_are_a_function_of_the_step(program):
 
 
 # Checkpoints, as docs/checkpoint_format.md shows them.
-def tensors(entries):
-    header, data = {"__metadata__": {"disttf_format": "1", "step": "5"}}, b""
+def tensors(entries, metadata=None):
+    header, data = {"__metadata__": metadata or {"disttf_format": "1", "step": "5"}}, b""
     for name, array in entries.items():
         array = np.asarray(array, np.float32)
         header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}
@@ -108,7 +108,7 @@ def tensors(entries):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def checkpoint(folder, files, optimizer, variables):
+def checkpoint(folder, files, optimizer, variables, step=1):
     folder.mkdir(parents=True)
     sums = {}
     for number, entries in enumerate(files):
@@ -116,7 +116,7 @@ def checkpoint(folder, files, optimizer, variables):
         sums.update({name: hashlib.sha256(np.asarray(array, np.float32).tobytes()).hexdigest()
                      for name, array in entries.items()})
     index = {"files": [{"name": "model-%d.safetensors" % number} for number in range(len(files))], "optimizer": optimizer,
-             "sha256": sums, "variables": [{"name": name, "shape": shape} for name, shape in variables.items()]}
+             "step": step, "sha256": sums, "variables": [{"name": name, "shape": shape} for name, shape in variables.items()]}
     (folder / "model.safetensors.index.json").write_text(json.dumps({"disttf": index, "weight_map": {}}))
 
 

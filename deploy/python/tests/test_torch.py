@@ -463,8 +463,25 @@ def test_load_gives_a_state_dict(tmp_path):
     assert torch.equal(model.c.weight, model.b.weight) and int(model.count) == 5
     norm = torch.nn.BatchNorm1d(2)
     entries = {name: tensor.detach().numpy() for name, tensor in norm.state_dict().items() if tensor.is_floating_point()}
-    checkpoint(tmp_path / "norm" / "checkpoint-00000001", [entries], [], {name: [2] for name in entries})
+    checkpoint(tmp_path / "norm" / "checkpoint-00000007", [entries], [], {name: [2] for name in entries}, step=7)
     norm.load_state_dict(disttf.torch.load(tmp_path / "norm"))  # num_batches_tracked is not needed
+    assert int(norm.num_batches_tracked) == 0
+
+
+def test_load_gives_the_step_as_num_batches_tracked(tmp_path):
+    """As a program has it at the end of its run."""
+    import disttf.torch
+    from test_numpy import checkpoint, tensors
+    norm = torch.nn.BatchNorm1d(2)
+    entries = {name: tensor.detach().numpy() for name, tensor in norm.state_dict().items() if tensor.is_floating_point()}
+    checkpoint(tmp_path / "run" / "checkpoint-00000007", [entries], [], {name: [2] for name in entries}, step=7)
+    norm.load_state_dict(disttf.torch.load(tmp_path / "run", norm))
+    assert int(norm.num_batches_tracked) == 7 and norm.num_batches_tracked.dtype == torch.int64
+    exported = tmp_path / "exported.safetensors"
+    exported.write_bytes(tensors(entries, {"disttf_format": "1", "step": "9"}))
+    assert int(disttf.torch.load(exported, norm)["num_batches_tracked"]) == 9
+    exported.write_bytes(tensors(entries, {"step": "9"}))  # another program's: the model's own value
+    assert int(disttf.torch.load(exported, norm)["num_batches_tracked"]) == 7
 
 
 def test_write_to_zero_copy_parameters_is_a_segmentation_fault(forked):
