@@ -35,7 +35,7 @@ def python_files(version):
     files = {str(path.relative_to(folder)): (path.read_bytes(), 0o644)
              for path in sorted((folder / NAME).iterdir()) if path.suffix in (".py", ".typed")}
     own, _ = files[f"{NAME}/_version.py"]
-    files[f"{NAME}/_version.py"] = (own.replace(b'"0.0.0"', f'"{version}"'.encode()), 0o644)
+    files[f"{NAME}/_version.py"] = (own.replace(b'"checkout"', f'"{version}"'.encode()), 0o644)
     return files
 
 

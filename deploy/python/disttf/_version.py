@@ -1,2 +1,2 @@
-"""The version of disttf that this package belongs to. The wheel has the real one."""
-VERSION = "0.0.0"
+"""The version of disttf that this package belongs to: make package writes it into the wheel's copy of this file."""
+VERSION = "checkout"

@@ -57,6 +57,12 @@ def test_malformed_packet_is_refused(packet):
         protocol.decode(packet)
 
 
+def test_hello_says_that_the_package_is_a_checkout(program):
+    task = program(text())
+    task.begin()
+    assert task.hello["client"] == "python checkout, nothing 1"
+
+
 def test_variables_begin_at_multiples_of_16_floats():
     variables = [protocol.Variable("a", (3, 5)), protocol.Variable("b", ()), protocol.Variable("c", (17,))]
     assert protocol.offsets_of(variables) == ([0, 16, 32], 64)
