@@ -381,8 +381,15 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
   if (flags.options.empty()) {
     return {};
   }
-  const render::DcosOptions options =
-      render::read_dcos_options(read_options_text(flags.options), !flags.command.empty());
+  using render::DcosTrains;
+  const render::DcosOptions options = render::read_dcos_options(
+      read_options_text(flags.options), !flags.command.empty() ? DcosTrains::kCommand
+                                        : flags.has_program    ? DcosTrains::kJob
+                                                               : DcosTrains::kOwnModel);
+  if (!options.command.empty()) {
+    flags.command = options.command;
+    flags.job_url = options.job_url;
+  }
   // Only the command line wins over the file; a default does not.
   const auto fill = [&app](const char* flag, auto& place, const auto& value) {
     if (app.get_option(flag)->count() == 0) {
@@ -489,6 +496,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .secret = flags.secret,
                                 .flags = with_metrics(flags, std::move(task_flags)),
                                 .command = flags.command,
+                                .job_url = flags.job_url,
                                 .disttf_image = flags.disttf_image};
   // Before TensorBoard, whose directory must be in one of them.
   for (const std::string& text : flags.volumes) {

@@ -63,6 +63,7 @@ struct RenderFlags {
   std::size_t gpu_workers = 0;  // beside `workers`
   render::Resources gpu_worker_resources;
   std::string gpu_image;  // of these; empty: `image`
+  std::string job_url;    // of the job that `command` then runs; empty: nothing is fetched
 };
 
 // The group of these flags, which are not passed to tasks.

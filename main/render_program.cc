@@ -24,7 +24,8 @@ void check_without_command(const RenderFlags& flags, const std::string& path) {
 void add_program_flags(CLI::App& app, RenderFlags& flags, const char* group) {
   app.add_option("--program", flags.program,
                  "[your own program](targets/README.md#your-own-program) trains: the COMMAND after "
-                 "`--`. FILE: path of disttf in its image, or on every machine without an image "
+                 "`--`; dcos: without one the job of `--options`. FILE: path of disttf in its "
+                 "image, or on every machine without an image "
                  "[`disttf`, with tfmesos `/disttf`; a COMMAND's image is given disttf]")
       ->type_name("FILE")
       ->expected(0, 1)

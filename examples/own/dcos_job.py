@@ -1,7 +1,8 @@
 """A job of DC/OS' package: main(server, log_dir, context).
 
+disttf render dcos --secret NAME --program=/disttf --options examples/own/dcos_options.json
 disttf train --program -- python3 -m disttf.job --job_url URL --job_path examples/own --job_name dcos_job \
-    --job_context '{"data_dir": "DIR"}'
+    --job_context '{{"data_dir": "DIR"}}'
 """
 import torch
 import torch.nn.functional as F

@@ -276,13 +276,19 @@ std::string flag_value(const std::string& key, const PlainJson& value) {
   return joined;
 }
 
-std::vector<std::pair<std::string, std::string>> read_context(const Merged& merged) {
+PlainJson read_context(const Merged& merged, DcosTrains trains) {
   const std::string path = "service.job_context";
   const std::string text = merged.text(path);
   const PlainJson context = text.empty() ? PlainJson::object() : parse(path, text);
   if (!context.is_object()) {
-    refuse_option(path, merged.at(path), "a map of training flags, as JSON");
+    refuse_option(
+        path, merged.at(path),
+        trains == DcosTrains::kJob ? "a map, as JSON" : "a map of training flags, as JSON");
   }
+  return context;
+}
+
+std::vector<std::pair<std::string, std::string>> flags_of(const PlainJson& context) {
   std::vector<std::pair<std::string, std::string>> flags;
   for (const auto& [key, value] : context.items()) {
     flags.emplace_back(key, flag_value(key, value));
@@ -326,13 +332,48 @@ void refuse_what_is_missing(const Merged& merged, bool has_program) {
   }
 }
 
+// Sets the COMMAND of the package's job, and what is fetched for it.
+void read_job(const Merged& merged, DcosOptions& options) {
+  const std::string name = merged.text("service.job_name");
+  if (name.empty()) {
+    refuse_option("service.job_name", merged.at("service.job_name"),
+                  "the module of the job, which --program runs without a COMMAND after --");
+  }
+  options.job_url = merged.text("service.job_url");
+  if (!options.job_url.empty() && options.job_url.find("://") == std::string::npos) {
+    refuse_option("service.job_url", merged.at("service.job_url"),
+                  "a URL such as https://example.org/job.zip");
+  }
+  // Only blanks between the values of JSON can be line ends, which a COMMAND must not have.
+  std::string context = merged.text("service.job_context");
+  if (context == "{}") {
+    context.clear();  // job.py's own default
+  }
+  std::ranges::replace_if(
+      context, [](char each) { return each == '\n' || each == '\r'; }, ' ');
+  options.command = {"python3", "-m", "disttf.job"};
+  const std::array<std::pair<const char*, std::string>, 4> flags = {
+      {{"--job_path=", merged.text("service.job_path")},
+       {"--job_name=", name},
+       {"--job_context=", context},
+       {"--log_dir=", options.train_dir}}};
+  for (const auto& [flag, value] : flags) {
+    if (!value.empty()) {
+      // A single brace would begin a placeholder.
+      options.command.push_back(flag + replaced(replaced(value, "{", "{{"), "}", "}}"));
+    }
+  }
+}
+
 // A warning that names the given options without effect here; none if all have one.
-std::vector<std::string> warnings(const PlainJson& merged, bool has_program) {
+std::vector<std::string> warnings(const PlainJson& merged, DcosTrains trains) {
+  const bool has_program = trains != DcosTrains::kOwnModel;
   std::string names;
   for (const Option& option : kOptions) {
     const auto at = pointer(option.path);
-    const bool is_image = std::string_view(option.path).ends_with("tf_image");
-    if (option.is_used || (is_image && has_program) || !merged.contains(at) ||
+    const std::string_view path = option.path;
+    if (option.is_used || (has_program && path.ends_with("tf_image")) ||
+        (trains == DcosTrains::kJob && path.starts_with("service.job_")) || !merged.contains(at) ||
         // A value that equals its default asks for nothing, as in a copy of the whole schema.
         (option.fallback != nullptr && merged[at] == data::parse_json(option.fallback))) {
       continue;
@@ -365,7 +406,8 @@ PlainJson merge_dcos_options(std::string_view text) {
   return merged;
 }
 
-DcosOptions read_dcos_options(std::string_view text, bool has_program) {
+DcosOptions read_dcos_options(std::string_view text, DcosTrains trains) {
+  const bool has_program = trains != DcosTrains::kOwnModel;
   const PlainJson json = merge_dcos_options(text);
   const Merged merged(json);
   // Before the rest is read, so that the message names the unsupported feature and not a detail of
@@ -390,8 +432,13 @@ DcosOptions read_dcos_options(std::string_view text, bool has_program) {
   if (merged.is_true("service.use_tensorboard")) {
     options.tensorboard = read_tensorboard(merged);
   }
-  options.flags = read_context(merged);
-  options.warnings = warnings(json, has_program);
+  const auto context = read_context(merged, trains);
+  if (trains == DcosTrains::kJob) {
+    read_job(merged, options);
+  } else {
+    options.flags = flags_of(context);
+  }
+  options.warnings = warnings(json, trains);
   return options;
 }
 

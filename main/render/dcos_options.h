@@ -54,14 +54,21 @@ struct DcosOptions {
   std::string image;                           // tf_image, likewise; empty: the package's
   std::string gpu_image;                       // gpu_tf_image
   std::optional<DcosTensorBoard> tensorboard;  // use_tensorboard
-  // job_context: training flags by name, "batch_size" -> "50".
+  // job_context: training flags by name, "batch_size" -> "50". Of a job none: its main() gets them.
   std::vector<std::pair<std::string, std::string>> flags;
+  // Of a job: the COMMAND that calls its main(), with doubled braces, and job_url, which the engine
+  // fetches before; empty: the image has the job.
+  std::vector<std::string> command;
+  std::string job_url;
   std::vector<std::string> warnings;
 };
 
-// `has_program`: the trainers run a user's own program. Otherwise GPU workers are refused, and the
-// images are ignored.
-[[nodiscard]] DcosOptions read_dcos_options(std::string_view text, bool has_program = false);
+// What trains: disttf's own models, which use neither GPU workers nor the images; a user's COMMAND;
+// or the package's job, a Python module with main(server, log_dir, context).
+enum class DcosTrains : std::uint8_t { kOwnModel, kCommand, kJob };
+
+[[nodiscard]] DcosOptions read_dcos_options(std::string_view text,
+                                            DcosTrains trains = DcosTrains::kOwnModel);
 
 // All options with their values, from the text or the schema. For read_dcos_options() and its
 // tests.

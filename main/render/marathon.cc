@@ -135,6 +135,14 @@ void set_program(Json& app, const Deployment& deployment, std::vector<std::strin
     words.push_back(std::move(word));
   }
   std::string line = "exec";
+  if (!deployment.job_url.empty()) {
+    // Mesos unpacks an archive into the task's sandbox, and leaves another file as it is.
+    Json fetched;
+    fetched["uri"] = deployment.job_url;
+    fetched["extract"] = true;
+    app["fetch"].push_back(std::move(fetched));
+    line = "cd \"$MESOS_SANDBOX\" && exec";
+  }
   for (const std::string& word : words) {
     line += " " + shell_word(word);
   }

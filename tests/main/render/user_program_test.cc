@@ -320,11 +320,69 @@ TEST(RenderUserProgram, DcosGpuWorkersAreFurtherWorkers) {
 }
 
 TEST(RenderUserProgram, DcosTakesNoImageOfThePackage) {
-  const DcosOptions options = read_dcos_options("{}", true);
+  const DcosOptions options = read_dcos_options("{}", DcosTrains::kCommand);
   EXPECT_EQ(options.image, "");
   EXPECT_EQ(options.gpu_image, "");
   EXPECT_FALSE(options.gpu_workers);
   EXPECT_TRUE(options.warnings.empty());
+}
+
+// A job of the package, without a COMMAND.
+constexpr const char* kJob = R"({
+  "service": {"name": "m", "job_url": "https://example.org/it's.zip", "job_path": "my/path",
+              "job_name": "train", "job_context": "{\"a\": {\"b\": 1},\n \"c\": \"$HOME\"}",
+              "shared_filesystem": "gs://bucket/m"},
+  "worker": {"count": 1}, "parameter_server": {"count": 1}, "gpu_worker": {"count": 1}})";
+
+TEST(RenderUserProgram, DcosRunsTheJobOfThePackage) {
+  const ScratchDirectory scratch;
+  const std::string line =
+      "dcos --program=/disttf --image r/mine:1 --options " + scratch.write("options.json", kJob);
+  const json apps = json::parse(rendered(line))["apps"];
+  EXPECT_FALSE(apps.at(0).contains("fetch"));
+  for (std::size_t each : {1U, 2U}) {
+    const json& worker = apps.at(each);
+    EXPECT_EQ(worker["fetch"],
+              json::parse(R"([{"uri": "https://example.org/it's.zip", "extract": true}])"));
+    EXPECT_THAT(std::string(worker["cmd"]),
+                StartsWith("cd \"$MESOS_SANDBOX\" && exec /disttf worker --task_index="));
+    EXPECT_THAT(
+        std::string(worker["cmd"]),
+        testing::EndsWith(" --program -- python3 -m disttf.job --job_path=my/path --job_name=train "
+                          R"('--job_context={{"a": {{"b": 1}},  "c": "$HOME"}}' )"
+                          "--log_dir=gs://bucket/m"));
+  }
+  EXPECT_TRUE(parse("render " + line + " --insecure").warnings.empty());
+}
+
+// The image has the job; without a context, main() gets an empty one.
+TEST(RenderUserProgram, DcosJobsNeedANameOnly) {
+  const ScratchDirectory scratch;
+  const std::string options =
+      scratch.write("options.json", R"({"service": {"name": "m", "job_name": "train"}})");
+  const json worker =
+      json::parse(rendered("dcos --program=/disttf --image x --options " + options))["apps"].at(2);
+  EXPECT_FALSE(worker.contains("fetch"));
+  EXPECT_THAT(std::string(worker["cmd"]), StartsWith("exec /disttf worker "));
+  EXPECT_THAT(std::string(worker["cmd"]),
+              testing::EndsWith(" -- python3 -m disttf.job --job_name=train"));
+}
+
+TEST(RenderUserProgram, DcosJobsOfOtherOptionsAreRefused) {
+  const ScratchDirectory scratch;
+  const auto refused = [&scratch](const std::string& service) {
+    return render_refusal(
+        "dcos --program=/disttf --image x --options " +
+        scratch.write("options.json", R"({"service": {"name": "m", )" + service + "}}"));
+  };
+  EXPECT_EQ(refused(R"("job_url": "a.zip")"),
+            "--options: service.job_name is \"\"; expected the module of the job, which --program "
+            "runs without a COMMAND after --");
+  EXPECT_EQ(refused(R"("job_name": "train", "job_url": "a.zip")"),
+            "--options: service.job_url is \"a.zip\"; expected a URL such as "
+            "https://example.org/job.zip");
+  EXPECT_EQ(refused(R"("job_name": "train", "job_context": "[1]")"),
+            "--options: service.job_context is \"[1]\"; expected a map, as JSON");
 }
 
 // ---- What does not fit together ----
