@@ -55,6 +55,20 @@ TEST_F(OwnProgram, GetsItsRoleAndASocketButNoSecret) {
   EXPECT_TRUE(says(job, "all there"));
 }
 
+// cuBLAS reads it before the program's first line runs; one that is set stays, as does one of the
+// image in which an engine runs the task.
+TEST_F(OwnProgram, GetsTheWorkspaceOfDeterministicProductsOnAGpu) {
+  Process& job = work("echo workspace $CUBLAS_WORKSPACE_CONFIG; " + kLasts);
+  EXPECT_TRUE(says(job, "workspace :4096:8"));
+  Process& other = run_program(
+      "/usr/bin/env",
+      Words{"CUBLAS_WORKSPACE_CONFIG=:16:8", disttf_binary(), "worker", "--task_index=1",
+            "--insecure", "--program"} +
+          cluster_.host_flags() +
+          Words{"--", "/bin/sh", "-c", "echo workspace $CUBLAS_WORKSPACE_CONFIG; " + kLasts});
+  EXPECT_TRUE(says(other, "workspace :16:8"));
+}
+
 // The kernel shows a process's environment to other processes of its user; not here.
 TEST_F(OwnProgram, CannotReadTheSecretOfItsSupervisor) {
   if (geteuid() == 0) {

@@ -35,6 +35,7 @@ namespace {
 
 // How many threads OpenMP takes, and with it PyTorch and NumPy's products.
 constexpr const char* kThreadsVariable = "OMP_NUM_THREADS";
+constexpr const char* kCublasVariable = "CUBLAS_WORKSPACE_CONFIG";
 
 using SupervisorClock = std::chrono::steady_clock;
 
@@ -341,6 +342,12 @@ ChildProcess start_program_process(const ProgramStart& start) {
   // A framework would take all processors for each of the programs that share them.
   if (start.shares_machine && std::getenv(kThreadsVariable) == nullptr) {
     variables.push_back(kThreadsVariable + std::string("=1"));
+  }
+  // Without it cuBLAS may give other bits from run to run, and PyTorch's deterministic algorithms
+  // refuse to run. It is read before the program's first line runs. Not only with
+  // --gpus_per_worker: an engine gives its tasks GPUs of which disttf learns nothing.
+  if (std::getenv(kCublasVariable) == nullptr) {
+    variables.push_back(kCublasVariable + std::string("=:4096:8"));
   }
   // The program needs no secret of the run: the task speaks to the others.
   std::vector<std::string> removed = {net::kSecretVariable};
