@@ -54,6 +54,22 @@ TEST(GradientCheck, FindsWhatIsLongerThanTheRunAllowsButForRounding) {
               Optional(HasSubstr("has a norm of 5.14004 here, --max_gradient_norm is 5")));
 }
 
+// Of a ps whose range begins behind the first variable.
+TEST(GradientCheck, NamesTheVariableOfTheFirstValueThatIsNoNumber) {
+  RunConfig config = sgd_config(1);
+  config.model.variables = {{.name = "w", .shape = {5}}, {.name = "b", .shape = {20}}};
+  const GradientCheck whole(config, {.begin = 0, .end = 48});
+  Values gradient(48);
+  gradient[40] = kNone;
+  gradient[16] = kInfinity;
+  EXPECT_THAT(whole.fault_in(gradient), Optional(testing::EndsWith("; the first is in b")));
+  gradient[4] = kNone;
+  EXPECT_THAT(whole.fault_in(gradient), Optional(testing::EndsWith("; the first is in w")));
+  const GradientCheck second(config, {.begin = 16, .end = 48});
+  EXPECT_THAT(second.fault_in(Values(32, kNone)),
+              Optional(testing::EndsWith("; the first is in b")));
+}
+
 // In blocks of 16 numbers with one exponent and 4 bits each, rounding may lengthen a vector by
 // half.
 TEST(GradientCheck, LetsPassWhatRoundingToFewBitsAdds) {

@@ -202,7 +202,7 @@ TEST_F(ProgramSessionTest, RefusesAnotherOrderOfTheFirstMessages) {
   EXPECT_EQ(failure_of({.kind = ProgramKind::kGradient}),
             "the program sent GRADIENT instead of VARIABLE or LAYOUT");
   EXPECT_EQ(failure_of({.kind = ProgramKind::kLayout, .count = 2}),
-            "the program sent LAYOUT: count is 2, there were 0 variables");
+            "the program sent LAYOUT: count is 2, the number of VARIABLE before it is 0");
 }
 
 TEST_F(ProgramSessionTest, AnswersWhatTheProgramAsksOfRows) {

@@ -89,6 +89,12 @@ TEST_F(RunMonitorTest, TheNewestStepIsTold) {
   EXPECT_LT(of_kind(read, "step", "step").size(), 1000U) << "not each of them";
 }
 
+TEST_F(RunMonitorTest, TheLearningRateHasTheDigitsOfAFloat) {
+  config_.optimizer.learning_rate = 0.3F;
+  const auto read = records([](RunMonitor& monitor) { monitor.made(1, 0.5); });
+  EXPECT_THAT(of_kind(read, "step", "learning_rate"), ElementsAre("0.3"));
+}
+
 TEST_F(RunMonitorTest, TheFirstStepIsToldHoweverShortTheRun) {
   const auto read = records([](RunMonitor& monitor) {
     for (std::uint64_t step = 1; step <= 1000; ++step) {

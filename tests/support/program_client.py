@@ -11,8 +11,10 @@ gradient depends on the parameters, the step and the slot alone. With these word
   fail=STEP:TEXT    sends FAILED with the text there, and exits with 1
   hang=STEP         does not answer it
   nan=STEP          answers it with a gradient that is not finite
+  nan=STEP:loss     with such a loss, too
   once=FILE         does so only if it can create FILE
   inputs=N          another layout: N inputs instead of 4
+  welcome=FILE      writes WELCOME's text there
   saves=FILE        writes the parameters there at the end
   slow=SECONDS      takes so long for each batch
   rows=FILE         appends a line for each batch: its process, step and slot, and the batch's rows
@@ -168,6 +170,9 @@ def main():
     while True:
         kind, number, step, slot, body, descriptors = task.receive()
         if kind == WELCOME:
+            if "welcome" in behaviour.words:
+                with open(behaviour.words["welcome"], "wb") as file:
+                    file.write(body)
             parameters = floats_of(descriptors[0], False)
             gradient = floats_of(descriptors[1], True)
         elif kind == GIVE_INITIAL:
@@ -181,8 +186,9 @@ def main():
             behaviour.note(step, slot, rows)
             time.sleep(float(behaviour.words.get("slow", 0)))
             loss = model.compute(parameters, gradient, rows)
-            if behaviour.asks("nan", step) is not None:
-                gradient[0] = math.nan
+            if (text := behaviour.asks("nan", step)) is not None:
+                gradient[model.bias_at] = math.nan
+                loss = math.nan if text == "loss" else loss
             task.send(GRADIENT, {"seen": float(rows[0])}, step, slot, value=loss)
         elif kind == EVALUATE:
             task.send(EVALUATION, model.evaluate(parameters, range(ROWS)), step)

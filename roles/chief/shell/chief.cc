@@ -57,8 +57,10 @@ TrainingState state_to_train(const RunLeader& leader, Trainer& trainer,
   TrainingState initial;
   initial.parameters = math::AlignedVector(trainer.layout().size());
   trainer.source().initialize(initial.parameters.span());
-  log_info("Variables initialized: " + std::to_string(trainer.layout().parameter_count()) +
-           " parameters on " + std::to_string(trainer.client().ps_count()) + " ps");
+  const std::size_t count = trainer.layout().parameter_count();
+  log_info("Variables initialized: " + std::to_string(count) +
+           (count == 1 ? " parameter on " : " parameters on ") +
+           std::to_string(trainer.client().ps_count()) + " ps");
   return initial;
 }
 

@@ -21,6 +21,7 @@
 #include "roles/monitor/shell/trace_file.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
+#include "roles/run/json_values.h"
 
 namespace disttf::roles {
 namespace {
@@ -296,7 +297,7 @@ class RunMonitor::Impl {
                    std::string series) {
     const StepRecord step{.step = number,
                           .loss = loss,
-                          .learning_rate = static_cast<double>(
+                          .learning_rate = short_number(
                               config_.optimizer.learning_rate *
                               math::rate_factor(schedule_, std::max<std::uint64_t>(number, 1) - 1)),
                           .images = number * config_.rows_per_step(),

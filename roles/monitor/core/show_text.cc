@@ -47,7 +47,7 @@ std::string run_lines(const OrderedJson& view, const std::string& name, std::siz
     }
   }
   if (const auto count = count_of(run, "parameters")) {
-    parts.push_back(fmt::format("{} parameters", *count));
+    parts.push_back(fmt::format("{} {}", *count, *count == 1 ? "parameter" : "parameters"));
   }
   if (const auto count = count_of(run, "trainers")) {
     parts.push_back(fmt::format("{} {}", *count, *count == 1 ? "trainer" : "trainers"));

@@ -13,6 +13,7 @@
 #include "math/program_layout.h"
 #include "net/wire/text.h"
 #include "roles/program/core/program_message.h"
+#include "roles/run/json_values.h"
 #include "roles/run/variables_json.h"
 
 namespace disttf::roles {
@@ -203,7 +204,7 @@ std::string welcome_text(const RunConfig& config, const Task& task, std::size_t 
                      {"elastic", config.elastic()},
                      {"sync", config.sync_replicas},
                      {"optimizer", std::string(math::optimizer_name(config.optimizer.kind))},
-                     {"learning_rate", config.optimizer.learning_rate}};
+                     {"learning_rate", short_number(config.optimizer.learning_rate)}};
   return data::json_text(json);
 }
 

@@ -123,7 +123,8 @@ void ProgramSession::take_variable(const ProgramPacket& packet) {
 void ProgramSession::take_layout(const ProgramPacket& packet, TimePoint now) {
   if (packet.message.count != telling_.size()) {
     throw std::invalid_argument("LAYOUT: count is " + std::to_string(packet.message.count) +
-                                ", there were " + std::to_string(telling_.size()) + " variables");
+                                ", the number of VARIABLE before it is " +
+                                std::to_string(telling_.size()));
   }
   if (layout_) {
     if (const auto why = math::layout_difference(layout_of_program(telling_),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 #include "math/clip.h"
 #include "math/finite.h"
@@ -26,10 +27,12 @@ constexpr double growth_by_rounding(WireDtype dtype) noexcept {
 GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
     : isa_(config.isa),
       most_(growth_by_rounding(config.wire_dtype) * double{config.max_gradient_norm}),
-      max_norm_(config.max_gradient_norm) {
+      max_norm_(config.max_gradient_norm),
+      layout_(math::layout_of(config.model)),
+      begin_(range.begin) {
   // Running statistics are not gradients, so the norm leaves them out.
   std::size_t begin = 0;
-  for (const math::RunningRange& running : math::layout_of(config.model).running(range)) {
+  for (const math::RunningRange& running : layout_.running(range)) {
     if (begin < running.range.begin) {
       trained_.push_back({.begin = begin, .end = running.range.begin});
     }
@@ -43,11 +46,19 @@ GradientCheck::GradientCheck(const RunConfig& config, math::Range range)
 std::optional<std::string> GradientCheck::fault_in(std::span<const float> gradient) const {
   // This check is vectorized; the slow count of the values is made only for a faulty gradient.
   if (!math::all_finite(gradient, isa_)) {
-    const auto count =
-        std::ranges::count_if(gradient, [](float each) { return !std::isfinite(each); });
-    return fmt::format(
-        "has non-finite values, {} of {}: training has diverged, or the machine has a fault", count,
-        gradient.size());
+    const auto is_bad = [](float each) { return !std::isfinite(each); };
+    std::string text = fmt::format(
+        "has non-finite values, {} of {}: training has diverged, or the machine has a fault",
+        std::ranges::count_if(gradient, is_bad), gradient.size());
+    const auto at =
+        static_cast<std::size_t>(std::ranges::find_if(gradient, is_bad) - gradient.begin());
+    const auto variables = layout_.variables();
+    const auto behind =
+        std::ranges::upper_bound(variables, begin_ + at, {}, &math::Variable::offset);
+    if (behind != variables.begin()) {
+      text += "; the first is in " + std::prev(behind)->name;
+    }
+    return text;
   }
   // 0: the run sets no limit.
   if (max_norm_ == 0) {

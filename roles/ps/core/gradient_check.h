@@ -23,16 +23,19 @@ class GradientCheck {
   // `range`: this ps's part of the vector.
   GradientCheck(const RunConfig& config, math::Range range);
 
-  // Returns what is wrong with the gradient ("has a norm of 31 here, --max_gradient_norm is 10"),
-  // or nullopt if it may be used. `gradient`: of this range; its norm is never above that of the
-  // whole gradient. Makes one pass, and with --max_gradient_norm another in a fixed order, so that
-  // the verdict is the same on every instruction set.
+  // Returns what is wrong with the gradient ("has a norm of 31 here, --max_gradient_norm is 10", or
+  // how many of its values are not finite, and which variable has the first), or nullopt if it may
+  // be used. `gradient`: of this range; its norm is never above that of the whole gradient. Makes
+  // one pass, and with --max_gradient_norm another in a fixed order, so that the verdict is the
+  // same on every instruction set.
   [[nodiscard]] std::optional<std::string> fault_in(std::span<const float> gradient) const;
 
  private:
   math::Isa isa_;
   double most_;                       // the largest allowed norm, with a margin for rounding
   float max_norm_;                    // 0: no limit
+  math::ParameterLayout layout_;      // of the whole vector
+  std::size_t begin_;                 // of the range
   std::vector<math::Range> trained_;  // all but running statistics, relative to the range's begin
 };
 

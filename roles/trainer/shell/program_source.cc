@@ -46,9 +46,11 @@ ProgramSource::ProgramSource(const TrainerOptions& options, StopSignal& stop)
   link_.await_layout();
   layout_ = layout_of_program(link_.variables());
   name_ = link_.hello().data.empty() ? kNoWord : link_.hello().data;
-  log_info(fmt::format("The program ({}) has {} variables with {} parameters",
-                       link_.hello().client.empty() ? "no name" : link_.hello().client,
-                       layout_.variables().size(), layout_.parameter_count()));
+  const std::size_t variables = layout_.variables().size();
+  const std::size_t parameters = layout_.parameter_count();
+  log_info(fmt::format("The program ({}) has {} variable{} with {} parameter{}",
+                       link_.hello().client.empty() ? "no name" : link_.hello().client, variables,
+                       variables == 1 ? "" : "s", parameters, parameters == 1 ? "" : "s"));
 }
 
 RunConfig ProgramSource::complete(const RunConfig& given) {

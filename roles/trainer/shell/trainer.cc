@@ -18,6 +18,7 @@
 #include "roles/process/log.h"
 #include "roles/process/machine.h"
 #include "roles/process/tensor_memory.h"
+#include "roles/program/core/gradient_bits.h"
 #include "roles/trainer/core/result_text.h"
 #include "roles/trainer/shell/built_in_source.h"
 #include "roles/trainer/shell/program_source.h"
@@ -233,8 +234,15 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
   // A non-finite loss ends the run here, before it spreads to the parameters.
   if (!std::isfinite(loss)) {
     meter_.diverged();
-    throw Failure(kError, fmt::format("the loss became {:f} at step {}: ", loss, reply_.step) +
-                              diverged_text(config_));
+    std::string text = fmt::format("the loss became {:f} at step {}: {}", loss, reply_.step,
+                                   diverged_text(config_));
+    // Names the place in which a user looks for the fault in a model of his own.
+    if (config_.model.is_program()) {
+      if (const auto first = not_finite(source_->layout(), client_->gradient())) {
+        text += "; the first non-finite gradient is that of " + *first;
+      }
+    }
+    throw Failure(kError, text);
   }
   reduce_gradient();
   stages_.mark(Stage::kBackward);
