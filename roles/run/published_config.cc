@@ -261,10 +261,15 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
 
 std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
 
-std::string shown_settings(const RunConfig& config) {
+bool concerns_program(std::string_view setting) noexcept {
   constexpr std::array<std::string_view, 11> kOfBuiltIn = {
       "data_checksum", "hidden_units", "height",          "width",         "channels",   "classes",
       "numbers",       "loss",         "label_smoothing", "compute_dtype", "test_shifts"};
+  return !setting.starts_with("augment_") &&
+         std::ranges::find(kOfBuiltIn, setting) == kOfBuiltIn.end();
+}
+
+std::string shown_settings(const RunConfig& config) {
   if (!config.model.is_program()) {
     return to_json(config);
   }
@@ -272,8 +277,7 @@ std::string shown_settings(const RunConfig& config) {
   for (const Setting& setting : settings()) {
     if (std::holds_alternative<Model>(setting.value)) {
       out[std::string(setting.name)] = math::describe(config.model);
-    } else if (!setting.name.starts_with("augment_") &&
-               std::ranges::find(kOfBuiltIn, setting.name) == kOfBuiltIn.end()) {
+    } else if (concerns_program(setting.name)) {
       out[std::string(setting.name)] = json_of(setting, config);
     }
   }

@@ -128,6 +128,8 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // The same for a user's eyes: of a user's program without its variables, and without the settings
 // that have no effect on it.
 [[nodiscard]] std::string shown_settings(const RunConfig& config);
+// Whether the setting of this name has an effect on a user's program.
+[[nodiscard]] bool concerns_program(std::string_view setting) noexcept;
 
 // The same with the facts about examples, for a checkpoint or a model's file: the key "examples",
 // which other readers ignore. It is not published, because a table of thousands of columns would

@@ -67,6 +67,22 @@ TEST_F(ProgramCheckpointTest, ComesBackBitForBitWithItsConfiguration) {
   EXPECT_EQ(difference(config_, loaded->config_json), std::nullopt);
 }
 
+TEST_F(ProgramCheckpointTest, IsShownWithoutTheSettingsOfBuiltInModels) {
+  use({{.name = "w", .shape = {3}}});
+  save_program(state(5));
+  testing::internal::CaptureStdout();
+  set_up_log({});
+  EXPECT_EQ(
+      run_checkpoint_command({.action = CheckpointAction::kShow, .directory = scratch_.path()}),
+      kDone);
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(shown, ContainsRegex("\n  model +program of 1 variable\n"));
+  EXPECT_THAT(shown, ContainsRegex("\n  batch_size +[0-9]"));
+  for (const char* const other : {"hidden_units", "classes", "augment_shift", "examples"}) {
+    EXPECT_THAT(shown, testing::Not(HasSubstr(other)));
+  }
+}
+
 TEST_F(ProgramCheckpointTest, InShardsThatCutVariablesComesBack) {
   save_program_shards(state(5), {{0, 16}, {16, 80}, {80, layout_.size()}});
   const auto loaded = load();

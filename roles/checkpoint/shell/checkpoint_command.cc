@@ -14,6 +14,7 @@
 #include "roles/checkpoint/core/checkpoint_reader.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
+#include "roles/run/run_config.h"
 #include "roles/store/shell/storage.h"
 
 namespace disttf::roles {
@@ -109,13 +110,21 @@ Statistics statistics_of(std::span<const float> values) {
 void print_configuration(const std::string& config_json) {
   using Json = nlohmann::json;
   const Json config = data::parse_json(config_json);
+  // Of a user's program: an object with the list of its variables.
+  const auto model = config.find("model");
+  const bool is_program = model != config.end() && model->is_object() &&
+                          model->contains("variables") && model->at("variables").is_array();
   print_result("configuration");
   for (const auto& [key, value] : config.items()) {
-    // The variables of a program are listed below, as tensors.
-    if (const auto variables = value.find("variables");
-        value.is_object() && variables != value.end() && variables->is_array()) {
+    // The variables are listed below, as tensors.
+    if (is_program && key == "model") {
+      const std::size_t count = model->at("variables").size();
       print_result(
-          fmt::format("  {:<24} program of {} variables", net::one_line(key), variables->size()));
+          fmt::format("  {:<24} program of {} variable{}", key, count, count == 1 ? "" : "s"));
+      continue;
+    }
+    // Facts about examples are those of built-in data.
+    if (is_program && (key == "examples" || !concerns_program(key))) {
       continue;
     }
     // The file may come from another user, so neither keys nor values may control the terminal.
