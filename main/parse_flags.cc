@@ -68,7 +68,12 @@ class WordCheck {
       fail(name + ": the value after = is missing; true or false");
     }
     if (word.size() == name.size() && is_value(at_)) {
-      fail(name + ": " + net::quoted(words_[at_]) + " is not true or false");
+      std::string sentence = name + ": " + net::quoted(words_[at_]) + " is not true or false";
+      // The only flag whose value a user is likely to take for something else.
+      if (name == "--program") {
+        sentence += "; the program itself comes after --: --program -- COMMAND";
+      }
+      fail(sentence);
     }
   }
 

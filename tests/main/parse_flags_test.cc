@@ -197,6 +197,9 @@ constexpr Mistake kMistakes[] = {
      "--sync_replicas: \"maybe\" is not true or false"},
     {"NothingBehindAFlagsEquals",
      "--sync_replicas=", "--sync_replicas: the value after = is missing; true or false"},
+    {"AProgramWithoutItsDashes", "--program python3 x.py",
+     "--program: \"python3\" is not true or false; the program itself comes after --: --program "
+     "-- COMMAND"},
     {"UnknownLogLevel", "--log_level foo",
      "--log_level: \"foo\" is not debug, info, warning, error or off"},
     {"UnknownLogFormat", "--log_format xml", "--log_format: \"xml\" is not text or json"},
