@@ -79,8 +79,8 @@ void add_program_timeouts(CLI::App& app, Flags& flags, const char* group) {
   app.add_option(
          "--program_timeout_secs", flags.program_timeout_s,
          "seconds without a gradient after which the program counts as hung and is started "
-         "again, or 20 times its usual time if that is longer; ten times that for its first "
-         "gradient and for an evaluation; 0: no limit")
+         "again, or 20 times its usual time if that is longer; ten times that until it joins, "
+         "for its first gradient and for an evaluation; 0: no limit")
       ->type_name("SECONDS")
       ->transform(whole_number(0, kDaySeconds))
       ->capture_default_str()

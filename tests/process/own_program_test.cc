@@ -1,7 +1,10 @@
 // A task with a user's own program, `disttf worker --program -- COMMAND`: what the program gets,
 // and what happens when it, the task or their supervisor ends. The trainers here wait for a ps that
 // is not started, so that these tests need no program that takes part in a run.
+#include <sys/stat.h>
+
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/process/process_test.h"
@@ -32,6 +35,16 @@ class OwnProgram : public ProcessTest {
     const std::vector<pid_t> found = children_of(job.pid());
     EXPECT_EQ(found.size(), 2U);
     return found;
+  }
+  // The words of a launch of two workers with tests/support/program_client.py. Worker 1 saves to
+  // the file "saved".
+  static Words launch_words(const Words& flags, const std::string& of_worker_1,
+                            const std::string& of_the_chief) {
+    const std::string client = (source_directory() / "tests/support/program_client.py").string();
+    return Words{"launch", "--ps=1", "--workers=2", "--program"} + flags +
+           Words{"--", "/bin/sh", "-c",
+                 "if [ {task_index} = 1 ]; then exec python3 '" + client + "' saves=saved " +
+                     of_worker_1 + "; else exec python3 '" + client + "' " + of_the_chief + "; fi"};
   }
   // The number that a script has written to the file "pid".
   [[nodiscard]] pid_t written_pid() const {
@@ -97,6 +110,19 @@ TEST_F(OwnProgram, IsStartedAgainWhenItIsKilled) {
   Process& job = work("if [ -e was ]; then echo second; " + kLasts + "; fi; : > was; kill -9 $$");
   EXPECT_TRUE(says(job, "second"));
   EXPECT_TRUE(says(job, "the program was killed by signal 9 .*; starting it again"));
+}
+
+// An answer in time is ten times as far away before it has joined.
+TEST_F(OwnProgram, PrintsItsStacksAndIsStartedAgainWhenItDoesNotJoin) {
+  Process& job =
+      run("worker",
+          Words{"worker", "--task_index=0", "--program", "--program_timeout_secs=1"} +
+              cluster_.host_flags() + Words{"--", "python3", "-c", "import time\ntime.sleep(1000)"},
+          {{"DISTTF_SECRET", kSecret}});
+  EXPECT_TRUE(
+      says(job, "The program has not told its variables, .* joins, for 10 s: it counts as"));
+  EXPECT_TRUE(says(job, "Fatal Python error: Aborted"));
+  EXPECT_TRUE(says(job, "the program was killed by signal 6 .*; starting it again"));
 }
 
 TEST_F(OwnProgram, TakesWhatItHasStartedWithIt) {
@@ -171,6 +197,16 @@ TEST_F(OwnProgram, FailsALaunchWithItsSentence) {
                                 "-c", "[ {task_index} = 1 ] && exit 3; sleep 1000"});
   EXPECT_TRUE(exits(job, kExitError));
   EXPECT_TRUE(says(job, "\\[worker:1\\] .*the program exited with 3 before the run was over"));
+}
+
+// Both programs' last step is over only after that of worker 1 was killed and started again.
+TEST_F(OwnProgram, RunsWhatFollowsItsLoopAlthoughItIsKilledAsTheRunEnds) {
+  ASSERT_EQ(mkfifo((scratch() / "fifo").c_str(), 0600), 0);
+  Process& job = run("launch", launch_words({"--train_steps=5", "--program_spare=false"},
+                                            "die=4 once=died opens=fifo", "wait=4:fifo"));
+  EXPECT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "\\[worker:1\\] .*was killed by signal 9 .*; starting it again"));
+  EXPECT_TRUE(std::filesystem::exists(scratch() / "saved"));
 }
 
 // A process of launch's that it freezes or kills is the supervisor; its task and its program are

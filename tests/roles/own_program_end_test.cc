@@ -46,6 +46,18 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatIsNotToldTheEndOfTheRunIsEnded) {
   EXPECT_EQ(end_, std::pair(static_cast<int>(kDone), 0));
 }
 
+TEST_F(OwnProgramSupervisorTest, AProgramThatCouldNotBeToldTheEndOfTheRunIsMentioned) {
+  begin();
+  end_program(1, kProgramKilled);
+  end_program(2, kProgramKilled);  // the next start waits
+  take_warnings();
+  send(ProgramKind::kRelease, 2);
+  pass(seconds(10));
+  EXPECT_EQ(programs_.size(), 2U);
+  EXPECT_THAT(warnings_, ElementsAre("the run ended while the program was started again: what "
+                                     "follows its loop was not run"));
+}
+
 TEST_F(OwnProgramSupervisorTest, AProgramThatWasNotWelcomedIsEndedWithTheRun) {
   begin();
   send(ProgramKind::kRelease, 1, /*signal: no END follows*/ 1);
@@ -94,6 +106,19 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatDoesNotEndIsEnded) {
   EXPECT_THAT(errors_, ElementsAre("the program did not end within 90 s after the run was over; "
                                    "ending it"));
   EXPECT_EQ(end_, std::pair(static_cast<int>(kError), 0));
+}
+
+TEST_F(OwnProgramSupervisorTest, TimeInWhichTheSupervisorIsSuspendedDoesNotCount) {
+  begin({.has_spare = false, .end_timeout = seconds(90)});
+  send(ProgramKind::kRelease, 1);
+  end_task({.exit_code = kDone});
+  pass(seconds(50));
+  now_ += std::chrono::hours(1);
+  core_->forgive(std::chrono::hours(1));
+  pass(seconds(39));
+  EXPECT_THAT(take_signals(), IsEmpty());
+  pass(seconds(1));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
 }
 
 TEST_F(OwnProgramSupervisorTest, ATaskThatIdlesAfterTheRunWaitsForNothing) {

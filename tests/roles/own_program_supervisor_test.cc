@@ -191,6 +191,18 @@ TEST_F(OwnProgramSupervisorTest, AHangingProgramPrintsItsStacksThenIsKilledAndSt
   EXPECT_THAT(take_signals(), IsEmpty()) << "the new one is not killed";
 }
 
+TEST_F(OwnProgramSupervisorTest, GivesUpAfterThreeThatHangWithoutAStep) {
+  begin();
+  for (int death = 0; death < kMostProgramDeaths; ++death) {
+    send(ProgramKind::kRestart, handed_over_.back().second, SIGABRT);
+    end_program(program(), {.signal = SIGABRT});
+    pass(seconds(1));
+  }
+  EXPECT_THAT(errors_, ElementsAre("the program hung 3 times without a step; see "
+                                   "--program_timeout_secs"));
+  EXPECT_THAT(task_signals_, ElementsAre(SIGTERM));
+}
+
 TEST_F(OwnProgramSupervisorTest, AHangingProgramThatExitsOnTheSignalIsStartedAgainToo) {
   begin();
   send(ProgramKind::kRestart, 1, SIGABRT);
@@ -243,6 +255,7 @@ TEST_F(OwnProgramSupervisorTest, ASpareIsStartedAfterTheFirstStep) {
 TEST_F(OwnProgramSupervisorTest, TheSpareTakesOverAndIsReplacedAfterItsFirstStep) {
   begin({.has_spare = true});
   send(ProgramKind::kSteady, 1);
+  core_->program_spoke(2);
   end_program(1, kProgramKilled);
   EXPECT_THAT(handed_over_, ElementsAre(Pair(1U, 1U), Pair(2U, 2U)));
   EXPECT_THAT(warnings_,
@@ -250,6 +263,25 @@ TEST_F(OwnProgramSupervisorTest, TheSpareTakesOverAndIsReplacedAfterItsFirstStep
   EXPECT_EQ(spares_.size(), 1U);
   send(ProgramKind::kSteady, 2);
   EXPECT_THAT(spares_, ElementsAre(2U, 3U));
+}
+
+TEST_F(OwnProgramSupervisorTest, ASpareThatIsStillStartingIsSaidToBe) {
+  begin({.has_spare = true});
+  core_->program_spoke(1);
+  send(ProgramKind::kSteady, 1);
+  core_->program_spoke(1);
+  end_program(1, kProgramKilled);
+  EXPECT_THAT(take_warnings(), ElementsAre("the program was killed by signal 9 (Killed); the "
+                                           "spare, still starting, takes over"));
+  send(ProgramKind::kSteady, 2);
+  core_->program_spoke(3);
+  end_program(2, kProgramKilled);
+  take_warnings();
+  // That one was ready; the next one is not yet.
+  send(ProgramKind::kSteady, 3);
+  end_program(3, kProgramKilled);
+  EXPECT_THAT(take_warnings(), ElementsAre("the program was killed by signal 9 (Killed); the "
+                                           "spare, still starting, takes over"));
 }
 
 TEST_F(OwnProgramSupervisorTest, ThereIsOneSpare) {

@@ -103,7 +103,7 @@ TEST_F(ProgramSessionTest, AsksTheNextProgramWhatTheDeadOneHasNotAnswered) {
   welcome_first();
   compute(7);
   done();
-  session_.ended(1);
+  session_.ended(1, /*was_killed=*/true);
   session_.started(2, now_);
   done();
   tell_layout();
@@ -136,13 +136,43 @@ TEST_F(ProgramSessionTest, TellsTheSupervisorWhichProgramIsToldTheEndOfTheRun) {
   };
   welcome_first();
   EXPECT_EQ(released(), (ProgramMessage{.kind = ProgramKind::kRelease, .step = 1}));
+  EXPECT_TRUE(session_.is_released());
+}
+
+// What follows its loop is to run, although the program before it was killed as the run ended.
+TEST_F(ProgramSessionTest, TellsTheEndToTheProgramThatIsStartedAgain) {
+  welcome_first();
+  session_.closed({}, now_);
+  session_.end(9);
+  session_.ended(1, /*was_killed=*/true);
   session_.started(2, now_);
-  EXPECT_EQ(released(), (ProgramMessage{.kind = ProgramKind::kRelease, .number = 1, .step = 2}));
+  EXPECT_TRUE(done().empty());
+  EXPECT_FALSE(session_.is_released());
+  tell_layout();
+  EXPECT_EQ(done(), (std::vector<std::string>{"WELCOME", "to supervisor: RELEASE", "END"}));
+  EXPECT_TRUE(session_.is_released());
+}
+
+TEST_F(ProgramSessionTest, WaitsForNoProgramAfterOneThatHasExitedByItself) {
+  welcome_first();
+  session_.closed({}, now_);
+  session_.end(9);
+  EXPECT_TRUE(done().empty());
+  session_.ended(1, /*was_killed=*/false);
+  EXPECT_EQ(done(), std::vector<std::string>{"to supervisor: RELEASE"});
+  EXPECT_TRUE(session_.is_released());
+}
+
+TEST_F(ProgramSessionTest, WaitsForNoProgramAfterOneThatHadExitedByItself) {
+  welcome_first();
+  session_.ended(1, /*was_killed=*/false);
+  session_.end(9);
+  EXPECT_EQ(done(), std::vector<std::string>{"to supervisor: RELEASE"});
 }
 
 TEST_F(ProgramSessionTest, IgnoresWhatAProgramThatHasEndedHadSentBefore) {
   session_.started(1, now_);
-  session_.ended(1);
+  session_.ended(1, /*was_killed=*/true);
   send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
   EXPECT_FALSE(session_.has_layout());
   EXPECT_EQ(failure_of({.kind = ProgramKind::kFailed}, "why"), "why");
@@ -153,7 +183,7 @@ TEST_F(ProgramSessionTest, IgnoresTheEndOfAProgramThatWasReplaced) {
   session_.started(2, now_);
   tell_layout();
   done();
-  session_.ended(1);
+  session_.ended(1, /*was_killed=*/true);
   compute(3);
   EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
 }
@@ -235,6 +265,54 @@ TEST_F(ProgramSessionTest, TakesAProgramThatDoesNotAnswerForHung) {
   EXPECT_TRUE(done().empty());
 }
 
+TEST_F(ProgramSessionTest, TakesAProgramThatDoesNotJoinForHung) {
+  session_.started(1, now_);
+  EXPECT_EQ(session_.deadline(), now_ + 600s);
+  send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
+  now_ += 600s;
+  session_.time(now_);
+  EXPECT_EQ(done(), (std::vector<std::string>{
+                        "note: The program has not told its variables, as its client does when it "
+                        "joins, for 600 s: it counts as hung and is started again",
+                        "to supervisor: RESTART"}));
+  session_.started(2, now_);
+  EXPECT_EQ(session_.deadline(), now_ + 600s) << "the next one has the same time";
+  tell_layout();
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+}
+
+TEST_F(ProgramSessionTest, TakesAProgramThatClosesItsSocketAndStaysForHung) {
+  welcome_first();
+  session_.closed({}, now_);
+  compute(3);
+  now_ += 60s;
+  session_.time(now_);
+  EXPECT_EQ(done(), (std::vector<std::string>{
+                        "note: The program has closed its socket, and has not ended for 60 s: it "
+                        "counts as hung and is started again",
+                        "to supervisor: RESTART"}));
+  session_.ended(1, /*was_killed=*/true);
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+}
+
+// The program may have been suspended, too, and then needs a moment to continue.
+TEST_F(ProgramSessionTest, DoesNotCountTheTimeOfASuspension) {
+  welcome_first();
+  compute(0);
+  answer(0);
+  compute(1);
+  const auto asked = now_;
+  now_ += 50s;
+  session_.forgive(40s, now_);
+  EXPECT_EQ(session_.deadline(), asked + 100s);
+  now_ = asked + 1099s;
+  session_.forgive(1000s, now_);
+  EXPECT_EQ(session_.deadline(), now_ + kThawGrace);
+  answer(1);
+  session_.forgive(1s, now_);
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+}
+
 TEST_F(ProgramSessionTest, GivesTheFirstGradientAndEvaluationsTenTimesAsLong) {
   welcome_first();
   compute(0);
@@ -263,9 +341,11 @@ TEST_F(ProgramSessionTest, NeverTakesAProgramForHungWithATimeoutOf0) {
   welcome_first();
   compute(0);
   EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+  session_.started(2, now_);
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
 }
 
-TEST_F(ProgramSessionTest, TellsTheEndAndAlsoTheProgramThatComesAfterIt) {
+TEST_F(ProgramSessionTest, TellsTheSupervisorOfTheEndBeforeTheProgram) {
   welcome_first();
   session_.end(20);
   EXPECT_EQ(done(), (std::vector<std::string>{"to supervisor: RELEASE", "END"}));
@@ -275,9 +355,9 @@ TEST_F(ProgramSessionTest, WaitsForTheSupervisorWhenTheSocketIsClosed) {
   welcome_first();
   compute(7);
   done();
-  session_.closed({});
+  session_.closed({}, now_);
   EXPECT_TRUE(done().empty());
-  EXPECT_THROW(session_.closed("a packet of 3 bytes"), Failure);
+  EXPECT_THROW(session_.closed("a packet of 3 bytes", now_), Failure);
 }
 
 // ---- what the bodies say

@@ -143,7 +143,7 @@ Routine<void> ChiefProcess::take_action(Fiber& fiber) {
         static_cast<void>(co_await evaluate_by_program(fiber, reply_.step));
       }
       print_result(/*is_chief=*/true);
-      end_program();
+      co_await end_program(fiber);
       leader_.concluded();
       break;
     case Action::kSaveAndFail:

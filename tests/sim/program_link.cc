@@ -103,7 +103,7 @@ void ProgramLink::take_from_supervisor(Time now) {
     program_ = std::move(got.socket);
     session_.started(packet->message.step, now);
   } else if (packet->message.kind == ProgramKind::kEnded) {
-    session_.ended(packet->message.step);
+    session_.ended(packet->message.step, packet->message.count != 0);
   }
 }
 
@@ -111,7 +111,7 @@ void ProgramLink::take_from_program(Time now) {
   if (program_->to_task.empty()) {
     if (program_->program_has_closed) {
       program_.reset();
-      session_.closed({});
+      session_.closed({}, now);
     }
     return;
   }
@@ -121,7 +121,7 @@ void ProgramLink::take_from_program(Time now) {
   if (const auto packet = roles::decode(got.bytes, why)) {
     session_.packet(*packet, now);
   } else {
-    session_.closed(why);
+    session_.closed(why, now);
   }
 }
 
@@ -173,7 +173,7 @@ void ProgramLink::send(const ProgramMessage& message, std::string_view body,
   // A program that has gone is asked again in its successor.
   if (program_->program_has_closed) {
     program_.reset();
-    session_.closed({});
+    session_.closed({}, world_.now());
     return;
   }
   program_->to_program.push_back({.bytes = bytes_of(message, body), .memory = std::move(memory)});

@@ -24,6 +24,9 @@ class ProgramLink {
   // Asks of what lies in the memory.
   void ask(const roles::ProgramRequest& request, Time now);
   void end(std::uint64_t step);
+  [[nodiscard]] bool is_released() const noexcept { return session_.is_released(); }
+  // The task was suspended for `missed`.
+  void forgive(Duration missed, Time now) { session_.forgive(missed, now); }
   [[nodiscard]] bool has_layout() const noexcept { return session_.has_layout(); }
   [[nodiscard]] bool has_answer() const noexcept { return session_.answer().has_value(); }
   // Checks invariant 23: it is an answer to what was asked. REQUIRES: has_answer().

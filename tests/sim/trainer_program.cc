@@ -26,12 +26,18 @@ Routine<void> WorkerProcess::await_program(Fiber& fiber) {
 // As ProgramLink::wait_for_some().
 Routine<void> WorkerProcess::await_packets(Fiber& fiber) {
   throw_if_stopped();
+  net::FreezeWatch watch(now());
   if (!link_->is_readable() && link_->deadline() > now()) {
+    const Time until = std::min(link_->deadline(), now() + std::chrono::seconds(1));
     link_->is_waiting = true;
-    co_await wait(fiber, link_->deadline());
+    watch.expect(until);
+    co_await wait(fiber, until);
     link_->is_waiting = false;
   }
   throw_if_stopped();
+  if (const Duration missed = watch.missed(now()); missed != Duration::zero()) {
+    link_->forgive(missed, now());
+  }
   link_->take_some(now());
 }
 
@@ -88,10 +94,22 @@ Routine<math::Evaluation> WorkerProcess::evaluate_by_program(Fiber& fiber, std::
   co_return found;
 }
 
-void WorkerProcess::end_program() {
-  if (link_) {
-    std::ranges::copy(parameters_, link_->memory().parameters.begin());
+// As ProgramLink::end().
+Routine<void> WorkerProcess::end_program(Fiber& fiber) {
+  if (!link_) {
+    co_return;
+  }
+  std::ranges::copy(parameters_, link_->memory().parameters.begin());
+  try {
+    while (link_->is_readable()) {
+      link_->take_some(now());
+    }
     link_->end(reply_.step);
+    while (!link_->is_released()) {
+      co_await await_packets(fiber);
+    }
+  } catch (const roles::Failure& failure) {
+    note(std::string("the program was not told the end of the run: ") + failure.what());
   }
 }
 

@@ -352,7 +352,7 @@ Routine<void> WorkerProcess::live(Fiber& fiber) {
   const bool has = co_await has_result(fiber);
   if (has) {
     print_result(/*is_chief=*/false);
-    end_program();
+    co_await end_program(fiber);
   }
   exit(roles::kDone, has ? "printed the result" : "final parameters lost with a parameter server");
 }

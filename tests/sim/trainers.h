@@ -55,7 +55,7 @@ class WorkerProcess : public TrainerProcess {
   // Of parameters_.
   Routine<math::Evaluation> evaluate_by_program(Fiber& fiber, std::uint64_t step);
   // The run is over with parameters_. Does nothing without a program.
-  void end_program();
+  Routine<void> end_program(Fiber& fiber);
 
   // Returns whether a copy of the state of that step is wanted; the caller then requests one.
   [[nodiscard]] virtual bool wants_snapshot(std::uint64_t /*step*/) { return false; }

@@ -12,9 +12,12 @@ gradient depends on the parameters, the step and the slot alone. With these word
   hang=STEP         does not answer it
   nan=STEP          answers it with a gradient that is not finite
   nan=STEP:loss     with such a loss, too
+  die=STEP          kills itself once it has answered this step
+  wait=STEP:FIFO    does not answer it before another process has opened the FIFO to write
   once=FILE         does so only if it can create FILE
   inputs=N          another layout: N inputs instead of 4
   welcome=FILE      writes WELCOME's text there
+  opens=FIFO        opens it to write, before it joins, if the file of `once` is there
   saves=FILE        writes the parameters there at the end
   slow=SECONDS      takes so long for each batch
   rows=FILE         appends a line for each batch: its process, step and slot, and the batch's rows
@@ -148,6 +151,14 @@ class Behaviour:
             sys.exit(1)
         if self.asks("hang", step) is not None:
             time.sleep(1000)
+        if (fifo := self.asks("wait", step)) is not None:
+            with open(fifo, "rb"):
+                pass
+
+    def before_join(self):
+        if "opens" in self.words and os.path.exists(self.words["once"]):
+            with open(self.words["opens"], "wb"):
+                pass
 
     def note(self, step, slot, rows):
         if "rows" in self.words:
@@ -162,6 +173,7 @@ def main():
     inputs = int(behaviour.words.get("inputs", 4))
     model = Softmax(inputs)
     task = Task()
+    behaviour.before_join()
     task.send(HELLO, {"protocol": 1, "client": "program_client.py", "data": "made-up",
                       "rows": ROWS, "evaluates": True})
     task.send(VARIABLE, {"name": "w", "shape": [inputs, CLASSES]})
@@ -190,6 +202,8 @@ def main():
                 gradient[model.bias_at] = math.nan
                 loss = math.nan if text == "loss" else loss
             task.send(GRADIENT, {"seen": float(rows[0])}, step, slot, value=loss)
+            if behaviour.asks("die", step) is not None:
+                os.kill(os.getpid(), signal.SIGKILL)
         elif kind == EVALUATE:
             task.send(EVALUATION, model.evaluate(parameters, range(ROWS)), step)
         elif kind == END:

@@ -27,12 +27,13 @@ std::string early_exit(const Ending& ending) {
 }
 
 // Why no further program is started.
-std::string too_many_deaths(const Ending& ending) {
+std::string too_many_deaths(const Ending& ending, bool is_hung) {
   const bool is_fault = ending.signal == SIGSEGV || ending.signal == SIGBUS;
-  return "the program " + to_string(ending) + " " + std::to_string(kMostProgramDeaths) +
-         " times without a step" +
-         (is_fault ? "; parameters are read-only for it: a write there is a segmentation fault"
-                   : "");
+  return "the program " + (is_hung ? "hung" : to_string(ending)) + " " +
+         std::to_string(kMostProgramDeaths) + " times without a step" +
+         (is_hung    ? "; see --program_timeout_secs"
+          : is_fault ? "; parameters are read-only for it: a write there is a segmentation fault"
+                     : "");
 }
 
 }  // namespace
@@ -50,6 +51,7 @@ void OwnProgramSupervisor::start_program() {
 
 void OwnProgramSupervisor::start_spare() {
   spare_ = ++last_id_;
+  is_spare_ready_ = false;
   effects_.add(StartOwnProgram{.id = *spare_, .is_spare = true});
 }
 
@@ -115,7 +117,7 @@ void OwnProgramSupervisor::active_ended(const Ending& ending, TimePoint now) {
       ended_after_the_run(ending);
     }
   } else if (may_start() && (ending.signal != 0 || ended.is_signalled)) {
-    restart(ending, ended.is_steady, now);
+    restart(ending, ended, now);
   } else if (may_start()) {
     // The task may know more: the program may have sent it the reason.
     exited_ = ending;
@@ -125,15 +127,16 @@ void OwnProgramSupervisor::active_ended(const Ending& ending, TimePoint now) {
 }
 
 // Replaces a program that was killed.
-void OwnProgramSupervisor::restart(const Ending& ending, bool was_steady, TimePoint now) {
-  deaths_ += was_steady ? 0 : 1;
+void OwnProgramSupervisor::restart(const Ending& ending, const Active& ended, TimePoint now) {
+  deaths_ += ended.is_steady ? 0 : 1;
   if (deaths_ >= kMostProgramDeaths) {
-    fail(too_many_deaths(ending), now);
+    fail(too_many_deaths(ending, ended.is_hung), now);
     return;
   }
   const std::string sentence = "the program " + to_string(ending);
   if (spare_) {
-    say(sentence + "; the spare takes over");
+    say(sentence +
+        (is_spare_ready_ ? "; the spare takes over" : "; the spare, still starting, takes over"));
     active_.id = *std::exchange(spare_, {});
     spare_deaths_ = 0;
     program_started(active_.id);
@@ -199,6 +202,7 @@ void OwnProgramSupervisor::message(const ProgramMessage& message, TimePoint now)
              !active_.is_signalled) {
     constexpr std::uint32_t kMostSignals = 64;
     const bool is_signal = message.number > 0 && message.number <= kMostSignals;
+    active_.is_hung = message.number == SIGABRT;
     end_program(is_signal ? static_cast<int>(message.number) : SIGABRT, now);
   }
 }
@@ -227,13 +231,14 @@ void OwnProgramSupervisor::release(const ProgramMessage& message, TimePoint now)
   if (fail_at_) {
     fail_at_.reset();
     ended_after_the_run(*exited_);
-  }
-  if (active_.id != 0 && (message.number != 0 || !is_active(message.step))) {
-    // It was started again just now, and the task ends without it. By itself it would exit with an
-    // error, as a program does that loses its task.
-    say("the run is over before the program that was started again took part in it; ending it");
-    end_program(SIGTERM, now);
-  } else if (active_.id != 0) {
+  } else if (message.number != 0 || !is_active(message.step)) {
+    // It was killed before it could receive END, and the task has not noticed.
+    say("the run ended while the program was started again: what follows its loop was not run");
+    // By itself the next one would exit with an error, as a program does that loses its task.
+    if (active_.id != 0) {
+      end_program(SIGTERM, now);
+    }
+  } else {
     slow_at_ = now + kLongEnd;
     end_at_ =
         rules_.end_timeout.count() == 0 ? std::nullopt : std::optional(now + rules_.end_timeout);
@@ -328,6 +333,15 @@ void OwnProgramSupervisor::time(TimePoint now) {
   if (is_due(task_kill_at_)) {
     say("the task did not end within " + std::to_string(kTaskGrace.count()) + " s; killing it");
     effects_.add(SignalOwnTask{.signal = SIGKILL});
+  }
+}
+
+void OwnProgramSupervisor::forgive(TimePoint::duration missed) {
+  for (auto* const at :
+       {&start_at_, &spare_at_, &kill_at_, &slow_at_, &end_at_, &fail_at_, &task_kill_at_}) {
+    if (*at) {
+      **at += missed;
+    }
   }
 }
 

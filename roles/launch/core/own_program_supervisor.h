@@ -90,6 +90,8 @@ class OwnProgramSupervisor {
   void program_started(ProgramId id);
   // No process could be created. Retried for kStartPatience.
   void could_not_start(ProgramId id, const std::string& why, TimePoint now);
+  // The program has sent something: as a spare it is ready from now on.
+  void program_spoke(ProgramId id) { is_spare_ready_ = is_spare_ready_ || spare_ == id; }
   void program_ended(ProgramId id, const Ending& ending, TimePoint now);
   void task_ended(const Ending& ending, TimePoint now);
   // A message from the task. Unknown kinds are ignored.
@@ -97,6 +99,8 @@ class OwnProgramSupervisor {
   // SIGTERM, SIGINT or SIGHUP: ends the task, and with it the program.
   void stop(int signal, TimePoint now);
   void time(TimePoint now);
+  // This process was suspended for `missed`, probably with the others: that time does not count.
+  void forgive(TimePoint::duration missed);
   [[nodiscard]] TimePoint deadline() const;
 
   [[nodiscard]] Effects& effects() noexcept { return effects_; }
@@ -108,12 +112,13 @@ class OwnProgramSupervisor {
     std::uint64_t number = 0;   // 0: it is not handed over yet
     bool is_steady = false;     // it has made a step
     bool is_signalled = false;  // this supervisor ends it
+    bool is_hung = false;       // because it hangs
   };
 
   void start_program();
   void start_spare();
   void active_ended(const Ending& ending, TimePoint now);
-  void restart(const Ending& ending, bool was_steady, TimePoint now);
+  void restart(const Ending& ending, const Active& ended, TimePoint now);
   void ended_after_the_run(const Ending& ending);
   void spare_ended(const std::string& how, TimePoint now);
   void take_steady(std::uint64_t number);
@@ -137,6 +142,7 @@ class OwnProgramSupervisor {
   std::optional<Ending> task_ending_;
   Active active_;
   std::optional<ProgramId> spare_;
+  bool is_spare_ready_ = false;  // spare_ has imported everything, and waits
   ProgramId last_id_ = 0;
   std::uint64_t last_number_ = 0;
   int deaths_ = 0;                      // of programs, without a step in between

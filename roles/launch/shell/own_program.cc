@@ -19,6 +19,7 @@
 
 #include "data/file.h"
 #include "net/transport/descriptor.h"
+#include "net/transport/interrupt.h"
 #include "net/transport/packet_socket.h"
 #include "net/transport/secrets.h"
 #include "roles/launch/core/own_program_supervisor.h"
@@ -38,6 +39,9 @@ constexpr const char* kThreadsVariable = "OMP_NUM_THREADS";
 constexpr const char* kCublasVariable = "CUBLAS_WORKSPACE_CONFIG";
 
 using SupervisorClock = std::chrono::steady_clock;
+
+// The longest single wait while a time limit runs.
+constexpr std::chrono::seconds kLongestProgramWait{1};
 
 // Blocks the signals that the supervisor handles, and returns a descriptor that reads them.
 data::FileDescriptor watch_supervisor_signals() {
@@ -144,14 +148,19 @@ void OwnProgram::wait() {
                               // poll() ignores it once it is closed.
                               pollfd{.fd = task_socket_.number(), .events = POLLIN, .revents = 0}};
   int timeout_ms = -1;
-  if (const auto deadline = core_.deadline(); deadline != SupervisorClock::time_point::max()) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - SupervisorClock::now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+  net::FreezeWatch watch;
+  auto until = core_.deadline();
+  if (until != SupervisorClock::time_point::max()) {
+    // A suspension of this process is noticed at the end of a wait.
+    until = std::clamp(until, watch.now(), watch.now() + kLongestProgramWait);
+    timeout_ms =
+        static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(until - watch.now()).count());
   }
+  watch.expect(until);
   if (poll(waits.data(), waits.size(), timeout_ms) < 0) {
     return;  // EINTR
   }
+  core_.forgive(watch.missed(SupervisorClock::now()));
   if (waits[1].revents != 0) {
     read_messages();
     act();
@@ -225,6 +234,12 @@ void OwnProgram::reap() {
   // The messages of a task, and those about a program that has ended, come before the endings.
   read_messages();
   act();
+  for (const auto& [id, running] : programs_) {
+    pollfd has_sent{.fd = running.socket.number(), .events = POLLIN, .revents = 0};
+    if (poll(&has_sent, 1, 0) > 0) {
+      core_.program_spoke(id);
+    }
+  }
   // The task first: a program that ends at the same time is not needed any more.
   if (const auto ending = reap_ended(task_, [] {})) {
     task_ = -1;

@@ -30,30 +30,45 @@ ProgramKind answer_to(ProgramKind request) {
 
 }  // namespace
 
-void ProgramSession::started(std::uint64_t number, TimePoint /*now*/) {
+void ProgramSession::started(std::uint64_t number, TimePoint now) {
   number_ = number;
   state_ = State::kHello;
   telling_.clear();
+  has_exited_ = false;
   has_answered_ = false;
   is_steady_ = false;
-  hung_at_ = TimePoint::max();
+  await_program(std::chrono::nanoseconds(timeout_) * kOnceTimes, now);
 }
 
-void ProgramSession::ended(std::uint64_t number) {
+void ProgramSession::ended(std::uint64_t number, bool was_killed) {
   if (number != number_) {
     return;  // another one has taken over
   }
   state_ = State::kNone;
   hung_at_ = TimePoint::max();
+  has_exited_ = !was_killed;
+  if (ended_at_ && has_exited_ && !is_released_) {
+    release(/*is_told=*/false);
+  }
 }
 
-void ProgramSession::closed(const std::string& why) {
+void ProgramSession::closed(const std::string& why, TimePoint now) {
   if (!why.empty()) {
     fail("the program sent " + why);
   }
-  // Its end follows from the supervisor. A child of it may hold the socket open for longer.
+  // Its end follows from the supervisor, unless it hangs. A child of it may hold the socket open
+  // for longer.
   state_ = State::kNone;
-  hung_at_ = TimePoint::max();
+  if (!is_released_) {
+    await_program(timeout_, now);
+  }
+}
+
+// The program counts as hung if it takes longer than `limit` for the next thing; 0: never.
+void ProgramSession::await_program(std::chrono::nanoseconds limit, TimePoint now) {
+  asked_at_ = now;
+  hung_at_ = limit.count() == 0 ? TimePoint::max()
+                                : now + std::chrono::duration_cast<Clock::duration>(limit);
 }
 
 void ProgramSession::packet(const ProgramPacket& packet, TimePoint now) {
@@ -138,9 +153,8 @@ void ProgramSession::take_layout(const ProgramPacket& packet, TimePoint now) {
     rows_ = told_->rows;
   }
   state_ = State::kLaidOut;
-  if (ended_at_) {
-    send_end();
-  } else if (!welcome_.empty()) {
+  hung_at_ = TimePoint::max();
+  if (!welcome_.empty()) {
     send_welcome(now);
   }
 }
@@ -201,6 +215,8 @@ void ProgramSession::send_welcome(TimePoint now) {
   state_ = State::kWelcomed;
   if (request_) {
     send_request(now);
+  } else if (ended_at_) {
+    release(/*is_told=*/true);
   }
 }
 
@@ -221,9 +237,7 @@ void ProgramSession::send_request(TimePoint now) {
                   .seed = request_->seed},
       .body = computes && rows_ != 0 ? SendToProgram::Body::kRows : SendToProgram::Body::kNone,
       .text = {}});
-  asked_at_ = now;
-  hung_at_ = timeout_.count() == 0 ? TimePoint::max()
-                                   : now + std::chrono::duration_cast<Clock::duration>(patience());
+  await_program(timeout_.count() == 0 ? std::chrono::nanoseconds(0) : patience(), now);
 }
 
 std::chrono::nanoseconds ProgramSession::patience() const {
@@ -244,19 +258,22 @@ std::chrono::nanoseconds ProgramSession::patience() const {
 void ProgramSession::end(std::uint64_t step) {
   ended_at_ = step;
   request_.reset();
-  hung_at_ = TimePoint::max();
-  const bool is_told = state_ == State::kWelcomed;
-  effects_.add(SendToSupervisor{
-      {.kind = ProgramKind::kRelease, .number = is_told ? 0U : 1U, .step = number_}});
-  if (is_told) {
-    send_end();
+  if (state_ == State::kWelcomed || has_exited_) {
+    release(state_ == State::kWelcomed);
   }
 }
 
-void ProgramSession::send_end() {
-  effects_.add(SendToProgram{.message = {.kind = ProgramKind::kEnd, .step = *ended_at_},
-                             .body = SendToProgram::Body::kNone,
-                             .text = {}});
+// The supervisor first: it then receives this before the program can exit.
+void ProgramSession::release(bool is_told) {
+  is_released_ = true;
+  hung_at_ = TimePoint::max();
+  effects_.add(SendToSupervisor{
+      {.kind = ProgramKind::kRelease, .number = is_told ? 0U : 1U, .step = number_}});
+  if (is_told) {
+    effects_.add(SendToProgram{.message = {.kind = ProgramKind::kEnd, .step = *ended_at_},
+                               .body = SendToProgram::Body::kNone,
+                               .text = {}});
+  }
 }
 
 void ProgramSession::refuse(int exit_code, const std::string& sentence) {
@@ -274,12 +291,23 @@ void ProgramSession::time(TimePoint now) {
     return;
   }
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - asked_at_);
-  warn("The program has not answered " + name_of(request_->kind) + " of step " +
-       std::to_string(request_->step) + " for " + std::to_string(waited.count()) +
+  const std::string what = state_ == State::kNone ? "closed its socket, and has not ended"
+                           : state_ != State::kWelcomed
+                               ? "not told its variables, as its client does when it joins,"
+                               : "not answered " + name_of(request_->kind) + " of step " +
+                                     std::to_string(request_->step);
+  warn("The program has " + what + " for " + std::to_string(waited.count()) +
        " s: it counts as hung and is started again");
   hung_at_ = TimePoint::max();
   effects_.add(
       SendToSupervisor{{.kind = ProgramKind::kRestart, .number = SIGABRT, .step = number_}});
+}
+
+void ProgramSession::forgive(Clock::duration missed, TimePoint now) {
+  if (hung_at_ != TimePoint::max()) {
+    asked_at_ += missed;
+    hung_at_ = std::max(hung_at_ + missed, now + std::min<Clock::duration>(missed, kThawGrace));
+  }
 }
 
 void ProgramSession::warn(std::string text) {

@@ -63,6 +63,10 @@ struct ProgramNote {
   std::string text;
 };
 
+// How long a program that was suspended together with its task has afterwards, at most as long as
+// it was suspended.
+inline constexpr std::chrono::seconds kThawGrace{5};
+
 class ProgramSession {
  public:
   using Clock = std::chrono::steady_clock;
@@ -70,22 +74,22 @@ class ProgramSession {
   using Effects = EffectQueue<SendToProgram, SendToSupervisor, RowsAsked, ProgramNote>;
 
   // `timeout`: how long a program may take for a gradient before it counts as hung; 20 times the
-  // usual time if that is longer, and ten times that for the first answer of a program and for an
-  // evaluation. 0: never.
+  // usual time if that is longer, and ten times that from its start to LAYOUT, for its first answer
+  // and for an evaluation. 0: never.
   explicit ProgramSession(std::chrono::seconds timeout) noexcept : timeout_(timeout) {}
 
   // --- from the supervisor
   // Another program, with this number, has a socket; its messages follow. The task uses this one
   // from now on.
   void started(std::uint64_t number, TimePoint now);
-  // The program has ended; the supervisor has logged how. Another one will start, or the supervisor
-  // ends this task.
-  void ended(std::uint64_t number);
+  // The program has ended; the supervisor has logged how. `was_killed`: another one will start.
+  // Otherwise the supervisor ends this task, unless the run is over.
+  void ended(std::uint64_t number, bool was_killed);
 
   // --- from the program
   void packet(const ProgramPacket& packet, TimePoint now);
   // It has closed its socket, or what came cannot be read: `why`, empty for the former.
-  void closed(const std::string& why);
+  void closed(const std::string& why, TimePoint now);
 
   // --- from the trainer
   // What the first program told; REQUIRES: has_layout().
@@ -104,13 +108,20 @@ class ProgramSession {
   // Asks; answer() is set once it is answered. REQUIRES: welcome(); nothing is asked.
   void ask(const ProgramRequest& request, TimePoint now);
   [[nodiscard]] const std::optional<ProgramAnswer>& answer() const noexcept { return answer_; }
-  // The run is over with these parameters; the program ends by itself.
+  // The run is over with these parameters. A program that has not been welcomed yet, since the one
+  // before it was killed, is welcomed first: what follows its loop runs on every worker.
   void end(std::uint64_t step);
+  // The program was sent END, and ends by itself; or it has exited already.
+  [[nodiscard]] bool is_released() const noexcept { return is_released_; }
   // The task fails, with this sentence.
   void refuse(int exit_code, const std::string& sentence);
 
   // --- time
   void time(TimePoint now);
+  // This process was suspended for `missed`, until now. That time does not count, since the program
+  // may have been suspended as well. As it may continue a little later, it has at least this long
+  // from now on, or kThawGrace.
+  void forgive(Clock::duration missed, TimePoint now);
   [[nodiscard]] TimePoint deadline() const noexcept { return hung_at_; }
 
   [[nodiscard]] Effects& effects() noexcept { return effects_; }
@@ -129,7 +140,8 @@ class ProgramSession {
   void take_answer(const ProgramPacket& packet, TimePoint now);
   void send_welcome(TimePoint now);
   void send_request(TimePoint now);
-  void send_end();
+  void release(bool is_told);
+  void await_program(std::chrono::nanoseconds limit, TimePoint now);
   void warn(std::string text);
   [[noreturn]] void fail(const std::string& sentence);
   [[nodiscard]] std::chrono::nanoseconds patience() const;
@@ -146,9 +158,11 @@ class ProgramSession {
   std::optional<ProgramRequest> request_;  // not answered yet
   std::optional<ProgramAnswer> answer_;
   std::optional<std::uint64_t> ended_at_;  // the run is over, with the parameters of this step
-  bool has_answered_ = false;              // this program, once
-  bool is_steady_ = false;                 // a gradient was answered; the supervisor knows
-  TimePoint asked_at_{};
+  bool is_released_ = false;
+  bool has_exited_ = false;    // by itself; no other one follows
+  bool has_answered_ = false;  // this program, once
+  bool is_steady_ = false;     // a gradient was answered; the supervisor knows
+  TimePoint asked_at_{};       // since when the program is waited for
   TimePoint hung_at_ = TimePoint::max();
   // How long the last gradients took.
   std::array<std::chrono::nanoseconds, 31> times_{};

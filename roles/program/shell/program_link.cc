@@ -7,7 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/interrupt.h"
 #include "net/transport/packet_socket.h"
 #include "roles/process/log.h"
 #include "roles/run/outcome.h"
@@ -17,6 +16,8 @@ namespace {
 
 // After this long without a program that has told its variables, the log says what is waited for.
 constexpr std::chrono::seconds kNoticedWait{30};
+// The longest single wait. A suspension of this process is noticed at its end.
+constexpr std::chrono::seconds kLongestWait{1};
 
 ProgramSession::TimePoint now() { return ProgramSession::Clock::now(); }
 
@@ -70,8 +71,12 @@ const ProgramAnswer& ProgramLink::ask(const ProgramRequest& request) {
 
 void ProgramLink::end(std::uint64_t step) noexcept {
   try {
+    // A program that was killed since its last answer does not receive it.
+    for (net::FreezeWatch watch; wait_for_some(watch, now());) {
+    }
     session_.end(step);
     perform();
+    wait([this] { return session_.is_released(); });
   } catch (const std::exception& error) {
     // The run has its result all the same.
     log_warning(std::string("The program was not told the end of the run: ") + error.what());
@@ -88,23 +93,27 @@ void ProgramLink::refuse(int exit_code, const std::string& sentence) noexcept {
 }
 
 void ProgramLink::wait(const std::function<bool()>& is_done) {
-  while (!is_done()) {
-    wait_for_some();
+  for (net::FreezeWatch watch; !is_done();) {
+    wait_for_some(watch, std::min(session_.deadline(), now() + kLongestWait));
   }
 }
 
-void ProgramLink::wait_for_some() {
+// Returns whether anything came.
+bool ProgramLink::wait_for_some(net::FreezeWatch& watch, net::Deadline until) {
   stop_.throw_if_stopped();
   // The last one is the interrupt's. Without a program poll() ignores the second one.
   std::array<pollfd, 3> polled = {
       pollfd{.fd = program_.number(), .events = POLLIN, .revents = 0},
       pollfd{.fd = supervisor_.number(), .events = POLLIN, .revents = 0}, pollfd{}};
-  const auto until = std::min(session_.deadline(), now() + kNoticedWait);
+  watch.expect(until);
   const std::error_code error = net::wait_for_any(polled, stop_.interrupt(), until);
   if (error && error != std::errc::timed_out && error != std::errc::operation_canceled) {
     throw Failure(kError, "cannot wait for the program: " + error.message());
   }
   stop_.throw_if_stopped();
+  if (const auto missed = watch.missed(now()); missed.count() != 0) {
+    session_.forgive(missed, watch.now());
+  }
   // The program first: its last words explain its end.
   if (polled[0].revents != 0) {
     take_from_program();
@@ -114,6 +123,7 @@ void ProgramLink::wait_for_some() {
   }
   session_.time(now());
   perform();
+  return !error;
 }
 
 void ProgramLink::take_from_supervisor() {
@@ -128,7 +138,7 @@ void ProgramLink::take_from_supervisor() {
     program_ = std::move(descriptors_.front());
     session_.started(packet->message.step, now());
   } else if (packet->message.kind == ProgramKind::kEnded) {
-    session_.ended(packet->message.step);
+    session_.ended(packet->message.step, packet->message.count != 0);
   }
 }
 
@@ -136,14 +146,14 @@ void ProgramLink::take_from_program() {
   const net::PacketResult got = net::receive_packet(program_.number(), packet_, descriptors_);
   std::string why;
   if (got.error == std::errc::message_size) {
-    session_.closed("a packet of more than " + std::to_string(packet_.size()) + " bytes");
+    session_.closed("a packet of more than " + std::to_string(packet_.size()) + " bytes", now());
   } else if (got.size == 0) {
     program_.reset();
-    session_.closed({});
+    session_.closed({}, now());
   } else if (const auto packet = decode(std::span(packet_).first(got.size), why)) {
     session_.packet(*packet, now());
   } else {
-    session_.closed(why);
+    session_.closed(why, now());
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/transport/descriptor.h"
+#include "net/transport/interrupt.h"
 #include "net/transport/program_memory.h"
 #include "roles/process/stop_signal.h"
 #include "roles/program/core/program_session.h"
@@ -52,14 +53,15 @@ class ProgramLink {
   // Asks, and waits for the answer. A program that dies meanwhile is replaced by the supervisor,
   // and the next one is asked. REQUIRES: welcome().
   const ProgramAnswer& ask(const ProgramRequest& request);
-  // The run is over with the parameters() of this step. The program goes on by itself.
+  // The run is over with the parameters() of this step. The program goes on by itself. If it was
+  // killed, waits until the next one has received END.
   void end(std::uint64_t step) noexcept;
   // The task is about to fail: tells the program, so that it ends with the same sentence.
   void refuse(int exit_code, const std::string& sentence) noexcept;
 
  private:
   void wait(const std::function<bool()>& is_done);
-  void wait_for_some();
+  bool wait_for_some(net::FreezeWatch& watch, net::Deadline until);
   void take_from_supervisor();
   void take_from_program();
   void perform();
