@@ -209,6 +209,15 @@ TEST_F(OwnProgram, RunsWhatFollowsItsLoopAlthoughItIsKilledAsTheRunEnds) {
   EXPECT_TRUE(std::filesystem::exists(scratch() / "saved"));
 }
 
+TEST_F(OwnProgram, IsNamedByTheChiefIfItMayComputeOtherBits) {
+  Process& job = run("launch", launch_words({"--train_steps=1000000"}, "threads=2", "threads=1"));
+  EXPECT_TRUE(says(job,
+                   "\\[worker:0\\] .* W The program of worker:1 may compute other bits than "
+                   "that of worker:0, the chief: threads is 2, it is 1 there"));
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+}
+
 // A process of launch's that it freezes or kills is the supervisor; its task and its program are
 // frozen and killed with it.
 TEST_F(OwnProgram, IsKilledWithALaunchThatDoesNotWait) {

@@ -143,6 +143,27 @@ TEST_F(RunMonitorTest, NonsenseIsPassedOver) {
   EXPECT_THAT(of_kind(read, "metrics", "task"), ElementsAre("ps:0"));
 }
 
+TEST_F(RunMonitorTest, AProgramWithAnotherFingerprintIsRecordedOnce) {
+  TrainerMetrics trainer{.task = {.job = net::Job::kWorker, .index = 1},
+                         .process = {},
+                         .isa = {},
+                         .samples = {},
+                         .fingerprint = {{"threads", "1"}, {"torch", "2.9"}}};
+  const auto read = records(
+      [&](RunMonitor& monitor) {
+        monitor.told(0, {to_json(trainer)});
+        trainer.fingerprint["threads"] = "2";
+        monitor.told(0, {to_json(trainer)});
+        monitor.told(0, {to_json(trainer)});
+        trainer.fingerprint.clear();  // of an older version, or of no program
+        monitor.told(0, {to_json(trainer)});
+      },
+      {.fingerprint = {{"threads", "1"}, {"torch", "2.9"}}});
+  EXPECT_THAT(of_kind(read, "event", "text"),
+              ElementsAre("The program of worker:1 may compute other bits than that of worker:0, "
+                          "the chief: threads is 2, it is 1 there"));
+}
+
 TEST_F(RunMonitorTest, AFullPipeBlocksNoThread) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);

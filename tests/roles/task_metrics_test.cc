@@ -62,6 +62,20 @@ TEST(TaskMetrics, OfATrainerAreReadBack) {
   EXPECT_FALSE(ps_metrics_from_json(to_json(trainer())));
 }
 
+TEST(TaskMetrics, HaveTheFingerprintOfAProgramUnlessItIsLong) {
+  TrainerMetrics told = trainer();
+  EXPECT_EQ(to_json(told).find("fingerprint"), std::string::npos);
+  told.fingerprint = {{"threads", "2"}, {"torch", "2.9"}};
+  EXPECT_EQ(trainer_metrics_from_json(to_json(told))->fingerprint, told.fingerprint);
+  for (int key = 0; key < 32; ++key) {
+    told.fingerprint[std::to_string(key)] = std::string(256, 'x');
+  }
+  const auto read = trainer_metrics_from_json(to_json(told));
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->fingerprint.empty());
+  EXPECT_EQ(read->samples.size(), told.samples.size());
+}
+
 TEST(TaskMetrics, OfAPsAreReadBack) {
   const auto read = ps_metrics_from_json(to_json(ps()));
   ASSERT_TRUE(read);

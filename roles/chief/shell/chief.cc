@@ -289,7 +289,8 @@ class Leading {
   // Shared with the trainer's other thread, which receives the metrics of all tasks.
   void begin_to_monitor() {
     RunMonitor::Options options{.progress_fd = options_.progress_fd,
-                                .train_dir = options_.checkpoint.train_dir};
+                                .train_dir = options_.checkpoint.train_dir,
+                                .fingerprint = trainer_.source().fingerprint()};
     // The page receives the same records as the pipe and the file.
     if (page_ != nullptr) {
       options.also = [page = page_](const std::string& line) { page->take(line); };

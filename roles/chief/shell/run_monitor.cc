@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "roles/monitor/shell/trace_file.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
+#include "roles/program/core/program_facts.h"
 #include "roles/run/json_values.h"
 
 namespace disttf::roles {
@@ -240,9 +242,33 @@ class RunMonitor::Impl {
     }
     critical_path_.record_trainer(task_.cluster.rank_of(trainer.task), trainer.samples);
     traces_.told(trainer);
+    note_fingerprint(trainer, time);
     put({.text = to_line(trainer, time, config_.model.is_program()),
          .series = "metrics " + task_name(trainer.task),
          .time = time});
+  }
+
+  // Warns of a program that may compute other bits than the chief's. An elastic run refuses it.
+  void note_fingerprint(const TrainerMetrics& trainer, double time) {
+    if (trainer.fingerprint.empty()) {
+      return;  // no program, or one of an older version
+    }
+    std::string why = fingerprint_difference(trainer.fingerprint, options_.fingerprint);
+    std::string& told = differences_[task_.cluster.rank_of(trainer.task)];
+    if (why == told) {
+      return;
+    }
+    told = std::move(why);
+    if (told.empty()) {
+      return;
+    }
+    const std::string name = net::task_name(trainer.task);
+    const std::string text = "The program of " + name + " may compute other bits than that of " +
+                             net::task_name(task_.self) + ", the chief: " + told;
+    log_warning(text);
+    put_event(
+        time,
+        {.level = EventRecord::Level::kWarning, .task = name, .what = "fingerprint", .text = text});
   }
 
   void look(bool with_critical_path) {
@@ -455,6 +481,7 @@ class RunMonitor::Impl {
   int named_ = 0;              // critical paths in a row
   int silent_ = 0;             // critical paths until one is logged again
   std::string to_log_;
+  std::map<std::size_t, std::string> differences_;  // by rank: of a program's fingerprint
   std::thread thread_;
 };
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,8 @@ class RunMonitor {
     std::filesystem::path train_dir = {};  // empty: no file
     // Receives each record, too, on the monitor's thread; may be empty.
     std::function<void(const std::string& line)> also = {};
+    // Of the chief's program.
+    std::map<std::string, std::string> fingerprint = {};
     // Returns how many steps a timeline was requested for; 0: none. Empty: there are no requests.
     std::function<std::uint32_t()> take_trace_request = {};
     // Sends all tasks this window of steps to trace; an empty window ends that. Both are called on

@@ -15,6 +15,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr float kMicroseconds = 1e6F;
+constexpr const char* kFingerprintKey = "fingerprint";
 constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
@@ -284,6 +285,11 @@ std::string to_json(const TrainerMetrics& metrics) {
   OrderedJson json;
   put(json, metrics);
   put_traced(json, metrics);
+  // The samples need the rest of the text.
+  if (OrderedJson told = metrics.fingerprint;
+      !told.empty() && data::json_text(told).size() < net::kMaxMetricsBytes / 4) {
+    json[kFingerprintKey] = std::move(told);
+  }
   return with_samples(std::move(json), metrics.samples);
 }
 
@@ -318,6 +324,9 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
       metrics.samples.push_back(trainer_sample_of(each));
     }
     take_traced(json, metrics);
+    if (const auto told = json.find(kFingerprintKey); told != json.end()) {
+      metrics.fingerprint = told->get<std::map<std::string, std::string>>();
+    }
     return metrics;
   });
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct TrainerMetrics {
   std::vector<TrainerSample> samples;
   std::vector<TrainerSample> traced = {};  // the next samples of a timeline
   bool has_more_traced = false;            // more of them follow
+  // Of a user's program: what the bits of its gradients depend on. A long one is not sent.
+  std::map<std::string, std::string> fingerprint = {};
 };
 
 struct PsMetrics {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,6 +83,9 @@ class GradientSource {
   [[nodiscard]] virtual std::string_view name() const = 0;
   // Of the classes, in the order of their numbers; empty: none, or their numbers.
   [[nodiscard]] virtual std::span<const std::string_view> class_names() const = 0;
+  // What the bits of a program's gradients depend on; empty: unknown, or it is none. Callable from
+  // any thread.
+  [[nodiscard]] virtual std::map<std::string, std::string> fingerprint() const { return {}; }
   // For what only a built-in model has: pictures, embeddings. nullptr: it is a program.
   [[nodiscard]] virtual BuiltInSource* built_in() noexcept = 0;
 

@@ -43,6 +43,9 @@ class ProgramSource final : public GradientSource {
                                              const SetEvaluations& found) const override;
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] std::span<const std::string_view> class_names() const override { return {}; }
+  [[nodiscard]] std::map<std::string, std::string> fingerprint() const override {
+    return link_.hello().fingerprint;  // the first program's, which never changes
+  }
   [[nodiscard]] BuiltInSource* built_in() noexcept override { return nullptr; }
   void end(std::uint64_t step, std::span<const float> parameters) override;
 

@@ -372,7 +372,8 @@ std::string Trainer::metrics() {
                                 .dropped = taken.counts.dropped,
                                 .samples = std::move(taken.samples),
                                 .traced = std::move(taken.traced),
-                                .has_more_traced = !taken.is_all_traced});
+                                .has_more_traced = !taken.is_all_traced,
+                                .fingerprint = source_->fingerprint()});
 }
 
 // After the chief's end of the run. The run may also go on from another state, if a ps was lost
