@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import os
+import sys
 import zipfile
 
 import pytest
@@ -176,8 +177,9 @@ def test_wrong_jobs(alone, arguments, sentence):
 def test_every_module_has_its_python_version():
     """No syntax beyond Python 3.7."""
     import ast
+    version = {"feature_version": (3, 7)} if sys.version_info >= (3, 8) else {}
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "disttf")
     for name in sorted(os.listdir(folder)):
         if name.endswith(".py"):
             with open(os.path.join(folder, name)) as file:
-                ast.parse(file.read(), name, feature_version=(3, 7))
+                ast.parse(file.read(), name, **version)
