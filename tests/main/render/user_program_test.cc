@@ -201,8 +201,8 @@ TEST(RenderUserProgram, SwarmCopiesDisttfOnEveryNode) {
 }
 
 TEST(RenderUserProgram, NomadCopiesDisttfInATaskBeforeTheOther) {
-  for (const json& group :
-       json::parse(rendered(std::string("nomad") + kMine))["Job"]["TaskGroups"]) {
+  const json file = json::parse(rendered(std::string("nomad") + kMine));
+  for (const json& group : file["Job"]["TaskGroups"]) {
     const json& task = group["Tasks"].back();
     if (group["Name"] == "ps") {
       EXPECT_EQ(group["Tasks"].size(), 1U);
