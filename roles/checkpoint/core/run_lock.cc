@@ -10,6 +10,7 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
+#include "roles/run/outcome.h"
 
 namespace disttf::roles {
 namespace {
@@ -245,6 +246,104 @@ void RunLockFile::remove_own(const RunLockOwner& self) const noexcept {
     }
   } catch (const std::exception&) {
     return;  // the lock expires
+  }
+}
+
+RunLockHolder::RunLockHolder(data::FileSystem& files, std::filesystem::path directory,
+                             RunLockOwner self, Lives lives)
+    : directory_(std::move(directory)),
+      file_(files, directory_),
+      self_(std::move(self)),
+      lives_(std::move(lives)) {}
+
+std::optional<milliseconds> RunLockHolder::try_to_take(Time now) {
+  const auto left = attempt(now);
+  if (!left) {
+    renewed_ = now;
+  }
+  return left;
+}
+
+std::optional<milliseconds> RunLockHolder::attempt(Time now) {
+  const auto taken = [](bool is_taken) {
+    return is_taken ? std::nullopt : std::optional(milliseconds(0));
+  };
+  const std::optional<std::string> text = file_.read();
+  if (!text) {
+    return taken(file_.create(self_));
+  }
+  const auto owner = run_lock_owner_from(*text).value_or(RunLockOwner{});
+  switch (judge(owner, self_, lives_(owner))) {
+    case LockVerdict::kTake:
+      if (owner.run == self_.run) {
+        file_.write(self_);  // the chief was restarted
+        return std::nullopt;
+      }
+      return taken(take_over(*text));
+    case LockVerdict::kRefuse:
+      throw Failure(kUsage, in_use_sentence(directory_, owner));
+    case LockVerdict::kWatch:
+      break;
+  }
+  // A lock that was renewed long ago has been so while this process was suspended.
+  if (seen_.empty() || (seen_ != *text && file_.age() >= kLockExpiry)) {
+    // It has already gone unrenewed for its age, so only the rest is waited for.
+    seen_ = *text;
+    expires_ = now + milliseconds(kLockExpiry) - file_.age();
+    other_ = owner;
+  }
+  // The owner has renewed it, so it is alive.
+  if (seen_ != *text) {
+    throw Failure(kUsage, in_use_sentence(directory_, owner));
+  }
+  if (now < expires_) {
+    return std::chrono::ceil<milliseconds>(expires_ - now);
+  }
+  // The text is passed on, so that a renewal between the read and the takeover is noticed.
+  return taken(take_over(*text));
+}
+
+bool RunLockHolder::take_over(const std::string& text) {
+  return file_.take_over(text, self_, [this](const RunLockOwner& claimant) {
+    return claimant.machine == self_.machine && !claimant.machine.empty() &&
+           lives_(claimant) == std::optional(false);
+  });
+}
+
+// The lock of a run that has ended is gone. If this process was suspended, that may have been
+// another run, which took it meanwhile.
+void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time now) const {
+  if (!text && now - renewed_.load() >= kLockExpiry) {
+    throw Failure(kUsage, "--train_dir: " + net::quoted(directory_.string()) +
+                              " has lost its lock while this process was suspended, "
+                              "so another run may have saved there; look at its checkpoints, then "
+                              "start this run again");
+  }
+}
+
+void RunLockHolder::renew(Time now, std::string time) {
+  const std::optional<std::string> text = file_.read();
+  must_be_there(text, now);
+  switch (renewal_.verdict(text, self_, now)) {
+    case RenewalVerdict::kStandBy:
+      return;
+    case RenewalVerdict::kEndRun:
+      throw Failure(kUsage, in_use_sentence(directory_, *run_lock_owner_from(*text)));
+    case RenewalVerdict::kRenew:
+      break;
+  }
+  ++self_.renewals;
+  self_.time = std::move(time);
+  file_.write(self_);
+  renewed_ = now;
+}
+
+void RunLockHolder::check(Time now) const {
+  const std::optional<std::string> text = file_.read();
+  must_be_there(text, now);
+  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
+  if (owner && owner->run != self_.run) {
+    throw Failure(kUsage, in_use_sentence(directory_, *owner));
   }
 }
 

@@ -14,9 +14,10 @@
 // gets it: on a disk because a hard link is created only once; in a store, which has no links,
 // because both check again after kLockSettles, and the one that does not find its own lock ends.
 //
-// Values and functions; for waiting and renewing see roles/checkpoint/shell/held_run_lock.h.
+// For the waiting, and the thread that renews, see roles/checkpoint/shell/held_run_lock.h.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -133,6 +134,52 @@ class RunLockFile {
   data::FileSystem* files_;
   std::filesystem::path directory_;
   std::filesystem::path path_;
+};
+
+// One process's part in the lock, without its waits. All functions throw std::system_error, unless
+// stated otherwise, and Failure(kUsage) where another run has the lock.
+//
+// Not thread-safe, except check().
+class RunLockHolder {
+ public:
+  using Time = LockRenewal::Time;
+  // Returns whether the process of an owner on this machine is alive; nullopt: unknown.
+  using Lives = std::function<std::optional<bool>(const RunLockOwner&)>;
+
+  // `files` must outlive the object.
+  RunLockHolder(data::FileSystem& files, std::filesystem::path directory, RunLockOwner self,
+                Lives lives);
+
+  // Returns nullopt once this process has the lock. Otherwise it is to be called again, soon: the
+  // result is how long the owner may go without a renewal before it counts as dead.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> try_to_take(Time now);
+  // For each kLockRenewal, once it is taken. `time`: RunLockOwner::time.
+  void renew(Time now, std::string time);
+  // Before this process gives a checkpoint its name: only throws if another run has the lock, or
+  // may have had it. That is so where the process was suspended for longer than kLockExpiry, and
+  // has not renewed the lock since. Callable from any thread.
+  void check(Time now) const;
+  // Gives the lock back, if it is this process's. Does not throw.
+  void release() noexcept { file_.remove_own(self_); }
+
+  // Of the lock that try_to_take() waits for.
+  [[nodiscard]] const RunLockOwner& other() const noexcept { return other_; }
+
+ private:
+  [[nodiscard]] std::optional<std::chrono::milliseconds> attempt(Time now);
+  [[nodiscard]] bool take_over(const std::string& text);
+  void must_be_there(const std::optional<std::string>& text, Time now) const;
+
+  const std::filesystem::path directory_;
+  const RunLockFile file_;
+  RunLockOwner self_;  // renewals and time belong to the renewing thread
+  const Lives lives_;
+  LockRenewal renewal_;
+  std::atomic<Time> renewed_ = Time{};  // or taken
+  // A lock of another process while it is watched.
+  std::string seen_;
+  Time expires_{};
+  RunLockOwner other_;
 };
 
 }  // namespace disttf::roles

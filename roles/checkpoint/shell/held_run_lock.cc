@@ -102,24 +102,18 @@ RunLockOwner own_lock(const std::filesystem::path& directory, const net::Cluster
   return self;
 }
 
-// A lock of another process while it is watched.
-struct HeldRunLock::Seen {
-  std::string text;
-  net::Deadline expires;
-};
-
 HeldRunLock::HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
                          StopSignal& stop)
     : directory_(directory),
       stop_(stop),
-      file_(disk_, directory),
-      self_(own_lock(directory, cluster)) {
+      holder_(disk_, directory, own_lock(directory, cluster),
+              [](const RunLockOwner& owner) { return process_lives(owner.pid, owner.started); }) {
   take();
   try {
     thread_ = start_background_thread([this] { keep(); });
   } catch (...) {
     // The lock must not outlive a chief that could not start.
-    file_.remove_own(self_);
+    holder_.release();
     throw;
   }
 }
@@ -128,13 +122,22 @@ HeldRunLock::~HeldRunLock() {
   // The thread ends first: a renewal under way would write the lock again after its removal.
   done_.interrupt();
   thread_.join();
-  file_.remove_own(self_);
+  holder_.release();
 }
 
 void HeldRunLock::take() {
-  Seen seen;
+  bool is_told = false;
   try {
-    while (!try_to_take(seen)) {
+    while (const auto left = holder_.try_to_take(net::Clock::now())) {
+      if (*left > kLookInStore && !is_told) {
+        is_told = true;
+        const RunLockOwner& other = holder_.other();
+        log_warning(
+            fmt::format("{} was locked by process {} on host \"{}\", which may live: waiting "
+                        "up to {} s for it to renew the lock",
+                        directory_.string(), other.pid, other.host,
+                        std::chrono::ceil<std::chrono::seconds>(*left).count()));
+      }
       stop_.interrupt().wait_until(net::Clock::now() +
                                    (is_store_url(directory_) ? kLookInStore : kLookAtDisk));
       stop_.throw_if_stopped();
@@ -147,64 +150,11 @@ void HeldRunLock::take() {
   }
 }
 
-// Returns false if the lock is to be checked again.
-bool HeldRunLock::try_to_take(Seen& seen) {
-  const std::optional<std::string> text = file_.read();
-  if (!text) {
-    return file_.create(self_);
-  }
-  const auto owner = run_lock_owner_from(*text).value_or(RunLockOwner{});
-  const auto now = net::Clock::now();
-  switch (judge(owner, self_, process_lives(owner.pid, owner.started))) {
-    case LockVerdict::kTake:
-      if (owner.run == self_.run) {
-        file_.write(self_);  // the chief was restarted
-        return true;
-      }
-      return take_over(*text);
-    case LockVerdict::kRefuse:
-      throw Failure(kUsage, in_use_sentence(directory_, owner));
-    case LockVerdict::kWatch:
-      break;
-  }
-  if (seen.text.empty()) {
-    // The lock has already gone unrenewed for its age, so only the rest is waited for.
-    const milliseconds left = milliseconds(kLockExpiry) - file_.age();
-    seen = {.text = *text, .expires = now + left};
-    if (left > kLookInStore) {
-      log_warning(
-          fmt::format("{} was locked by process {} on host \"{}\", which may live: waiting "
-                      "up to {} s for it to renew the lock",
-                      directory_.string(), owner.pid, owner.host,
-                      std::chrono::ceil<std::chrono::seconds>(left).count()));
-    }
-  }
-  // The owner has renewed it, so it is alive.
-  if (seen.text != *text) {
-    throw Failure(kUsage, in_use_sentence(directory_, owner));
-  }
-  // The text is passed on, so that a renewal between the read and the takeover is noticed.
-  return now >= seen.expires && take_over(*text);
-}
-
-// Returns false if the lock is to be checked again.
-bool HeldRunLock::take_over(const std::string& text) {
-  return file_.take_over(text, self_, [this](const RunLockOwner& claimant) {
-    return claimant.machine == self_.machine && !claimant.machine.empty() &&
-           process_lives(claimant.pid, claimant.started) == std::optional(false);
-  });
-}
-
 void HeldRunLock::check() const {
-  std::optional<std::string> text;
   try {
-    text = file_.read();
+    holder_.check(net::Clock::now());
   } catch (const std::system_error&) {
     return;  // the save reports what is wrong with the directory
-  }
-  const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
-  if (owner && owner->run != self_.run) {
-    throw Failure(kUsage, in_use_sentence(directory_, *owner));
   }
 }
 
@@ -214,7 +164,7 @@ void HeldRunLock::keep() {
   while (!done_.wait_until(net::Clock::now() + pause)) {
     pause = kLockRenewal;
     try {
-      renew();
+      holder_.renew(net::Clock::now(), present_text());
     } catch (const Failure& failure) {
       // No more renewals: the lock is another run's.
       stop_.stop_with(failure);
@@ -222,22 +172,6 @@ void HeldRunLock::keep() {
     } catch (const std::exception&) {  // saving checkpoints reports disk errors
     }
   }
-}
-
-// Throws Failure if another run has the lock.
-void HeldRunLock::renew() {
-  const std::optional<std::string> text = file_.read();
-  switch (renewal_.verdict(text, self_, net::Clock::now())) {
-    case RenewalVerdict::kStandBy:
-      return;
-    case RenewalVerdict::kEndRun:
-      throw Failure(kUsage, in_use_sentence(directory_, *run_lock_owner_from(*text)));
-    case RenewalVerdict::kRenew:
-      break;
-  }
-  ++self_.renewals;
-  self_.time = present_text();
-  file_.write(self_);
 }
 
 }  // namespace disttf::roles

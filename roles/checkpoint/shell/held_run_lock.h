@@ -33,26 +33,19 @@ class HeldRunLock {
   HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
               StopSignal& stop);
   ~HeldRunLock();
-  // Throws Failure(kUsage) if another run has the lock: this process was suspended for longer than
-  // kLockExpiry, and the next renewal is yet to notice that. Callable from any thread.
+  // As RunLockHolder::check(), but does not throw where the lock cannot be read.
   void check() const;
   HeldRunLock(const HeldRunLock&) = delete;
   HeldRunLock& operator=(const HeldRunLock&) = delete;
 
  private:
-  struct Seen;
   void take();
-  [[nodiscard]] bool try_to_take(Seen& seen);
-  [[nodiscard]] bool take_over(const std::string& text);
   void keep();
-  void renew();
 
   const std::filesystem::path directory_;
   StopSignal& stop_;
   Storage disk_;
-  RunLockFile file_;
-  RunLockOwner self_;    // of the renewing thread, once it runs
-  LockRenewal renewal_;  // of the same thread
+  RunLockHolder holder_;
   net::Interrupt done_;
   std::thread thread_;
 };
