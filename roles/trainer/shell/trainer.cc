@@ -54,6 +54,7 @@ Trainer::Trainer(const TrainerOptions& options, StopSignal& stop)
     }
   }
   open_client();
+  fingerprint_ = source_->fingerprint();
   // Last, since the thread calls metrics() from here on.
   background_.tell([this] { return metrics(); },
                    [this](const StepWindow& window) { stages_.trace(window); });
@@ -373,7 +374,7 @@ std::string Trainer::metrics() {
                                 .samples = std::move(taken.samples),
                                 .traced = std::move(taken.traced),
                                 .has_more_traced = !taken.is_all_traced,
-                                .fingerprint = source_->fingerprint()});
+                                .fingerprint = fingerprint_});
 }
 
 // After the chief's end of the run. The run may also go on from another state, if a ps was lost

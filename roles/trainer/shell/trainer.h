@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -161,7 +162,9 @@ class Trainer {
   const StopSignal& stop_;
   StageClock stages_;
   std::atomic<const char*> isa_ = "";  // "" until it is known
-  StageClock::Counts counts_;          // of the computing thread
+  // Of the program. The background thread reads it, and outlives source_.
+  std::map<std::string, std::string> fingerprint_;
+  StageClock::Counts counts_;  // of the computing thread
   Background background_;
   const std::unique_ptr<GradientSource> source_;
   std::optional<PsClient> client_;  // always set, except for a moment in begin_anew()
