@@ -9,23 +9,20 @@
 
 Without another loop: `opt = disttf.torch.Optimizer(model)` in place of the optimizer.
 """
-import array
 import os
-import random
-import sys
 import warnings
-from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import torch
 
 from . import _run
 from ._names import Options
-from ._protocol import Message, Variable
+from ._protocol import Variable
+from ._torch_sampler import Sampler
+from ._torch_tensors import (NORM, check_variable, copy_all, indices_of, inner_model, mixed_seed, named_tensors, number_of,
+                             pin_memory, refuse_scaler, seed_all)
 
 __all__ = ["LocalStep", "Optimizer", "Run", "RunOver", "Sampler", "Step", "join", "load"]
-
-_Norm = torch.nn.modules.batchnorm._NormBase
 
 
 def join(model: torch.nn.Module, data: Optional[str] = None, rows: Optional[int] = None, *,
@@ -52,9 +49,9 @@ def load(path: Union[str, "os.PathLike[str]"], model: Optional[torch.nn.Module] 
     found = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if model is None:
         return found
-    model = _inner(model)
-    names = {id(value): name for name, value in _named(model)}
-    counters = {id(module.num_batches_tracked) for module in model.modules() if isinstance(module, _Norm)}
+    model = inner_model(model)
+    names = {id(value): name for name, value in named_tensors(model)}
+    counters = {id(module.num_batches_tracked) for module in model.modules() if isinstance(module, NORM)}
     for name, value in model.state_dict(keep_vars=True).items():
         if name in found or not isinstance(value, torch.Tensor):
             continue
@@ -76,13 +73,13 @@ class Step(_run.Step):
 
     def rows(self, count: Optional[int] = None) -> torch.Tensor:
         """The batch's row numbers, of a data set of `count` rows (default: join()'s rows)."""
-        return _indices(self.row_numbers(count))
+        return indices_of(self.row_numbers(count))
 
     def push(self, *, loss: Any, **numbers: Any) -> None:
         """Hands the gradients over: the mean over the batch's rows, from one backward() or several. `numbers`: up to 32
         more, to be shown. The parameters' .grad is None after it."""
         self.run._write_gradient()
-        self._push(_number(loss), {name: _number(value) for name, value in numbers.items()})
+        self._push(number_of(loss), {name: number_of(value) for name, value in numbers.items()})
 
 
 class LocalStep:
@@ -91,7 +88,7 @@ class LocalStep:
     def __init__(self, step: Step, index: int, count: int) -> None:
         self.step, self.index, self._count = step, index, count
         self.number, self.slot = step.number, step.slot
-        self.seed = step.seed if index == 0 else _mixed(step.seed, index)
+        self.seed = step.seed if index == 0 else mixed_seed(step.seed, index)
         self.pushed: Optional[Dict[str, Any]] = None
 
     def rows(self, count: Optional[int] = None) -> torch.Tensor:
@@ -99,7 +96,7 @@ class LocalStep:
         rows = self.step.row_numbers(count)
         if len(rows) < self._count:
             raise ValueError("--batch_size is %d, too few rows for %d local steps" % (len(rows), self._count))
-        return _indices(rows[self.index * len(rows) // self._count:(self.index + 1) * len(rows) // self._count])
+        return indices_of(rows[self.index * len(rows) // self._count:(self.index + 1) * len(rows) // self._count])
 
     def push(self, *, loss: Any, **numbers: Any) -> None:
         self.pushed = dict(numbers, loss=loss)
@@ -111,24 +108,24 @@ class Run(_run.BaseRun):
     def __init__(self, model: torch.nn.Module, data: Optional[str], rows: Optional[int], options: Options, seed: bool,
                  zero_copy: bool) -> None:
         super().__init__("torch " + torch.__version__, data, rows)
-        self.model = _inner(model)
+        self.model = inner_model(model)
         self._options, self._seed, self._zero_copy = options, seed, zero_copy
         self._local = 0  # local steps; 0: the optimizer is the run's
         self._layout: List[Variable] = []
         self._tensors: List[torch.Tensor] = []
         self._stale = False  # the gradient's memory holds initial values
-        _refuse_scaler()
+        refuse_scaler()
 
     # The layout.
     def _variables(self) -> List[Variable]:
         statistics = {id(buffer): (name, module) for name, module in self.model.named_modules()
-                      if isinstance(module, _Norm) for buffer in (module.running_mean, module.running_var)
+                      if isinstance(module, NORM) for buffer in (module.running_mean, module.running_var)
                       if buffer is not None}
         self._counters, self._norms, self._constants = [], [], []
         self._trained: List[int] = []
         self._statistics: List[int] = []
-        for name, tensor in _named(self.model):
-            _check(name, tensor)
+        for name, tensor in named_tensors(self.model):
+            check_variable(name, tensor)
             at = len(self._tensors)
             if isinstance(tensor, torch.nn.Parameter):
                 trained = tensor.requires_grad
@@ -150,7 +147,7 @@ class Run(_run.BaseRun):
         for module in self.model.modules():
             if getattr(module, "sparse", False) is True and hasattr(module, "embedding_dim"):
                 raise ValueError("an embedding has sparse=True: disttf takes dense gradients only")
-            if isinstance(module, _Norm) and module.num_batches_tracked is not None:
+            if isinstance(module, NORM) and module.num_batches_tracked is not None:
                 self._counters.append(module.num_batches_tracked)
                 if not self._local:
                     self._norms.append((module, module.momentum))
@@ -195,8 +192,8 @@ class Run(_run.BaseRun):
         if self._zero_copy and (not on_host or self._local):
             raise ValueError("zero_copy is for models on the CPU, without local steps")
         if self._device.type == "cuda":
-            _pin(self._parameters, True)
-            _pin(self._gradient, False)
+            pin_memory(self._parameters, True)
+            pin_memory(self._gradient, False)
         # Gradients are collected here: in the task's memory, or on the GPU for one copy to it.
         self._out = self._gradient if on_host else torch.zeros(size, device=self._device)
         self._outs = self._views(self._out)
@@ -299,7 +296,7 @@ class Run(_run.BaseRun):
             for at in self._statistics:
                 targets.append(self._outs[at])
                 sources.append(self._tensors[at])
-            _copy(targets, sources)
+            copy_all(targets, sources)
             self._deliver()
 
     def _write_difference(self) -> None:
@@ -333,7 +330,7 @@ class Run(_run.BaseRun):
         self.model.eval()
         try:
             with torch.no_grad():
-                return {name: _number(value) for name, value in function().items()}
+                return {name: number_of(value) for name, value in function().items()}
         finally:
             if self._mapped or not self._zero_copy:
                 self._synchronize()
@@ -373,7 +370,7 @@ class Run(_run.BaseRun):
                 if local.pushed is None:
                     raise RuntimeError("step %d: the loop's body ended without step.push()" % step.number)
                 for name, value in local.pushed.items():
-                    numbers[name] = numbers.get(name, 0.0) + _number(value) / count
+                    numbers[name] = numbers.get(name, 0.0) + number_of(value) / count
             self._write_difference()
             step._push(numbers.pop("loss"), numbers)
 
@@ -411,57 +408,6 @@ class Run(_run.BaseRun):
                 raise RuntimeError("step %d: the loop's body ended without step.push()" % step.number)
 
 
-class Sampler:
-    """Yields the row numbers of the coming batches. Runs ahead of the run only where the coming (step, slot) are known:
-    in a synchronous run that is not elastic."""
-
-    def __init__(self, run: Run, count: Optional[int]) -> None:
-        self._run, self._count = run, count
-        self._given: Deque[Tuple[int, int]] = deque()  # handed to the loader, not yet used
-        self._next: Optional[Tuple[int, int]] = None
-        self._first: Optional[Message] = None
-
-    def restart(self, message: Message) -> None:
-        self._given.clear()
-        self._next, self._first = (message.step, message.slot), message
-
-    def expected(self) -> Optional[Tuple[int, int]]:
-        """The batch that the loader yields next; None: it has no further one."""
-        return self._given[0] if self._given else self._next
-
-    def taken(self) -> None:
-        self._given.popleft()
-
-    def __iter__(self) -> Iterator["_Rows"]:
-        info, first = self._run.info, self._first
-        if first is None:
-            raise RuntimeError("a loader with run.sampler() is for run.batches(loader)")
-        ahead = info.get("sync", True) and not info.get("elastic", False)
-        while self._next is not None:
-            step, slot = self._next
-            body = first.body if (step, slot) == (first.step, first.slot) else b""
-            rows = self._run._rows(step, slot, body, self._count)
-            more = ahead and step + 1 < info.get("train_steps", sys.maxsize)
-            self._next = (step + 1, slot) if more else None
-            self._given.append((step, slot))
-            yield _Rows(rows, _mixed(int(info.get("seed", 0)) ^ _mixed(step, 1), slot))
-
-
-class _Rows(List[int]):
-    """Row numbers of one batch. Iterating over them, as a loader's worker does, sets the generators to a seed."""
-
-    def __init__(self, rows: Iterable[int], seed: int) -> None:
-        super().__init__(rows)
-        self.seed = seed
-
-    def __iter__(self) -> Iterator[int]:
-        seed_all(self.seed)
-        return super().__iter__()
-
-    def __reduce__(self) -> Any:
-        return _Rows, (tuple(super().__iter__()), self.seed)
-
-
 class Optimizer(torch.optim.Optimizer):
     """A drop-in: `opt = disttf.torch.Optimizer(model)`, then zero_grad(), backward() and step() as ever. The optimizer
     itself and its learning rate are the run's. step() pushes, waits and fills in the next parameters; at the end of the
@@ -493,103 +439,10 @@ class Optimizer(torch.optim.Optimizer):
                 found = closure()
         loss = numbers.pop("loss", None)
         if loss is None:
-            loss = sum(_number(each) for each in self._losses)
+            loss = sum(number_of(each) for each in self._losses)
         self.current.push(loss=loss, **numbers)
         self.current = self._next()
         return found
-
-
-def seed_all(seed: int) -> None:
-    """Sets the generators of torch, random and, where it is imported, NumPy."""
-    torch.default_generator.manual_seed(seed)  # torch.manual_seed() looks for every kind of device, 90 us
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(seed)
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed & 0xFFFFFFFF)
-
-
-def _inner(model: torch.nn.Module) -> torch.nn.Module:
-    """The model that torch.compile() wraps."""
-    return getattr(model, "_orig_mod", model)
-
-
-def _named(model: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
-    """Parameters, then the buffers that state_dict() has; each once, by its first name."""
-    yield from model.named_parameters()
-    seen = set()
-    for prefix, module in model.named_modules():
-        for name, buffer in module._buffers.items():
-            if buffer is not None and name not in module._non_persistent_buffers_set and id(buffer) not in seen:
-                seen.add(id(buffer))
-                yield (prefix + "." if prefix else "") + name, buffer
-
-
-def _check(name: str, tensor: torch.Tensor) -> None:
-    if torch.nn.parameter.is_lazy(tensor):
-        raise ValueError("%s has no shape yet: call the model once before join()" % name)
-    if isinstance(tensor, torch.nn.Parameter) or tensor.is_floating_point():
-        if tensor.dtype != torch.float32:
-            raise ValueError("%s is %s: a run's variables are float32; for bfloat16 arithmetic use torch.autocast" % (
-                name, str(tensor.dtype).replace("torch.", "")))
-
-
-def _number(value: Any) -> float:
-    return float(value.detach()) if isinstance(value, torch.Tensor) else float(value)
-
-
-def _indices(rows: "array.array[int]") -> torch.Tensor:
-    if not rows:
-        return torch.empty(0, dtype=torch.int64)
-    if max(rows) < 2**31:
-        return torch.frombuffer(rows, dtype=torch.int32).to(torch.int64)
-    return torch.tensor(rows.tolist(), dtype=torch.int64)
-
-
-def _mixed(seed: int, number: int) -> int:
-    """SplitMix64's output for `seed` at `number`."""
-    z = (seed + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
-    return z ^ (z >> 31)
-
-
-def _copy(targets: List[torch.Tensor], sources: List[torch.Tensor]) -> None:
-    if hasattr(torch, "_foreach_copy_") and targets:
-        torch._foreach_copy_(targets, sources)
-    else:
-        for target, source in zip(targets, sources):
-            target.copy_(source)
-
-
-def _pin(tensor: torch.Tensor, read_only: bool) -> None:
-    """Page-locks the memory, so that copies to and from the GPU are fast and do not block. Works without, slower."""
-    try:
-        runtime = torch.cuda.cudart()
-        size = tensor.numel() * tensor.element_size()
-        failed = int(runtime.cudaHostRegister(tensor.data_ptr(), size, 8 if read_only else 0))
-        if failed:
-            runtime.cudaGetLastError() if hasattr(runtime, "cudaGetLastError") else None
-    except (AttributeError, RuntimeError):
-        pass
-
-
-def _refuse_scaler() -> None:
-    """A scaled loss gives scaled gradients, which the optimizer on the parameter servers would take as they are."""
-    for module in (getattr(torch, "amp", None), torch.cuda.amp):
-        scaler = getattr(module, "GradScaler", None)
-        if scaler is None or hasattr(scaler.scale, "of_disttf"):
-            continue
-
-        def scale(self: Any, outputs: Any, original: Any = scaler.scale) -> Any:
-            if self.is_enabled():
-                raise RuntimeError("GradScaler scales gradients, which a run does not undo: use torch.autocast with "
-                                   "bfloat16 and no scaler")
-            return original(self, outputs)
-
-        scale.of_disttf = True  # type: ignore[attr-defined]
-        scaler.scale = scale
 
 
 def _record_losses(losses: List[torch.Tensor]) -> None:

@@ -455,7 +455,7 @@ def test_load_gives_a_state_dict(tmp_path):
     names = {"torch": torch, "nn": torch.nn}
     exec(ODD, names)
     model = names["model"]
-    entries = {name: tensor.detach().numpy() + 1 for name, tensor in disttf.torch._named(model) if tensor.is_floating_point()}
+    entries = {name: tensor.detach().numpy() + 1 for name, tensor in disttf.torch.named_tensors(model) if tensor.is_floating_point()}
     checkpoint(tmp_path / "checkpoint-00000001", [entries], [], {name: list(each.shape) for name, each in entries.items()})
     expected = {name: tensor.detach().clone() + 1 for name, tensor in model.named_parameters()}
     print(model.load_state_dict(disttf.torch.load(tmp_path, model)))
@@ -500,4 +500,4 @@ def test_compiled_model_keeps_its_names():
     model = torch.nn.Linear(6, 2)
     wrapper = torch.nn.Module()
     wrapper._orig_mod = model
-    assert [name for name, _ in disttf.torch._named(disttf.torch._inner(wrapper))] == ["weight", "bias"]
+    assert [name for name, _ in disttf.torch.named_tensors(disttf.torch.inner_model(wrapper))] == ["weight", "bias"]
