@@ -101,7 +101,7 @@ class BaseRun:
         """Called after _read_parameters() for each batch."""
 
     def _evaluate(self, function: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        return function()
+        return checked_numbers(function)
 
     def _end(self) -> None:
         """Called at the end, after _read_parameters()."""
@@ -184,7 +184,7 @@ class BaseRun:
             self.number = message.step
             self._read_parameters()
             found = self._evaluate(self._evaluation)
-            body = protocol.numbers_json({name: float(value) for name, value in found.items()})
+            body = protocol.numbers_json(found)
         self._client.send(protocol.EVALUATION, body, message.step)
 
     def _rows(self, step: int, slot: int, body: bytes, count: Optional[int]) -> "array.array[int]":
@@ -199,6 +199,23 @@ class BaseRun:
             rows.frombytes(body)
             return rows
         return self._client.ask_rows(step, slot, count)
+
+
+def checked_numbers(function: Callable[[], Mapping[str, Any]], number: Callable[[Any], float] = float) -> Dict[str, float]:
+    """Calls a function of run.evaluate and returns its numbers. Raises TypeError for anything but a dict of numbers."""
+    found: Any = function()
+    name = getattr(function, "__name__", "the evaluation function")
+    if not isinstance(found, Mapping):
+        raise TypeError("%s returned %s: an evaluation function must return a dict of numbers, such as {\"loss\": loss, "
+                        "\"accuracy\": accuracy}" % (name, "None" if found is None else "a " + type(found).__name__))
+    numbers = {}
+    for key, value in found.items():
+        try:
+            numbers[key] = number(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError("%s returned a dict in which %s is a %s: it must be one number (%s)" % (
+                name, key, type(value).__name__, error)) from error
+    return numbers
 
 
 def _check(variables: Sequence[Variable]) -> None:
@@ -223,8 +240,11 @@ _INSTALLED = tuple(os.path.join(os.path.realpath(prefix), "") for prefix in (
 
 
 def _is_users(path: str) -> bool:
+    """Whether a file is of the user's own: not of this package, the standard library or an installed package, which may
+    lie in another folder than sys.prefix, as of a user's or of PYTHONPATH."""
     real = os.path.realpath(path)
-    return not path.startswith("<") and not real.startswith(_INSTALLED) and not real.startswith(_INSIDE)
+    return not (path.startswith("<") or real.startswith(_INSTALLED) or real.startswith(_INSIDE) or
+                {"site-packages", "dist-packages"} & set(real.split(os.sep)))
 
 
 def sentence_of(error: BaseException) -> str:

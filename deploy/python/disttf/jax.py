@@ -116,7 +116,7 @@ class Run(_run.BaseRun):
         step.params = self.params
 
     def _evaluate(self, function: Any) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = {name: float(value) for name, value in function().items()}
+        found = _run.checked_numbers(function)
         jax.block_until_ready(self.params)
         return found
 

@@ -132,6 +132,9 @@ class Run(_run.BaseRun):
         if len(gradients) != len(self.trained):
             raise ValueError("push() needs %d gradients, as run.trained has variables (got %d)" % (
                 len(self.trained), len(gradients)))
+        if self.trained and all(gradient is None for gradient in gradients):
+            raise ValueError("step %d: no variable of run.trained has a gradient: the loss must be computed of them within "
+                             "the GradientTape" % self.number)
         if statistics is None:
             statistics = [variable.numpy() for variable in self.statistics]
         values: List[Any] = [*gradients, *statistics, *(None for _ in self._frozen)]
@@ -144,9 +147,6 @@ class Run(_run.BaseRun):
                 raise ValueError("the gradient of %s has shape %s, the variable %s" % (name, np.shape(value), view.shape))
             else:
                 np.copyto(view, value)
-
-    def _evaluate(self, function: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        return {name: float(value) for name, value in function().items()}
 
     def _end(self) -> None:
         for layer, momentum in self._norms:
@@ -178,6 +178,8 @@ class Optimizer(tf.keras.optimizers.Optimizer):  # type: ignore[misc]
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         if not self.built:
             self.build(self.run.trained)
+        if all(gradient is None for gradient in grads):
+            raise ValueError("no variable of the model has a gradient: the loss does not depend on them")
         gradients = [tf.zeros(variable.shape) if gradient is None else tf.convert_to_tensor(gradient)
                      for gradient, variable in zip(grads, self.run.trained)]
         inputs = gradients + [tf.convert_to_tensor(variable) for variable in self.run.statistics]

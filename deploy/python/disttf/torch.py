@@ -330,7 +330,7 @@ class Run(_run.BaseRun):
         self.model.eval()
         try:
             with torch.no_grad():
-                return {name: number_of(value) for name, value in function().items()}
+                return _run.checked_numbers(function, number_of)
         finally:
             if self._mapped or not self._zero_copy:
                 self._synchronize()

@@ -118,6 +118,23 @@ def test_gradient_tape(program):
 
 
 @needs("tensorflow")
+def test_tape_without_gradients_is_an_error(program):
+    task = program(TAPE.replace("BEFORE", "0").replace("tape.gradient(loss, run.trained)", "[None] * len(run.trained)"))
+    task.begin()
+    task.give_initial()
+    with pytest.raises(ProgramFailed, match="ValueError: step 0: no variable of run.trained has a gradient"):
+        task.compute(0)
+
+
+@needs("jax")
+def test_evaluation_must_return_numbers(program):
+    task = program(JAX.replace('return {"loss": gradient(run.params, x, y)[0]}', "pass"))
+    task.begin()
+    with pytest.raises(ProgramFailed, match="TypeError: test returned None: an evaluation function must return a dict"):
+        task.evaluate(0)
+
+
+@needs("tensorflow")
 def test_keras_fit_ends_with_the_run(program):
     task = program(FIT, steps=12)
     task.begin()

@@ -184,6 +184,34 @@ def test_exception_is_reported_and_ends_the_program_with_1(program, body, senten
     assert err.startswith("Traceback (most recent call last)")
 
 
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_exception_in_a_library_names_the_users_line(program, tmp_path, folder):
+    """A library may lie outside the interpreter's own folder, as that of another virtual environment."""
+    library = tmp_path / folder / "library"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("def fail():\n    raise OSError('no driver')\n")
+    task = program("import sys, disttf\nsys.path.append(%r)\nimport library\nlibrary.fail()\n" % str(library.parent))
+    with pytest.raises(ProgramFailed, match="^train.py:4: OSError: no driver"):
+        task.begin()
+
+
+@pytest.mark.parametrize("value, sentence", [
+    ("None", "test returned None: an evaluation function must return a dict of numbers, such as"),
+    ("0.5", "test returned a float: an evaluation function must return a dict"),
+    ("[0.5]", "test returned a list: an evaluation function must return a dict"),
+    ("{'loss': 0.5, 'accuracy': None}", "test returned a dict in which accuracy is a NoneType: it must be one number"),
+])
+def test_evaluation_must_return_numbers(program, value, sentence):
+    task = program(text(evaluate="""
+    @run.evaluate
+    def test():
+        return %s
+""" % value))
+    task.begin()
+    with pytest.raises(ProgramFailed, match=r"train.py:\d+: TypeError: " + sentence):
+        task.evaluate(0)
+
+
 def test_exception_before_the_run_is_reported(program):
     task = program("import disttf\nraise OSError('no data')\n")
     with pytest.raises(ProgramFailed, match="train.py:2: OSError: no data"):
