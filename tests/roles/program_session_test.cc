@@ -2,6 +2,7 @@
 // what it must not.
 #include "roles/program/core/program_session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -418,6 +419,25 @@ TEST(ProgramFacts, AreAtMost32Numbers) {
   EXPECT_THROW(static_cast<void>(read_numbers(text + "}")), std::invalid_argument);
   EXPECT_TRUE(read_numbers("").empty());
   EXPECT_THROW(static_cast<void>(read_numbers(R"({"a": "b"})")), std::invalid_argument);
+}
+
+TEST(ProgramFacts, OfTheRunHaveAllThatDecidesOnAnUpdate) {
+  RunConfig config;
+  config.optimizer = {
+      .kind = math::OptimizerKind::kSgd, .learning_rate = 0.1F, .weight_decay = 0.25F};
+  config.rate_decay = math::RateDecay::kCosine;
+  config.warmup_steps = 7;
+  config.clip_norm = 2;
+  Task task;
+  task.cluster.workers = {{.host = "w0", .port = 1}};
+  task.self = {.job = net::Job::kWorker, .index = 0};
+  EXPECT_THAT(welcome_text(config, task, 16),
+              testing::AllOf(testing::HasSubstr(R"("optimizer":"sgd")"),
+                             testing::HasSubstr(R"("learning_rate":0.1,)"),
+                             testing::HasSubstr(R"("learning_rate_decay":"cosine")"),
+                             testing::HasSubstr(R"("warmup_steps":7)"),
+                             testing::HasSubstr(R"("weight_decay":0.25)"),
+                             testing::HasSubstr(R"("clip_norm":2)")));
 }
 
 }  // namespace

@@ -259,6 +259,18 @@ def sentence_of(error: BaseException) -> str:
     return text[:1000]
 
 
+def shown(value: Any) -> str:
+    """A value of WELCOME as its flag has it."""
+    return "%g" % value if isinstance(value, float) else str(value)
+
+
+def warn(sentence: str) -> None:
+    """Prints `disttf: train.py:42: sentence` to standard error, with the innermost line of the user's own."""
+    own = [frame for frame in traceback.extract_stack() if _is_users(frame.filename)]
+    where = "%s:%s: " % (os.path.basename(own[-1].filename), own[-1].lineno) if own else ""
+    print("disttf: " + where + sentence, file=sys.stderr, flush=True)
+
+
 def _report(kind: Any, error: Any, trace: Any) -> None:
     """The process's excepthook."""
     global _reported

@@ -350,8 +350,8 @@ class Run(_run.BaseRun):
     # Other ways to run the loop.
     def local_steps(self, count: int) -> Iterator[LocalStep]:
         """Yields `count` local steps for each step of the run. The user's own optimizer updates the model in them; the
-        run then takes the mean of the trainers' models. Needs --optimizer sgd --learning_rate 1; --batch_size is the
-        rows of all local steps together. The state of the user's optimizer is lost with its program."""
+        run then takes the mean of the trainers' models. Needs --optimizer sgd --learning_rate 1 --learning_rate_decay
+        none; --batch_size is the rows of all local steps together. The state of the user's optimizer is lost with its program."""
         if self._begun:
             raise RuntimeError("local_steps() must come before the run begins")
         if count < 1:
@@ -375,10 +375,17 @@ class Run(_run.BaseRun):
             step._push(numbers.pop("loss"), numbers)
 
     def _check_local(self) -> None:
-        optimizer, rate = self._client.welcome.get("optimizer"), self._client.welcome.get("learning_rate")
-        if (optimizer, rate) != ("sgd", 1):
-            raise ValueError("run.local_steps() needs --optimizer sgd --learning_rate 1 (the run has %s, %s)" %
-                             (optimizer, rate))
+        """Raises unless an update takes the mean of the trainers' gradients from the parameters, and nothing else."""
+        needed = {"optimizer": "sgd", "learning_rate": 1, "learning_rate_decay": "none", "warmup_steps": 0,
+                  "weight_decay": 0, "clip_norm": 0}
+        welcome = self._client.welcome
+        wrong = ["--%s %s instead of %s" % (flag, _run.shown(welcome[flag]), value)
+                 for flag, value in needed.items() if welcome.get(flag, value) != value]
+        if wrong:
+            raise ValueError("run.local_steps() needs --optimizer sgd --learning_rate 1 --learning_rate_decay none, since "
+                             "the run takes the mean of the models: the run has " + ", ".join(wrong))
+        if any(self._layout[at].rate_factor != 1 for at in self._trained):
+            raise ValueError("run.local_steps() allows no rates in join(), since the run takes the mean of the models")
 
     def sampler(self, count: Optional[int] = None) -> "Sampler":
         """A batch_sampler for a DataLoader of a data set of `count` rows (default: join()'s rows), for batches()."""

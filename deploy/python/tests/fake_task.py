@@ -77,7 +77,8 @@ class FakeTask:
         self.learning_rate = learning_rate
         self.welcome = dict({"protocol": 1, "job": "chief", "task_index": 0, "is_chief": True, "rank": 0, "trainers": slots,
                              "batch_size": batch, "slots": slots, "train_steps": steps, "seed": seed, "elastic": False,
-                             "sync": True, "optimizer": "sgd", "learning_rate": learning_rate}, **welcome)
+                             "sync": True, "optimizer": "sgd", "learning_rate": learning_rate,
+                             "learning_rate_decay": "none", "warmup_steps": 0, "weight_decay": 0, "clip_norm": 0}, **welcome)
         self.hello, self.variables, self.offsets, self.size = {}, [], [], 0
         self.count = None  # rows of the data set, once known
         self.losses, self.numbers, self.evaluations, self.asked = [], [], [], []

@@ -388,8 +388,11 @@ def test_local_steps_push_the_difference(forked):
 
 
 @pytest.mark.parametrize("welcome, sentence", [
-    ({"optimizer": "adam"}, "needs --optimizer sgd --learning_rate 1 .the run has adam, 1."),
-    ({"learning_rate": 0.5}, "needs --optimizer sgd --learning_rate 1 .the run has sgd, 0.5."),
+    ({"optimizer": "adam"}, "needs --optimizer sgd .*: the run has --optimizer adam instead of sgd$"),
+    ({"learning_rate": 0.5}, "needs .* --learning_rate 1 .*: the run has --learning_rate 0.5 instead of 1$"),
+    ({"learning_rate_decay": "linear"}, "needs .* --learning_rate_decay none, .* --learning_rate_decay linear instead of none$"),
+    ({"warmup_steps": 7, "weight_decay": 0.5}, "has --warmup_steps 7 instead of 0, --weight_decay 0.5 instead of 0$"),
+    ({"clip_norm": 2.0}, "the run has --clip_norm 2 instead of 0$"),
     ({"batch": 3}, "--batch_size is 3, too few rows for 4 local steps"),
 ])
 def test_local_steps_need_their_flags(forked, welcome, sentence):
@@ -398,6 +401,13 @@ def test_local_steps_need_their_flags(forked, welcome, sentence):
     with pytest.raises(ProgramFailed, match=sentence):
         task.give_initial()
         task.compute(0)
+
+
+def test_local_steps_allow_no_rates(forked):
+    task = forked(LOCAL.replace("join(model)", "join(model, rates={'0.*': 10})"), learning_rate=1)
+    task.begin()
+    with pytest.raises(ProgramFailed, match="allows no rates in join"):
+        task.give_initial()
 
 
 LOADER = HEAD + '''

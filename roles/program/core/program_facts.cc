@@ -11,6 +11,7 @@
 #include "data/json/json_text.h"
 #include "math/optimizer.h"
 #include "math/program_layout.h"
+#include "math/rate_schedule.h"
 #include "net/wire/text.h"
 #include "roles/program/core/program_message.h"
 #include "roles/run/json_values.h"
@@ -204,7 +205,11 @@ std::string welcome_text(const RunConfig& config, const Task& task, std::size_t 
                      {"elastic", config.elastic()},
                      {"sync", config.sync_replicas},
                      {"optimizer", std::string(math::optimizer_name(config.optimizer.kind))},
-                     {"learning_rate", short_number(config.optimizer.learning_rate)}};
+                     {"learning_rate", short_number(config.optimizer.learning_rate)},
+                     {"learning_rate_decay", std::string(math::rate_decay_name(config.rate_decay))},
+                     {"warmup_steps", config.warmup_steps},
+                     {"weight_decay", short_number(config.optimizer.weight_decay)},
+                     {"clip_norm", short_number(config.clip_norm)}};
   return data::json_text(json);
 }
 
