@@ -17,7 +17,7 @@ import torch
 
 from . import _run
 from ._names import Options
-from ._protocol import Variable
+from ._protocol import Message, Variable
 from ._torch_sampler import Sampler
 from ._torch_tensors import (NORM, check_variable, copy_all, indices_of, inner_model, mixed_seed, named_tensors, number_of,
                              pin_memory, refuse_scaler, seed_all)
@@ -114,6 +114,10 @@ class Run(_run.BaseRun):
         self._layout: List[Variable] = []
         self._tensors: List[torch.Tensor] = []
         self._stale = False  # the gradient's memory holds initial values
+        self._zeroed = 0  # the version of the gradient's memory when a step begins; of zero_copy
+        self._trained: List[int] = []
+        self._trained_versions: List[int] = []  # when the step began
+        self._warned = False  # of a write to a parameter
         refuse_scaler()
 
     # The layout.
@@ -122,7 +126,6 @@ class Run(_run.BaseRun):
                       if isinstance(module, NORM) for buffer in (module.running_mean, module.running_var)
                       if buffer is not None}
         self._counters, self._norms, self._constants = [], [], []
-        self._trained: List[int] = []
         self._statistics: List[int] = []
         for name, tensor in named_tensors(self.model):
             check_variable(name, tensor)
@@ -269,17 +272,36 @@ class Run(_run.BaseRun):
         if self._zero_copy:
             for at in self._trained:
                 self._tensors[at].grad = self._outs[at]
+            self._zeroed = self._gradient._version
         elif not self._local:
             for at in self._trained:
                 self._tensors[at].grad = None
         if self._local:
             self._before = self._own.clone()
+        self._trained_versions = [] if self._local else [self._tensors[at]._version for at in self._trained]
         if self._seed:
             seed_all(step.seed)
 
+    def _await_compute(self) -> Optional[Message]:
+        self._check_written()
+        return super()._await_compute()
+
+    def _check_written(self) -> None:
+        """Warns once if the program has written a parameter since the step began. Writes to .data and those of fused
+        optimizers are not seen."""
+        for at, version in zip(self._trained, self._trained_versions):
+            if self._tensors[at]._version != version and not self._warned:
+                self._warned = True
+                _run.warn("step %d: the program wrote the parameter %s: the value is lost, since each step begins with the "
+                          "run's parameters, which only the run's optimizer updates" % (self.number, self._layout[at].name))
+        self._trained_versions = []
+
     def _write_gradient(self) -> None:
-        """Collects the gradients in the task's memory."""
+        """Collects the gradients in the task's memory. Raises if there is none."""
         self._check_constants()
+        if self._trained and not self._has_gradient():
+            raise RuntimeError("step %d: no trained parameter has a gradient: backward() must come before push()" %
+                               self.number)
         with torch.no_grad():
             targets, sources = [], []
             for at in self._trained:
@@ -298,6 +320,12 @@ class Run(_run.BaseRun):
                 sources.append(self._tensors[at])
             copy_all(targets, sources)
             self._deliver()
+
+    def _has_gradient(self) -> bool:
+        """Whether backward() gave one trained parameter a gradient; others may be unused."""
+        found = [(self._tensors[at].grad, self._outs[at]) for at in self._trained]
+        # zero_copy sets .grad before the step, so a gradient is there once its memory was written.
+        return any(gradient is not None and (gradient is not out or out._version != self._zeroed) for gradient, out in found)
 
     def _write_difference(self) -> None:
         """The same, of local steps: parameters before less parameters after; statistics as they are."""

@@ -1,6 +1,7 @@
 """disttf.torch. The programs are forks of this process, since importing PyTorch takes seconds."""
 import array
 import json
+import re
 
 import pytest
 
@@ -84,6 +85,58 @@ def test_model_follows_the_run_and_keeps_its_result(forked, options):
         task.step(step)
     out, _ = task.end(5)
     assert array.array("f", sum(json.loads(out), [])).tolist() == task.values("weight")
+
+
+@pytest.mark.parametrize("options", ["", "zero_copy=True"])
+def test_forgotten_backward_is_an_error(forked, options):
+    task = forked(text(options=options).replace("    loss.backward()\n", "    if step.number != 1: loss.backward()\n"))
+    task.begin()
+    task.give_initial()
+    task.compute(0)
+    with pytest.raises(ProgramFailed, match="RuntimeError: step 1: no trained parameter has a gradient: backward"):
+        task.compute(1)
+
+
+WROTE = "the program wrote the parameter"
+
+
+@pytest.mark.parametrize("writes", [
+    {"before": "with torch.no_grad(): model.weight.clamp_(-0.01, 0.01)"},
+    {"after": "with torch.no_grad(): model.weight.clamp_(-0.01, 0.01)"},
+    {"before": "own.step()", "model": LINEAR + "; own = torch.optim.SGD(model.parameters(), 0.5, foreach=True)"},
+    {"before": "own.step()", "model": LINEAR + "; own = torch.optim.Adam(model.parameters(), 0.5, foreach=False)"},
+])
+def test_write_to_a_parameter_is_warned_of_once(forked, writes):
+    task = forked(text(**writes))
+    task.begin()
+    task.give_initial()
+    first = task.compute(0)
+    assert task.compute(0) == first  # it has no effect
+    _, err = task.end(1)
+    assert re.fullmatch(r"disttf: train.py:\d+: step 0: %s weight: the value is lost, since each step .*\n" % WROTE, err), err
+
+
+@pytest.mark.parametrize("model", [
+    "model = nn.utils.weight_norm(nn.Linear(6, 2))",
+    "model = nn.utils.parametrizations.weight_norm(nn.Linear(6, 2))",
+    "model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))",
+    "model = nn.Sequential(nn.Unflatten(1, (2, 1, 3)), nn.Conv2d(2, 4, (1, 2)), nn.Flatten(), nn.Linear(8, 2)).to("
+    "memory_format=torch.channels_last)",
+    "model = torch.compile(nn.Linear(6, 2), backend='aot_eager')",
+])
+@pytest.mark.parametrize("options", ["", "zero_copy=True"])
+def test_no_write_to_a_parameter_is_seen_where_none_is(forked, model, options):
+    if "parametrizations" in model and not hasattr(torch.nn.utils.parametrizations, "weight_norm"):
+        pytest.skip("this PyTorch has no such parametrization")
+    task = forked(text(model, options, evaluate="run.evaluate(lambda: {'loss': model(x).sum()})", before="""
+nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+with torch.autocast("cpu", torch.bfloat16): model(x)""", after="model.zero_grad()"), steps=3)
+    task.begin()
+    task.give_initial()
+    for step in range(3):
+        task.step(step)
+        task.evaluate(step + 1)
+    assert WROTE not in task.end(3)[1]
 
 
 def test_write_to_parameters_is_allowed_and_forgotten(forked):
@@ -383,8 +436,9 @@ def test_local_steps_push_the_difference(forked):
     assert task.values("1.running_var") == floats(model[1].running_var)
     assert before != array.array("f", task.parameters)
     assert task.numbers[0] == {"rows": 2.5}
-    lines = task.end(1)[0].splitlines()
-    assert [json.loads(line.split(";")[2]) for line in lines] == parts
+    out, err = task.end(1)
+    assert [json.loads(line.split(";")[2]) for line in out.splitlines()] == parts
+    assert WROTE not in err
 
 
 @pytest.mark.parametrize("welcome, sentence", [
