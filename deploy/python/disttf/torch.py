@@ -20,7 +20,7 @@ from ._names import Options
 from ._protocol import Message, Variable
 from ._torch_sampler import Sampler
 from ._torch_tensors import (NORM, check_variable, copy_all, indices_of, inner_model, mixed_seed, named_tensors, number_of,
-                             pin_memory, refuse_scaler, seed_all)
+                             pin_memory, record_losses, refuse_scaler, seed_all)
 
 __all__ = ["LocalStep", "Optimizer", "Run", "RunOver", "Sampler", "Step", "join", "load"]
 
@@ -446,18 +446,23 @@ class Run(_run.BaseRun):
 class Optimizer(torch.optim.Optimizer):
     """A drop-in: `opt = disttf.torch.Optimizer(model)`, then zero_grad(), backward() and step() as ever. The optimizer
     itself and its learning rate are the run's. step() pushes, waits and fills in the next parameters; at the end of the
-    run it raises RunOver, which ends the program with 0. The shown loss is what backward() was called on."""
+    run it raises RunOver, which ends the program with 0. The shown loss is what backward() was called on. The groups'
+    "lr" is the run's --learning_rate, for programs that show it; a scheduler that changes it has no effect."""
 
     def __init__(self, model: torch.nn.Module, data: Optional[str] = None, rows: Optional[int] = None, *,
                  evaluate: Optional[Callable[[], Mapping[str, Any]]] = None, no_decay: Iterable[str] = (),
                  rates: Optional[Mapping[str, float]] = None, seed: bool = True) -> None:
         self.run = join(model, data, rows, no_decay=no_decay, rates=rates, seed=seed)
-        super().__init__([parameter for parameter in model.parameters() if parameter.requires_grad], {})
+        super().__init__([parameter for parameter in model.parameters() if parameter.requires_grad], {"lr": 0.0})
         if evaluate is not None:
             self.run.evaluate(evaluate)
         self._losses: List[torch.Tensor] = []
-        _record_losses(self._losses)
+        record_losses(self._losses)
         self.current = self._next()
+        self._rate = float(self.run.info.get("learning_rate", 0.0))
+        self._warned = False  # of another rate
+        for group in self.param_groups:
+            group["lr"] = self._rate
 
     def _next(self) -> Step:
         step = self.run.next_step()
@@ -472,20 +477,13 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 found = closure()
+        if not self._warned and any(group["lr"] != self._rate for group in self.param_groups):
+            self._warned = True
+            _run.warn("step %d: the program changed the optimizer's lr, without effect: the run's --learning_rate (%g), "
+                      "--learning_rate_decay and --warmup_steps decide" % (self.current.number, self._rate))
         loss = numbers.pop("loss", None)
         if loss is None:
             loss = sum(number_of(each) for each in self._losses)
         self.current.push(loss=loss, **numbers)
         self.current = self._next()
         return found
-
-
-def _record_losses(losses: List[torch.Tensor]) -> None:
-    original = torch.Tensor.backward
-
-    def backward(self: torch.Tensor, *arguments: Any, **named: Any) -> None:
-        if self.numel() == 1:
-            losses.append(self.detach())
-        original(self, *arguments, **named)
-
-    torch.Tensor.backward = backward  # type: ignore[method-assign]

@@ -394,6 +394,39 @@ def test_drop_in_shows_the_loss_of_all_backwards(forked):
     assert task.losses == pytest.approx([net.cross_entropy(model(x[:20]), y[:20]).item()], rel=1e-6)
 
 
+def test_scheduler_of_the_drop_in_optimizer_has_no_effect(forked):
+    body = DROP_IN.replace("count = 0", "count = 0; sched = torch.optim.lr_scheduler.StepLR(opt, 3)").replace(
+        "opt.step()", "opt.step(); sched.step(); print(sched.get_last_lr()[0])")
+    task = forked(body, steps=8, learning_rate=0.5)
+    task.begin()
+    task.give_initial()
+    for step in range(8):
+        task.step(step)
+    out, err = task.end(8)
+    assert out.splitlines()[:4] == ["0.5", "0.5", "0.05", "0.05"]
+    assert re.fullmatch(r"disttf: train.py:\d+: step 3: the program changed the optimizer's lr, without effect: .* .0.5.,.*\n",
+                        err), err
+
+
+def test_drop_in_optimizer_without_backward_is_an_error(forked):
+    task = forked(DROP_IN.replace(".backward()", ""))
+    task.begin()
+    task.give_initial()
+    with pytest.raises(ProgramFailed, match="RuntimeError: step 0: no trained parameter has a gradient"):
+        task.compute(0)
+
+
+def test_evaluation_must_return_numbers(forked):
+    task = forked(text(evaluate="""
+@run.evaluate
+def test():
+    return {"loss": torch.ones(2)}
+"""))
+    task.begin()
+    with pytest.raises(ProgramFailed, match="TypeError: test returned a dict in which loss is a Tensor: it must be one number"):
+        task.evaluate(0)
+
+
 LOCAL = HEAD + '''
 torch.manual_seed(3)
 model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
