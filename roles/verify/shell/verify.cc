@@ -274,7 +274,7 @@ std::string Verification::compare(Subject& subject, std::uint64_t step, const st
 
 std::string Verification::evaluate(Subject& subject) {
   if (!hello_.evaluates) {
-    return "the program does not evaluate, as its HELLO says";
+    return "the program has no evaluation function, which is optional";
   }
   subject.allow();
   const math::Evaluation found =
