@@ -64,7 +64,7 @@ std::error_code send_packet(int socket, std::span<const std::byte> header,
     head->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(head), descriptors.data(), descriptors.size_bytes());
   }
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+  while (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno != EINTR) {
       return last_error();
     }

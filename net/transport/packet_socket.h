@@ -24,9 +24,10 @@ struct PacketPair {
 // The most descriptors that one packet carries.
 inline constexpr std::size_t kMostPacketDescriptors = 2;
 
-// Sends one packet: `header`, then `body`. Blocks while the other side has not read earlier ones.
-// `descriptors` are duplicated into the other process. Errors: std::errc::broken_pipe if that has
-// closed its end, and others of sendmsg(2).
+// Sends one packet: `header`, then `body`. Does not block. `descriptors` are duplicated into the
+// other process. Errors: std::errc::resource_unavailable_try_again if that has not read so many
+// earlier packets that there is no room; std::errc::broken_pipe if it has closed its end; others of
+// sendmsg(2).
 // REQUIRES: header is not empty; at most kMostPacketDescriptors descriptors.
 [[nodiscard]] std::error_code send_packet(int socket, std::span<const std::byte> header,
                                           std::span<const std::byte> body,

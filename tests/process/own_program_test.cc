@@ -209,6 +209,14 @@ TEST_F(OwnProgram, RunsWhatFollowsItsLoopAlthoughItIsKilledAsTheRunEnds) {
   EXPECT_TRUE(std::filesystem::exists(scratch() / "saved"));
 }
 
+// Its socket is full then, and the task must not wait for it alone.
+TEST_F(OwnProgram, IsFoundToHangAlthoughItReadsNothing) {
+  Process& job = run("launch", launch_words({"--train_steps=5", "--program_timeout_secs=1"},
+                                            "flood=2 once=flooded", ""));
+  EXPECT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "has not answered COMPUTE of step 2 .*: it counts as hung"));
+}
+
 TEST_F(OwnProgram, IsNamedByTheChiefIfItMayComputeOtherBits) {
   Process& job = run("launch", launch_words({"--train_steps=1000000"}, "threads=2", "threads=1"));
   EXPECT_TRUE(says(job,

@@ -234,6 +234,28 @@ TEST_F(OwnProgramSupervisorTest, ASignalEndsTheTaskAndThenTheProgram) {
   }
 }
 
+TEST_F(OwnProgramSupervisorTest, ATaskThatDoesNotEndOnASignalIsKilled) {
+  begin();
+  stop(SIGTERM);
+  pass(kStoppedTaskGrace / 2);
+  stop(SIGTERM);
+  pass(kStoppedTaskGrace / 2);
+  EXPECT_THAT(task_signals_, ElementsAre(SIGTERM, SIGTERM, SIGKILL));
+  EXPECT_THAT(take_warnings(), ElementsAre("the task did not end in time; killing it"));
+  end_task(kProgramKilled);
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
+  end_program(1, {.signal = SIGTERM});
+  EXPECT_EQ(end_, std::pair(static_cast<int>(kError), 0)) << "not a signal, which means a restart";
+}
+
+TEST_F(OwnProgramSupervisorTest, ATaskThatEndsInTimeIsNotSaidToBeLate) {
+  begin();
+  stop(SIGTERM);
+  end_task({.exit_code = kTerminated});
+  pass(kStoppedTaskGrace);
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
 // As with an engine that signals all processes of a container.
 TEST_F(OwnProgramSupervisorTest, AProgramThatTheSignalKillsTooIsNotStartedAgain) {
   begin();

@@ -10,6 +10,7 @@ gradient depends on the parameters, the step and the slot alone. With these word
   exit=STEP:CODE    exits with CODE there
   fail=STEP:TEXT    sends FAILED with the text there, and exits with 1
   hang=STEP         does not answer it
+  flood=STEP        asks for rows there, again and again, and reads no answer
   nan=STEP          answers it with a gradient that is not finite
   nan=STEP:loss     with such a loss, too
   die=STEP          kills itself once it has answered this step
@@ -42,7 +43,7 @@ CLASSES = 3
 ALIGNED = 16  # floats
 
 (HELLO, VARIABLE, LAYOUT, INITIAL, GRADIENT, EVALUATION) = range(1, 7)
-FAILED = 8
+(ASK_ROWS, FAILED) = (7, 8)
 (WELCOME, GIVE_INITIAL, COMPUTE, EVALUATE) = range(65, 69)
 (END, REFUSED) = (70, 71)
 
@@ -152,6 +153,9 @@ class Behaviour:
             sys.exit(1)
         if self.asks("hang", step) is not None:
             time.sleep(1000)
+        if self.asks("flood", step) is not None:
+            while True:
+                task.send(ASK_ROWS, step=step, count=ROWS)
         if (fifo := self.asks("wait", step)) is not None:
             with open(fifo, "rb"):
                 pass

@@ -179,6 +179,7 @@ void OwnProgramSupervisor::task_ended(const Ending& ending, TimePoint now) {
     ended_after_the_run(*exited_);
   }
   fail_at_.reset();
+  task_kill_at_.reset();
   // After a run that has its result the program may still save what it wants.
   if (active_.id != 0 && !(is_released_ && is_done && !is_stopping_ && !has_failed_)) {
     end_program(SIGTERM, now);
@@ -251,6 +252,7 @@ void OwnProgramSupervisor::stop(int signal, TimePoint now) {
   if (task_lives_) {
     // The program ends after the task, which may need it while it ends.
     effects_.add(SignalOwnTask{.signal = signal});
+    end_task_within(kStoppedTaskGrace, now);
   } else if (active_.id != 0) {
     end_program(SIGTERM, now);
   }
@@ -281,7 +283,12 @@ void OwnProgramSupervisor::fail(const std::string& sentence, TimePoint now) {
   say(sentence, /*is_error=*/true);
   start_nothing_more();
   effects_.add(SignalOwnTask{.signal = SIGTERM});
-  task_kill_at_ = now + kTaskGrace;
+  end_task_within(kTaskGrace, now);
+}
+
+// A limit that runs already stays: further signals do not extend it.
+void OwnProgramSupervisor::end_task_within(std::chrono::seconds limit, TimePoint now) {
+  task_kill_at_ = std::min(task_kill_at_.value_or(TimePoint::max()), now + limit);
 }
 
 void OwnProgramSupervisor::check_end() {
@@ -331,7 +338,8 @@ void OwnProgramSupervisor::time(TimePoint now) {
     fail(early_exit(*exited_), now);
   }
   if (is_due(task_kill_at_)) {
-    say("the task did not end within " + std::to_string(kTaskGrace.count()) + " s; killing it");
+    has_failed_ = true;  // not the signal, which would mean a restart
+    say("the task did not end in time; killing it");
     effects_.add(SignalOwnTask{.signal = SIGKILL});
   }
 }

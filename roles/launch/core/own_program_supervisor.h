@@ -32,6 +32,9 @@ inline constexpr std::chrono::seconds kSpareDelay{5};
 inline constexpr std::chrono::seconds kTaskReport{2};
 // How long a task may take to end after that: a chief saves.
 inline constexpr std::chrono::seconds kTaskGrace{60};
+// How long it may take to end after a signal that this supervisor has passed on. An engine that
+// allows less kills both.
+inline constexpr std::chrono::seconds kStoppedTaskGrace{600};
 // After this time a program that has not ended since the run was over is mentioned in the log.
 inline constexpr std::chrono::seconds kLongEnd{60};
 
@@ -96,7 +99,8 @@ class OwnProgramSupervisor {
   void task_ended(const Ending& ending, TimePoint now);
   // A message from the task. Unknown kinds are ignored.
   void message(const ProgramMessage& message, TimePoint now);
-  // SIGTERM, SIGINT or SIGHUP: ends the task, and with it the program.
+  // SIGTERM, SIGINT or SIGHUP: ends the task, and with it the program. A task that takes longer
+  // than kStoppedTaskGrace is killed.
   void stop(int signal, TimePoint now);
   void time(TimePoint now);
   // This process was suspended for `missed`, probably with the others: that time does not count.
@@ -127,6 +131,7 @@ class OwnProgramSupervisor {
   void end_program(int signal, TimePoint now);
   void end_late_program(TimePoint now);
   void fail(const std::string& sentence, TimePoint now);
+  void end_task_within(std::chrono::seconds limit, TimePoint now);
   void check_end();
   // Whether the run needs a program.
   [[nodiscard]] bool may_start() const;

@@ -76,7 +76,7 @@ void ProgramLink::end(std::uint64_t step) noexcept {
     }
     session_.end(step);
     perform();
-    wait([this] { return session_.is_released(); });
+    wait([this] { return session_.is_released() && unsent_.empty(); });
   } catch (const std::exception& error) {
     // The run has its result all the same.
     log_warning(std::string("The program was not told the end of the run: ") + error.what());
@@ -103,7 +103,9 @@ bool ProgramLink::wait_for_some(net::FreezeWatch& watch, net::Deadline until) {
   stop_.throw_if_stopped();
   // The last one is the interrupt's. Without a program poll() ignores the second one.
   std::array<pollfd, 3> polled = {
-      pollfd{.fd = program_.number(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = program_.number(),
+             .events = static_cast<short>(unsent_.empty() ? POLLIN : POLLOUT),
+             .revents = 0},
       pollfd{.fd = supervisor_.number(), .events = POLLIN, .revents = 0}, pollfd{}};
   watch.expect(until);
   const std::error_code error = net::wait_for_any(polled, stop_.interrupt(), until);
@@ -116,7 +118,7 @@ bool ProgramLink::wait_for_some(net::FreezeWatch& watch, net::Deadline until) {
   }
   // The program first: its last words explain its end.
   if (polled[0].revents != 0) {
-    take_from_program();
+    unsent_.empty() ? take_from_program() : send_unsent();
   }
   if (polled[1].revents != 0) {
     take_from_supervisor();
@@ -136,6 +138,7 @@ void ProgramLink::take_from_supervisor() {
   }
   if (packet->message.kind == ProgramKind::kStarted && descriptors_.size() == 1) {
     program_ = std::move(descriptors_.front());
+    unsent_.clear();
     session_.started(packet->message.step, now());
   } else if (packet->message.kind == ProgramKind::kEnded) {
     session_.ended(packet->message.step, packet->message.count != 0);
@@ -215,10 +218,27 @@ void ProgramLink::send(const ProgramMessage& message, std::span<const std::byte>
   if (!program_.is_open()) {
     return;
   }
+  const auto header = encode(message, body.size());
   // A program that has gone is asked again in its successor. What it has sent before is still to be
   // read: it may be the reason.
-  static_cast<void>(
-      net::send_packet(program_.number(), encode(message, body.size()), body, descriptors));
+  if (unsent_.empty() && net::send_packet(program_.number(), header, body, descriptors) !=
+                             std::errc::resource_unavailable_try_again) {
+    return;
+  }
+  // Not WELCOME, which has descriptors: it is a socket's first packet, for which there is room.
+  std::vector<std::byte>& packet = unsent_.emplace_back(header.begin(), header.end());
+  packet.insert(packet.end(), body.begin(), body.end());
+}
+
+// Sends what there is room for now.
+void ProgramLink::send_unsent() {
+  while (!unsent_.empty()) {
+    const std::error_code error = net::send_packet(program_.number(), unsent_.front(), {});
+    if (error == std::errc::resource_unavailable_try_again) {
+      return;
+    }
+    unsent_.pop_front();  // also that to a program that has gone
+  }
 }
 
 }  // namespace disttf::roles

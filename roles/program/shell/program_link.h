@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -64,6 +65,7 @@ class ProgramLink {
   bool wait_for_some(net::FreezeWatch& watch, net::Deadline until);
   void take_from_supervisor();
   void take_from_program();
+  void send_unsent();
   void perform();
   void apply(const SendToProgram& effect);
   void apply(const SendToSupervisor& effect) const;
@@ -75,6 +77,9 @@ class ProgramLink {
   const StopSignal& stop_;
   net::Descriptor supervisor_;
   net::Descriptor program_;  // not open: there is none
+  // Packets for it that its socket has no room for. Nothing is read from it meanwhile, so that one
+  // that asks and does not read makes no more of them.
+  std::deque<std::vector<std::byte>> unsent_;
   ProgramSession session_;
   net::ProgramMemory parameters_;
   net::ProgramMemory gradient_;
