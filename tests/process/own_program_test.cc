@@ -170,6 +170,29 @@ TEST_F(OwnProgram, IsKilledIfItDoesNotTakeTheSignal) {
   EXPECT_TRUE(wait_until_gone(both));
 }
 
+// As a shell with job control does with what it starts.
+TEST_F(OwnProgram, ReceivesSignalsInAnotherProcessGroup) {
+  Process& job = run("worker",
+                     Words{"worker", "--task_index=0", "--program"} + cluster_.host_flags() +
+                         Words{"--", "python3", "-c",
+                               "import os, time\n"
+                               "ends = os.pipe()\n"
+                               "child = os.fork()\n"
+                               "if child == 0:\n"
+                               "    os.close(ends[1])\n"
+                               "    os.read(ends[0], 1)\n"  // until its parent has ended
+                               "    os._exit(0)\n"
+                               "os.setpgid(child, child)\n"
+                               "os.setpgid(0, child)\n"
+                               "print('ready', flush=True)\n"
+                               "time.sleep(1000)\n"},
+                     {{"DISTTF_SECRET", kSecret}});
+  const std::vector<pid_t> both = task_and_program(job);
+  job.send(SIGTERM);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_TRUE(wait_until_gone(both));
+}
+
 TEST_F(OwnProgram, DiesWithASupervisorThatIsKilled) {
   Process& job = work(kLasts);
   const std::vector<pid_t> both = task_and_program(job);

@@ -61,7 +61,7 @@ struct TellTask {
 struct SignalOwnTask {
   int signal = 0;
 };
-// Send a signal to the program's process group. A stopped process must be continued to receive it.
+// Send a signal to the program and its process group. A stopped process must be continued to receive it.
 struct SignalOwnProgram {
   ProgramId id = 0;
   int signal = 0;

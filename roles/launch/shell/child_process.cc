@@ -278,6 +278,13 @@ std::vector<pid_t> children_of(pid_t process) {
   return found;
 }
 
+void signal_group_of(pid_t leader, int signal) {
+  kill(-leader, signal);
+  if (getpgid(leader) != leader) {
+    kill(leader, signal);
+  }
+}
+
 void signal_with_children(pid_t child, int signal) {
   // Stopped first: it starts no process while its children are read. Continued last: a shell with
   // job control ends when it sees that a child is still stopped.
@@ -285,7 +292,7 @@ void signal_with_children(pid_t child, int signal) {
     kill(child, SIGSTOP);
   }
   for (const pid_t each : children_of(child)) {
-    kill(getpgid(each) == each ? -each : each, signal);
+    signal_group_of(each, signal);
   }
   kill(child, signal);
 }

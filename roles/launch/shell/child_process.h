@@ -68,6 +68,10 @@ void reap_others(const std::function<bool(pid_t)>& is_own);
 // The children of a process, the oldest first.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t process);
 
+// Sends a signal to the group that a process was started to lead, and to the process itself if it
+// has moved to another group. REQUIRES: it is not reaped yet.
+void signal_group_of(pid_t leader, int signal);
+
 // Sends SIGKILL, SIGSTOP or SIGCONT to a child and to what it has started: its children, with the
 // groups that they lead. For a supervisor, which cannot pass on a signal that it does not receive.
 void signal_with_children(pid_t child, int signal);

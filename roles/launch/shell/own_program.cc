@@ -249,7 +249,7 @@ void OwnProgram::reap() {
   for (auto each = programs_.begin(); each != programs_.end();) {
     const auto [id, running] = std::pair(each->first, each->second.pid);
     // What a program has started ends with it.
-    const auto ending = reap_ended(running, [pid = running] { kill(-pid, SIGKILL); });
+    const auto ending = reap_ended(running, [pid = running] { signal_group_of(pid, SIGKILL); });
     // Before the event, whose effects must not see a process that is gone.
     each = ending ? programs_.erase(each) : std::next(each);
     if (ending) {
@@ -338,8 +338,8 @@ void OwnProgram::carry_out(const SignalOwnTask& effect) const {
 
 void OwnProgram::carry_out(const SignalOwnProgram& effect) const {
   if (const auto found = programs_.find(effect.id); found != programs_.end()) {
-    kill(-found->second.pid, effect.signal);
-    kill(-found->second.pid, SIGCONT);
+    signal_group_of(found->second.pid, effect.signal);
+    signal_group_of(found->second.pid, SIGCONT);
   }
 }
 

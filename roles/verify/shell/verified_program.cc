@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/transport/packet_socket.h"
+#include "roles/launch/shell/child_process.h"
 #include "roles/process/start_thread.h"
 #include "roles/program/core/program_message.h"
 
@@ -70,7 +71,7 @@ VerifiedProgram::~VerifiedProgram() {
   stop_watching_.interrupt();
   thread_.join();
   if (!ending_) {
-    kill(-pid_, SIGKILL);
+    signal_group_of(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
 }
@@ -155,7 +156,7 @@ void VerifiedProgram::pass_deadline() {
     deadline_ = net::Deadline::max();
   }
   if (is_aborted) {
-    kill(-pid_, SIGKILL);
+    signal_group_of(pid_, SIGKILL);
   } else {
     abort_process();
   }
@@ -168,8 +169,8 @@ void VerifiedProgram::abort_process() {
     is_aborted_ = true;
     deadline_ = net::Clock::now() + kAbortGrace;
   }
-  kill(-pid_, SIGABRT);
-  kill(-pid_, SIGCONT);  // a stopped process receives the signal only when it continues
+  signal_group_of(pid_, SIGABRT);
+  signal_group_of(pid_, SIGCONT);  // a stopped process receives the signal only when it continues
 }
 
 // Returns whether the process has ended.
@@ -180,7 +181,7 @@ bool VerifiedProgram::reap() {
     return false;
   }
   // What it has started ends with it, while its number can belong to no other process.
-  kill(-pid_, SIGKILL);
+  signal_group_of(pid_, SIGKILL);
   int status = 0;
   waitpid(pid_, &status, 0);
   const std::scoped_lock lock(mutex_);
