@@ -97,6 +97,46 @@ TEST_F(OwnProgramSupervisorTest, ADeathAfterAStepIsNotOneOfTheThree) {
   EXPECT_EQ(errors_.size(), 1U);
 }
 
+// A program that writes to its parameters after each step would be started for ever.
+TEST_F(OwnProgramSupervisorTest, GivesUpAfterTenFaultsWithinFewSteps) {
+  begin();
+  for (int death = 0; death < kMostFaults; ++death) {
+    EXPECT_THAT(errors_, IsEmpty());
+    send(ProgramKind::kSteady, handed_over_.back().second);
+    end_program(program(), kProgramKilled);  // counts for nothing
+    send(ProgramKind::kSteady, handed_over_.back().second);
+    end_program(program(), {.signal = SIGSEGV});
+  }
+  EXPECT_THAT(errors_, ElementsAre("the program was killed by signal 11 (Segmentation fault) 10 "
+                                   "times, each time within its first 100 steps; parameters are "
+                                   "read-only for it: a write there is a segmentation fault"));
+  EXPECT_EQ(warnings_.at(1),
+            "the program was killed by signal 11 (Segmentation fault); starting it again; "
+            "parameters are read-only for it: a write there is a segmentation fault");
+}
+
+TEST_F(OwnProgramSupervisorTest, FaultsOfProgramsThatHaveMadeManyStepsAreNotCounted) {
+  begin();
+  for (int death = 0; death < 3 * kMostFaults; ++death) {
+    send(ProgramKind::kSteady, handed_over_.back().second);
+    if (death % 3 == 0) {
+      send(ProgramKind::kSteady, handed_over_.back().second);
+    }
+    end_program(program(), {.signal = SIGSEGV});
+  }
+  EXPECT_THAT(errors_, IsEmpty());
+}
+
+TEST_F(OwnProgramSupervisorTest, AnAbortOfAHangingProgramIsNotItsFault) {
+  begin();
+  for (int death = 0; death < 2 * kMostFaults; ++death) {
+    send(ProgramKind::kSteady, handed_over_.back().second);
+    send(ProgramKind::kRestart, handed_over_.back().second, SIGABRT);
+    end_program(program(), {.signal = SIGABRT});
+  }
+  EXPECT_THAT(errors_, IsEmpty());
+}
+
 TEST_F(OwnProgramSupervisorTest, AStepOfAnEarlierProgramForgivesNothing) {
   begin();
   end_program(1, kProgramKilled);

@@ -100,6 +100,27 @@ TEST_F(ProgramSessionTest, PassesTheAnswerOnAndTellsTheSupervisorOnceOfTheFirstS
   EXPECT_EQ(done(), std::vector<std::string>{"COMPUTE"});
 }
 
+TEST_F(ProgramSessionTest, TellsTheSupervisorOfTheHundredthStepOfEachProgram) {
+  for (std::uint64_t number = 1; number <= 2; ++number) {
+    session_.started(number, now_);
+    tell_layout();
+    if (number == 1) {
+      session_.welcome("{}", now_);
+    }
+    std::vector<std::uint64_t> told_at;
+    for (std::uint64_t step = 0; step < 3 * kSettledSteps; ++step) {
+      compute(step);
+      done();
+      answer(step);
+      if (!done().empty()) {
+        told_at.push_back(step);
+      }
+    }
+    EXPECT_EQ(told_at, (std::vector<std::uint64_t>{0, kSettledSteps - 1}));
+    session_.ended(number, /*was_killed=*/true);
+  }
+}
+
 TEST_F(ProgramSessionTest, AsksTheNextProgramWhatTheDeadOneHasNotAnswered) {
   welcome_first();
   compute(7);

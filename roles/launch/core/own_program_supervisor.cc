@@ -26,14 +26,30 @@ std::string early_exit(const Ending& ending) {
                                           : sentence + "; its last lines have the reason";
 }
 
+// What often leads to this signal, as the end of a sentence.
+const char* hint_of(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS
+             ? "; parameters are read-only for it: a write there is a segmentation fault"
+             : "";
+}
+
+// Whether a process's own instructions lead to this signal.
+bool is_fault(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGABRT;
+}
+
 // Why no further program is started.
 std::string too_many_deaths(const Ending& ending, bool is_hung) {
-  const bool is_fault = ending.signal == SIGSEGV || ending.signal == SIGBUS;
   return "the program " + (is_hung ? "hung" : to_string(ending)) + " " +
          std::to_string(kMostProgramDeaths) + " times without a step" +
-         (is_hung    ? "; see --program_timeout_secs"
-          : is_fault ? "; parameters are read-only for it: a write there is a segmentation fault"
-                     : "");
+         (is_hung ? "; see --program_timeout_secs" : hint_of(ending.signal));
+}
+
+std::string too_many_faults(const Ending& ending) {
+  return "the program " + to_string(ending) + " " + std::to_string(kMostFaults) +
+         " times, each time within its first " + std::to_string(kSettledSteps) + " steps" +
+         hint_of(ending.signal);
 }
 
 }  // namespace
@@ -128,23 +144,37 @@ void OwnProgramSupervisor::active_ended(const Ending& ending, TimePoint now) {
 
 // Replaces a program that was killed.
 void OwnProgramSupervisor::restart(const Ending& ending, const Active& ended, TimePoint now) {
-  deaths_ += ended.is_steady ? 0 : 1;
+  count_death(ending, ended);
+  if (faults_ >= kMostFaults) {
+    fail(too_many_faults(ending), now);
+    return;
+  }
   if (deaths_ >= kMostProgramDeaths) {
     fail(too_many_deaths(ending, ended.is_hung), now);
     return;
   }
   const std::string sentence = "the program " + to_string(ending);
+  const char* const hint = ended.is_signalled ? "" : hint_of(ending.signal);
   if (spare_) {
     say(sentence +
-        (is_spare_ready_ ? "; the spare takes over" : "; the spare, still starting, takes over"));
+        (is_spare_ready_ ? "; the spare takes over" : "; the spare, still starting, takes over") +
+        hint);
     active_.id = *std::exchange(spare_, {});
     spare_deaths_ = 0;
     program_started(active_.id);
     return;
   }
-  say(sentence + "; starting it again");
+  say(sentence + "; starting it again" + hint);
   start_at_ = now + next_delay();
   this->time(now);  // most often at once
+}
+
+void OwnProgramSupervisor::count_death(const Ending& ending, const Active& ended) {
+  deaths_ += ended.is_steady ? 0 : 1;
+  if (is_fault(ending.signal) && !ended.is_settled && !ended.is_signalled) {
+    faults_ = ending.signal == fault_ ? faults_ + 1 : 1;
+    fault_ = ending.signal;
+  }
 }
 
 void OwnProgramSupervisor::ended_after_the_run(const Ending& ending) {
@@ -212,7 +242,10 @@ void OwnProgramSupervisor::take_steady(std::uint64_t number) {
   if (!is_active(number)) {
     return;
   }
-  active_.is_steady = true;
+  if (std::exchange(active_.is_steady, true)) {
+    active_.is_settled = true;
+    faults_ = 0;
+  }
   deaths_ = 0;
   delay_ = {};
   // Not before: the first program has the machine for itself while it starts.

@@ -24,6 +24,10 @@ namespace disttf::roles {
 
 // So many programs in succession may be killed before they have made a step.
 inline constexpr int kMostProgramDeaths = 3;
+// So many programs in succession may die of the same fault, such as a segmentation fault, before
+// they have made kSettledSteps. Deaths by SIGKILL have no such limit: a machine that lacks memory
+// kills again and again, and the run goes on.
+inline constexpr int kMostFaults = 10;
 // So many spares in succession may end before one is used.
 inline constexpr int kMostSpareDeaths = 3;
 // When a spare that has ended is replaced.
@@ -61,7 +65,8 @@ struct TellTask {
 struct SignalOwnTask {
   int signal = 0;
 };
-// Send a signal to the program and its process group. A stopped process must be continued to receive it.
+// Send a signal to the program and its process group. A stopped process must be continued to
+// receive it.
 struct SignalOwnProgram {
   ProgramId id = 0;
   int signal = 0;
@@ -115,6 +120,7 @@ class OwnProgramSupervisor {
     ProgramId id = 0;           // 0: it has no process now
     std::uint64_t number = 0;   // 0: it is not handed over yet
     bool is_steady = false;     // it has made a step
+    bool is_settled = false;    // it has made kSettledSteps
     bool is_signalled = false;  // this supervisor ends it
     bool is_hung = false;       // because it hangs
   };
@@ -123,6 +129,7 @@ class OwnProgramSupervisor {
   void start_spare();
   void active_ended(const Ending& ending, TimePoint now);
   void restart(const Ending& ending, const Active& ended, TimePoint now);
+  void count_death(const Ending& ending, const Active& ended);
   void ended_after_the_run(const Ending& ending);
   void spare_ended(const std::string& how, TimePoint now);
   void take_steady(std::uint64_t number);
@@ -151,6 +158,8 @@ class OwnProgramSupervisor {
   ProgramId last_id_ = 0;
   std::uint64_t last_number_ = 0;
   int deaths_ = 0;                      // of programs, without a step in between
+  int fault_ = 0;                       // the signal that killed the last one that died of a fault
+  int faults_ = 0;                      // so many of them in succession
   int spare_deaths_ = 0;                // of spares, without a use in between
   std::chrono::milliseconds delay_{0};  // before the start after the next death
   std::optional<TimePoint> fails_to_start_since_;

@@ -52,8 +52,11 @@ enum class ProgramKind : std::uint16_t {
   kRelease = 132,  // the run is over: the program ends by itself and is not started again. Sent
                    // before END, so that the supervisor knows it when the program has ended.
                    // number: 1: no program gets END, since none was welcomed
-  kSteady = 133,   // a step was made: the time to start a spare
+  kSteady = 133,   // a step was made: the time to start a spare. Again after kSettledSteps
 };
+
+// A program that has answered so many COMPUTE does not die of what it does in every step.
+inline constexpr std::uint64_t kSettledSteps = 100;
 
 // Members that a kind does not use are 0.
 struct ProgramMessage {

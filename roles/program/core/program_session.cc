@@ -36,7 +36,7 @@ void ProgramSession::started(std::uint64_t number, TimePoint now) {
   telling_.clear();
   has_exited_ = false;
   has_answered_ = false;
-  is_steady_ = false;
+  steps_ = 0;
   await_program(std::chrono::nanoseconds(timeout_) * kOnceTimes, now);
 }
 
@@ -179,8 +179,8 @@ void ProgramSession::take_answer(const ProgramPacket& packet, TimePoint now) {
       times_[times_count_++ % times_.size()] = now - asked_at_;
     }
     has_answered_ = true;
-    if (!is_steady_) {
-      is_steady_ = true;
+    ++steps_;
+    if (steps_ == 1 || steps_ == kSettledSteps) {
       effects_.add(SendToSupervisor{{.kind = ProgramKind::kSteady, .step = number_}});
     }
   }

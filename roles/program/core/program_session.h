@@ -161,7 +161,7 @@ class ProgramSession {
   bool is_released_ = false;
   bool has_exited_ = false;    // by itself; no other one follows
   bool has_answered_ = false;  // this program, once
-  bool is_steady_ = false;     // a gradient was answered; the supervisor knows
+  std::uint64_t steps_ = 0;    // this program's answers to COMPUTE
   TimePoint asked_at_{};       // since when the program is waited for
   TimePoint hung_at_ = TimePoint::max();
   // How long the last gradients took.
