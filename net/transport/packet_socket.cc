@@ -91,7 +91,10 @@ PacketResult receive_packet(int socket, std::span<std::byte> bytes,
   take_descriptors(message, descriptors);
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
     descriptors.clear();
-    return {.size = 0, .error = std::make_error_code(std::errc::message_size)};
+    return {.size = 0,
+            .error = std::make_error_code((message.msg_flags & MSG_TRUNC) != 0
+                                              ? std::errc::message_size
+                                              : std::errc::too_many_files_open)};
   }
   return {.size = static_cast<std::size_t>(size), .error = {}};
 }

@@ -35,12 +35,13 @@ inline constexpr std::size_t kMostPacketDescriptors = 2;
 
 // What came.
 struct PacketResult {
-  std::size_t size = 0;  // 0: the other side has closed its end
+  std::size_t size = 0;  // 0: the other side has closed its end, or has sent an empty packet
   std::error_code error;
 };
 // Receives one packet into `bytes`, and its descriptors into `descriptors`; blocks until there is
-// one. std::errc::message_size: it was longer than `bytes` or had more descriptors than
-// kMostPacketDescriptors, and is lost.
+// one. A packet is lost with std::errc::message_size if it was longer than `bytes`, and with
+// std::errc::too_many_files_open if it had more descriptors than kMostPacketDescriptors, or than
+// this process may open.
 [[nodiscard]] PacketResult receive_packet(int socket, std::span<std::byte> bytes,
                                           std::vector<Descriptor>& descriptors);
 

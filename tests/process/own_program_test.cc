@@ -232,6 +232,15 @@ TEST_F(OwnProgram, RunsWhatFollowsItsLoopAlthoughItIsKilledAsTheRunEnds) {
   EXPECT_TRUE(std::filesystem::exists(scratch() / "saved"));
 }
 
+TEST_F(OwnProgram, FailsWithAPacketThatIsNoMessage) {
+  Process& empty = run("launch", launch_words({"--train_steps=5"}, "packet=2:0", ""));
+  EXPECT_TRUE(exits(empty, kExitError));
+  EXPECT_TRUE(says(empty, "the program sent a packet of 0 bytes"));
+  Process& many = run("launch", launch_words({"--train_steps=5"}, "packet=2:6", ""));
+  EXPECT_TRUE(exits(many, kExitError));
+  EXPECT_TRUE(says(many, "sent a packet with more than 2 descriptors, allowed is none"));
+}
+
 // Its socket is full then, and the task must not wait for it alone.
 TEST_F(OwnProgram, IsFoundToHangAlthoughItReadsNothing) {
   Process& job = run("launch", launch_words({"--train_steps=5", "--program_timeout_secs=1"},

@@ -206,7 +206,16 @@ TEST_F(OwnProgramSupervisorTest, AFileThatIsNoProgramIsNamedSo) {
   end_program(1, {.exit_code = 126});
   pass(kTaskReport);
   EXPECT_THAT(errors_, ElementsAre("the program exited with 126 before the run was over: its file "
-                                   "cannot be executed"));
+                                   "cannot be executed, or it chose this code"));
+}
+
+TEST_F(OwnProgramSupervisorTest, AProgramThatHasRunCouldBeExecuted) {
+  begin();
+  send(ProgramKind::kSteady, 1);
+  end_program(1, {.exit_code = 126});
+  pass(kTaskReport);
+  EXPECT_THAT(errors_, ElementsAre("the program exited with 126 before the run was over; its last "
+                                   "lines have the reason"));
 }
 
 TEST_F(OwnProgramSupervisorTest, ATaskThatSaysWhyKeepsItsCode) {

@@ -234,6 +234,12 @@ TEST_F(ProgramSessionTest, FailsWithTheSentenceOfTheProgram) {
             "train.py:42: ValueError: x  [31m");
 }
 
+TEST_F(ProgramSessionTest, NamesAFailureWithoutASentence) {
+  welcome_first();
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kFailed}),
+            "the program sent FAILED without a sentence");
+}
+
 TEST_F(ProgramSessionTest, RefusesWhatWasNotAsked) {
   welcome_first();
   EXPECT_EQ(failure_of({.kind = ProgramKind::kGradient, .step = 7, .slot = 1}),
@@ -314,6 +320,15 @@ TEST_F(ProgramSessionTest, TakesAProgramThatClosesItsSocketAndStaysForHung) {
                         "counts as hung and is started again",
                         "to supervisor: RESTART"}));
   session_.ended(1, /*was_killed=*/true);
+  EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
+}
+
+// The task may read the supervisor's message first.
+TEST_F(ProgramSessionTest, DoesNotTakeAProgramThatHasEndedForHung) {
+  welcome_first();
+  compute(3);
+  session_.ended(1, /*was_killed=*/false);
+  session_.closed({}, now_);
   EXPECT_EQ(session_.deadline(), ProgramSession::TimePoint::max());
 }
 

@@ -10,6 +10,7 @@ gradient depends on the parameters, the step and the slot alone. With these word
   exit=STEP:CODE    exits with CODE there
   fail=STEP:TEXT    sends FAILED with the text there, and exits with 1
   hang=STEP         does not answer it
+  packet=STEP:N     sends an empty packet there, with N descriptors
   flood=STEP        asks for rows there, again and again, and reads no answer
   nan=STEP          answers it with a gradient that is not finite
   nan=STEP:loss     with such a loss, too
@@ -153,6 +154,10 @@ class Behaviour:
             sys.exit(1)
         if self.asks("hang", step) is not None:
             time.sleep(1000)
+        if (count := self.asks("packet", step)) is not None:
+            descriptors = array.array("i", [0] * int(count))
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)] if descriptors else []
+            task.socket.sendmsg([b""], ancillary)
         if self.asks("flood", step) is not None:
             while True:
                 task.send(ASK_ROWS, step=step, count=ROWS)

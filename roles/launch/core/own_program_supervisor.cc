@@ -15,15 +15,16 @@ constexpr std::chrono::milliseconds kLongestProgramDelay{5000};
 // The exit code of a child whose file the kernel does not run (child_process.h).
 constexpr int kNotExecuted = 126;
 
-// Why the run has lost its program, which has ended by itself.
-std::string early_exit(const Ending& ending) {
+// Why the run has lost its program, which has ended by itself. `has_run`: it has made a step.
+std::string early_exit(const Ending& ending, bool has_run) {
   const std::string sentence =
       "the program exited with " + std::to_string(ending.exit_code) + " before the run was over";
   if (ending.exit_code == kDone) {
     return sentence + ": it must take part until its loop ends";
   }
-  return ending.exit_code == kNotExecuted ? sentence + ": its file cannot be executed"
-                                          : sentence + "; its last lines have the reason";
+  return ending.exit_code == kNotExecuted && !has_run
+             ? sentence + ": its file cannot be executed, or it chose this code"
+             : sentence + "; its last lines have the reason";
 }
 
 // What often leads to this signal, as the end of a sentence.
@@ -137,6 +138,7 @@ void OwnProgramSupervisor::active_ended(const Ending& ending, TimePoint now) {
   } else if (may_start()) {
     // The task may know more: the program may have sent it the reason.
     exited_ = ending;
+    exited_has_run_ = ended.is_steady;
     fail_at_ = now + kTaskReport;
   }
   check_end();
@@ -368,7 +370,7 @@ void OwnProgramSupervisor::time(TimePoint now) {
     end_late_program(now);
   }
   if (is_due(fail_at_)) {
-    fail(early_exit(*exited_), now);
+    fail(early_exit(*exited_, exited_has_run_), now);
   }
   if (is_due(task_kill_at_)) {
     has_failed_ = true;  // not the signal, which would mean a restart

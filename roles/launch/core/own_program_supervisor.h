@@ -167,6 +167,7 @@ class OwnProgramSupervisor {
   bool is_stopping_ = false;      // a signal has asked for the end
   bool has_failed_ = false;       // this supervisor has reported an error
   std::optional<Ending> exited_;  // of a program that has ended by itself during the run
+  bool exited_has_run_ = false;   // it had made a step
 
   std::optional<TimePoint> start_at_;      // the next start of the program
   std::optional<TimePoint> spare_at_;      // the next start of a spare

@@ -214,7 +214,8 @@ void OwnProgram::read_messages() {
     if (received.error == std::errc::resource_unavailable_try_again) {
       return;
     }
-    const bool is_lost = received.error && received.error != std::errc::message_size;
+    const bool is_lost = received.error && received.error != std::errc::message_size &&
+                         received.error != std::errc::too_many_files_open;
     if (is_lost || (!received.error && received.size == 0)) {  // SIGCHLD reports the task's end
       task_socket_ = net::Descriptor();
       return;

@@ -57,9 +57,8 @@ void ProgramSession::closed(const std::string& why, TimePoint now) {
     fail("the program sent " + why);
   }
   // Its end follows from the supervisor, unless it hangs. A child of it may hold the socket open
-  // for longer.
-  state_ = State::kNone;
-  if (!is_released_) {
+  // for longer. What it has sent may be read after the supervisor's message of its end.
+  if (std::exchange(state_, State::kNone) != State::kNone && !is_released_) {
     await_program(timeout_, now);
   }
 }
@@ -74,7 +73,8 @@ void ProgramSession::await_program(std::chrono::nanoseconds limit, TimePoint now
 void ProgramSession::packet(const ProgramPacket& packet, TimePoint now) {
   const ProgramKind kind = packet.message.kind;
   if (kind == ProgramKind::kFailed) {
-    fail(net::one_line(packet.text()));
+    fail(packet.body.empty() ? "the program sent FAILED without a sentence"
+                             : net::one_line(packet.text()));
   }
   // It has ended since, and the next one is asked.
   if (state_ == State::kNone) {

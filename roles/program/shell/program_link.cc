@@ -104,7 +104,7 @@ bool ProgramLink::wait_for_some(net::FreezeWatch& watch, net::Deadline until) {
   // The last one is the interrupt's. Without a program poll() ignores the second one.
   std::array<pollfd, 3> polled = {
       pollfd{.fd = program_.number(),
-             .events = static_cast<short>(unsent_.empty() ? POLLIN : POLLOUT),
+             .events = static_cast<short>(unsent_.empty() ? POLLIN | POLLRDHUP : POLLOUT),
              .revents = 0},
       pollfd{.fd = supervisor_.number(), .events = POLLIN, .revents = 0}, pollfd{}};
   watch.expect(until);
@@ -118,7 +118,8 @@ bool ProgramLink::wait_for_some(net::FreezeWatch& watch, net::Deadline until) {
   }
   // The program first: its last words explain its end.
   if (polled[0].revents != 0) {
-    unsent_.empty() ? take_from_program() : send_unsent();
+    unsent_.empty() ? take_from_program((polled[0].revents & (POLLHUP | POLLRDHUP)) != 0)
+                    : send_unsent();
   }
   if (polled[1].revents != 0) {
     take_from_supervisor();
@@ -145,12 +146,17 @@ void ProgramLink::take_from_supervisor() {
   }
 }
 
-void ProgramLink::take_from_program() {
+// `is_closed`: the program has closed its end, perhaps after packets that are still to be read.
+void ProgramLink::take_from_program(bool is_closed) {
   const net::PacketResult got = net::receive_packet(program_.number(), packet_, descriptors_);
   std::string why;
   if (got.error == std::errc::message_size) {
     session_.closed("a packet of more than " + std::to_string(packet_.size()) + " bytes", now());
-  } else if (got.size == 0) {
+  } else if (got.error == std::errc::too_many_files_open) {
+    session_.closed("a packet with more than " + std::to_string(net::kMostPacketDescriptors) +
+                        " descriptors, allowed is none",
+                    now());
+  } else if (got.error || (got.size == 0 && is_closed)) {
     program_.reset();
     session_.closed({}, now());
   } else if (const auto packet = decode(std::span(packet_).first(got.size), why)) {

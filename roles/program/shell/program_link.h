@@ -64,7 +64,7 @@ class ProgramLink {
   void wait(const std::function<bool()>& is_done);
   bool wait_for_some(net::FreezeWatch& watch, net::Deadline until);
   void take_from_supervisor();
-  void take_from_program();
+  void take_from_program(bool is_closed);
   void send_unsent();
   void perform();
   void apply(const SendToProgram& effect);
