@@ -312,8 +312,9 @@ bool RunLockHolder::take_over(const std::string& text) {
 
 // The lock of a run that has ended is gone. If this process was suspended, that may have been
 // another run, which took it meanwhile.
-void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time now) const {
-  if (!text && now - renewed_.load() >= kLockExpiry) {
+void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time now,
+                                  Time renewed) const {
+  if (!text && now - renewed >= kLockExpiry) {
     throw Failure(kUsage, "--train_dir: " + net::quoted(directory_.string()) +
                               " has lost its lock while this process was suspended, "
                               "so another run may have saved there; look at its checkpoints, then "
@@ -323,7 +324,7 @@ void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time n
 
 void RunLockHolder::renew(Time now, std::string time) {
   const std::optional<std::string> text = file_.read();
-  must_be_there(text, now);
+  must_be_there(text, now, renewed_);
   switch (renewal_.verdict(text, self_, now)) {
     case RenewalVerdict::kStandBy:
       return;
@@ -338,9 +339,9 @@ void RunLockHolder::renew(Time now, std::string time) {
   renewed_ = now;
 }
 
-void RunLockHolder::check(Time now) const {
+void RunLockHolder::check(Time now, Time renewed) const {
   const std::optional<std::string> text = file_.read();
-  must_be_there(text, now);
+  must_be_there(text, now, renewed);
   const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
   if (owner && owner->run != self_.run) {
     throw Failure(kUsage, in_use_sentence(directory_, *owner));

@@ -17,7 +17,6 @@
 // For the waiting, and the thread that renews, see roles/checkpoint/shell/held_run_lock.h.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -157,8 +156,10 @@ class RunLockHolder {
   void renew(Time now, std::string time);
   // Before this process gives a checkpoint its name: only throws if another run has the lock, or
   // may have had it. That is so where the process was suspended for longer than kLockExpiry, and
-  // has not renewed the lock since. Callable from any thread.
-  void check(Time now) const;
+  // has not renewed the lock since. `renewed`: renewed(). Callable from any thread.
+  void check(Time now, Time renewed) const;
+  // When this process has taken or renewed the lock last.
+  [[nodiscard]] Time renewed() const noexcept { return renewed_; }
   // Gives the lock back, if it is this process's. Does not throw.
   void release() noexcept { file_.remove_own(self_); }
 
@@ -168,14 +169,14 @@ class RunLockHolder {
  private:
   [[nodiscard]] std::optional<std::chrono::milliseconds> attempt(Time now);
   [[nodiscard]] bool take_over(const std::string& text);
-  void must_be_there(const std::optional<std::string>& text, Time now) const;
+  void must_be_there(const std::optional<std::string>& text, Time now, Time renewed) const;
 
   const std::filesystem::path directory_;
   const RunLockFile file_;
   RunLockOwner self_;  // renewals and time belong to the renewing thread
   const Lives lives_;
   LockRenewal renewal_;
-  std::atomic<Time> renewed_ = Time{};  // or taken
+  Time renewed_{};
   // A lock of another process while it is watched.
   std::string seen_;
   Time expires_{};

@@ -2,6 +2,7 @@
 // constructor, renewed by a thread, released by the destructor.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -46,6 +47,7 @@ class HeldRunLock {
   StopSignal& stop_;
   Storage disk_;
   RunLockHolder holder_;
+  std::atomic<RunLockHolder::Time> renewed_{};  // the holder's
   net::Interrupt done_;
   std::thread thread_;
 };
