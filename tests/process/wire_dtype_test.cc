@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <string>
+#include <vector>
 
 #include "tests/process/process_test.h"
 #include "tests/process/relay.h"
@@ -52,6 +54,22 @@ TEST_P(WireForm, BitIdenticalWhateverTransportAndNumberOfPs) {
   }
   EXPECT_EQ(hash_of(flags + Words{"--transport=shm", "--ps=3"}), one);
   EXPECT_NE(hash_of({"--workers=3"}), one) << "the flags have no effect";
+}
+
+// With so small a model the second ps holds an empty range.
+TEST_P(WireForm, HasAnEmptyGradientOfAnEmptyRange) {
+  const Words flags = Words{"--dataset=digits", "--hidden_units=1", "--workers=2",
+                            "--train_steps=20", "--print_weights_hash"} +
+                      GetParam();
+  std::vector<std::string> hashes;
+  for (const Words& more :
+       {Words{"--ps=1"}, Words{"--ps=2", "--transport=shm"}, Words{"--ps=2", "--transport=tcp"},
+        Words{"--ps=2", "--ps_replicas=2"}}) {
+    Process& job = run("launch", Words{"launch"} + flags + more);
+    ASSERT_TRUE(exits(job, kExitDone)) << more.back();
+    hashes.push_back(weights_hash_in(job));
+  }
+  EXPECT_EQ(hashes, std::vector<std::string>(hashes.size(), hashes.front()));
 }
 
 // Requests are repeated, duplicated and late; no trainer dies.

@@ -145,7 +145,10 @@ std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
   const WireFormat& wire = shard_->wire();
   const std::uint16_t flags = gradient_flags(wire);
   const bool are_floats = (header.flags & net::kTensorForms) == 0;
-  if ((header.flags & net::kTensorForms) != flags && !(is_in_place && are_floats)) {
+  // A gradient in shared memory consists of floats. That of an empty range does, too, and has no
+  // bytes that would lie there.
+  const bool may_be_floats = is_in_place || header.body_size == 0;
+  if ((header.flags & net::kTensorForms) != flags && !(may_be_floats && are_floats)) {
     return "a gradient in another form than --wire_dtype and --compress of the run say";
   }
   if (are_floats) {
