@@ -43,7 +43,7 @@ void add_import_flags(CLI::App& app, Flags& flags) {
 std::string take_import_word(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument(
-        "import: the file is missing; it comes before the flags, as in import model.onnx "
+        "import: the file is missing; for example import model.onnx "
         "--train_dir run (see disttf import --help)");
   }
   std::string word = std::move(arguments.front());

@@ -19,6 +19,14 @@
 namespace disttf {
 namespace {
 
+// A lone - is a word.
+bool is_flag(std::string_view word) { return word.size() > 1 && word.starts_with("-"); }
+
+// A short flag's value may follow without a space: -s2.
+std::string flag_name(const std::string& word) {
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
+}
+
 // Checks the words before CLI11 parses them, so that a message names the wrong word. This works
 // because every value belongs to a flag. The options check the values themselves.
 class WordCheck {
@@ -30,13 +38,11 @@ class WordCheck {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
       // A lone - is a word here: no flag takes it, and predict removes its own before this check.
-      if (word.size() < 2 || !word.starts_with("-")) {
+      if (!is_flag(word)) {
         fail(net::quoted(word) +
              " is not expected here; values follow their flag, as in --flag value");
       }
-      const std::size_t equals = word.find('=');
-      // A short flag's value may follow without a space: -s2.
-      const std::string name = word.starts_with("--") ? word.substr(0, equals) : word.substr(0, 2);
+      const std::string name = flag_name(word);
       const CLI::Option* option = app_.get_option_no_throw(name);
       if (option == nullptr) {
         fail(net::quoted(name) + " is not a flag of " + app_.get_name());
@@ -174,6 +180,34 @@ std::optional<std::string> parse_flags(CLI::App& app, std::span<const std::strin
     throw std::invalid_argument(error.what() + flags_hint(app));
   }
   return std::nullopt;
+}
+
+std::vector<std::string> words_first(const CLI::App& app, std::span<const std::string> arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  const std::vector<std::string> all = normalized(app, {arguments.begin(), end});
+  std::vector<std::string> words;
+  std::vector<std::string> rest;
+  auto at = all.begin();
+  while (at != all.end()) {
+    if (!is_flag(*at)) {
+      words.push_back(*at++);
+      continue;
+    }
+    const std::string name = flag_name(*at);
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (option == nullptr) {
+      break;  // parse_flags() reports it
+    }
+    int values = *at == name ? option->get_expected_max() : 0;
+    rest.push_back(*at++);
+    for (; values > 0 && at != all.end() && !at->starts_with("-"); --values) {
+      rest.push_back(*at++);
+    }
+  }
+  words.insert(words.end(), rest.begin(), rest.end());
+  words.insert(words.end(), at, all.end());
+  words.insert(words.end(), end, arguments.end());
+  return words;
 }
 
 }  // namespace disttf

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace disttf {
 
@@ -13,5 +14,10 @@ namespace disttf {
 // with one sentence: the flag, its value, what is allowed.
 [[nodiscard]] std::optional<std::string> parse_flags(CLI::App& app,
                                                      std::span<const std::string> arguments);
+
+// Returns the arguments with the positional words before the flags, each in their order. A flag
+// keeps its values. What follows a flag that the app does not have, or --, stays where it is.
+[[nodiscard]] std::vector<std::string> words_first(const CLI::App& app,
+                                                   std::span<const std::string> arguments);
 
 }  // namespace disttf

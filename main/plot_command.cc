@@ -98,10 +98,11 @@ std::vector<std::string> take_runs(Command command, std::vector<std::string>& ar
   std::vector<std::string> runs(arguments.begin(), end);
   arguments.erase(arguments.begin(), end);
   if (runs.empty()) {
-    throw std::invalid_argument(is_plot ? "plot: the runs are missing; they come before the flags, "
-                                          "as in plot RUN -o loss.svg (see disttf plot --help)"
-                                        : "show: the run is missing; it comes before the flags, as "
-                                          "in show RUN --page (see disttf show --help)");
+    throw std::invalid_argument(
+        is_plot ? "plot: the runs are missing; for example plot RUN -o loss.svg "
+                  "(see disttf plot --help)"
+                : "show: the run is missing; for example show RUN --page (see "
+                  "disttf show --help)");
   }
   const std::size_t most = is_plot ? kMostRuns : roles::kMostPageRuns;
   if (runs.size() > most) {

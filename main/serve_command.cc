@@ -201,7 +201,7 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
     // A container may get its run from TF_CONFIG alone.
     if (of_run.empty() && !net::is_task_environment(environment)) {
       throw std::invalid_argument(
-          "serve: the directory is missing; it comes before the flags, as in serve TRAIN_DIR "
+          "serve: the directory is missing; for example serve TRAIN_DIR "
           "--port 8501, or --ps_hosts and --worker_hosts name a run to follow (see disttf serve "
           "--help)");
     }

@@ -20,9 +20,8 @@ constexpr const char* kPlaceAbout =
 
 std::string take_place(const char* command, const char* name, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
-    throw std::invalid_argument(std::string(command) + ": " + name +
-                                " is missing; it comes before the flags (see disttf " + command +
-                                " --help)");
+    throw std::invalid_argument(std::string(command) + ": " + name + " is missing (see disttf " +
+                                command + " --help)");
   }
   std::string place = std::move(arguments.front());
   arguments.erase(arguments.begin());

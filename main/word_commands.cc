@@ -300,6 +300,8 @@ std::optional<Invocation> parse_word_command(Command command,
     invocation.action = Print{.text = *std::move(help)};
     return invocation;
   }
+  // Each command takes its words from the front.
+  words.arguments = words_first(*words.app, words.arguments);
   invocation.action = act(words, invocation.warnings);
   invocation.log = log_options(words.flags);
   invocation.confines = words.flags.confine;

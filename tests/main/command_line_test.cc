@@ -530,5 +530,22 @@ TEST(CommandLine, CheckpointHasAHelpWithItsActions) {
   }
 }
 
+// Each command with words takes them from behind its flags, too.
+TEST(CommandLine, TakesFlagsBeforeTheWordsOfACommand) {
+  const auto checkpoint =
+      std::get<RunCheckpoint>(parse("checkpoint --log_level off verify dir").action);
+  EXPECT_EQ(checkpoint.command.directory, "dir");
+  const auto copy = std::get<RunCp>(parse("cp --files_at_once 3 a b").action);
+  EXPECT_EQ(copy.command.to, "b");
+  EXPECT_EQ(copy.command.threads, 3U);
+  const auto asked = std::get<RunPredict>(parse("predict --top 3 dir a.png --json -").action);
+  EXPECT_EQ(asked.options.model, "dir");
+  EXPECT_EQ(asked.options.inputs, (std::vector<std::string>{"a.png", "-"}));
+  EXPECT_EQ(asked.options.top, 3U);
+  // What follows -- is the COMMAND.
+  EXPECT_EQ(print("render --workers 2 --insecure compose --program -- a --b c").text,
+            print("render compose --workers 2 --insecure --program -- a --b c").text);
+}
+
 }  // namespace
 }  // namespace disttf

@@ -264,6 +264,21 @@ TEST(ManageCommand, TakesItsWords) {
   EXPECT_THAT(manage("update -w 4").update.workers, Optional(4U));
 }
 
+TEST(ManageCommand, TakesFlagsBeforeItsWords) {
+  using roles::ManageVerb;
+  const roles::ManageOptions pods = manage("pods --control ./ctl restart --json true worker:1");
+  EXPECT_EQ(pods.verb, ManageVerb::kPodsRestart);
+  EXPECT_EQ(pods.task, "worker:1");
+  EXPECT_EQ(pods.socket, "./ctl");
+  EXPECT_TRUE(pods.json);
+  EXPECT_EQ(manage("pods --control=./ctl list").verb, ManageVerb::kPodsList);
+  EXPECT_TRUE(manage("logs -f worker:1").follow);
+  EXPECT_EQ(refusal("pods --control ./ctl"),
+            "pods: the action is missing; list, restart TASK or replace TASK");
+  EXPECT_THAT(refusal("pods list --cntrl ./ctl"), HasSubstr("\"--cntrl\" is not a flag of"));
+  EXPECT_THAT(refusal("logs worker:1 --control"), HasSubstr("--control: its value is missing"));
+}
+
 TEST(ManageCommand, SaysWhatIsWrongWithThem) {
   EXPECT_EQ(refusal("logs"), "logs: the task is missing; a name such as worker:1 or worker-1");
   EXPECT_EQ(refusal("logs me"),
