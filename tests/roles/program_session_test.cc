@@ -227,6 +227,23 @@ TEST_F(ProgramSessionTest, RefusesAnotherLayoutOfTheNextProgram) {
   EXPECT_THROW(tell_layout("[4]"), Failure);
 }
 
+TEST_F(ProgramSessionTest, RefusesAnAccuracyThatIsNoShare) {
+  const auto evaluate = [this](const std::string& accuracy) {
+    welcome_first();
+    session_.ask({.kind = ProgramKind::kEvaluate, .step = 7}, now_);
+    return failure_of({.kind = ProgramKind::kEvaluation, .step = 7},
+                      "{\"accuracy\": " + accuracy + "}");
+  };
+  for (const char* const good : {"0", "0.5", "1", "null"}) {
+    EXPECT_EQ(evaluate(good), "no failure") << good;
+    session_.restart();
+  }
+  EXPECT_EQ(evaluate("5"), "the program sent EVALUATION: accuracy is 5.0, allowed is from 0 to 1");
+  session_.restart();
+  EXPECT_EQ(evaluate("-0.25"),
+            "the program sent EVALUATION: accuracy is -0.25, allowed is from 0 to 1");
+}
+
 TEST_F(ProgramSessionTest, FailsWithTheSentenceOfTheProgram) {
   welcome_first();
   compute(7);

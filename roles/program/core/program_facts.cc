@@ -190,6 +190,17 @@ ProgramNumbers read_numbers(std::string_view body) {
   return numbers;
 }
 
+void check_evaluation(const ProgramNumbers& numbers) {
+  // A mean of floats may lie a little above 1.
+  constexpr double kMostAccuracy = 1 + 1e-6;
+  for (const auto& [name, value] : numbers) {
+    if (name == "accuracy" && (value < 0 || value > kMostAccuracy)) {
+      throw std::invalid_argument("EVALUATION: accuracy is " + data::json_text(Json(value)) +
+                                  ", allowed is from 0 to 1");
+    }
+  }
+}
+
 std::string welcome_text(const RunConfig& config, const Task& task, std::size_t size) {
   const Json json = {{"protocol", kProgramProtocol},
                      {"job", std::string(net::job_name(task.self.job))},

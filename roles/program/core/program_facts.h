@@ -38,6 +38,8 @@ using ProgramNumbers = math::ToldNumbers;
 inline constexpr std::size_t kMostProgramNumbers = 32;
 // Empty: no body. Null is a number that is not finite: NaN.
 [[nodiscard]] ProgramNumbers read_numbers(std::string_view body);
+// Throws if the accuracy of an EVALUATION is not from 0 to 1. NaN passes.
+void check_evaluation(const ProgramNumbers& numbers);
 
 // WELCOME for this trainer of the run. `size`: floats of the parameter vector.
 [[nodiscard]] std::string welcome_text(const RunConfig& config, const Task& task, std::size_t size);

@@ -174,6 +174,9 @@ void ProgramSession::take_answer(const ProgramPacket& packet, TimePoint now) {
                                 std::to_string(request_->slot));
   }
   answer_.emplace(ProgramAnswer{.loss = message.value, .numbers = read_numbers(packet.text())});
+  if (request_->kind == ProgramKind::kEvaluate) {
+    check_evaluation(answer_->numbers);
+  }
   if (request_->kind == ProgramKind::kCompute) {
     if (has_answered_) {
       times_[times_count_++ % times_.size()] = now - asked_at_;

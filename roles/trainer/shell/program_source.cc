@@ -29,7 +29,10 @@ math::Evaluation evaluation_of(const ProgramAnswer& answer) {
     if (name == "loss") {
       found.loss = value;
     } else if (name == "accuracy") {
-      found.told_accuracy = value;
+      // NaN counts as no accuracy, as a loss that is NaN counts as no loss.
+      if (!std::isnan(value)) {
+        found.told_accuracy = value;
+      }
     } else {
       found.told.emplace_back(name, value);
     }
