@@ -227,6 +227,13 @@ TEST_F(ProgramSessionTest, RefusesAnotherLayoutOfTheNextProgram) {
   EXPECT_THROW(tell_layout("[4]"), Failure);
 }
 
+TEST_F(ProgramSessionTest, RefusesAProgramWithoutVariables) {
+  session_.started(1, now_);
+  send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kLayout, .count = 0}),
+            "the program sent no variables, allowed are 1 to 65536");
+}
+
 TEST_F(ProgramSessionTest, RefusesAnAccuracyThatIsNoShare) {
   const auto evaluate = [this](const std::string& accuracy) {
     welcome_first();
@@ -461,6 +468,21 @@ TEST(ProgramFacts, OfAHelloAreChecked) {
        {"{}", R"({"protocol": 2})", R"({"protocol": 1, "data": "a b"})",
         R"({"protocol": 1, "rows": 4294967296})", R"({"protocol": 1, "fingerprint": [1]})"}) {
     EXPECT_THROW(static_cast<void>(read_hello(wrong)), std::invalid_argument) << wrong;
+  }
+}
+
+TEST(ProgramFacts, ThatAreNoJsonAreShown) {
+  for (const char* const wrong : {R"({"norm": NaN})", R"({"norm": 1e999})", "{\"norm\xff\": 1}"}) {
+    std::string sentence;
+    try {
+      static_cast<void>(read_numbers(wrong));
+    } catch (const std::invalid_argument& error) {
+      sentence = error.what();
+    }
+    EXPECT_TRUE(sentence.starts_with("the numbers: the body is \"{")) << sentence;
+    EXPECT_TRUE(sentence.ends_with(
+        ", allowed is a JSON object in UTF-8, with null for a number that is not finite"))
+        << sentence;
   }
 }
 

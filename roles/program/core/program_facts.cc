@@ -32,7 +32,11 @@ class ProgramFields {
   ProgramFields(const char* message, std::string_view body)
       : message_(message), json_(data::parse_json(body, kMostProgramDepth)) {
     if (!json_.is_object()) {
-      throw std::invalid_argument(std::string(message_) + ": the body is no JSON object");
+      constexpr std::size_t kMostShown = 200;
+      throw std::invalid_argument(
+          std::string(message_) + ": the body is " + net::quoted(body.substr(0, kMostShown)) +
+          ", allowed is a JSON object in UTF-8, with null for a number that "
+          "is not finite");
     }
   }
 
@@ -226,7 +230,8 @@ std::string welcome_text(const RunConfig& config, const Task& task, std::size_t 
 
 math::ParameterLayout layout_of_program(const std::vector<math::Variable>& variables) {
   if (variables.empty()) {
-    throw std::invalid_argument("the program has no variables");
+    throw std::invalid_argument("no variables, allowed are 1 to " +
+                                std::to_string(math::kMaxProgramVariables));
   }
   math::ModelSpec spec;
   spec.variables = variables;
