@@ -229,8 +229,22 @@ nlohmann::ordered_json published(const RunConfig& config) {
   return out;
 }
 
+// Returns the name of a setting for a sentence. The data of a program has no flags.
+std::string shown_name(const Setting& setting, const RunConfig& run) {
+  if (run.model.is_program() && setting.name == "dataset") {
+    return "the program's data";
+  }
+  if (run.model.is_program() && setting.name == "data_checksum") {
+    return "the number of rows of the program's data";
+  }
+  return "--" + std::string(setting.name);
+}
+
 // Returns a value for a sentence.
 std::string shown_value(const Setting& setting, const RunConfig& run) {
+  if (run.model.is_program() && setting.name == "data_checksum") {
+    return run.data_checksum.empty() ? "none" : run.data_checksum;
+  }
   const auto* const model = std::get_if<Model>(&setting.value);
   const bool is_program = model != nullptr && model->field.in(run).is_program();
   return is_program ? "a " + text_of(setting, run) : shown(json_of(setting, run));
@@ -375,7 +389,7 @@ std::optional<std::string> difference(const RunConfig& config, std::string_view 
     }
     const auto program = program_difference(setting, config, saved, "the checkpoint's");
     return (program ? *program
-                    : "--" + std::string(setting.name) + " is " + shown_value(setting, config) +
+                    : shown_name(setting, config) + " is " + shown_value(setting, config) +
                           ", the checkpoint's run had " + shown_value(setting, saved)) +
            ": the weights will not be those of either";
   }
@@ -394,7 +408,7 @@ std::string changes(const RunConfig& before, const RunConfig& now) {
     if (const auto program = program_difference(setting, now, before, "the earlier run's")) {
       text += *program;
     } else {
-      text += "--" + std::string(setting.name) + " is " + shown_value(setting, now) + ", it was " +
+      text += shown_name(setting, now) + " is " + shown_value(setting, now) + ", it was " +
               shown_value(setting, before);
     }
   }

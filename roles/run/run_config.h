@@ -50,7 +50,7 @@ struct ExampleFacts {
 // that a user may choose. The initializers here are the defaults of the flags.
 struct RunConfig {
   std::string dataset;        // "MNIST" or "Digits"; known once the data has been loaded
-  std::string data_checksum;  // data::Dataset::checksum, hex
+  std::string data_checksum;  // data::Dataset::checksum, hex; of a program: number of rows, or none
   math::ModelSpec model;
   math::OptimizerSpec optimizer;
   math::RateDecay rate_decay = math::RateDecay::kLinear;

@@ -249,6 +249,14 @@ TEST_F(OwnProgram, IsFoundToHangAlthoughItReadsNothing) {
   EXPECT_TRUE(says(job, "has not answered COMPUTE of step 2 .*: it counts as hung"));
 }
 
+TEST_F(OwnProgram, IsRefusedWithAnotherNumberOfRowsThanTheChiefs) {
+  Process& job = run("launch", launch_words({"--train_steps=1000000"}, "count=300", ""));
+  EXPECT_TRUE(exits(job, kExitUsage));
+  EXPECT_TRUE(says(job,
+                   "\\[worker:1\\] .*the number of rows of the program's data is 300, of that of "
+                   "the chief's program it is 600"));
+}
+
 TEST_F(OwnProgram, IsNamedByTheChiefIfItMayComputeOtherBits) {
   Process& job = run("launch", launch_words({"--train_steps=1000000"}, "threads=2", "threads=1"));
   EXPECT_TRUE(says(job,

@@ -199,6 +199,25 @@ TEST(ComparedPrograms, NameTheFirstVariableThatDiffers) {
   EXPECT_EQ(changes(small_program(), small_program()), "");
 }
 
+// The number of rows is where a built-in data set has its checksum.
+TEST(ComparedPrograms, NameTheirDataAndItsRows) {
+  RunConfig mine = small_program();
+  mine.data_checksum = "77";
+  RunConfig other = small_program();
+  other.data_checksum = "600";
+  EXPECT_EQ(difference(mine, to_json(other)),
+            "the number of rows of the program's data is 77, the checkpoint's run had 600: the "
+            "weights will not be those of either");
+  EXPECT_EQ(changes(other, mine), "the number of rows of the program's data is 77, it was 600");
+  other.data_checksum.clear();
+  EXPECT_THAT(difference(mine, to_json(other)).value_or(""),
+              HasSubstr("is 77, the checkpoint's run had none"));
+  mine.dataset = "other";
+  other.dataset = "made-up";
+  EXPECT_THAT(difference(mine, to_json(other)).value_or(""),
+              HasSubstr("the program's data is \"other\", the checkpoint's run had \"made-up\""));
+}
+
 TEST(ComparedPrograms, NoticeAnotherRate) {
   RunConfig other = small_program();
   other.model.variables[3].rate_factor = 1;

@@ -227,6 +227,16 @@ TEST_F(ProgramSessionTest, RefusesAnotherLayoutOfTheNextProgram) {
   EXPECT_THROW(tell_layout("[4]"), Failure);
 }
 
+TEST_F(ProgramSessionTest, RefusesAnotherNumberOfRowsOfTheNextProgram) {
+  welcome_first();
+  session_.started(2, now_);
+  EXPECT_EQ(
+      failure_of({.kind = ProgramKind::kHello}, R"({"protocol": 1, "data": "mnist", "rows": 50})"),
+      "the program sent HELLO: rows is 50, of the program before it was 100");
+  EXPECT_EQ(failure_of({.kind = ProgramKind::kHello}, R"({"protocol": 1, "data": "mnist"})"),
+            "the program sent HELLO: rows is none, of the program before it was 100");
+}
+
 TEST_F(ProgramSessionTest, RefusesAProgramWithoutVariables) {
   session_.started(1, now_);
   send({.kind = ProgramKind::kHello}, R"({"protocol": 1})");
@@ -466,7 +476,8 @@ TEST(ProgramFacts, OfAHelloAreChecked) {
   EXPECT_EQ(hello.fingerprint.at("torch"), "2.9");
   for (const char* const wrong :
        {"{}", R"({"protocol": 2})", R"({"protocol": 1, "data": "a b"})",
-        R"({"protocol": 1, "rows": 4294967296})", R"({"protocol": 1, "fingerprint": [1]})"}) {
+        R"({"protocol": 1, "rows": 4294967296})", R"({"protocol": 1, "rows": 0})",
+        R"({"protocol": 1, "fingerprint": [1]})"}) {
     EXPECT_THROW(static_cast<void>(read_hello(wrong)), std::invalid_argument) << wrong;
   }
 }

@@ -19,6 +19,7 @@ gradient depends on the parameters, the step and the slot alone. With these word
   once=FILE         does so only if it can create FILE
   inputs=N          another layout: N inputs instead of 4
   welcome=FILE      writes WELCOME's text there
+  count=N           another number of rows in HELLO
   threads=N         another fingerprint: N threads
   opens=FIFO        opens it to write, before it joins, if the file of `once` is there
   saves=FILE        writes the parameters there at the end
@@ -185,7 +186,7 @@ def main():
     task = Task()
     behaviour.before_join()
     task.send(HELLO, {"protocol": 1, "client": "program_client.py", "data": "made-up",
-                      "rows": ROWS, "evaluates": True,
+                      "rows": int(behaviour.words.get("count", ROWS)), "evaluates": True,
                       "fingerprint": {"threads": behaviour.words.get("threads", "1")}})
     task.send(VARIABLE, {"name": "w", "shape": [inputs, CLASSES]})
     task.send(VARIABLE, {"name": "b", "shape": [CLASSES], "decays": False})

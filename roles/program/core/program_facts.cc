@@ -85,8 +85,9 @@ class ProgramFields {
     if (found == nullptr) {
       return otherwise;
     }
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() > most) {
-      refuse(key, *found, "a whole number of at most " + std::to_string(most));
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 ||
+        found->get<std::uint64_t>() > most) {
+      refuse(key, *found, "a whole number from 1 to " + std::to_string(most));
     }
     return found->get<std::uint64_t>();
   }
@@ -147,6 +148,8 @@ ProgramHello read_hello(std::string_view body) {
   }
   return hello;
 }
+
+std::string rows_text(std::uint32_t rows) { return rows == 0 ? "none" : std::to_string(rows); }
 
 math::Variable read_variable(std::string_view body) {
   const ProgramFields fields("VARIABLE", body);

@@ -30,6 +30,9 @@ struct ProgramHello {
 };
 [[nodiscard]] ProgramHello read_hello(std::string_view body);
 
+// A number of rows in a sentence: "600"; "none" for 0, which stands for not given.
+[[nodiscard]] std::string rows_text(std::uint32_t rows);
+
 // VARIABLE. Its offset is not set.
 [[nodiscard]] math::Variable read_variable(std::string_view body);
 

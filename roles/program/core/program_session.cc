@@ -116,6 +116,10 @@ void ProgramSession::take_hello(const ProgramPacket& packet) {
     throw std::invalid_argument("HELLO: data is " + net::quoted(told_->data) +
                                 ", of the program before it was " + net::quoted(hello_->data));
   }
+  if (hello_ && told_->rows != hello_->rows) {
+    throw std::invalid_argument("HELLO: rows is " + rows_text(told_->rows) +
+                                ", of the program before it was " + rows_text(hello_->rows));
+  }
   if (hello_) {
     if (const std::string why = fingerprint_difference(told_->fingerprint, hello_->fingerprint);
         !why.empty()) {

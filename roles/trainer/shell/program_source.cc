@@ -21,6 +21,12 @@ namespace {
 // The name of a program's data without a word of its own.
 constexpr const char* kNoWord = "program";
 
+// Returns the number of rows, which the configuration has in the place of a checksum of the data;
+// empty if the program does not give it.
+std::string rows_word(const ProgramHello& hello) {
+  return hello.rows == 0 ? std::string() : std::to_string(hello.rows);
+}
+
 math::Evaluation evaluation_of(const ProgramAnswer& answer) {
   math::Evaluation found;
   found.is_told = true;
@@ -59,7 +65,7 @@ ProgramSource::ProgramSource(const TrainerOptions& options, StopSignal& stop)
 RunConfig ProgramSource::complete(const RunConfig& given) {
   RunConfig config = given;
   config.dataset = name_;
-  config.data_checksum.clear();
+  config.data_checksum = rows_word(link_.hello());
   config.model = {};
   config.model.variables = link_.variables();
   // Any trainer may compute any gradient of an elastic run, so all must compute bit-identical ones.
@@ -89,6 +95,11 @@ void ProgramSource::adopt(const RunConfig& published) {
   if (published.dataset != name_) {
     refuse("the program's data is " + name_ + ", that of the chief's program is " +
            published.dataset);
+  }
+  if (published.data_checksum != rows_word(link_.hello())) {
+    refuse("the number of rows of the program's data is " + rows_text(link_.hello().rows) +
+           ", of that of the chief's program it is " +
+           (published.data_checksum.empty() ? "none" : published.data_checksum));
   }
   if (const auto why = math::layout_difference(layout_, math::layout_of(published.model))) {
     refuse("the program's variables are not those of the chief's: " + *why);

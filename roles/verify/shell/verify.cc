@@ -229,6 +229,12 @@ void Verification::join_again(Subject& subject) {
     throw CheckFailed{fmt::format("another process has other data: {}, the first one's is {}",
                                   subject.hello().data, hello_.data)};
   }
+  if (subject.hello().rows != hello_.rows) {
+    throw CheckFailed{
+        fmt::format("another process has another number of rows: {}, the first one's "
+                    "is {}",
+                    rows_text(subject.hello().rows), rows_text(hello_.rows))};
+  }
   if (const auto why = fingerprint_difference(subject.hello().fingerprint, hello_.fingerprint);
       !why.empty()) {
     throw CheckFailed{"another process has another fingerprint: " + why};
