@@ -543,8 +543,8 @@ TEST(CommandLine, TakesFlagsBeforeTheWordsOfACommand) {
   EXPECT_EQ(asked.options.inputs, (std::vector<std::string>{"a.png", "-"}));
   EXPECT_EQ(asked.options.top, 3U);
   // What follows -- is the COMMAND.
-  EXPECT_EQ(print("render --workers 2 --insecure compose --program -- a --b c").text,
-            print("render compose --workers 2 --insecure --program -- a --b c").text);
+  EXPECT_EQ(print("render --workers 2 --insecure compose --program --image i -- a --b c").text,
+            print("render compose --workers 2 --insecure --program --image i -- a --b c").text);
 }
 
 }  // namespace
