@@ -45,14 +45,15 @@ class SlurmTest : public ProcessTest {
   [[nodiscard]] std::string output() const { return text_of(output_path_); }
 
   // Writes a script for a job of four tasks on three nodes.
-  [[nodiscard]] std::filesystem::path script(const Words& more) const {
+  [[nodiscard]] std::filesystem::path script(const Words& more,
+                                             const Words& data = data_flags()) const {
     const std::filesystem::path path = scratch() / "job.sh";
     std::ofstream file(path);
     file << "#!/bin/bash\n#SBATCH --job-name=mnist\n#SBATCH --nodes=3\n#SBATCH --ntasks=" << kTasks
          << "\n#SBATCH --no-requeue\n#SBATCH --output=" << output_path_.string()
          << "\nsrun --kill-on-bad-exit=1 --wait=0 --distribution=block " << disttf_binary()
          << " train --ps=1 --chief --insecure";
-    for (const std::string& word : data_flags() + more) {
+    for (const std::string& word : data + more) {
       file << ' ' << word;
     }
     file << '\n';
@@ -135,6 +136,20 @@ TEST_F(SlurmTest, JobTrainsAcrossNodesAndIsCompleted) {
   EXPECT_THAT(slurm_->show(job), HasSubstr(" ExitCode=0:0 "));
   EXPECT_EQ(count_of(output(), data_name() + " accuracy: 0."), 3U);
   expect_weights_of_launch_in_output();
+}
+
+TEST_F(SlurmTest, JobTrainsAUsersProgramOneOfWhichIsKilled) {
+  const Words flags = {"--train_steps=60", "--print_weights_hash", "--program"};
+  const Words program = {"--", "/usr/bin/python3",
+                         (source_directory() / "tests/support/program_client.py").string()};
+  const Words kills = {"kill=20", "once=" + (scratch() / "killed").string()};
+  const std::string job = slurm_->submit(script(flags + program + kills, {}));
+  EXPECT_EQ(slurm_->wait_for_end(job), "COMPLETED");
+  EXPECT_THAT(output(), HasSubstr("the program was killed by signal 9"));
+  Process& undisturbed =
+      run("undisturbed", Words{"launch", "--workers=2", "--chief"} + flags + program);
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  EXPECT_EQ(count_of(output(), "Weights SHA-256: " + weights_hash_in(undisturbed) + "\n"), 3U);
 }
 
 TEST_F(SlurmTest, RenderedScriptTrainsAcrossNodesAndIsCompleted) {
