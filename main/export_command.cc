@@ -45,9 +45,8 @@ void add_export_flags(CLI::App& app, Flags& flags) {
 std::string take_export_word(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument(
-        "export: the model is missing; for example export TRAIN_DIR --format onnx (see disttf "
-        "export "
-        "--help)");
+        "export: the model is missing; for example export TRAIN_DIR --format onnx "
+        "(see disttf export --help)");
   }
   std::string word = std::move(arguments.front());
   arguments.erase(arguments.begin());

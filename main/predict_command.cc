@@ -54,9 +54,8 @@ std::vector<std::string> take_predict_words(std::vector<std::string>& arguments)
   arguments.erase(arguments.begin(), end);
   if (words.empty()) {
     throw std::invalid_argument(
-        "predict: the model is missing; for example predict TRAIN_DIR five.png --top 3 (see disttf "
-        "predict "
-        "--help)");
+        "predict: the model is missing; for example predict TRAIN_DIR five.png --top 3 "
+        "(see disttf predict --help)");
   }
   return words;
 }

@@ -380,6 +380,21 @@ TEST_F(HeldRunLockTest, IsNotRemovedWhereASuccessorHasIt) {
   EXPECT_EQ(owner()->process, successor.process);
 }
 
+// From the beginning, or later: the run goes on without its lock, and its saves report the disk.
+TEST_F(HeldRunLockTest, ADirectoryThatIsGoneForLongIsNoSuspension) {
+  std::ofstream(scratch_.path() / "file") << "no folder";
+  RunLockHolder holder(disk_, scratch_.path() / "file" / "run", owner_of("run"),
+                       [](const auto&) { return std::nullopt; });
+  RunLockHolder::Time now{std::chrono::hours(1)};
+  EXPECT_THROW(static_cast<void>(holder.try_to_take(now)), std::system_error);
+  for (int each = 0; each < 10; ++each) {
+    now += kLockRenewal;
+    EXPECT_NO_THROW(holder.check(now, holder.looked()));
+    EXPECT_THROW(holder.renew(now, "now"), std::system_error);
+  }
+  EXPECT_THROW(holder.check(now + kLockExpiry, holder.looked()), Failure) << "it was suspended";
+}
+
 TEST_F(HeldRunLockTest, ADirectoryThatCannotBeWrittenCostsAWarning) {
   std::ofstream(scratch_.path() / "file") << "no folder";
   EXPECT_NO_THROW(HeldRunLock(scratch_.path() / "file" / "run", cluster_, stop_));

@@ -166,7 +166,7 @@ class TwoRuns {
         violate(chief, "renews a lock that it has lost");
       }
     } else if (!chief.is_replaced) {
-      chief.holder->check(now_, chief.holder->renewed());
+      chief.holder->check(now_, chief.holder->looked());
       ++seen_["saved"];
       if (chief.run != owner_) violate(chief, "saves though another run has the lock");
     }

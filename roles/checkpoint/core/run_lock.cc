@@ -259,7 +259,7 @@ RunLockHolder::RunLockHolder(data::FileSystem& files, std::filesystem::path dire
 std::optional<milliseconds> RunLockHolder::try_to_take(Time now) {
   const auto left = attempt(now);
   if (!left) {
-    renewed_ = now;
+    looked_ = now;
   }
   return left;
 }
@@ -310,11 +310,12 @@ bool RunLockHolder::take_over(const std::string& text) {
   });
 }
 
-// The lock of a run that has ended is gone. If this process was suspended, that may have been
-// another run, which took it meanwhile.
+// A run that ends removes its lock. If this process was suspended, that may have been another run,
+// which took the lock meanwhile. A directory that was removed or cannot be written has no lock,
+// either: then this process has looked each time, and goes on.
 void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time now,
-                                  Time renewed) const {
-  if (!text && now - renewed >= kLockExpiry) {
+                                  Time looked) const {
+  if (!text && now - looked >= kLockExpiry) {
     throw Failure(kUsage, "--train_dir: " + net::quoted(directory_.string()) +
                               " has lost its lock while this process was suspended, "
                               "so another run may have saved there; look at its checkpoints, then "
@@ -324,7 +325,8 @@ void RunLockHolder::must_be_there(const std::optional<std::string>& text, Time n
 
 void RunLockHolder::renew(Time now, std::string time) {
   const std::optional<std::string> text = file_.read();
-  must_be_there(text, now, renewed_);
+  must_be_there(text, now, looked_);
+  looked_ = now;
   switch (renewal_.verdict(text, self_, now)) {
     case RenewalVerdict::kStandBy:
       return;
@@ -336,12 +338,11 @@ void RunLockHolder::renew(Time now, std::string time) {
   ++self_.renewals;
   self_.time = std::move(time);
   file_.write(self_);
-  renewed_ = now;
 }
 
-void RunLockHolder::check(Time now, Time renewed) const {
+void RunLockHolder::check(Time now, Time looked) const {
   const std::optional<std::string> text = file_.read();
-  must_be_there(text, now, renewed);
+  must_be_there(text, now, looked);
   const auto owner = text ? run_lock_owner_from(*text) : std::nullopt;
   if (owner && owner->run != self_.run) {
     throw Failure(kUsage, in_use_sentence(directory_, *owner));

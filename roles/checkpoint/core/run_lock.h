@@ -156,10 +156,10 @@ class RunLockHolder {
   void renew(Time now, std::string time);
   // Before this process gives a checkpoint its name: only throws if another run has the lock, or
   // may have had it. That is so where the process was suspended for longer than kLockExpiry, and
-  // has not renewed the lock since. `renewed`: renewed(). Callable from any thread.
-  void check(Time now, Time renewed) const;
-  // When this process has taken or renewed the lock last.
-  [[nodiscard]] Time renewed() const noexcept { return renewed_; }
+  // has not looked at the lock since. `looked`: looked(). Callable from any thread.
+  void check(Time now, Time looked) const;
+  // When this process has taken the lock, or read it in renew(), last; Time::max(): never.
+  [[nodiscard]] Time looked() const noexcept { return looked_; }
   // Gives the lock back, if it is this process's. Does not throw.
   void release() noexcept { file_.remove_own(self_); }
 
@@ -169,14 +169,14 @@ class RunLockHolder {
  private:
   [[nodiscard]] std::optional<std::chrono::milliseconds> attempt(Time now);
   [[nodiscard]] bool take_over(const std::string& text);
-  void must_be_there(const std::optional<std::string>& text, Time now, Time renewed) const;
+  void must_be_there(const std::optional<std::string>& text, Time now, Time looked) const;
 
   const std::filesystem::path directory_;
   const RunLockFile file_;
   RunLockOwner self_;  // renewals and time belong to the renewing thread
   const Lives lives_;
   LockRenewal renewal_;
-  Time renewed_{};
+  Time looked_ = Time::max();
   // A lock of another process while it is watched.
   std::string seen_;
   Time expires_{};

@@ -109,7 +109,7 @@ HeldRunLock::HeldRunLock(const std::filesystem::path& directory, const net::Clus
       holder_(disk_, directory, own_lock(directory, cluster),
               [](const RunLockOwner& owner) { return process_lives(owner.pid, owner.started); }) {
   take();
-  renewed_ = holder_.renewed();
+  looked_ = holder_.looked();
   try {
     thread_ = start_background_thread([this] { keep(); });
   } catch (...) {
@@ -153,7 +153,7 @@ void HeldRunLock::take() {
 
 void HeldRunLock::check() const {
   try {
-    holder_.check(net::Clock::now(), renewed_.load());
+    holder_.check(net::Clock::now(), looked_.load());
   } catch (const std::system_error&) {
     return;  // the save reports what is wrong with the directory
   }
@@ -166,13 +166,13 @@ void HeldRunLock::keep() {
     pause = kLockRenewal;
     try {
       holder_.renew(net::Clock::now(), present_text());
-      renewed_ = holder_.renewed();
     } catch (const Failure& failure) {
       // No more renewals: the lock is another run's.
       stop_.stop_with(failure);
       return;
     } catch (const std::exception&) {  // saving checkpoints reports disk errors
     }
+    looked_ = holder_.looked();
   }
 }
 

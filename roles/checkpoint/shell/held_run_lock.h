@@ -34,10 +34,11 @@ class HeldRunLock {
   HeldRunLock(const std::filesystem::path& directory, const net::Cluster& cluster,
               StopSignal& stop);
   ~HeldRunLock();
-  // As RunLockHolder::check(), but does not throw where the lock cannot be read.
-  void check() const;
   HeldRunLock(const HeldRunLock&) = delete;
   HeldRunLock& operator=(const HeldRunLock&) = delete;
+
+  // As RunLockHolder::check(), but does not throw where the lock cannot be read.
+  void check() const;
 
  private:
   void take();
@@ -47,7 +48,7 @@ class HeldRunLock {
   StopSignal& stop_;
   Storage disk_;
   RunLockHolder holder_;
-  std::atomic<RunLockHolder::Time> renewed_{};  // the holder's
+  std::atomic<RunLockHolder::Time> looked_{};  // the holder's
   net::Interrupt done_;
   std::thread thread_;
 };
