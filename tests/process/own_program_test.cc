@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "roles/launch/core/supervisor.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {
@@ -160,6 +161,17 @@ TEST_F(OwnProgram, EndsAfterTheTaskOnASignal) {
     EXPECT_TRUE(wait_until_gone(both));
     EXPECT_THAT(job.standard_error(), Not(HasSubstr("the program")));
   }
+}
+
+// `launch` sends this signal some time after the run has ended. This trainer cannot take part any
+// more, as one that was started again too late.
+TEST_F(OwnProgram, EndsWithARunThatItsTaskCannotRejoin) {
+  Process& job = work(kLasts);
+  const std::vector<pid_t> processes = task_and_program(job);
+  job.send(roles::kRunOverSignal);
+  EXPECT_TRUE(exits(job, kExitTerminated));
+  EXPECT_TRUE(says(job, "the run ended before this task could rejoin it"));
+  EXPECT_TRUE(wait_until_gone(processes));
 }
 
 TEST_F(OwnProgram, IsKilledIfItDoesNotTakeTheSignal) {

@@ -64,6 +64,30 @@ TEST_F(OwnProgramSupervisorTest, AProgramThatWasNotWelcomedIsEndedWithTheRun) {
   EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
 }
 
+// It was started as the run ended, and its task waits for ps that have ended.
+TEST_F(OwnProgramSupervisorTest, ATaskThatCannotRejoinTheRunIsEnded) {
+  begin();
+  run_over();
+  EXPECT_THAT(task_signals_, ElementsAre(SIGTERM));
+  EXPECT_THAT(warnings_, ElementsAre("the run ended before this task could rejoin it: what follows "
+                                     "the program's loop was not run"));
+  end_task({.exit_code = kTerminated});
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(1U, SIGTERM)));
+  end_program(1, {.signal = SIGTERM});
+  EXPECT_EQ(end_, std::pair(static_cast<int>(kTerminated), 0));
+}
+
+TEST_F(OwnProgramSupervisorTest, ATaskThatHasTakenPartInTheEndOfTheRunMayTakeItsTime) {
+  begin();
+  send(ProgramKind::kRelease, 1);
+  run_over();
+  end_task({.exit_code = kDone});
+  run_over();
+  EXPECT_THAT(task_signals_, IsEmpty());
+  EXPECT_THAT(take_signals(), IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
 TEST_F(OwnProgramSupervisorTest, AProgramThatFailsAfterTheRunIsAnError) {
   begin();
   send(ProgramKind::kRelease, 1);

@@ -67,6 +67,10 @@ class OwnProgramSupervisorTest : public testing::Test {
     core_->stop(signal, now_);
     take_effects();
   }
+  void run_over() {
+    core_->run_over(now_);
+    take_effects();
+  }
   void pass(std::chrono::nanoseconds time) {
     pass_time(*core_, now_, now_ + time, [this] { take_effects(); });
   }

@@ -173,10 +173,23 @@ class SupervisorOfProgramsTest : public SupervisorTest {
 
 TEST_F(SupervisorOfProgramsTest, AfterTheResultProgramsHaveTheirTimeToEnd) {
   end(1, kTaskFinished);
-  pass(seconds(609));
+  pass(seconds(10));
+  EXPECT_THAT(take_signals(), ElementsAre(Pair(2, kRunOverSignal)));
+  pass(seconds(599));
   EXPECT_THAT(take_signals(), IsEmpty());
   pass(seconds(1));
   EXPECT_THAT(take_signals(), ElementsAre(Pair(0, SIGKILL), Pair(2, SIGKILL)));
+}
+
+// The worker that was started again a moment before the end cannot join any more.
+TEST_F(SupervisorOfProgramsTest, NobodyIsNotifiedOfTheEndOnceAllHaveEnded) {
+  end(2, kTaskKilled);
+  pass(seconds(1));
+  end(1, kTaskFinished);
+  end(0, kTaskFinished);
+  end(2, kTaskFinished);
+  EXPECT_TRUE(all_gone_);
+  EXPECT_EQ(core_.deadline(), TimePoint::max());
 }
 
 TEST_F(SupervisorTest, ATaskThatCannotBeStartedForAMinuteEndsTheRun) {

@@ -293,6 +293,14 @@ void OwnProgramSupervisor::stop(int signal, TimePoint now) {
   }
 }
 
+void OwnProgramSupervisor::run_over(TimePoint now) {
+  if (task_lives_ && !is_released_ && !is_stopping_) {
+    say("the run ended before this task could rejoin it: what follows the program's loop was not "
+        "run");
+    stop(SIGTERM, now);
+  }
+}
+
 bool OwnProgramSupervisor::may_start() const {
   return task_lives_ && !is_released_ && !is_stopping_ && !has_failed_ && !fail_at_;
 }

@@ -107,6 +107,9 @@ class OwnProgramSupervisor {
   // SIGTERM, SIGINT or SIGHUP: ends the task, and with it the program. A task that takes longer
   // than kStoppedTaskGrace is killed.
   void stop(int signal, TimePoint now);
+  // The run ended some time ago (kRunOverSignal): ends a task that has not sent RELEASE, because it
+  // cannot rejoin the run.
+  void run_over(TimePoint now);
   void time(TimePoint now);
   // This process was suspended for `missed`, probably with the others: that time does not count.
   void forgive(TimePoint::duration missed);

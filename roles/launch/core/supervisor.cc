@@ -108,16 +108,9 @@ void Supervisor::decide(std::size_t number, TimePoint now) {
   }
   effects_.add(TaskChanged{number});
   if (policy_.finished() && !was_finished) {
-    // No task is needed any more. The grace period covers the time that the workers need to
-    // evaluate the result, measured by the chief's own evaluation.
+    // No task is needed any more.
     cancel_restarts();
-    const std::chrono::seconds grace = finish_grace(now - evaluation_at_.value_or(now));
-    // A program that saves what it has trained has its own limit, which its supervisor watches.
-    if (!programs_end_) {
-      start_grace(grace, now);
-    } else if (programs_end_->count() != 0) {
-      start_grace(grace + *programs_end_, now);
-    }
+    wait_for_leavers(now);
   }
 }
 
@@ -177,6 +170,9 @@ void Supervisor::time(TimePoint now) {
       break;
     }
   }
+  if (is_due(notify_at_)) {
+    notify_trainers();
+  }
   if (is_due(grace_at_)) {
     for (std::size_t number = 0; number < tasks_.size(); ++number) {
       kill_late(number, grace_);
@@ -185,7 +181,8 @@ void Supervisor::time(TimePoint now) {
 }
 
 Supervisor::TimePoint Supervisor::deadline() const {
-  TimePoint next = grace_at_.value_or(TimePoint::max());
+  TimePoint next =
+      std::min(grace_at_.value_or(TimePoint::max()), notify_at_.value_or(TimePoint::max()));
   for (const SupervisedTask& task : tasks_) {
     for (const auto& at : {task.start_at, task.thaw_at, task.kill_at}) {
       next = std::min(next, at.value_or(next));
@@ -202,6 +199,7 @@ void Supervisor::report_if_all_gone() {
     return;
   }
   grace_at_.reset();
+  notify_at_.reset();
   // An ended process may leave output in its pipe; the last pipe_ended() reports instead.
   if (pipes_ == 0) {
     effects_.add(AllGone{});
@@ -336,6 +334,31 @@ void Supervisor::stop_processes(int with, TimePoint now) {
 void Supervisor::start_grace(std::chrono::seconds grace, TimePoint now) {
   grace_ = grace;
   grace_at_ = now + grace;
+}
+
+// After the result. The grace period covers the time that the workers need to evaluate it, measured
+// by the chief's own evaluation. A program that saves what it has trained has its own limit, which
+// its supervisor watches.
+void Supervisor::wait_for_leavers(TimePoint now) {
+  const std::chrono::seconds grace = finish_grace(now - evaluation_at_.value_or(now));
+  if (!programs_end_) {
+    start_grace(grace, now);
+    return;
+  }
+  notify_at_ = now + grace;
+  if (programs_end_->count() != 0) {
+    start_grace(grace + *programs_end_, now);
+  }
+}
+
+void Supervisor::notify_trainers() {
+  for (std::size_t number = 0; number < tasks_.size(); ++number) {
+    const RestartPolicy::Part part = tasks_[number].part;
+    if (tasks_[number].lives &&
+        (part == RestartPolicy::Part::kChief || part == RestartPolicy::Part::kWorker)) {
+      signal(number, kRunOverSignal);
+    }
+  }
 }
 
 void Supervisor::kill_late(std::size_t number, std::chrono::seconds grace) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,11 @@ namespace disttf::roles {
 
 // How long a process may take to end after SIGTERM before it is killed.
 inline constexpr std::chrono::seconds kStopGrace{5};
+
+// Notifies the supervisor of a user's own program that the run is over: it ends a task that has not
+// taken part in the end. A trainer that was started again in that moment would wait
+// --start_timeout for ps that have ended.
+inline const int kRunOverSignal = SIGRTMIN;
 
 // --- effects
 
@@ -164,6 +170,8 @@ class Supervisor {
   bool stop_in_order(int signal, TimePoint now);
   void stop_processes(int signal, TimePoint now);
   void start_grace(std::chrono::seconds grace, TimePoint now);
+  void wait_for_leavers(TimePoint now);
+  void notify_trainers();
   void kill_late(std::size_t task, std::chrono::seconds grace);
   void report_if_all_gone();
 
@@ -177,6 +185,7 @@ class Supervisor {
   int stop_signal_ = 0;                // the signal that the others get then
   std::optional<TimePoint> grace_at_;  // end of the grace period
   std::chrono::seconds grace_{0};
+  std::optional<TimePoint> notify_at_;      // trainers with programs get kRunOverSignal then
   std::optional<TimePoint> evaluation_at_;  // its start
   Effects effects_;
 };

@@ -23,6 +23,7 @@
 #include "net/transport/packet_socket.h"
 #include "net/transport/secrets.h"
 #include "roles/launch/core/own_program_supervisor.h"
+#include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/process/confinement.h"
 #include "roles/process/log.h"
@@ -47,7 +48,7 @@ constexpr std::chrono::seconds kLongestProgramWait{1};
 data::FileDescriptor watch_supervisor_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD, kRunOverSignal}) {
     sigaddset(&set, number);
   }
   if (!is_ignored(SIGHUP)) {  // a signal that is ignored and blocked would still be received
@@ -181,7 +182,9 @@ void OwnProgram::read_signals() {
     } else if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
       forward(info);
     } else {
-      core_.stop(static_cast<int>(info.ssi_signo), SupervisorClock::now());
+      const int signal = static_cast<int>(info.ssi_signo);
+      signal == kRunOverSignal ? core_.run_over(SupervisorClock::now())
+                               : core_.stop(signal, SupervisorClock::now());
       act();
     }
   }
