@@ -122,6 +122,25 @@ TEST_F(RunMonitorTest, WhoComesAndGoesIsTold) {
               ElementsAre("worker:0 joined", "worker:1 joined", "worker:1 is disconnected"));
 }
 
+TEST_F(RunMonitorTest, AProgramThatWasKilledIsAnEvent) {
+  const auto read = records([](RunMonitor& monitor) {
+    // A new process numbers its programs from 1 on.
+    for (const auto& [pid, programs] :
+         {std::pair(7, 1U), {7, 1U}, {7, 2U}, {8, 1U}, {8, 2U}, {8, 5U}}) {
+      const TrainerMetrics worker{.task = {.job = net::Job::kWorker, .index = 1},
+                                  .process = {.host = "a", .pid = pid},
+                                  .isa = "avx2",
+                                  .samples = {},
+                                  .programs = programs};
+      monitor.told(0, {to_json(PsMetrics{}), to_json(worker)});
+    }
+  });
+  EXPECT_THAT(of_kind(read, "event", "text"),
+              ElementsAre("the program of worker:1 was killed and started again",
+                          "the program of worker:1 was killed and started again",
+                          "the program of worker:1 was killed, 3 times, and started again"));
+}
+
 TEST_F(RunMonitorTest, ARollbackIsRecorded) {
   const auto read = records([this](RunMonitor& monitor) {
     monitor.told(0, {to_json(ps({}, 1))});

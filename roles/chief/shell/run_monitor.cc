@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "roles/chief/shell/program_notes.h"
 #include "roles/monitor/core/task_metrics.h"
 #include "roles/monitor/core/trace_collector.h"
 #include "roles/monitor/shell/process_facts.h"
@@ -22,7 +23,6 @@
 #include "roles/monitor/shell/trace_file.h"
 #include "roles/process/log.h"
 #include "roles/process/start_thread.h"
-#include "roles/program/core/program_facts.h"
 #include "roles/run/json_values.h"
 
 namespace disttf::roles {
@@ -109,7 +109,8 @@ class RunMonitor::Impl {
         schedule_(config.rate_schedule()),
         critical_path_(task.cluster.trainer_count(), task.cluster.ps.size(), config.sync_replicas),
         traces_(task.cluster, config.train_steps),
-        present_(task.cluster.trainer_count(), false) {
+        present_(task.cluster.trainer_count(), false),
+        programs_(net::task_name(task.self), options.fingerprint) {
     if (!options.train_dir.empty()) {
       const ProcessFacts facts = process_facts();
       file_.emplace(options.train_dir, fmt::format("{}-{}", facts.host, facts.pid));
@@ -242,33 +243,15 @@ class RunMonitor::Impl {
     }
     critical_path_.record_trainer(task_.cluster.rank_of(trainer.task), trainer.samples);
     traces_.told(trainer);
-    note_fingerprint(trainer, time);
+    for (const EventRecord& event : programs_.told(task_.cluster.rank_of(trainer.task), trainer)) {
+      if (ProgramNotes::should_log(event)) {
+        log_warning(event.text);
+      }
+      put_event(time, event);
+    }
     put({.text = to_line(trainer, time, config_.model.is_program()),
          .series = "metrics " + task_name(trainer.task),
          .time = time});
-  }
-
-  // Warns of a program that may compute other bits than the chief's. An elastic run refuses it.
-  void note_fingerprint(const TrainerMetrics& trainer, double time) {
-    if (trainer.fingerprint.empty()) {
-      return;  // no program, or one of an older version
-    }
-    std::string why = fingerprint_difference(trainer.fingerprint, options_.fingerprint);
-    std::string& told = differences_[task_.cluster.rank_of(trainer.task)];
-    if (why == told) {
-      return;
-    }
-    told = std::move(why);
-    if (told.empty()) {
-      return;
-    }
-    const std::string name = net::task_name(trainer.task);
-    const std::string text = "The program of " + name + " may compute other bits than that of " +
-                             net::task_name(task_.self) + ", the chief: " + told;
-    log_warning(text);
-    put_event(
-        time,
-        {.level = EventRecord::Level::kWarning, .task = name, .what = "fingerprint", .text = text});
   }
 
   void look(bool with_critical_path) {
@@ -481,7 +464,7 @@ class RunMonitor::Impl {
   int named_ = 0;              // critical paths in a row
   int silent_ = 0;             // critical paths until one is logged again
   std::string to_log_;
-  std::map<std::size_t, std::string> differences_;  // by rank: of a program's fingerprint
+  ProgramNotes programs_;
   std::thread thread_;
 };
 

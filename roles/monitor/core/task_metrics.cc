@@ -16,6 +16,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr float kMicroseconds = 1e6F;
 constexpr const char* kFingerprintKey = "fingerprint";
+constexpr const char* kProgramsKey = "programs";
 constexpr std::size_t kMostTextDepth = 4;
 constexpr std::size_t kMostRanks = 10'000;
 constexpr std::uint64_t kMostIndex = std::numeric_limits<std::uint32_t>::max();
@@ -248,6 +249,9 @@ void put(OrderedJson& json, const TrainerMetrics& metrics) {
   json["step"] = metrics.step;
   json["pushes"] = metrics.pushes;
   json["dropped"] = metrics.dropped;
+  if (metrics.programs != 0) {
+    json[kProgramsKey] = metrics.programs;
+  }
 }
 
 void put(OrderedJson& json, const PsMetrics& metrics) {
@@ -326,6 +330,9 @@ std::optional<TrainerMetrics> trainer_metrics_from_json(std::string_view text) {
     take_traced(json, metrics);
     if (const auto told = json.find(kFingerprintKey); told != json.end()) {
       metrics.fingerprint = told->get<std::map<std::string, std::string>>();
+    }
+    if (const auto programs = json.find(kProgramsKey); programs != json.end()) {
+      metrics.programs = count_of(*programs);
     }
     return metrics;
   });

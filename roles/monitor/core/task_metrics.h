@@ -45,6 +45,8 @@ struct TrainerMetrics {
   bool has_more_traced = false;            // more of them follow
   // Of a user's program: what the bits of its gradients depend on. A long one is not sent.
   std::map<std::string, std::string> fingerprint = {};
+  // How many programs this process has had, one after the other: each but the last one was killed.
+  std::uint64_t programs = 0;
 };
 
 struct PsMetrics {

@@ -140,7 +140,8 @@ void ProgramLink::take_from_supervisor() {
   if (packet->message.kind == ProgramKind::kStarted && descriptors_.size() == 1) {
     program_ = std::move(descriptors_.front());
     unsent_.clear();
-    session_.started(packet->message.step, now());
+    programs_ = packet->message.step;
+    session_.started(programs_, now());
   } else if (packet->message.kind == ProgramKind::kEnded) {
     session_.ended(packet->message.step, packet->message.count != 0);
   }

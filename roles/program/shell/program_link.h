@@ -36,6 +36,9 @@ class ProgramLink {
     return session_.variables();
   }
 
+  // The number of the newest program, from 1 on.
+  [[nodiscard]] std::uint64_t programs() const noexcept { return programs_; }
+
   // Fills `rows`, one for each row of a batch, with row numbers below `count`.
   using RowsOf = std::function<void(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
                                     std::span<std::uint32_t> rows)>;
@@ -77,6 +80,7 @@ class ProgramLink {
   const StopSignal& stop_;
   net::Descriptor supervisor_;
   net::Descriptor program_;  // not open: there is none
+  std::uint64_t programs_ = 0;
   // Packets for it that its socket has no room for. Nothing is read from it meanwhile, so that one
   // that asks and does not read makes no more of them.
   std::deque<std::vector<std::byte>> unsent_;

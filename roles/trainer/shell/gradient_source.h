@@ -86,6 +86,8 @@ class GradientSource {
   // What the bits of a program's gradients depend on; empty: unknown, or it is none. Callable from
   // any thread.
   [[nodiscard]] virtual std::map<std::string, std::string> fingerprint() const { return {}; }
+  // How many programs this process has had, one after the other.
+  [[nodiscard]] virtual std::uint64_t programs() const noexcept { return 0; }
   // For what only a built-in model has: pictures, embeddings. nullptr: it is a program.
   [[nodiscard]] virtual BuiltInSource* built_in() noexcept = 0;
 

@@ -49,6 +49,7 @@ class ProgramSource final : public GradientSource {
   [[nodiscard]] BuiltInSource* built_in() noexcept override { return nullptr; }
   void end(std::uint64_t step, std::span<const float> parameters) override;
 
+  [[nodiscard]] std::uint64_t programs() const noexcept override { return link_.programs(); }
   // The connection to the program, for checks of what it does.
   [[nodiscard]] ProgramLink& link() noexcept { return link_; }
 

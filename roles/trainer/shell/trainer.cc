@@ -232,6 +232,7 @@ float Trainer::compute(const math::Model::OnReady& on_ready) {
     return source_->gradient(reply_.parameters, client_->begin_gradient(), on_ready, stages_);
   }();
   meter_.computed(config_.batch_size, loss, source_->numbers());
+  programs_ = source_->programs();
   // A non-finite loss ends the run here, before it spreads to the parameters.
   if (!std::isfinite(loss)) {
     meter_.diverged();
@@ -374,7 +375,8 @@ std::string Trainer::metrics() {
                                 .samples = std::move(taken.samples),
                                 .traced = std::move(taken.traced),
                                 .has_more_traced = !taken.is_all_traced,
-                                .fingerprint = fingerprint_});
+                                .fingerprint = fingerprint_,
+                                .programs = programs_});
 }
 
 // After the chief's end of the run. The run may also go on from another state, if a ps was lost

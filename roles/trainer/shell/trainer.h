@@ -164,6 +164,7 @@ class Trainer {
   std::atomic<const char*> isa_ = "";  // "" until it is known
   // Of the program. The background thread reads it, and outlives source_.
   std::map<std::string, std::string> fingerprint_;
+  std::atomic<std::uint64_t> programs_{0};
   StageClock::Counts counts_;  // of the computing thread
   Background background_;
   const std::unique_ptr<GradientSource> source_;
