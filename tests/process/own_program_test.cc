@@ -47,6 +47,11 @@ class OwnProgram : public ProcessTest {
                  "if [ {task_index} = 1 ]; then exec python3 '" + client + "' saves=saved " +
                      of_worker_1 + "; else exec python3 '" + client + "' " + of_the_chief + "; fi"};
   }
+  static void kill_task_of(const Process& launch, const std::string& task) {
+    const auto pid = pid_of_task(launch.pid(), task);
+    ASSERT_TRUE(pid) << task;
+    kill(*pid, SIGKILL);
+  }
   // The number that a script has written to the file "pid".
   [[nodiscard]] pid_t written_pid() const {
     pid_t pid = -1;
@@ -242,6 +247,25 @@ TEST_F(OwnProgram, RunsWhatFollowsItsLoopAlthoughItIsKilledAsTheRunEnds) {
   EXPECT_TRUE(exits(job, kExitDone));
   EXPECT_TRUE(says(job, "\\[worker:1\\] .*was killed by signal 9 .*; starting it again"));
   EXPECT_TRUE(std::filesystem::exists(scratch() / "saved"));
+}
+
+// The chief is lost, and then the only ps, before the new chief has a snapshot. The program of the
+// new chief has computed by then, so its model has other parameters than at first.
+TEST_F(OwnProgram, BeginsTheRunAnewFromItsFirstValues) {
+  const Words flags = {"--train_steps=5", "--print_weights_hash", "--log_every=1"};
+  Process& undisturbed = run("undisturbed", launch_words(flags, "", ""));
+  ASSERT_TRUE(exits(undisturbed, kExitDone));
+  const std::string fifo = (scratch() / "fifo").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Process& job = run("launch", launch_words(flags, "", "moves=1 wait=3:fifo"));
+  ASSERT_TRUE(says(job, "training step 3 done"));
+  kill_task_of(job, "worker:0");
+  ASSERT_TRUE(says(job, "\\[worker:0\\] .*Training begins at global step 3"));
+  kill_task_of(job, "ps:0");
+  const std::fstream opened(fifo);  // to read and write, which does not wait for the program
+  ASSERT_TRUE(exits(job, kExitDone));
+  EXPECT_TRUE(says(job, "The run goes on from global step 0"));
+  EXPECT_EQ(weights_hash_in(job), weights_hash_in(undisturbed));
 }
 
 TEST_F(OwnProgram, FailsWithAPacketThatIsNoMessage) {

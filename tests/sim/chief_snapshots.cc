@@ -113,7 +113,7 @@ Routine<SavedState> ChiefProcess::state_to_train(Fiber& fiber) {
   if (!state) {
     state = SavedState{.step = 0, .tensors = {Values(size_)}};
     if (link_) {
-      state->tensors.front() = co_await initial_by_program(fiber);
+      state->tensors.front() = initial_;
     } else if (config_.every_gradient_counts()) {
       initialize(state->tensors.front());
     }

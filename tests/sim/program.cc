@@ -249,8 +249,13 @@ void SimulatedProgram::finish() {
     if (work_.is_exact) {
       initialize(memory_->gradient);
     }
+    // The parameters of a program's own model are then those of a later step.
+    if (has_computed_) {
+      violate("is asked for initial values after a gradient");
+    }
     answer({.kind = ProgramKind::kInitial});
   } else {
+    has_computed_ = true;
     work_.checks.fill_gradient(parameters_, request_.step, request_.slot, memory_->components,
                                memory_->gradient, request_.seed);
     answer({.kind = ProgramKind::kGradient, .step = request_.step, .slot = request_.slot});

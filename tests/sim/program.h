@@ -165,6 +165,7 @@ class SimulatedProgram final : public Actor {
   roles::ProgramMessage request_;  // that it answers
   Values parameters_;              // as they were when it was asked
   std::uint64_t asked_ = 0;        // their number
+  bool has_computed_ = false;      // a gradient
   std::optional<roles::Ending> ending_;
 };
 

@@ -21,6 +21,9 @@ Routine<void> WorkerProcess::await_program(Fiber& fiber) {
     co_await await_packets(fiber);
   }
   link_->welcome(roles::welcome_text(config_, task_, size_), size_, now());
+  if (task_.cluster.is_chief(task_.self) && initial_.empty()) {
+    co_await ask_initial(fiber);
+  }
 }
 
 // As ProgramLink::wait_for_some().
@@ -64,13 +67,10 @@ Routine<void> WorkerProcess::compute_by_program(Fiber& fiber, const Checks::Comp
   std::ranges::copy(memory.gradient, gradient.begin());
 }
 
-Routine<Values> WorkerProcess::initial_by_program(Fiber& fiber) {
-  if (initial_.empty()) {
-    std::ranges::fill(link_->memory().gradient, 0.0F);
-    static_cast<void>(co_await ask_program(fiber, {.kind = ProgramKind::kGiveInitial}));
-    initial_ = link_->memory().gradient;
-  }
-  co_return initial_;
+Routine<void> WorkerProcess::ask_initial(Fiber& fiber) {
+  std::ranges::fill(link_->memory().gradient, 0.0F);
+  static_cast<void>(co_await ask_program(fiber, {.kind = ProgramKind::kGiveInitial}));
+  initial_ = link_->memory().gradient;
 }
 
 Routine<math::Evaluation> WorkerProcess::evaluate_by_program(Fiber& fiber, std::uint64_t step) {

@@ -49,9 +49,8 @@ class WorkerProcess : public TrainerProcess {
   void print_result(bool is_chief);
 
   // --- with a program
-  // Waits for its variables, and welcomes it.
+  // Waits for its variables, and welcomes it. As ProgramSource::prepare().
   Routine<void> await_program(Fiber& fiber);
-  Routine<Values> initial_by_program(Fiber& fiber);
   // Of parameters_.
   Routine<math::Evaluation> evaluate_by_program(Fiber& fiber, std::uint64_t step);
   // The run is over with parameters_. Does nothing without a program.
@@ -71,6 +70,7 @@ class WorkerProcess : public TrainerProcess {
   roles::StepResult reply_;
   Fiber* living_ = nullptr;
   std::optional<ProgramLink> link_;
+  Values initial_;  // chief: that its program has given
 
  private:
   // A control channel to a ps.
@@ -81,6 +81,7 @@ class WorkerProcess : public TrainerProcess {
   Routine<void> beat(Fiber& fiber, std::size_t index);
   Routine<void> compute(Fiber& fiber, Checks::Components components);
   Routine<void> await_packets(Fiber& fiber);
+  Routine<void> ask_initial(Fiber& fiber);
   Routine<roles::ProgramAnswer> ask_program(Fiber& fiber, roles::ProgramRequest request);
   Routine<void> compute_by_program(Fiber& fiber, const Checks::Components& components,
                                    Values& gradient);
@@ -102,7 +103,6 @@ class WorkerProcess : public TrainerProcess {
   Values next_parameters_;  // elastic: received while further gradients are computed
   Values kept_result_;
   std::unique_ptr<OwnProgram> own_program_;
-  Values initial_;  // that its program has given; empty: not yet
 };
 
 }  // namespace disttf::sim

@@ -16,6 +16,8 @@ gradient depends on the parameters, the step and the slot alone. With these word
   nan=STEP:loss     with such a loss, too
   die=STEP          kills itself once it has answered this step
   wait=STEP:FIFO    does not answer it before another process has opened the FIFO to write
+  moves=1           gives the present parameters as initial ones once it has computed, as a model
+                    does whose parameters are those of the run
   once=FILE         does so only if it can create FILE
   inputs=N          another layout: N inputs instead of 4
   welcome=FILE      writes WELCOME's text there
@@ -191,6 +193,7 @@ def main():
     task.send(VARIABLE, {"name": "w", "shape": [inputs, CLASSES]})
     task.send(VARIABLE, {"name": "b", "shape": [CLASSES], "decays": False})
     task.send(LAYOUT, count=2)
+    has_moved = False
     while True:
         kind, number, step, slot, body, descriptors = task.receive()
         if kind == WELCOME:
@@ -202,9 +205,10 @@ def main():
         elif kind == GIVE_INITIAL:
             draw = random.Random(1)
             for at in range(inputs * CLASSES):
-                gradient[at] = draw.gauss(0, 0.1)
+                gradient[at] = parameters[at] if has_moved else draw.gauss(0, 0.1)
             task.send(INITIAL)
         elif kind == COMPUTE:
+            has_moved = "moves" in behaviour.words
             behaviour.before_answer(task, step)
             rows = struct.unpack("<%dI" % (len(body) // 4), body)
             behaviour.note(step, slot, rows)

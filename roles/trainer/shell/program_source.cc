@@ -119,6 +119,26 @@ void ProgramSource::prepare(const RunConfig& config) {
                 config.batch_size,
                 [this](std::uint64_t step, std::uint64_t slot, std::uint64_t count,
                        std::span<std::uint32_t> rows) { draw(step, slot, count, rows); });
+  if (is_chief_ && initial_.size() == 0) {
+    ask_initial();
+  }
+}
+
+// The chief's program is asked whether they are needed or not: a chief that has joined a run may
+// have to begin it anew when the ps are lost later, and the program's model has moved on by then.
+void ProgramSource::ask_initial() {
+  // What the program does not write is 0, whatever lay there before.
+  std::ranges::fill(link_.gradient(), 0.0F);
+  static_cast<void>(link_.ask({.kind = ProgramKind::kGiveInitial}));
+  initial_ = math::AlignedVector(layout_.size());
+  // Variable by variable: what lies between two stays 0, whatever the program wrote there.
+  for (const math::Variable& variable : layout_.variables()) {
+    const auto from = link_.gradient().subspan(variable.offset, variable.size);
+    std::copy(from.begin(), from.end(), initial_.data() + variable.offset);
+    if (!std::ranges::all_of(from, [](float value) { return std::isfinite(value); })) {
+      throw Failure(kError, "the program's initial value of " + variable.name + " is not finite");
+    }
+  }
 }
 
 void ProgramSource::draw(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
@@ -144,24 +164,7 @@ void ProgramSource::draw(std::uint64_t step, std::uint64_t slot, std::uint64_t c
 }
 
 void ProgramSource::initialize(std::span<float> parameters) {
-  // Asked once: if the ps lose everything later, the program's model has long moved on.
-  if (initial_.size() != 0) {
-    std::copy_n(initial_.data(), initial_.size(), parameters.data());
-    return;
-  }
-  // What the program does not write is 0, whatever lay there before.
-  std::ranges::fill(link_.gradient(), 0.0F);
-  static_cast<void>(link_.ask({.kind = ProgramKind::kGiveInitial}));
-  // Variable by variable: what lies between two stays 0, whatever the program wrote there.
-  for (const math::Variable& variable : layout_.variables()) {
-    const auto from = link_.gradient().subspan(variable.offset, variable.size);
-    std::copy(from.begin(), from.end(), parameters.data() + variable.offset);
-    if (!std::ranges::all_of(from, [](float value) { return std::isfinite(value); })) {
-      throw Failure(kError, "the program's initial value of " + variable.name + " is not finite");
-    }
-  }
-  initial_ = math::AlignedVector(parameters.size());
-  std::copy(parameters.begin(), parameters.end(), initial_.data());
+  std::copy_n(initial_.data(), initial_.size(), parameters.data());
 }
 
 void ProgramSource::copy_to_program(std::span<const float> parameters) {

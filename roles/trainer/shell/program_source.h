@@ -57,6 +57,7 @@ class ProgramSource final : public GradientSource {
   [[nodiscard]] const ProgramAnswer& compute();
   void check_again(std::span<const float> gradient);
   void check_stops(const math::Evaluation& found) const;
+  void ask_initial();
   void copy_to_program(std::span<const float> parameters);
   void draw(std::uint64_t step, std::uint64_t slot, std::uint64_t count,
             std::span<std::uint32_t> rows);
@@ -67,7 +68,7 @@ class ProgramSource final : public GradientSource {
   std::string name_;  // of the data
   math::ParameterLayout layout_;
   RunConfig config_;
-  math::AlignedVector initial_;  // chief: the first parameters, once they are known
+  math::AlignedVector initial_;  // chief: the first parameters
   Batch batch_;
   std::optional<data::Sampler> sampler_;
   std::uint64_t sampled_rows_ = 0;  // the sampler's
