@@ -21,7 +21,7 @@ export function drawHeader(state) {
   if (run.trainers) parts.push(run.trainers + (run.trainers === 1 ? " trainer" : " trainers"));
   if (run.ps !== undefined) parts.push(run.ps + " ps");
   if (run.mode) parts.push(run.mode);
-  if (run.parameters) parts.push(count(run.parameters) + " parameters");
+  if (run.parameters) parts.push(count(run.parameters) + (run.parameters === 1 ? " parameter" : " parameters"));
   if (run.batch_size) parts.push("batches of " + run.batch_size);
   if (run.began) parts.push("since " + day(run.began));
   setText(byId("subtitle"), parts.join(" · "));

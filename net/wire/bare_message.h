@@ -13,13 +13,12 @@ template <FrameKind kKind>
 struct BareMessage {
   std::uint64_t request_id = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept {
-    return {.kind = kKind, .request_id = request_id};
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(kKind, word(&BareMessage::request_id, &FrameHeader::request_id));
   }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
   [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
-    if (const auto error = check(header, {.kind = kKind})) return error;
-    request_id = header.request_id;
-    return {};
+    return read_fields(header, *this);
   }
   friend bool operator==(const BareMessage&, const BareMessage&) = default;
 };
@@ -50,6 +49,13 @@ using Config = BareMessage<FrameKind::kConfig>;    // a ps sends it to a trainer
 using StatusReply = BareMessage<FrameKind::kStatusReply>;
 using Written = BareMessage<FrameKind::kWritten>;        // the file that a ps has written
 using NotWritten = BareMessage<FrameKind::kNotWritten>;  // why it has not
+
+// As from_header() of the kind that the header has, whichever that is.
+[[nodiscard]] inline std::error_code check_bare(const FrameHeader& header) noexcept {
+  FrameHeader of_ack = header;
+  of_ack.kind = FrameKind::kAck;
+  return Ack{}.from_header(of_ack);
+}
 
 // Whether the header is of this kind and has no body.
 template <typename Message>

@@ -8,18 +8,44 @@
 #include <cstdint>
 #include <system_error>
 
-#include "net/wire/frame.h"
+#include "net/wire/message_fields.h"
 #include "net/wire/replication.h"
 
 namespace disttf::net {
+
+// The number of a view, in step and sequence.
+template <typename Message>
+struct ViewField {
+  ViewNumber Message::*member;
+
+  constexpr void write(const Message& message, FrameHeader& header) const noexcept {
+    header.step = (message.*member).chief;
+    header.sequence = (message.*member).count;
+  }
+  constexpr bool take(FrameHeader& rest, Message& message) const noexcept {
+    const auto count = static_cast<std::uint32_t>(rest.sequence);
+    message.*member = {.chief = rest.step, .count = count};
+    rest.step = 0;
+    // A larger count stays, and is refused: it must not be cut to another view's number.
+    rest.sequence -= count;
+    return true;
+  }
+};
 
 // PUBLISH on a replica channel: the primary sends the configuration that follows.
 struct PublishToBackup {
   ViewNumber view = {};  // in which it is the primary
   Generation generation = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  // It is no entry of the log, and is not acknowledged.
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kPublish, ViewField<PublishToBackup>{&PublishToBackup::view},
+                 word(&PublishToBackup::generation, &FrameHeader::generation));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const PublishToBackup&, const PublishToBackup&) = default;
 };
 
@@ -31,8 +57,16 @@ struct Fill {
   Generation generation = 0;
   bool finished = false;  // the run's result: no update follows
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(
+        FrameKind::kFill, word(&Fill::entry, &FrameHeader::request_id),
+        word(&Fill::step, &FrameHeader::step), word(&Fill::range_begin, &FrameHeader::range_begin),
+        word(&Fill::generation, &FrameHeader::generation), flag(&Fill::finished, kFlagFinished));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const Fill&, const Fill&) = default;
 };
 
@@ -44,8 +78,17 @@ struct Update {
   std::uint64_t range_begin = 0;  // floats
   Generation generation = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kUpdate, word(&Update::entry, &FrameHeader::request_id),
+                 word(&Update::step, &FrameHeader::step),
+                 word(&Update::push, &FrameHeader::sequence),
+                 word(&Update::range_begin, &FrameHeader::range_begin),
+                 word(&Update::generation, &FrameHeader::generation));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const Update&, const Update&) = default;
 };
 
@@ -54,8 +97,14 @@ struct Complete {
   std::uint64_t entry = 0;
   Generation generation = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kComplete, word(&Complete::entry, &FrameHeader::request_id),
+                 word(&Complete::generation, &FrameHeader::generation));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const Complete&, const Complete&) = default;
 };
 
@@ -65,8 +114,15 @@ struct Conclude {
   std::uint64_t step = 0;  // of the parameters
   Generation generation = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kConclude, word(&Conclude::entry, &FrameHeader::request_id),
+                 word(&Conclude::step, &FrameHeader::step),
+                 word(&Conclude::generation, &FrameHeader::generation));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const Conclude&, const Conclude&) = default;
 };
 

@@ -4,25 +4,13 @@
 #include <utility>
 
 #include "net/wire/codec.h"
-#include "net/wire/message_fields.h"
 
 namespace disttf::net {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr MessageFields kTraceFields{.kind = FrameKind::kTrace, .step = true, .sequence = true};
 
 }  // namespace
-
-FrameHeader TraceSteps::to_header() const noexcept {
-  return {.kind = kTraceFields.kind, .request_id = request_id, .step = from, .sequence = count};
-}
-
-std::error_code TraceSteps::from_header(const FrameHeader& header) noexcept {
-  if (const auto error = check(header, kTraceFields)) return error;
-  *this = {.request_id = header.request_id, .from = header.step, .count = header.sequence};
-  return {};
-}
 
 std::vector<std::byte> encode_metrics(std::span<const std::string> texts) {
   std::size_t size = 0;

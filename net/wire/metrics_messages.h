@@ -38,8 +38,15 @@ struct TraceSteps {
   std::uint64_t from = 0;
   std::uint64_t count = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kTrace, word(&TraceSteps::request_id, &FrameHeader::request_id),
+                 word(&TraceSteps::from, &FrameHeader::step),
+                 word(&TraceSteps::count, &FrameHeader::sequence));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const TraceSteps&, const TraceSteps&) = default;
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "net/wire/frame.h"
+#include "net/wire/message_fields.h"
 
 namespace disttf::net {
 
@@ -18,8 +18,27 @@ struct SnapshotShardRequest {
   bool with_tensors = false;  // GET_SNAPSHOT_SHARD; otherwise only its step is wanted
   Generation generation = 0;  // of the state
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kFindSnapshotShard,
+                 word(&SnapshotShardRequest::request_id, &FrameHeader::request_id),
+                 word(&SnapshotShardRequest::name, &FrameHeader::sequence),
+                 flag(&SnapshotShardRequest::now, kFlagSnapshot),
+                 word(&SnapshotShardRequest::generation, &FrameHeader::generation));
+  }
+  // Two kinds of frames share this message.
+  [[nodiscard]] FrameHeader to_header() const noexcept {
+    FrameHeader header = header_of_fields(*this);
+    if (with_tensors) header.kind = FrameKind::kGetSnapshotShard;
+    return header;
+  }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    const bool gets = header.kind == FrameKind::kGetSnapshotShard;
+    FrameHeader finds = header;
+    if (gets) finds.kind = FrameKind::kFindSnapshotShard;
+    const std::error_code error = read_fields(finds, *this);
+    with_tensors = error ? with_tensors : gets;
+    return error;
+  }
   friend bool operator==(const SnapshotShardRequest&, const SnapshotShardRequest&) = default;
 };
 
@@ -32,8 +51,19 @@ struct SnapshotShardReply {
   Generation generation = 0;
   bool is_result = false;  // to WATCH: the run is over, and this is its result
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kSnapshotShard,
+                 word(&SnapshotShardReply::request_id, &FrameHeader::request_id),
+                 word(&SnapshotShardReply::step, &FrameHeader::step),
+                 word(&SnapshotShardReply::name, &FrameHeader::sequence),
+                 word(&SnapshotShardReply::range_begin, &FrameHeader::range_begin),
+                 word(&SnapshotShardReply::generation, &FrameHeader::generation),
+                 flag(&SnapshotShardReply::is_result, kFlagFinished));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const SnapshotShardReply&, const SnapshotShardReply&) = default;
 };
 
@@ -44,8 +74,14 @@ struct Watch {
   std::uint64_t request_id = 0;
   std::uint64_t step = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kWatch, word(&Watch::request_id, &FrameHeader::request_id),
+                 word(&Watch::step, &FrameHeader::step));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const Watch&, const Watch&) = default;
 };
 
@@ -56,8 +92,17 @@ struct WriteSnapshotShardRequest {
   std::uint64_t name = 0;
   Generation generation = 0;
 
-  [[nodiscard]] FrameHeader to_header() const noexcept;
-  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept;
+  [[nodiscard]] static constexpr auto fields() noexcept {
+    return frame(FrameKind::kWriteSnapshotShard,
+                 word(&WriteSnapshotShardRequest::request_id, &FrameHeader::request_id),
+                 word(&WriteSnapshotShardRequest::step, &FrameHeader::step),
+                 word(&WriteSnapshotShardRequest::name, &FrameHeader::sequence),
+                 word(&WriteSnapshotShardRequest::generation, &FrameHeader::generation));
+  }
+  [[nodiscard]] FrameHeader to_header() const noexcept { return header_of_fields(*this); }
+  [[nodiscard]] std::error_code from_header(const FrameHeader& header) noexcept {
+    return read_fields(header, *this);
+  }
   friend bool operator==(const WriteSnapshotShardRequest&,
                          const WriteSnapshotShardRequest&) = default;
 };

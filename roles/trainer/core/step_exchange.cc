@@ -159,8 +159,7 @@ ReplyPlan StepExchange::header(std::size_t range, const FrameHeader& header,
   }
   net::Best best;
   const bool is_best = header.kind == FrameKind::kBest;
-  if (const auto error =
-          is_best ? best.from_header(header) : net::check(header, {.kind = item.expected})) {
+  if (const auto error = is_best ? best.from_header(header) : net::check_bare(header)) {
     close_and_lose(range, error, now);
     return ReplyPlan::kNothing;
   }
