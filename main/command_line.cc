@@ -12,6 +12,7 @@
 #include "main/address_flags.h"
 #include "main/cluster_source.h"
 #include "main/command_words.h"
+#include "main/commands/task_actions.h"
 #include "main/common_options.h"
 #include "main/completion.h"
 #include "main/credential_flags.h"
@@ -32,8 +33,13 @@
 #include "net/transport/secrets.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
+#include "roles/launch/shell/own_program.h"
+#include "roles/launch/shell/program_launcher.h"
 #include "roles/process/machine.h"
 #include "roles/run/outcome.h"
+#include "roles/servers/shell/plus.h"
+#include "roles/servers/shell/task_server.h"
+#include "roles/store/shell/store_environment.h"
 
 namespace disttf {
 namespace {
@@ -137,10 +143,9 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
 }
 
 // `found` has no cluster if the evaluator only has a --train_dir.
-RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
-                           net::ClusterAndTask found, std::set<std::string> given) {
-  RunEvaluator run{.options = {.trainer = {}, .every = std::chrono::seconds(flags.evaluator_secs)},
-                   .metrics = flags.metrics};
+std::unique_ptr<Action> run_evaluator(const Flags& flags, const Environment& environment,
+                                      net::ClusterAndTask found, std::set<std::string> given) {
+  roles::EvaluatorOptions run{.trainer = {}, .every = std::chrono::seconds(flags.evaluator_secs)};
   if (flags.train_dir.empty() && found.cluster.ps.empty()) {
     throw std::invalid_argument(
         "--train_dir: missing; an evaluator needs the directory of a run's checkpoints, or "
@@ -151,8 +156,8 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
         "--keep_best: " + net::quoted(flags.keep_best) +
         " is not allowed without --train_dir, the directory of the checkpoints");
   }
-  run.options.keep_best = roles::best_metric_from_name(flags.keep_best);
-  roles::TrainerOptions& options = run.options.trainer;
+  run.keep_best = roles::best_metric_from_name(flags.keep_best);
+  roles::TrainerOptions& options = run.trainer;
   options.task = task_from(flags, environment, std::move(found));
   // Not run_config(), which derives what depends on the counts of ps and trainers: an evaluator of
   // checkpoints has no cluster.
@@ -165,7 +170,7 @@ RunEvaluator run_evaluator(const Flags& flags, const Environment& environment,
   options.checkpoint.train_dir = flags.train_dir;
   options.summaries.directory = summary_directory(flags);
   options.progress_fd = flags.progress_fd;
-  return run;
+  return std::make_unique<RunEvaluator>(std::move(run), flags.metrics);
 }
 
 // Whether no resolver runs: an evaluator with --train_dir and no lists reads checkpoints alone.
@@ -175,8 +180,8 @@ bool needs_no_cluster(Command command, const Flags& flags) {
 }
 
 // train --existing_servers
-RunDriver run_driver(const Flags& flags, const Environment& environment,
-                     std::set<std::string> given) {
+std::unique_ptr<Action> drive_servers(const Flags& flags, const Environment& environment,
+                                      std::set<std::string> given) {
   const auto refuse = [](const std::string& flag, const std::string& why) {
     throw std::invalid_argument("--" + flag + ": not allowed with --existing_servers, " + why);
   };
@@ -202,19 +207,19 @@ RunDriver run_driver(const Flags& flags, const Environment& environment,
   found.cluster = find_lists(flags, environment);
   // The driver leads the listed cluster as its chief, and is itself in no list.
   found.task = {.job = net::Job::kChief, .index = 0};
-  return {.options = trainer_options(flags, environment, std::move(found), std::move(given)),
-          .metrics = flags.metrics};
+  return std::make_unique<RunDriver>(
+      trainer_options(flags, environment, std::move(found), std::move(given)), flags.metrics);
 }
 
-RunPlus run_plus(const Flags& flags, const Environment& environment) {
+roles::PlusOptions plus_options(const Flags& flags, const Environment& environment) {
   net::Cluster cluster = find_lists(flags, environment);
   std::shared_ptr<net::Credentials> credentials =
       credentials_from(flags, environment, cluster, {.job = net::Job::kEvaluator, .index = 0});
-  return {.options = {.cluster = std::move(cluster),
-                      .credentials = std::move(credentials),
-                      .verbose = flags.verbose,
-                      .wait = std::chrono::seconds(flags.wait_s),
-                      .heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)}};
+  return {.cluster = std::move(cluster),
+          .credentials = std::move(credentials),
+          .verbose = flags.verbose,
+          .wait = std::chrono::seconds(flags.wait_s),
+          .heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)};
 }
 
 // The words of this process and its COMMAND, if it has one.
@@ -250,13 +255,13 @@ bool is_supervisor(const Flags& flags, const net::TaskId& task) {
 }
 
 // A launch that `train` makes where there is no cluster.
-RunLaunch run_alone(const CLI::App& app, const Flags& flags, const Environment& environment,
-                    const Words& words) {
-  RunLaunch run{.options = launch_options(app, flags, 1, 1, words.command)};
-  run.options.page = page_options(flags);
-  run.options.secret = secret_of_launch(flags, environment);
-  check_launched_program(run.options, environment);
-  return run;
+std::unique_ptr<Action> run_alone(const CLI::App& app, const Flags& flags,
+                                  const Environment& environment, const Words& words) {
+  roles::LaunchOptions options = launch_options(app, flags, 1, 1, words.command);
+  options.page = page_options(flags);
+  options.secret = secret_of_launch(flags, environment);
+  check_launched_program(options, environment);
+  return run_launch(std::move(options));
 }
 
 // Finds the cluster and sets the action: ps, worker, chief, evaluator, train or server.
@@ -267,6 +272,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   if (needs_no_cluster(command, flags)) {
     const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
     invocation.log.task = net::task_name(self);
+    invocation.attempts = read_attempts(flags.debug_attempts);
     invocation.action = run_evaluator(
         flags, environment, {.cluster = {}, .task = self, .warnings = {}}, given_options(app));
     return;
@@ -299,10 +305,12 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   // A server has no training options of its own: the driver sends each run's, so only the words for
   // its tasks are kept.
   if (command == Command::kServer) {
-    invocation.action =
-        RunServer{.options = {.task = task_from(flags, environment, std::move(*resolution.found)),
-                              .version = "disttf " + std::string(kVersion),
-                              .task_arguments = arguments_for_tasks(app)}};
+    invocation.action = run_with(
+        roles::TaskServerOptions{
+            .task = task_from(flags, environment, std::move(*resolution.found)),
+            .version = "disttf " + std::string(kVersion),
+            .task_arguments = arguments_for_tasks(app)},
+        roles::run_task_server, roles::ProcessKind::kLauncher);
     return;
   }
   if (task.job == net::Job::kEvaluator) {
@@ -310,6 +318,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
       throw std::invalid_argument(
           "--program: not allowed for an evaluator, which evaluates only built-in models");
     }
+    invocation.attempts = read_attempts(flags.debug_attempts);
     invocation.action =
         run_evaluator(flags, environment, std::move(*resolution.found), given_options(app));
     return;
@@ -320,15 +329,15 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
                                 invocation.log.task);
   }
   const bool has_program = is_supervisor(flags, task);
-  RunTask run{.options = trainer_options(flags, environment, std::move(*resolution.found),
-                                         given_options(app)),
-              .metrics = flags.metrics};
+  roles::TrainerOptions options =
+      trainer_options(flags, environment, std::move(*resolution.found), given_options(app));
   // After the checks of a trainer: the supervisor reports a wrong flag before anything starts.
   if (has_program) {
-    invocation.action =
-        RunOwnProgram{.options = own_program_options(flags, environment, run.options.task, words)};
+    invocation.action = run_with(own_program_options(flags, environment, options.task, words),
+                                 roles::run_own_program, roles::ProcessKind::kPrograms);
   } else {
-    invocation.action = std::move(run);
+    invocation.attempts = read_attempts(flags.debug_attempts);
+    invocation.action = std::make_unique<RunTask>(std::move(options), flags.metrics);
   }
 }
 
@@ -351,36 +360,36 @@ void check_address_of_task(const Flags& flags) {
   }
 }
 
-Print print_version(std::span<const std::string> words) {
+std::unique_ptr<Action> print_version(std::span<const std::string> words) {
   if (words.empty()) {
-    return {.text = "disttf " + std::string(kVersion) + "\n"};
+    return std::make_unique<Print>("disttf " + std::string(kVersion) + "\n");
   }
   if (words.size() == 1 && words.front() == "--verbose") {
-    return {.text = version_in_full()};
+    return std::make_unique<Print>(version_in_full());
   }
   throw std::invalid_argument("--version: takes only --verbose, not \"" + words.back() + "\"");
 }
 
 // The output that needs no command: the version, the help, or, with neither arguments nor a task's
-// environment, the help with exit code 2. Nullopt: a command is to be parsed.
-std::optional<Print> print_without_command(const std::vector<std::string>& arguments,
-                                           const Environment& environment) {
+// environment, the help with exit code 2. Null: a command is to be parsed.
+std::unique_ptr<Action> print_without_command(const std::vector<std::string>& arguments,
+                                              const Environment& environment) {
   // Without arguments, a container of an orchestrator is a task if TF_CONFIG or TFMesos describes
   // one; at a terminal the user needs the help.
   if (arguments.empty()) {
     return net::is_task_environment(environment)
-               ? std::nullopt
-               : std::optional(Print{.text = top_level_help(), .exit_code = roles::kUsage});
+               ? nullptr
+               : std::make_unique<Print>(top_level_help(), roles::kUsage);
   }
   if (arguments.front() == "--version") {
     return print_version(std::span(arguments).subspan(1));
   }
   if (arguments.front() == "--help" || arguments.front() == "-h" ||
       arguments.front() == "--help-all") {
-    return Print{.text = top_level_help()};
+    return std::make_unique<Print>(top_level_help());
   }
   if (arguments.front() == "help") {
-    return Print{.text = help_of(std::span(arguments).subspan(1))};
+    return std::make_unique<Print>(help_of(std::span(arguments).subspan(1)));
   }
   // The completion scripts of the shells call this command.
   if (arguments.front() == kCompleteCommand) {
@@ -388,9 +397,9 @@ std::optional<Print> print_without_command(const std::vector<std::string>& argum
     const auto tasks = [&environment](const std::string& socket) {
       return roles::running_tasks(socket, control_directory(environment));
     };
-    return Print{.text = complete_words(std::span(arguments).subspan(1), tasks)};
+    return std::make_unique<Print>(complete_words(std::span(arguments).subspan(1), tasks));
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 }  // namespace
@@ -421,8 +430,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
   Invocation invocation;
   // Before take_command(), which takes a leading flag such as --version for one of train.
-  if (std::optional<Print> print = print_without_command(arguments, environment)) {
-    invocation.action = std::move(*print);
+  if (std::unique_ptr<Action> print = print_without_command(arguments, environment)) {
+    invocation.action = std::move(print);
     return invocation;
   }
   const Command command = take_command(arguments);
@@ -442,7 +451,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
                                                        std::ranges::find(given_arguments, "--")),
                     .command = launched.value_or(std::vector<std::string>())};
   if (auto help = parse_flags(*app, arguments)) {
-    invocation.action = Print{.text = std::move(*help)};
+    invocation.action = std::make_unique<Print>(std::move(*help));
     return invocation;
   }
   // Before any role is chosen, so that a wrong address flag is reported the same way for each.
@@ -452,7 +461,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     if (app->count("--log_level") == 0) {  // else the log repeats what the checks print
       invocation.log.level = roles::LogLevel::kWarning;
     }
-    invocation.action = RunVerify{.options = verify_options(flags, words.command, environment)};
+    invocation.action = verify_program(verify_options(flags, words.command, environment));
     return invocation;
   }
   if (takes_command(command)) {
@@ -460,11 +469,10 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   invocation.log = log_options(flags);
   invocation.confines = flags.confine;
-  invocation.attempts = read_attempts(flags.debug_attempts);
   if (command == Command::kResolve) {
     const net::Resolution resolution =
         net::find_cluster(cluster_flags(task_command, flags), environment);
-    invocation.action = Print{.text = resolve_text(resolution, flags)};
+    invocation.action = std::make_unique<Print>(resolve_text(resolution, flags));
     return invocation;
   }
   if (command == Command::kLaunch) {
@@ -473,32 +481,35 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   }
   // Before the download and the cluster: programs of others have neither data sets nor a resolver.
   if (launched && !flags.program && command == Command::kLaunch) {
-    RunPrograms run{.options = program_options(flags, *launched, value_of(environment, "PATH"))};
-    run.options.secret = secret_of_launch(flags, environment);
-    run.options.gpus = gpu_options(flags, environment);
-    roles::check_gpus(run.options.gpus, run.options.workers);
-    invocation.action = std::move(run);
+    roles::ProgramOptions options =
+        program_options(flags, *launched, value_of(environment, "PATH"));
+    options.secret = secret_of_launch(flags, environment);
+    options.gpus = gpu_options(flags, environment);
+    roles::check_gpus(options.gpus, options.workers);
+    invocation.action =
+        run_with(std::move(options), roles::run_program_launcher, roles::ProcessKind::kPrograms);
     return invocation;
   }
   // Before the cluster is resolved: a download needs none.
   if (command == Command::kDownload || flags.download_only) {
-    invocation.action = RunDownload{.data = data_options(flags, environment)};
+    invocation.action = run_download(data_options(flags, environment));
     return invocation;
   }
   if (command == Command::kLaunch) {
-    RunLaunch run{.options = manageable_launch(arguments, words.command, flags, environment)};
-    invocation.warnings = run.options.notes;
-    invocation.action = std::move(run);
+    roles::LaunchOptions options = manageable_launch(arguments, words.command, flags, environment);
+    invocation.warnings = options.notes;
+    invocation.action = run_launch(std::move(options));
     return invocation;
   }
   if (command == Command::kPlus) {
-    invocation.action = run_plus(flags, environment);
+    invocation.action = run_with(plus_options(flags, environment), roles::run_plus);
     return invocation;
   }
   // Before start_task(), whose resolver would look for this process in the lists: the driver is in
   // none.
   if (flags.existing_servers) {
-    invocation.action = run_driver(flags, environment, given_options(*app));
+    invocation.attempts = read_attempts(flags.debug_attempts);
+    invocation.action = drive_servers(flags, environment, given_options(*app));
     return invocation;
   }
   start_task(command, *app, flags, environment, words, invocation);

@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "data/json/json_text.h"
 #include "data/own/shown_text.h"
 #include "main/flag_values.h"
 #include "main/own_data_flags.h"
 #include "net/wire/text.h"
+#include "roles/process/stop_signal.h"
 #include "text/shown_text.h"
 
 namespace disttf {
@@ -27,6 +29,11 @@ constexpr const char* kDataGroup = "Data";
 constexpr std::size_t kShownRows = 5;
 constexpr std::size_t kShownColumns = 8;
 constexpr std::size_t kListedColumns = 50;  // the text lists no more; --json lists all
+
+struct Inspection {
+  roles::DataOptions data;
+  bool as_json = false;
+};
 
 const data::CachedPart& part_of(const CacheIndex& index, Part part) {
   return index.parts[static_cast<std::size_t>(part)];
@@ -267,6 +274,15 @@ std::string table_json(const data::OwnData& data, const data::Dataset& dataset) 
 }
 
 }  // namespace
+
+std::unique_ptr<Action> inspect_data(roles::DataOptions data, bool as_json) {
+  const auto run = [](const Inspection& inspection) {
+    const roles::StopSignal stop;
+    const data::OpenedOwnData opened = roles::open_own_dataset(inspection.data, stop);
+    return Print(inspection.as_json ? data_json(opened) : data_text(opened)).run();
+  };
+  return run_with(Inspection{.data = std::move(data), .as_json = as_json}, run);
+}
 
 std::string data_text(const data::OpenedOwnData& data) {
   // Only data without images is converted, so value() cannot throw.

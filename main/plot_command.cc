@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "main/address_flags.h"
+#include "main/commands/sandbox_needs.h"
 #include "main/flag_values.h"
 #include "main/page_flags.h"
 #include "net/wire/text.h"
@@ -21,6 +22,22 @@ constexpr const char* kShowGroup = "Show";
 constexpr std::uint64_t kMostSmoothed = 10'000;
 // Each run has a curve: more could not be distinguished.
 constexpr std::size_t kMostRuns = 64;
+
+class Shown : public RunWith<roles::ShowOptions> {
+ public:
+  using RunWith::RunWith;
+
+  // With a page, which serves the network; without one it ends at once.
+  [[nodiscard]] std::optional<roles::SandboxPolicy> sandbox(
+      const net::Environment& environment) const override {
+    if (!options.page) return std::nullopt;
+    SandboxNeeds needs(environment);
+    for (const std::string& each : options.runs) needs.read(each);
+    needs.listen(options.page->port);
+    needs.of_address(options.page->files);
+    return std::move(needs).take();
+  }
+};
 
 std::vector<std::string> all_series() {
   return {roles::series_names().begin(), roles::series_names().end()};
@@ -156,6 +173,10 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
           .page = std::move(page),
           .json = flags.json,
           .variables = terminal_variables(environment)};
+}
+
+std::unique_ptr<Action> show_runs(roles::ShowOptions options) {
+  return std::make_unique<Shown>(std::move(options), roles::run_show, roles::ProcessKind::kCommand);
 }
 
 roles::TerminalVariables terminal_variables(const net::Environment& environment) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "main/commands/action.h"
 #include "main/flags.h"
 #include "net/resolvers/resolvers.h"
 #include "roles/monitor/shell/plot_command.h"
@@ -24,6 +26,8 @@ void add_show_flags(CLI::App& app, Flags& flags);
                                               const net::Environment& environment);
 [[nodiscard]] roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                               const net::Environment& environment);
+
+[[nodiscard]] std::unique_ptr<Action> show_runs(roles::ShowOptions options);
 
 // The environment variables that describe the terminal.
 [[nodiscard]] roles::TerminalVariables terminal_variables(const net::Environment& environment);

@@ -6,14 +6,17 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include "data/output_file.h"
 #include "main/flag_values.h"
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
 #include "main/render/user_program.h"
 #include "main/render_program.h"
 #include "net/wire/text.h"
+#include "roles/run/outcome.h"
 #include "roles/store/core/store_url.h"
 
 namespace disttf {
@@ -436,6 +439,17 @@ std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags) {
     }
   }
   return options.warnings;
+}
+
+int write_rendered_file(const RenderedFile& file) {
+  try {
+    data::write_output_file(file.path, file.text);
+  } catch (const std::system_error& error) {
+    // Not std::invalid_argument, which would exit as for a wrong flag: the file may be writable on
+    // the next try.
+    throw roles::Failure(roles::kError, "--output: " + std::string(error.what()));
+  }
+  return roles::kDone;
 }
 
 namespace {

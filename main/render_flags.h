@@ -80,6 +80,13 @@ void add_render_flags(CLI::App& app, RenderFlags& flags);
 // about ignored options. Throws std::invalid_argument.
 [[nodiscard]] std::vector<std::string> read_options_file(CLI::App& app, RenderFlags& flags);
 
+struct RenderedFile {
+  std::string path;
+  std::string text;
+};
+// Returns the exit code. Throws roles::Failure.
+[[nodiscard]] int write_rendered_file(const RenderedFile& file);
+
 // Directories of the run; empty: none.
 struct RunDirectories {
   std::string train_dir;  // its checkpoints

@@ -3,7 +3,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <span>
@@ -12,13 +14,14 @@
 #include <system_error>
 
 #include "main/arguments.h"
-#include "main/carry_out.h"
 #include "main/command_line.h"
 #include "main/store_command.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/secrets.h"
+#include "roles/process/attempt.h"
 #include "roles/process/confinement.h"
 #include "roles/process/log.h"
+#include "roles/process/sandbox.h"
 #include "roles/run/outcome.h"
 #include "roles/store/shell/storage.h"
 
@@ -56,6 +59,51 @@ roles::LogFormat wanted_format(const std::vector<std::string>& arguments) {
   const bool is_json = std::ranges::find(words, "--log_format=json") != words.end() ||
                        (flag != words.end() && flag + 1 != words.end() && *(flag + 1) == "json");
   return is_json ? roles::LogFormat::kJson : roles::LogFormat::kText;
+}
+
+// Applies seccomp and Landlock. Must run before a second thread starts, so that both cover all
+// threads.
+void enter_sandbox(const Action& action, const Environment& environment) {
+  // seccomp first: confine() sets no_new_privs, without which the kernel refuses Landlock. An old
+  // kernel is logged, not refused: the sandbox is a second line of defence.
+  if (!roles::confine(action.kind()).filters_calls) {
+    roles::log_debug("seccomp is unavailable: system calls are not filtered");
+  }
+  const std::optional<roles::SandboxPolicy> policy = action.sandbox(environment);
+  if (policy && !roles::enforce_sandbox(*policy).is_in_force) {
+    roles::log_debug("Landlock is unavailable: files and ports are not restricted");
+  }
+}
+
+bool starts_programs(roles::ProcessKind kind) {
+  return kind == roles::ProcessKind::kLauncher || kind == roles::ProcessKind::kPrograms;
+}
+
+// Erases the secret from the environment. A launcher keeps it: its tasks inherit the variable.
+void keep_secrets(roles::ProcessKind kind) {
+  if (starts_programs(kind)) {
+    static_cast<void>(roles::keep_memory_private());  // its tasks need the variable
+  } else if (char* const secret = std::getenv(net::kSecretVariable)) {
+    // The secret has been read already. /proc/PID/environ shows this memory, so erase it.
+    explicit_bzero(secret, std::strlen(secret));
+  }
+}
+
+// Enters the sandbox, tries --debug_attempts, then runs the action. Returns the exit code of the
+// process. REQUIRES: no second thread runs yet. Throws roles::Failure and other exceptions; each
+// message is a sentence.
+int carry_out(const Invocation& invocation, const Environment& environment) {
+  // The order below: the secret is erased before anything of a peer is read, and the sandbox is in
+  // force before the role opens its first socket or file.
+  const roles::ProcessKind kind = invocation.action->kind();
+  // As process 1 of a container, or as a child subreaper, a task inherits orphans. The kernel reaps
+  // them where SIGCHLD is ignored. Launchers reap their children themselves.
+  if (!starts_programs(kind)) std::signal(SIGCHLD, SIG_IGN);
+  keep_secrets(kind);
+  if (invocation.confines) enter_sandbox(*invocation.action, environment);
+  // After the sandbox is in force, because the attempts test it.
+  for (const roles::Attempt& each : invocation.attempts) roles::log_warning(try_out(each));
+  return invocation.action->run();
 }
 
 }  // namespace

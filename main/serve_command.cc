@@ -9,10 +9,12 @@
 
 #include "main/address_flags.h"
 #include "main/cluster_source.h"
+#include "main/commands/sandbox_needs.h"
 #include "main/credential_flags.h"
 #include "main/flag_values.h"
 #include "main/input_range_flag.h"
 #include "main/version.h"
+#include "math/denormals.h"
 #include "net/wire/text.h"
 #include "roles/process/machine.h"
 
@@ -118,6 +120,26 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
                .credentials = std::move(credentials)},
       .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
+
+class Service : public RunWith<roles::ServeOptions> {
+ public:
+  using RunWith::RunWith;
+
+  [[nodiscard]] std::optional<roles::SandboxPolicy> sandbox(
+      const net::Environment& environment) const override {
+    SandboxNeeds needs(environment);
+    needs.listen(options.port);
+    needs.change_beside(options.access_log);
+    needs.of_address(options.files);
+    // A service that follows a run reads parameters from the ps and needs no folder of models.
+    if (options.follow) {
+      needs.task(options.follow->task);
+    } else {
+      needs.read_models(options.directory);
+    }
+    return std::move(needs).take();
+  }
+};
 
 // The names of --host_names, in lower case.
 std::vector<std::string> host_names_from(const std::vector<std::string>& texts) {
@@ -230,6 +252,14 @@ roles::ServeOptions serve_options(const std::string& directory, const CLI::App& 
   options.limits.max_body_bytes = flags.serve_max_body_mib << 20U;
   options.drain = std::chrono::seconds(flags.serve_drain_s);
   return options;
+}
+
+std::unique_ptr<Action> run_service(roles::ServeOptions options) {
+  const auto run = [](const roles::ServeOptions& given) {
+    math::flush_denormals();  // before there is a second thread
+    return roles::run_serve(given);
+  };
+  return std::make_unique<Service>(std::move(options), run, roles::ProcessKind::kServe);
 }
 
 void add_healthcheck_flags(CLI::App& app, Flags& flags) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "main/commands/action.h"
 #include "main/flags.h"
 #include "net/http/url.h"
 #include "net/resolvers/resolvers.h"
@@ -26,6 +28,8 @@ void add_serve_flags(CLI::App& app, Flags& flags);
                                                 const Flags& flags,
                                                 const net::Environment& environment,
                                                 std::vector<std::string>& warnings);
+
+[[nodiscard]] std::unique_ptr<Action> run_service(roles::ServeOptions options);
 
 void add_healthcheck_flags(CLI::App& app, Flags& flags);
 

@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 
 #include "main/flag_values.h"
 #include "main/program_flags.h"
+#include "math/denormals.h"
 #include "roles/run/run_config.h"
 
 namespace disttf {
@@ -60,6 +62,14 @@ roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::s
           .timeout = std::chrono::seconds(flags.program_timeout_s),
           .end_timeout = std::chrono::seconds(flags.program_end_timeout_s),
           .as_json = flags.json};
+}
+
+std::unique_ptr<Action> verify_program(roles::VerifyOptions options) {
+  const auto run = [](const roles::VerifyOptions& given) {
+    math::flush_denormals();  // before there is a second thread
+    return roles::run_verify(given);
+  };
+  return run_with(std::move(options), run, roles::ProcessKind::kPrograms);
 }
 
 }  // namespace disttf

@@ -1,9 +1,11 @@
 // disttf verify -- COMMAND: checks a user's own program.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "main/commands/action.h"
 #include "main/common_options.h"
 #include "main/flags.h"
 #include "roles/verify/shell/verify.h"
@@ -19,5 +21,6 @@ void add_verify_flags(CLI::App& app, Flags& flags);
 [[nodiscard]] roles::VerifyOptions verify_options(const Flags& flags,
                                                   const std::vector<std::string>& words,
                                                   const Environment& environment);
+[[nodiscard]] std::unique_ptr<Action> verify_program(roles::VerifyOptions options);
 
 }  // namespace disttf

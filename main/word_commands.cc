@@ -27,8 +27,18 @@
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "main/training_flags.h"
+#include "math/denormals.h"
 #include "net/wire/text.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/doctor/shell/doctor.h"
+#include "roles/export/shell/export_command.h"
+#include "roles/import/shell/import_command.h"
+#include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/program_command.h"
+#include "roles/monitor/shell/plot_command.h"
+#include "roles/predict/shell/predict_command.h"
+#include "roles/serve/shell/healthcheck.h"
+#include "roles/store/shell/store_command.h"
 
 namespace disttf {
 namespace {
@@ -45,27 +55,25 @@ struct Words {
   void read_flags() { static_cast<void>(parse_flags(*app, arguments)); }
 };
 
-using Action = decltype(Invocation::action);
 using Warnings = std::vector<std::string>;
 
-Action checkpoint_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> checkpoint_action(Words& words, Warnings& /*warnings*/) {
   // The positional words come first: the parser of flags rejects words without a flag.
-  RunCheckpoint run{.command = take_checkpoint_words(words.arguments)};
+  roles::CheckpointCommand command = take_checkpoint_words(words.arguments);
   words.read_flags();
-  return run;
+  return run_with(std::move(command), roles::run_checkpoint_command);
 }
 
-Action model_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> model_action(Words& words, Warnings& /*warnings*/) {
   math::ModelSpec spec = take_model_words(words.arguments);
   words.read_flags();
-  return Print{.text = model_text(std::move(spec), words.flags)};
+  return std::make_unique<Print>(model_text(std::move(spec), words.flags));
 }
 
-Action data_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> data_action(Words& words, Warnings& /*warnings*/) {
   take_data_words(words.arguments, words.flags);
   words.read_flags();
-  return InspectData{.data = data_options(words.flags, words.environment),
-                     .as_json = words.flags.json};
+  return inspect_data(data_options(words.flags, words.environment), words.flags.json);
 }
 
 // Throws if a scheduling flag of Kubernetes is given for a target without pods.
@@ -93,7 +101,7 @@ void refuse_scheduling(const RenderFlags& flags, const render::Target& target) {
   refuse("--spread: ", flags.spread);
 }
 
-Action render_action(Words& words, Warnings& warnings) {
+std::unique_ptr<Action> render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
   Flags& flags = words.flags;
   // Before the flags are parsed: the words after -- belong to the COMMAND.
@@ -155,96 +163,105 @@ Action render_action(Words& words, Warnings& warnings) {
       most_trainers(flags, flags.render.workers + flags.render.gpu_workers, flags.render.chief)));
   std::string text = target.render(deployment);
   if (flags.render.output.empty()) {
-    return Print{.text = std::move(text)};
+    return std::make_unique<Print>(std::move(text));
   }
-  return RunRender{.path = flags.render.output, .text = std::move(text)};
+  return run_with(RenderedFile{.path = flags.render.output, .text = std::move(text)},
+                  write_rendered_file);
 }
 
-Action predict_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> predict_action(Words& words, Warnings& /*warnings*/) {
   const std::vector<std::string> asked = take_predict_words(words.arguments);
   words.read_flags();
-  return RunPredict{
-      .options = predict_options(asked, words.flags, data_options(words.flags, words.environment))};
+  const auto run = [](const roles::PredictOptions& options) {
+    math::flush_denormals();  // before there is a second thread
+    return roles::run_predict(options);
+  };
+  return run_with(predict_options(asked, words.flags, data_options(words.flags, words.environment)),
+                  run);
 }
 
-Action serve_action(Words& words, Warnings& warnings) {
+std::unique_ptr<Action> serve_action(Words& words, Warnings& warnings) {
   const std::string directory = take_serve_word(words.arguments);
   words.read_flags();
-  return RunServe{
-      .options = serve_options(directory, *words.app, words.flags, words.environment, warnings)};
+  return run_service(
+      serve_options(directory, *words.app, words.flags, words.environment, warnings));
 }
 
-Action healthcheck_action(Words& words, Warnings& /*warnings*/) {
-  RunHealthcheck run{.options = {.url = take_healthcheck_word(words.arguments)}};
+std::unique_ptr<Action> healthcheck_action(Words& words, Warnings& /*warnings*/) {
+  roles::HealthcheckOptions options{.url = take_healthcheck_word(words.arguments)};
   words.read_flags();
-  run.options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
-  run.options.token_file = words.flags.healthcheck_token_file;
-  run.options.ca_file = words.flags.ca_file;
-  return run;
+  options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
+  options.token_file = words.flags.healthcheck_token_file;
+  options.ca_file = words.flags.ca_file;
+  return run_with(std::move(options), roles::run_healthcheck);
 }
 
-Action doctor_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> doctor_action(Words& words, Warnings& /*warnings*/) {
   words.read_flags();
-  return RunDoctor{.options = doctor_options(words.flags, words.environment)};
+  return run_with(doctor_options(words.flags, words.environment), roles::run_doctor);
 }
 
-Action export_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> export_action(Words& words, Warnings& /*warnings*/) {
   const std::string model = take_export_word(words.arguments);
   words.read_flags();
-  return RunExport{
-      .options = export_options(model, words.flags, data_options(words.flags, words.environment))};
+  const auto run = [](const roles::ExportOptions& options) {
+    math::flush_denormals();  // before there is a second thread
+    return roles::run_export(options);
+  };
+  return run_with(export_options(model, words.flags, data_options(words.flags, words.environment)),
+                  run);
 }
 
-Action import_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> import_action(Words& words, Warnings& /*warnings*/) {
   const std::string file = take_import_word(words.arguments);
   words.read_flags();
-  return RunImport{.options = import_options(file, *words.app, words.flags)};
+  return run_with(import_options(file, *words.app, words.flags), roles::run_import);
 }
 
-Action ls_action(Words& words, Warnings& /*warnings*/) {
-  RunLs run{.command = {.place = take_ls_word(words.arguments)}};
+std::unique_ptr<Action> ls_action(Words& words, Warnings& /*warnings*/) {
+  roles::ListCommand command{.place = take_ls_word(words.arguments)};
   words.read_flags();
-  run.command.as_json = words.flags.json;
-  return run;
+  command.as_json = words.flags.json;
+  return run_with(std::move(command), roles::run_list_command);
 }
 
-Action cp_action(Words& words, Warnings& /*warnings*/) {
-  RunCp run{.command = take_cp_words(words.arguments)};
+std::unique_ptr<Action> cp_action(Words& words, Warnings& /*warnings*/) {
+  roles::CopyCommand command = take_cp_words(words.arguments);
   words.read_flags();
-  run.command.threads = words.flags.copy_threads;
-  return run;
+  command.threads = words.flags.copy_threads;
+  return run_with(std::move(command), roles::run_copy_command);
 }
 
 // plot and show.
-Action reading_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> reading_action(Words& words, Warnings& /*warnings*/) {
   std::vector<std::string> runs = take_runs(words.command, words.arguments);
   words.read_flags();
   if (words.command == Command::kPlot) {
-    return RunPlot{.options = plot_options(std::move(runs), words.flags, words.environment)};
+    return run_with(plot_options(std::move(runs), words.flags, words.environment), roles::run_plot);
   }
-  return RunShow{.options = show_options(std::move(runs), words.flags, words.environment)};
+  return show_runs(show_options(std::move(runs), words.flags, words.environment));
 }
 
-Action completion_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> completion_action(Words& words, Warnings& /*warnings*/) {
   std::string script = take_completion_word(words.arguments);
   words.read_flags();
-  return Print{.text = std::move(script)};
+  return std::make_unique<Print>(std::move(script));
 }
 
-Action licenses_action(Words& words, Warnings& /*warnings*/) {
+std::unique_ptr<Action> licenses_action(Words& words, Warnings& /*warnings*/) {
   words.read_flags();
-  return Print{.text = licenses_text()};
+  return std::make_unique<Print>(licenses_text());
 }
 
-Action management_action(Words& words, Warnings& /*warnings*/) {
-  RunManage run{.options = take_management_words(words.command, words.arguments)};
+std::unique_ptr<Action> management_action(Words& words, Warnings& /*warnings*/) {
+  roles::ManageOptions options = take_management_words(words.command, words.arguments);
   words.read_flags();
-  complete(run.options, words.flags, words.environment);
-  return run;
+  complete(options, words.flags, words.environment);
+  return run_with(std::move(options), roles::run_manage);
 }
 
 // nullptr: the command takes no positional words.
-Action (*action_of(Command command))(Words&, Warnings&) {
+std::unique_ptr<Action> (*action_of(Command command))(Words&, Warnings&) {
   switch (command) {
     case Command::kCheckpoint:
       return checkpoint_action;
@@ -297,7 +314,7 @@ std::optional<Invocation> parse_word_command(Command command,
   Invocation invocation;
   // Before the positional words are checked: --help works without them.
   if (auto help = help_asked_for(*words.app, words.arguments)) {
-    invocation.action = Print{.text = *std::move(help)};
+    invocation.action = std::make_unique<Print>(*std::move(help));
     return invocation;
   }
   // Each command takes its words from the front.

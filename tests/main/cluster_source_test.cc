@@ -233,7 +233,7 @@ TEST(ClusterFromTheEnvironment, IsSwitchedOffByName) {
 // ---- disttf resolve ----
 
 std::string resolved(const std::string& line, const Environment& environment = {}) {
-  return std::get<Print>(parse("resolve " + line, environment).action).text;
+  return action_of<Print>("resolve " + line, environment).text;
 }
 
 TEST(Resolve, SaysInOneLineWhoThisIs) {

@@ -11,14 +11,17 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "main/command_texts.h"
 #include "main/flags.h"
 #include "math/kernels.h"
+#include "roles/checkpoint/shell/checkpoint_command.h"
+#include "roles/predict/shell/predict_command.h"
 #include "roles/run/outcome.h"
 #include "roles/run/run_config.h"
+#include "roles/servers/shell/task_server.h"
+#include "roles/store/shell/store_command.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {
@@ -32,7 +35,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-Print print(const std::string& line) { return std::get<Print>(parse(line).action); }
+Print print(const std::string& line) { return action_of<Print>(line); }
 
 // ---- Printing ----
 
@@ -122,7 +125,7 @@ TEST(CommandLine, RefusesAnUnknownCommandWithTheKnownOnes) {
 // ---- Servers ----
 
 TEST(CommandLine, DrivesServersAsAChiefThatTheListsDoNotName) {
-  const auto run = std::get<RunDriver>(parse("train --existing_servers --seed 3" + kHosts).action);
+  const auto run = action_of<RunDriver>("train --existing_servers --seed 3" + kHosts);
   EXPECT_EQ(run.options.task.cluster.ps.size(), 1U);
   EXPECT_TRUE(run.options.task.cluster.chief.empty());
   EXPECT_EQ(run.options.config.trainers, 3U);
@@ -138,12 +141,11 @@ TEST(CommandLine, RefusesADriverThatIsOneOfTheTasks) {
 
 // The location of the data is the server's setting; peers and timeouts are the driver's.
 TEST(CommandLine, HandsAServersOwnFlagsToTheTasksThatItRuns) {
-  const auto run = std::get<RunServer>(
-      parse("server --job_name ps --data_dir d --transport tcp --log_level debug "
-            "--peer_timeout 5 --heartbeat_timeout 6" +
-            kHosts)
-          .action);
-  EXPECT_THAT(run.options.task_arguments,
+  const auto options = called_with<roles::TaskServerOptions>(
+      "server --job_name ps --data_dir d --transport tcp --log_level debug "
+      "--peer_timeout 5 --heartbeat_timeout 6" +
+      kHosts);
+  EXPECT_THAT(options.task_arguments,
               testing::UnorderedElementsAre("--data_dir=d", "--insecure=true", "--transport=tcp",
                                             "--log_level=debug"));
 }
@@ -274,10 +276,12 @@ TEST(CommandLine, RefusesFlagsThatContradictEachOther) {
 }
 
 TEST(CommandLine, TakesCheckpointsFromTheFlags) {
-  const Invocation invocation = parse(
-      "worker --task_index 0 --train_dir d --save_steps 7 --save_secs 0 --max_to_keep 2" + kHosts);
-  const roles::CheckpointOptions& checkpoint =
-      std::get<RunTask>(invocation.action).options.checkpoint;
+  const roles::CheckpointOptions checkpoint =
+      parse_task(
+          "worker --task_index 0 --train_dir d --save_steps 7 --save_secs 0 "
+          "--max_to_keep 2" +
+          kHosts)
+          .checkpoint;
   EXPECT_EQ(checkpoint.train_dir, "d");
   EXPECT_EQ(checkpoint.save_steps, 7U);
   EXPECT_EQ(checkpoint.save_secs.count(), 0);
@@ -325,17 +329,15 @@ TEST(CommandLine, SetsTheLogUpAsItIsTold) {
 TEST(CommandLine, AnEvaluatorAsksThePsOrReadsCheckpoints) {
   const Environment environment = {{"TF_CONFIG", R"({"cluster":{"ps":["p:1"],"worker":["w:1"]},
                         "task":{"type":"evaluator","index":0}})"}};
-  const auto of_ps =
-      std::get<RunEvaluator>(parse("train --insecure --evaluator_secs=3", environment).action);
+  const auto of_ps = action_of<RunEvaluator>("train --insecure --evaluator_secs=3", environment);
   EXPECT_TRUE(of_ps.options.trainer.checkpoint.train_dir.empty());
   EXPECT_EQ(of_ps.options.trainer.task.cluster.ps.size(), 1U);
   EXPECT_EQ(of_ps.options.every, std::chrono::seconds(3));
-  const auto of_files =
-      std::get<RunEvaluator>(parse("evaluator --train_dir /runs/1 --keep_best loss").action);
+  const auto of_files = action_of<RunEvaluator>("evaluator --train_dir /runs/1 --keep_best loss");
   EXPECT_EQ(of_files.options.trainer.checkpoint.train_dir, "/runs/1");
   EXPECT_EQ(of_files.options.keep_best, roles::BestMetric::kLoss);
   EXPECT_TRUE(of_files.options.trainer.task.cluster.ps.empty());
-  const auto of_lists = std::get<RunEvaluator>(parse("evaluator" + kHosts).action);
+  const auto of_lists = action_of<RunEvaluator>("evaluator" + kHosts);
   EXPECT_EQ(of_lists.options.trainer.task.self.job, net::Job::kEvaluator);
 }
 
@@ -348,11 +350,10 @@ TEST(CommandLine, ACertificateAndItsKeyBelongTogether) {
 }
 
 TEST(CommandLine, DownloadOnlyDownloadsWhateverTheCommand) {
-  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("download").action));
-  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("--download_only").action));
-  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("worker --download_only=True").action));
-  EXPECT_TRUE(std::holds_alternative<RunDownload>(parse("launch --download-only").action));
-  EXPECT_EQ(std::get<RunDownload>(parse("download --data_dir /d").action).data.directory, "/d");
+  for (const std::string line :
+       {"download", "--download_only", "worker --download_only=True", "launch --download-only"}) {
+    EXPECT_EQ(called_with<roles::DataOptions>(line + " --data_dir /d").directory, "/d") << line;
+  }
 }
 
 TEST(CommandLine, ARenderedFileNamesTheResultLineOfItsDataSet) {
@@ -394,10 +395,7 @@ TEST(CommandLine, LaunchStartsTasksAgainAsItIsTold) {
 TEST(CommandLine, LaunchChecksTheRunBeforeItStartsAnything) {
   EXPECT_EQ(refusal("launch --workers 2 --replicas_to_aggregate 3"),
             "--replicas_to_aggregate: 3 is not from 0 to the number of trainers, 2");
-  EXPECT_EQ(
-      std::get<RunLaunch>(parse("launch --workers 2 --chief --replicas_to_aggregate 3").action)
-          .options.workers,
-      2U);
+  EXPECT_EQ(parse_launch("launch --workers 2 --chief --replicas_to_aggregate 3").workers, 2U);
 }
 
 TEST(CommandLine, TrainWithoutAClusterIsALocalLaunch) {
@@ -499,7 +497,7 @@ TEST(EnvironmentNames, DoNotIncludeTheProxyThatAnyClientOfACgiProgramCanSet) {
 // ---- Checkpoints ----
 
 roles::CheckpointCommand checkpoint(const std::string& line) {
-  return std::get<RunCheckpoint>(parse(line).action).command;
+  return called_with<roles::CheckpointCommand>(line);
 }
 
 TEST(CommandLine, ACheckpointIsListedVerifiedOrShown) {
@@ -532,16 +530,14 @@ TEST(CommandLine, CheckpointHasAHelpWithItsActions) {
 
 // Each command with words takes them from behind its flags, too.
 TEST(CommandLine, TakesFlagsBeforeTheWordsOfACommand) {
-  const auto checkpoint =
-      std::get<RunCheckpoint>(parse("checkpoint --log_level off verify dir").action);
-  EXPECT_EQ(checkpoint.command.directory, "dir");
-  const auto copy = std::get<RunCp>(parse("cp --files_at_once 3 a b").action);
-  EXPECT_EQ(copy.command.to, "b");
-  EXPECT_EQ(copy.command.threads, 3U);
-  const auto asked = std::get<RunPredict>(parse("predict --top 3 dir a.png --json -").action);
-  EXPECT_EQ(asked.options.model, "dir");
-  EXPECT_EQ(asked.options.inputs, (std::vector<std::string>{"a.png", "-"}));
-  EXPECT_EQ(asked.options.top, 3U);
+  EXPECT_EQ(checkpoint("checkpoint --log_level off verify dir").directory, "dir");
+  const auto copy = called_with<roles::CopyCommand>("cp --files_at_once 3 a b");
+  EXPECT_EQ(copy.to, "b");
+  EXPECT_EQ(copy.threads, 3U);
+  const auto predict = called_with<roles::PredictOptions>("predict --top 3 dir a.png --json -");
+  EXPECT_EQ(predict.model, "dir");
+  EXPECT_EQ(predict.inputs, (std::vector<std::string>{"a.png", "-"}));
+  EXPECT_EQ(predict.top, 3U);
   // What follows -- is the COMMAND.
   EXPECT_EQ(print("render --workers 2 --insecure compose --program --image i -- a --b c").text,
             print("render compose --workers 2 --insecure --program --image i -- a --b c").text);

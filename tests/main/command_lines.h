@@ -6,10 +6,11 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <variant>
+#include <typeinfo>
 #include <vector>
 
 #include "main/command_line.h"
+#include "main/commands/task_actions.h"
 
 namespace disttf {
 
@@ -27,14 +28,34 @@ inline Invocation parse(const std::string& line, const Environment& environment 
   return parse_command_line(words(line), environment);
 }
 
-// Returns the options of a task. Throws std::bad_variant_access if the line selects another action.
+// Returns the action, of the class that is expected. Throws std::logic_error if it is of another.
+template <typename Expected>
+Expected action_of(const Invocation& invocation) {
+  const auto* const action = dynamic_cast<const Expected*>(invocation.action.get());
+  if (action == nullptr) {
+    const Action& other = *invocation.action;
+    throw std::logic_error(std::string("the action is a ") + typeid(other).name() + ", not a " +
+                           typeid(Expected).name());
+  }
+  return *action;
+}
+template <typename Expected>
+Expected action_of(const std::string& line, const Environment& environment = {}) {
+  return action_of<Expected>(parse(line, environment));
+}
+
+// Returns the options with which the line calls a function. Throws as above.
+template <typename Options>
+Options called_with(const std::string& line, const Environment& environment = {}) {
+  return action_of<RunWith<Options>>(line, environment).options;
+}
 inline roles::TrainerOptions parse_task(const std::string& line,
                                         const Environment& environment = {}) {
-  return std::get<RunTask>(parse(line, environment).action).options;
+  return action_of<RunTask>(line, environment).options;
 }
 inline roles::LaunchOptions parse_launch(const std::string& line,
                                          const Environment& environment = {}) {
-  return std::get<RunLaunch>(parse(line, environment).action).options;
+  return called_with<roles::LaunchOptions>(line, environment);
 }
 
 // Returns the message that rejects the line.

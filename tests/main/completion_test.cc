@@ -111,11 +111,11 @@ TEST(Completion, OffersOnlyFlagsThatTheCommandHas) {
 
 TEST(Completion, ScriptOfAShellIsPrinted) {
   for (const std::string& shell : completion_shells()) {
-    const Print print = std::get<Print>(parse("completion " + shell).action);
+    const Print print = action_of<Print>("completion " + shell);
     EXPECT_THAT(print.text, HasSubstr("__complete"));
     EXPECT_EQ(print.exit_code, 0);
   }
-  EXPECT_THAT(std::get<Print>(parse("__complete lau").action).text, HasSubstr("launch\t"));
+  EXPECT_THAT(action_of<Print>("__complete lau").text, HasSubstr("launch\t"));
 }
 
 TEST(Completion, OtherShellsAreRefused) {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "main/command_line.h"

@@ -57,7 +57,7 @@ TEST(ElasticFlags, RefusesWhatDoesNotGoTogether) {
 TEST(ElasticFlags, ResolveTellsHowManyMayJoin) {
   const std::string line = " worker --task_index 1 --max_workers 4" + kHosts;
   const auto resolved = [&](const std::string& flags) {
-    return std::get<Print>(parse("resolve " + flags + line).action).text;
+    return action_of<Print>("resolve " + flags + line).text;
   };
   EXPECT_THAT(resolved(""), HasSubstr("at most 4 trainers"));
   EXPECT_THAT(resolved("--print"), HasSubstr("max_workers  4"));

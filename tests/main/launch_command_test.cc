@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 roles::ProgramOptions parse_programs(const std::string& line) {
-  return std::get<RunPrograms>(parse(line).action).options;
+  return called_with<roles::ProgramOptions>(line);
 }
 
 TEST(LaunchCommand, IsAllThatFollowsTheTwoDashes) {
@@ -78,7 +78,7 @@ TEST(LaunchCommand, RefusesFlagsWithoutEffect) {
 TEST(LaunchCommand, MayHaveGpusForEachWorker) {
   const Environment two = {{"CUDA_VISIBLE_DEVICES", "3,5"}, {"CUDA_DEVICE_ORDER", "x"}};
   const auto gpus = [&two](const std::string& line) {
-    return std::get<RunPrograms>(parse(line, two).action).options.gpus;
+    return called_with<roles::ProgramOptions>(line, two).gpus;
   };
   EXPECT_EQ(gpus("launch -- /bin/sh").per_worker, 0U);
   const roles::GpuOptions options = gpus("launch --gpus_per_worker 1 -- /bin/sh");

@@ -11,7 +11,9 @@
 #include <string>
 
 #include "main/common_options.h"
+#include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/update_plan.h"
+#include "roles/servers/shell/task_server.h"
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
 
@@ -148,9 +150,8 @@ TEST(LaunchLimits, AreFlagsToo) {
 }
 
 TEST(LaunchControl, HasAnAddressOfItsOwn) {
-  EXPECT_EQ(parse("launch").action.index(), parse("launch --control none").action.index());
   const auto control = [](const std::string& line, const Environment& environment = {}) {
-    return std::get<RunLaunch>(parse(line, environment).action).options.control;
+    return parse_launch(line, environment).control;
   };
   EXPECT_EQ(control("launch")->directory, "/tmp/disttf-" + std::to_string(geteuid()));
   EXPECT_EQ(control("launch", {{"XDG_RUNTIME_DIR", "/run/user/7"}})->directory,
@@ -167,7 +168,7 @@ TEST(LaunchControl, HasAnAddressOfItsOwn) {
 TEST(LaunchSecret, IsMadeWhereNoneIsGiven) {
   using roles::SecretOfRun;
   const auto secret = [](const std::string& line, const Environment& environment = {}) {
-    return std::get<RunLaunch>(parse(line, environment).action).options.secret;
+    return parse_launch(line, environment).secret;
   };
   const Environment given = {{"DISTTF_SECRET", "a secret of more than 32 characters"}};
   EXPECT_EQ(secret("launch"), SecretOfRun::kMade);
@@ -208,8 +209,8 @@ TEST(ChiefsPage, IsTheChiefsAlone) {
   EXPECT_EQ(refusal("worker --page --task_index 1" + kHosts),
             "--page: only the chief serves it, and this task is worker:1");
   EXPECT_THAT(refusal("ps --page" + kHosts), testing::HasSubstr("--page"));
-  EXPECT_TRUE(std::get<RunDriver>(parse("train --existing_servers --page" + kHosts).action)
-                  .options.page.has_value());
+  EXPECT_TRUE(
+      action_of<RunDriver>("train --existing_servers --page" + kHosts).options.page.has_value());
 }
 
 TEST(LaunchMetrics, AreItsOwnAndItsTasksGetOthers) {
@@ -225,16 +226,18 @@ TEST(LaunchMetrics, AreItsOwnAndItsTasksGetOthers) {
 
 TEST(LaunchMetrics, AreAlsoATasks) {
   const auto metrics = [](const std::string& line) {
-    return std::get<RunTask>(parse(line + kHosts).action).metrics;
+    return action_of<RunTask>(line + kHosts).metrics;
   };
   EXPECT_THAT(metrics("ps --metrics_port 0").port, Optional(0));
   EXPECT_EQ(metrics("worker --task_index 1 --metrics_host ::1").host, "::1");
   EXPECT_EQ(metrics("train --job_name worker --task_index 0 --metrics_textfile a.prom").textfile,
             "a.prom");
-  const auto driver = parse("train --existing_servers --metrics_port 7" + kHosts);
-  EXPECT_THAT(std::get<RunDriver>(driver.action).metrics.port, Optional(7));
-  const auto server = parse("server --job_name ps --task_index 0 --metrics_port 7" + kHosts);
-  EXPECT_THAT(std::get<RunServer>(server.action).options.task_arguments,
+  EXPECT_THAT(
+      action_of<RunDriver>("train --existing_servers --metrics_port 7" + kHosts).metrics.port,
+      Optional(7));
+  EXPECT_THAT(called_with<roles::TaskServerOptions>(
+                  "server --job_name ps --task_index 0 --metrics_port 7" + kHosts)
+                  .task_arguments,
               testing::Contains("--metrics_port=7"));
 }
 
@@ -245,7 +248,7 @@ TEST(LaunchMetrics, AreServedAtAnAddressOrAll) {
 }
 
 roles::ManageOptions manage(const std::string& line) {
-  return std::get<RunManage>(parse(line).action).options;
+  return called_with<roles::ManageOptions>(line);
 }
 
 TEST(ManageCommand, TakesItsWords) {

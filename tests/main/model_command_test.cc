@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <variant>
 
 #include "tests/main/command_lines.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string said(const std::string& line) { return std::get<Print>(parse(line).action).text; }
+std::string said(const std::string& line) { return action_of<Print>(line).text; }
 
 TEST(ModelShow, PrintsALineForEachLayerAndTheirSum) {
   EXPECT_EQ(said("model show mlp"),

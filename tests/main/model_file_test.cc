@@ -145,7 +145,7 @@ TEST_F(ModelFileOnDisk, IsWhatModelNames) {
 }
 
 TEST_F(ModelFileOnDisk, IsShown) {
-  const std::string text = std::get<Print>(parse("model show " + put(kSmall)).action).text;
+  const std::string text = action_of<Print>("model show " + put(kSmall)).text;
   EXPECT_THAT(text, StartsWith("model of 1 layers for 28x28x1 and 10 classes\n"));
   EXPECT_THAT(text, HasSubstr("\nout           dense         10                  7850 "));
 }

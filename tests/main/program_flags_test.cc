@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "roles/launch/shell/own_program.h"
+#include "roles/launch/shell/program_launcher.h"
 #include "roles/run/outcome.h"
+#include "roles/verify/shell/verify.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {
@@ -20,7 +23,7 @@ const std::string kCommand = " -- /bin/sh -c x";
 
 roles::OwnProgramOptions parse_program(const std::string& line,
                                        const Environment& environment = {}) {
-  return std::get<RunOwnProgram>(parse(line, environment).action).options;
+  return called_with<roles::OwnProgramOptions>(line, environment);
 }
 
 TEST(ProgramFlags, ATrainerIsATaskAndItsProgram) {
@@ -89,7 +92,8 @@ TEST(ProgramFlags, TrainWithoutAClusterLaunchesIt) {
 }
 
 TEST(ProgramFlags, LaunchOfACommandKeepsItsMeaning) {
-  EXPECT_TRUE(std::holds_alternative<RunPrograms>(parse("launch -- /bin/sh").action));
+  EXPECT_THAT(called_with<roles::ProgramOptions>("launch -- /bin/sh").command,
+              ElementsAre("/bin/sh"));
   EXPECT_EQ(refusal("launch --program_spare=false -- /bin/sh"), "--program_spare: needs --program");
 }
 
@@ -105,7 +109,7 @@ TEST(ProgramFlags, VerifyTakesACommand) {
   const Invocation invocation = parse(
       "verify --steps 5 --batch_size 7 --seed 3 --program_timeout_secs 9 -- /bin/sh {task_index} "
       "--help");
-  const roles::VerifyOptions& options = std::get<RunVerify>(invocation.action).options;
+  const auto options = action_of<RunWith<roles::VerifyOptions>>(invocation).options;
   EXPECT_EQ(options.program.file, "/bin/sh");
   EXPECT_THAT(options.program.words, ElementsAre("/bin/sh", "0", "--help"));
   EXPECT_EQ(options.steps, 5U);
@@ -185,7 +189,7 @@ TEST(ProgramFlags, AreNotOnesOfOtherCommands) {
 }
 
 TEST(ProgramFlags, TheHelpHidesTheSocket) {
-  const std::string help = std::get<Print>(parse("worker --help-all").action).text;
+  const std::string help = action_of<Print>("worker --help-all").text;
   EXPECT_THAT(help, HasSubstr("--program_spare"));
   EXPECT_THAT(help, Not(HasSubstr("program_fd")));
 }

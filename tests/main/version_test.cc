@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <variant>
 
 #include "main/command_line.h"
 #include "tests/main/command_lines.h"
@@ -15,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Print printed_of(const std::string& line) { return std::get<Print>(parse(line).action); }
+Print printed_of(const std::string& line) { return action_of<Print>(line); }
 
 TEST(CommandLine, PrintsItsVersion) {
   EXPECT_THAT(printed_of("--version").text,

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "main/render_flags.h"
 #include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/yaml.h"
@@ -138,10 +139,9 @@ TEST(RenderFlags, HelpListsTheTargets) {
 }
 
 TEST(RenderFlags, OutputGoesIntoAFile) {
-  const Invocation invocation = parse("render compose --insecure --output /tmp/x.yaml");
-  const RunRender& run = std::get<RunRender>(invocation.action);
-  EXPECT_EQ(run.path, "/tmp/x.yaml");
-  EXPECT_EQ(run.text, rendered("compose"));
+  const auto file = called_with<RenderedFile>("render compose --insecure --output /tmp/x.yaml");
+  EXPECT_EQ(file.path, "/tmp/x.yaml");
+  EXPECT_EQ(file.text, rendered("compose"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/yaml.h"
 
@@ -138,7 +139,7 @@ TEST(RenderKubernetes, LetsMetricsBeScraped) {
   const auto all = objects("--metrics_port 9400");
   for (const Started& task : kubernetes_tasks(all)) {
     EXPECT_THAT(task.words, testing::IsSupersetOf({"--metrics_port=9400", "--metrics_host=all"}));
-    const auto run = std::get<RunTask>(parse_command_line(task.words, task.environment).action);
+    const auto run = action_of<RunTask>(parse_command_line(task.words, task.environment));
     EXPECT_EQ(run.metrics.port, 9400);
     EXPECT_EQ(run.metrics.host, "all");
   }

@@ -21,16 +21,12 @@ std::string with_decision(const std::string& line) {
 
 }  // namespace
 
-std::string rendered(const std::string& line) {
-  const Invocation invocation = parse(with_decision(line));
-  return std::get<Print>(invocation.action).text;
-}
+std::string rendered(const std::string& line) { return action_of<Print>(with_decision(line)).text; }
 
 std::string render_refusal(const std::string& line) { return refusal(with_decision(line)); }
 
 roles::TrainerOptions options_of(const Started& task) {
-  const Invocation invocation = parse_command_line(task.words, task.environment);
-  return std::get<RunTask>(invocation.action).options;
+  return action_of<RunTask>(parse_command_line(task.words, task.environment)).options;
 }
 
 void expect_one_cluster(const std::vector<Started>& tasks, const Size& size) {
@@ -57,11 +53,11 @@ void expect_one_evaluator(const std::vector<Started>& tasks) {
   for (const Started& task : tasks) {
     SCOPED_TRACE(task.address);
     const Invocation invocation = parse_command_line(task.words, task.environment);
-    const auto* const evaluator = std::get_if<RunEvaluator>(&invocation.action);
+    const auto* const evaluator = dynamic_cast<const RunEvaluator*>(invocation.action.get());
     count += evaluator != nullptr ? 1 : 0;
     const roles::Task& resolved = evaluator != nullptr
                                       ? evaluator->options.trainer.task
-                                      : std::get<RunTask>(invocation.action).options.task;
+                                      : action_of<RunTask>(invocation).options.task;
     hashes.insert(net::short_hex(net::hash_of(resolved.cluster)));
   }
   EXPECT_EQ(count, 1U);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "main/command_line.h"
+#include "main/commands/task_actions.h"
 
 namespace disttf::render {
 

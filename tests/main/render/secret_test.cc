@@ -293,7 +293,7 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
     }
     EXPECT_THAT(refusal(line), StartsWith("--secret: missing; the tasks run on several machines"))
         << target.name;
-    const std::string text = std::get<Print>(parse(line + " --insecure").action).text;
+    const std::string text = action_of<Print>(line + " --insecure").text;
     EXPECT_THAT(text, HasSubstr("--insecure=true")) << target.name;
     if (std::string_view(target.name) == "kelda") {
       EXPECT_EQ(
@@ -303,7 +303,7 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
                 "--task_cert: \"/c\" is not allowed for kelda, whose containers mount nothing");
       continue;
     }
-    EXPECT_THAT(std::get<Print>(parse(line + " --secret_file /nfs/s").action).text,
+    EXPECT_THAT(action_of<Print>(line + " --secret_file /nfs/s").text,
                 HasSubstr("--secret_file=/nfs/s"))
         << target.name;
     const std::string certified = line + " --task_cert /c --task_key /k --task_ca /a";
@@ -313,7 +313,7 @@ TEST(RenderSecret, IsGivenOrRefusedInSoManyWords) {
                                         ", whose tasks have their files in common");
       continue;
     }
-    EXPECT_THAT(std::get<Print>(parse(certified).action).text,
+    EXPECT_THAT(action_of<Print>(certified).text,
                 testing::AllOf(HasSubstr("--task_cert=/c"), HasSubstr("--task_key=/k"),
                                HasSubstr("--task_ca=/a")))
         << target.name;

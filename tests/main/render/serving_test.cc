@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "roles/serve/shell/healthcheck.h"
+#include "roles/serve/shell/serve_options.h"
+#include "tests/main/command_lines.h"
 #include "tests/main/render/marathon_apps.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
@@ -24,11 +27,12 @@ const std::vector<std::string> kServes = {"serve",          "/runs/1",     "--ho
 
 // disttf parses the arguments of the tasks.
 TEST(RenderServing, StartsAServiceOfTheRun) {
-  const auto action = std::get<RunServe>(parse_command_line(kServes, {}).action);
-  EXPECT_EQ(action.options.directory, "/runs/1");
-  EXPECT_EQ(action.options.name, "mnist");
-  EXPECT_EQ(action.options.host, "0.0.0.0");
-  EXPECT_EQ(action.options.port, 8501);
+  const auto options =
+      action_of<RunWith<roles::ServeOptions>>(parse_command_line(kServes, {})).options;
+  EXPECT_EQ(options.directory, "/runs/1");
+  EXPECT_EQ(options.name, "mnist");
+  EXPECT_EQ(options.host, "0.0.0.0");
+  EXPECT_EQ(options.port, 8501);
 }
 
 void expect_probes(const json& container) {
@@ -112,10 +116,11 @@ void expect_healthcheck(const json& service, const std::string& url) {
   ASSERT_EQ(test.size(), 4U);
   EXPECT_EQ(test[0], "CMD");
   EXPECT_EQ(test[1], "/disttf");  // its path in the Containerfile
-  const auto action = std::get<RunHealthcheck>(
-      parse_command_line(std::vector<std::string>{test.begin() + 2, test.end()}, {}).action);
-  EXPECT_EQ(net::to_string(action.options.url.value()), url);
-  EXPECT_LT(action.options.timeout, std::chrono::seconds(10));
+  const std::vector<std::string> command{test.begin() + 2, test.end()};
+  const auto options =
+      action_of<RunWith<roles::HealthcheckOptions>>(parse_command_line(command, {})).options;
+  EXPECT_EQ(net::to_string(options.url.value()), url);
+  EXPECT_LT(options.timeout, std::chrono::seconds(10));
   EXPECT_EQ(service["healthcheck"]["timeout"], "10s");
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/yaml.h"
 
@@ -83,7 +84,7 @@ TEST(RenderTfjob, AnEvaluatorHasAPlaceInIt) {
   EXPECT_EQ(tfjob["spec"]["tfReplicaSpecs"]["Evaluator"]["replicas"], 1);
   const auto tasks = tfjob_tasks(tfjob);
   const Invocation invocation = parse_command_line(tasks.at(0).words, tasks.at(0).environment);
-  EXPECT_TRUE(std::holds_alternative<RunEvaluator>(invocation.action));
+  EXPECT_NO_THROW(action_of<RunEvaluator>(invocation));
 }
 
 TEST(RenderTfjob, SaysWhatTheOperatorsDefaultsLeaveOpen) {

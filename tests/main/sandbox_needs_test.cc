@@ -1,12 +1,11 @@
 // The sandbox of a task: the files, folders and ports that its flags allow.
-#include "main/sandbox_policy.h"
+#include "main/commands/sandbox_needs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <optional>
-#include <variant>
 
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
@@ -22,9 +21,8 @@ using ::testing::UnorderedElementsAre;
 
 namespace fs = std::filesystem;
 
-template <typename Action>
 roles::SandboxPolicy sandbox_policy(const std::string& line, const Environment& environment = {}) {
-  return sandbox_policy_for(std::get<Action>(parse(line, environment).action), environment);
+  return parse(line, environment).action->sandbox(environment).value();
 }
 
 const std::string kLists =
@@ -45,40 +43,38 @@ class SandboxPolicyOf : public testing::Test {
 };
 
 TEST_F(SandboxPolicyOf, APsListensOnItsPortAndConnectsToThoseOfTheLists) {
-  const roles::SandboxPolicy found = sandbox_policy<RunTask>("ps --task_index=0" + kLists);
+  const roles::SandboxPolicy found = sandbox_policy("ps --task_index=0" + kLists);
   EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(1001)));
   EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53, 1001, 2001, 2002)));
 }
 
 TEST_F(SandboxPolicyOf, ATrainerReachesTheMirrorsBesides) {
-  const roles::SandboxPolicy found = sandbox_policy<RunTask>(worker("--metrics_port=9100"));
+  const roles::SandboxPolicy found = sandbox_policy(worker("--metrics_port=9100"));
   EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(2002, 9100)));
   EXPECT_THAT(found.connects_to, Optional(UnorderedElementsAre(53, 80, 443, 1001, 2001, 2002)));
 }
 
 TEST_F(SandboxPolicyOf, WhereAnotherServerSaysWhereToGoAnyPortIsReached) {
-  EXPECT_EQ(sandbox_policy<RunTask>(worker("--data_url=http://mirror:8000/")).connects_to,
+  EXPECT_EQ(sandbox_policy(worker("--data_url=http://mirror:8000/")).connects_to, std::nullopt);
+  EXPECT_EQ(sandbox_policy(worker("--data=https://server/x.csv")).connects_to, std::nullopt);
+  EXPECT_EQ(sandbox_policy(worker(), {{"https_proxy", "http://proxy:3128"}}).connects_to,
             std::nullopt);
-  EXPECT_EQ(sandbox_policy<RunTask>(worker("--data=https://server/x.csv")).connects_to,
-            std::nullopt);
-  EXPECT_EQ(sandbox_policy<RunTask>(worker(), {{"https_proxy", "http://proxy:3128"}}).connects_to,
-            std::nullopt);
-  EXPECT_EQ(sandbox_policy<RunTask>("ps --task_index=0 --train_dir=hdfs://node:8020/run" + kLists)
-                .connects_to,
-            std::nullopt);
+  EXPECT_EQ(
+      sandbox_policy("ps --task_index=0 --train_dir=hdfs://node:8020/run" + kLists).connects_to,
+      std::nullopt);
 }
 
 TEST_F(SandboxPolicyOf, FoldersThatATaskWritesAreMadeAndNoOthers) {
   const roles::SandboxPolicy found =
-      sandbox_policy<RunTask>("worker --task_index=0 --data_dir=" + at("data") +
-                              " --train_dir=" + at("run") + " --log_dir=" + at("events") + kLists);
+      sandbox_policy("worker --task_index=0 --data_dir=" + at("data") +
+                     " --train_dir=" + at("run") + " --log_dir=" + at("events") + kLists);
   for (const char* name : {"data", "run", "events"}) {
     EXPECT_THAT(found.changed, Contains(fs::path(at(name))));
     EXPECT_TRUE(fs::is_directory(at(name)));
   }
   EXPECT_THAT(found.changed, Not(Contains(fs::temp_directory_path())));
   const roles::SandboxPolicy of_another =
-      sandbox_policy<RunTask>(worker("--dataset=digits --train_dir=" + at("x")));
+      sandbox_policy(worker("--dataset=digits --train_dir=" + at("x")));
   EXPECT_FALSE(fs::exists(at("x"))) << "only the chief may create it";
   EXPECT_THAT(of_another.changed, Each(Not(fs::path(at("x")))));
 }
@@ -88,20 +84,18 @@ TEST_F(SandboxPolicyOf, AModelMayBeChangedByALinkOrMadeAnew) {
   fs::create_directories(at("names"));
   fs::create_directories(at("data/now/model"));
   fs::create_directory_symlink("../releases/1", at("names/current"));
-  const roles::SandboxPolicy of_link = sandbox_policy<RunServe>("serve " + at("names/current"));
+  const roles::SandboxPolicy of_link = sandbox_policy("serve " + at("names/current"));
   EXPECT_THAT(of_link.read, Contains(fs::path(at("releases"))));
   EXPECT_THAT(of_link.read, Contains(fs::path(at("names"))));
-  EXPECT_THAT(sandbox_policy<RunServe>("serve " + at("later/run")).read,
-              Contains(fs::path(at("later"))));
+  EXPECT_THAT(sandbox_policy("serve " + at("later/run")).read, Contains(fs::path(at("later"))));
   // A symbolic link in the path, as in a Kubernetes ConfigMap.
   fs::create_directory_symlink("now", at("data/..data"));
   fs::create_directory_symlink("..data/model", at("data/model"));
-  const roles::SandboxPolicy of_map = sandbox_policy<RunServe>("serve " + at("data/model"));
+  const roles::SandboxPolicy of_map = sandbox_policy("serve " + at("data/model"));
   EXPECT_THAT(of_map.read, Contains(fs::path(at("data"))));
   // But not the user's whole home directory.
   fs::create_directory(at("run"));
-  const roles::SandboxPolicy at_home =
-      sandbox_policy<RunServe>("serve " + at("run"), {{"HOME", at("")}});
+  const roles::SandboxPolicy at_home = sandbox_policy("serve " + at("run"), {{"HOME", at("")}});
   EXPECT_THAT(at_home.read, Not(Contains(fs::path(at("run")).parent_path())));
 }
 
@@ -110,13 +104,13 @@ TEST_F(SandboxPolicyOf, ASecretMayBeChangedByRenaming) {
   data::test::write(at("keys/now"), data::test::bytes_of(std::string(32, 's')));
   fs::permissions(at("keys/now"), fs::perms::owner_read);
   const roles::SandboxPolicy found =
-      sandbox_policy<RunTask>("ps --task_index=0 --secret_file=" + at("keys/now") + kLists);
+      sandbox_policy("ps --task_index=0 --secret_file=" + at("keys/now") + kLists);
   EXPECT_THAT(found.read, Contains(fs::path(at("keys"))));
 }
 
 TEST_F(SandboxPolicyOf, TokensMayBeChangedByRenaming) {
   fs::create_directory(at("web"));
-  const roles::SandboxPolicy found = sandbox_policy<RunTask>(
+  const roles::SandboxPolicy found = sandbox_policy(
       "ps --task_index=0 --metrics_port=0 --token_file=" + at("web/tokens") + kLists);
   EXPECT_THAT(found.read, Contains(fs::path(at("web"))));
 }
@@ -130,8 +124,8 @@ TEST_F(SandboxPolicyOf, TheTokenThatCredentialsOfAWorkloadNameIsRead) {
       at("tokens/now") + R"("}})";
   data::test::write(at("who.json"), data::test::bytes_of(credentials));
   const roles::SandboxPolicy found =
-      sandbox_policy<RunTask>("ps --task_index=0 --train_dir=gs://bucket/run" + kLists,
-                              {{"GOOGLE_APPLICATION_CREDENTIALS", at("who.json")}});
+      sandbox_policy("ps --task_index=0 --train_dir=gs://bucket/run" + kLists,
+                     {{"GOOGLE_APPLICATION_CREDENTIALS", at("who.json")}});
   EXPECT_THAT(found.read, Contains(fs::path(at("tokens"))));
 }
 
@@ -139,13 +133,12 @@ TEST_F(SandboxPolicyOf, LinksThatLieInAFolderOfDataAreFollowed) {
   fs::create_directory(at("data"));
   data::test::write(at("elsewhere"), data::test::bytes_of("x"));
   fs::create_symlink(at("elsewhere"), at("data/link"));
-  EXPECT_THAT(sandbox_policy<RunTask>(worker()).read, Contains(fs::path(at("data/link"))));
+  EXPECT_THAT(sandbox_policy(worker()).read, Contains(fs::path(at("data/link"))));
 }
 
 TEST_F(SandboxPolicyOf, AServiceReadsItsModelsAndConnectsNowhere) {
   fs::create_directory(at("models"));
-  const roles::SandboxPolicy found =
-      sandbox_policy<RunServe>("serve " + at("models") + " --port=8501");
+  const roles::SandboxPolicy found = sandbox_policy("serve " + at("models") + " --port=8501");
   EXPECT_THAT(found.read, Contains(fs::path(at("models"))));
   EXPECT_THAT(found.changed, Not(Contains(fs::path(at("models")))));
   EXPECT_THAT(found.listens_on, Optional(UnorderedElementsAre(8501)));
@@ -155,15 +148,15 @@ TEST_F(SandboxPolicyOf, AServiceReadsItsModelsAndConnectsNowhere) {
 TEST_F(SandboxPolicyOf, AServiceReadsTheFoldersOfItsCertificateAndKey) {
   fs::create_directory(at("tls"));
   const roles::SandboxPolicy found =
-      sandbox_policy<RunServe>("serve " + at("models") + " --tls_cert=" + at("tls/cert.pem") +
-                               " --tls_key=" + at("tls/key.pem"));
+      sandbox_policy("serve " + at("models") + " --tls_cert=" + at("tls/cert.pem") +
+                     " --tls_key=" + at("tls/key.pem"));
   EXPECT_THAT(found.read, Contains(fs::path(at("tls"))));
 }
 
 TEST_F(SandboxPolicyOf, AShownPageReadsItsRunsAndChangesNothing) {
   fs::create_directory(at("run"));
   const roles::SandboxPolicy found =
-      sandbox_policy<RunShow>("show " + at("run") + " --page --page_port=8080");
+      sandbox_policy("show " + at("run") + " --page --page_port=8080");
   EXPECT_THAT(found.read, Contains(fs::path(at("run"))));
   EXPECT_THAT(found.changed,
               UnorderedElementsAre("/proc/self/fd/1", "/proc/self/fd/2", "/dev/null"));
@@ -173,7 +166,7 @@ TEST_F(SandboxPolicyOf, AShownPageReadsItsRunsAndChangesNothing) {
 
 TEST_F(SandboxPolicyOf, ModelsThatComeToBeThereLaterAreReadWhereTheyWillBe) {
   fs::create_directory(at("later"));
-  EXPECT_THAT(sandbox_policy<RunServe>("serve " + at("later/models/x")).read,
+  EXPECT_THAT(sandbox_policy("serve " + at("later/models/x")).read,
               Contains(fs::path(at("later"))));
 }
 
