@@ -2,35 +2,26 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
-#include "main/address_flags.h"
-#include "main/cluster_source.h"
 #include "main/command_words.h"
+#include "main/commands/launch_options.h"
+#include "main/commands/resolution_text.h"
 #include "main/commands/task_actions.h"
-#include "main/common_options.h"
 #include "main/completion.h"
-#include "main/credential_flags.h"
 #include "main/flag_values.h"
+#include "main/flags/passed_on.h"
 #include "main/launch_command.h"
-#include "main/launch_options.h"
 #include "main/libraries.h"
 #include "main/model_command.h"
-#include "main/page_flags.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
-#include "main/program_flags.h"
-#include "main/store_command.h"
-#include "main/training_flags.h"
 #include "main/verify_command.h"
 #include "main/version.h"
 #include "main/word_commands.h"
-#include "net/transport/secrets.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/own_program.h"
@@ -39,13 +30,9 @@
 #include "roles/run/outcome.h"
 #include "roles/servers/shell/plus.h"
 #include "roles/servers/shell/task_server.h"
-#include "roles/store/shell/store_environment.h"
 
 namespace disttf {
 namespace {
-
-constexpr std::array kProxyVariables = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
-                                        "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY"};
 
 // Long names of the options that the command line or the config file sets.
 std::set<std::string> given_options(const CLI::App& app) {
@@ -67,38 +54,27 @@ roles::LogOptions launch_log(roles::LogOptions log) {
   return log;
 }
 
-roles::Transport transport_from(const std::string& name) {
-  // The check of --transport has accepted the name, so at() cannot throw.
-  static const std::map<std::string, roles::Transport> kTransports = {
-      {"auto", roles::Transport::kAuto},
-      {"tcp", roles::Transport::kTcp},
-      {"shm", roles::Transport::kSharedMemory}};
-  return kTransports.at(name);
-}
-
 roles::OnFinish on_finish_from(const std::string& name) {
   return name == "idle" ? roles::OnFinish::kIdle : roles::OnFinish::kExit;
 }
 
 roles::Task task_from(const Flags& flags, const Environment& environment,
                       net::ClusterAndTask found) {
-  using std::chrono::seconds;
+  const RunFlags& run = flags.run;
   std::shared_ptr<net::Credentials> credentials =
       // Before the cluster is moved from below: the credentials depend on who else is in it.
-      credentials_from(flags, environment, found.cluster, found.task);
+      run.network.credentials.of_task(environment, found.cluster, found.task,
+                                      flags.inherited.is_child());
   return {.cluster = std::move(found.cluster),
           .self = found.task,
           .incarnation = roles::new_incarnation(),
-          .timeouts = {.start = seconds(flags.start_timeout_s),
-                       .peer = seconds(flags.peer_timeout_s),
-                       .worker = seconds(flags.worker_timeout_s),
-                       .heartbeat_timeout = seconds(flags.heartbeat_timeout_s)},
-          .faults = flags.chaos_frames.empty() ? roles::ChaosOptions{}
-                                               : read_seed_and_rate(flags.chaos_frames),
-          .transport = transport_from(flags.transport),
-          .on_finish = on_finish_from(flags.on_finish),
-          .threads = flags.threads,
-          .listen_fd = flags.listen_fd,
+          .timeouts = run.timeouts.options(),
+          .faults = run.testing.chaos_frames.empty() ? roles::ChaosOptions{}
+                                                     : read_seed_and_rate(run.testing.chaos_frames),
+          .transport = run.network.transport_option(),
+          .on_finish = on_finish_from(run.output.on_finish),
+          .threads = run.network.threads,
+          .listen_fd = flags.inherited.listen_fd,
           .credentials = std::move(credentials)};
 }
 
@@ -106,77 +82,104 @@ roles::TrainerOptions trainer_options(const Flags& flags, const Environment& env
                                       net::ClusterAndTask found, std::set<std::string> given) {
   roles::TrainerOptions options;
   options.task = task_from(flags, environment, std::move(found));
-  check_checkpoint_flags(flags);
+  check_places(flags.run.checkpoints, flags.run.output);
   const net::Cluster& cluster = options.task.cluster;
   // The driver trains as the chief, and is in no list.
   const std::size_t drivers = flags.existing_servers ? 1 : 0;
   // The counts come from the cluster found, not from flags: a resolver may have derived them from
   // the environment.
-  options.config = run_config(flags, cluster.ps.size(), cluster.trainer_count() + drivers);
+  options.config = flags.run.run_config(cluster.ps.size(), cluster.trainer_count() + drivers);
   // A trainer compares these flags with the configuration that the chief publishes, and exits if
   // they contradict it. Defaults are not compared.
   options.explicit_flags = std::move(given);
-  options.data = data_options(flags, environment);
+  options.data = flags.run.data.options(environment);
   options.explicit_flags.erase("dataset");  // compared separately, by the data that was opened
-  if (!flags.settings.has("isa")) {
+  if (!flags.run.training.settings.has("isa")) {
     options.explicit_flags.erase("isa");  // `auto` depends on the CPU
   }
-  options.log_every = flags.log_every;
-  options.print_weights_hash = flags.print_weights_hash;
-  options.print_classes = flags.print_classes;
-  options.metrics_file = flags.metrics_file;
-  options.max_injected_delay = std::chrono::milliseconds(flags.debug_delay_ms);
-  options.checkpoint = {.train_dir = flags.train_dir,
-                        .save_steps = flags.save_steps,
-                        .save_secs = std::chrono::seconds(flags.save_secs),
-                        .max_to_keep = flags.max_to_keep,
-                        .sharded = flags.sharded_checkpoint};
-  options.summaries = {.directory = summary_directory(flags),
-                       .every = flags.summary_every,
-                       .histogram_every = flags.histogram_every};
-  options.page = page_options(flags);
-  options.progress_fd = flags.progress_fd;
-  options.program_fd = flags.program_fd;
-  options.program_timeout = std::chrono::seconds(flags.program_timeout_s);
-  options.check_gradients = flags.check_gradients;
+  options.log_every = flags.run.output.log_every;
+  options.print_weights_hash = flags.run.output.print_weights_hash;
+  options.print_classes = flags.run.output.print_classes;
+  options.metrics_file = flags.run.output.metrics_file;
+  options.max_injected_delay = std::chrono::milliseconds(flags.run.testing.debug_delay_ms);
+  options.checkpoint = flags.run.checkpoints.options();
+  options.summaries = {.directory = flags.run.summary_directory(),
+                       .every = flags.run.output.summary_every,
+                       .histogram_every = flags.run.output.histogram_every};
+  options.page = flags.page.options(flags.run.metrics.files);
+  options.progress_fd = flags.inherited.progress_fd;
+  options.program_fd = flags.program.fd;
+  options.program_timeout = std::chrono::seconds(flags.program.timeouts.step_s);
+  options.check_gradients = flags.program.check_gradients;
   return options;
 }
 
 // `found` has no cluster if the evaluator only has a --train_dir.
 std::unique_ptr<Action> run_evaluator(const Flags& flags, const Environment& environment,
                                       net::ClusterAndTask found, std::set<std::string> given) {
-  roles::EvaluatorOptions run{.trainer = {}, .every = std::chrono::seconds(flags.evaluator_secs)};
-  if (flags.train_dir.empty() && found.cluster.ps.empty()) {
+  roles::EvaluatorOptions run{.trainer = {},
+                              .every = std::chrono::seconds(flags.run.output.evaluator_secs)};
+  if (flags.run.checkpoints.train_dir.empty() && found.cluster.ps.empty()) {
     throw std::invalid_argument(
         "--train_dir: missing; an evaluator needs the directory of a run's checkpoints, or "
         "--ps_hosts and --worker_hosts of a running cluster");
   }
-  if (!flags.keep_best.empty() && flags.train_dir.empty()) {
+  if (!flags.run.output.keep_best.empty() && flags.run.checkpoints.train_dir.empty()) {
     throw std::invalid_argument(
-        "--keep_best: " + net::quoted(flags.keep_best) +
+        "--keep_best: " + net::quoted(flags.run.output.keep_best) +
         " is not allowed without --train_dir, the directory of the checkpoints");
   }
-  run.keep_best = roles::best_metric_from_name(flags.keep_best);
+  run.keep_best = roles::best_metric_from_name(flags.run.output.keep_best);
   roles::TrainerOptions& options = run.trainer;
   options.task = task_from(flags, environment, std::move(found));
   // Not run_config(), which derives what depends on the counts of ps and trainers: an evaluator of
   // checkpoints has no cluster.
-  options.config = flags.settings.run;
+  options.config = flags.run.training.settings.run;
   options.explicit_flags = std::move(given);
-  options.data = data_options(flags, environment);
-  options.print_weights_hash = flags.print_weights_hash;
-  options.print_classes = flags.print_classes;
-  options.metrics_file = flags.metrics_file;
-  options.checkpoint.train_dir = flags.train_dir;
-  options.summaries.directory = summary_directory(flags);
-  options.progress_fd = flags.progress_fd;
-  return std::make_unique<RunEvaluator>(std::move(run), flags.metrics);
+  options.data = flags.run.data.options(environment);
+  options.print_weights_hash = flags.run.output.print_weights_hash;
+  options.print_classes = flags.run.output.print_classes;
+  options.metrics_file = flags.run.output.metrics_file;
+  options.checkpoint.train_dir = flags.run.checkpoints.train_dir;
+  options.summaries.directory = flags.run.summary_directory();
+  options.progress_fd = flags.inherited.progress_fd;
+  return std::make_unique<RunEvaluator>(std::move(run), flags.run.metrics);
+}
+
+// The job that the command implies; nullopt if it implies none.
+std::optional<net::Job> job_of(Command command) {
+  switch (command) {
+    case Command::kPs:
+      return net::Job::kPs;
+    case Command::kWorker:
+      return net::Job::kWorker;
+    case Command::kChief:
+      return net::Job::kChief;
+    case Command::kEvaluator:
+      return net::Job::kEvaluator;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Throws std::invalid_argument, as ClusterFlags does.
+net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
+  net::ClusterFlags wanted = flags.cluster.for_resolvers(job_of(command));
+  // launch passes a child's identity by flags. The child's environment may describe the cluster
+  // that launch itself runs in, so no other resolver is tried.
+  if (flags.inherited.is_child() && wanted.resolver == "auto") {
+    wanted.resolver = "flags";
+  }
+  if (flags.run.training.max_workers != 0) {
+    wanted.max_workers = flags.run.training.max_workers;
+  }
+  return wanted;
 }
 
 // Whether no resolver runs: an evaluator with --train_dir and no lists reads checkpoints alone.
 bool needs_no_cluster(Command command, const Flags& flags) {
-  return command == Command::kEvaluator && !flags.train_dir.empty() && flags.ps_hosts.empty() &&
-         flags.worker_hosts.empty() && flags.chief_host.empty();
+  return command == Command::kEvaluator && !flags.run.checkpoints.train_dir.empty() &&
+         !flags.cluster.has_lists();
 }
 
 // train --existing_servers
@@ -194,32 +197,32 @@ std::unique_ptr<Action> drive_servers(const Flags& flags, const Environment& env
   if (given.contains("max_workers")) {
     refuse("max_workers", "which trains only with the listed workers");
   }
-  if (flags.sharded_checkpoint) {
+  if (flags.run.checkpoints.sharded) {
     refuse("sharded_checkpoint", "whose servers write no files");
   }
-  if (flags.on_finish == "idle") {
+  if (flags.run.output.on_finish == "idle") {
     refuse("on_finish idle", "whose exit ends the run on the servers");
   }
   if (given.contains("data")) {
     refuse("data", "whose servers support only named data sets");
   }
   net::ClusterAndTask found;
-  found.cluster = find_lists(flags, environment);
+  found.cluster = flags.cluster.find_lists(environment);
   // The driver leads the listed cluster as its chief, and is itself in no list.
   found.task = {.job = net::Job::kChief, .index = 0};
   return std::make_unique<RunDriver>(
-      trainer_options(flags, environment, std::move(found), std::move(given)), flags.metrics);
+      trainer_options(flags, environment, std::move(found), std::move(given)), flags.run.metrics);
 }
 
 roles::PlusOptions plus_options(const Flags& flags, const Environment& environment) {
-  net::Cluster cluster = find_lists(flags, environment);
-  std::shared_ptr<net::Credentials> credentials =
-      credentials_from(flags, environment, cluster, {.job = net::Job::kEvaluator, .index = 0});
+  net::Cluster cluster = flags.cluster.find_lists(environment);
+  std::shared_ptr<net::Credentials> credentials = flags.run.network.credentials.of_task(
+      environment, cluster, {.job = net::Job::kEvaluator, .index = 0});
   return {.cluster = std::move(cluster),
           .credentials = std::move(credentials),
           .verbose = flags.verbose,
           .wait = std::chrono::seconds(flags.wait_s),
-          .heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)};
+          .heartbeat_timeout = flags.run.timeouts.options().heartbeat_timeout};
 }
 
 // The words of this process and its COMMAND, if it has one.
@@ -231,17 +234,16 @@ struct Words {
 // `task` has passed the checks of a trainer; only its cluster and its identity are used.
 roles::OwnProgramOptions own_program_options(const Flags& flags, const Environment& environment,
                                              const roles::Task& task, const Words& words) {
-  const std::string path = value_of(environment, "PATH");
   roles::OwnProgramOptions options{
       .cluster = task.cluster,
       .self = task.self,
       .program = roles::find_command("COMMAND", words.command, task.cluster, task.self,
-                                     path.empty() ? kUsualPath : path),
-      .has_spare = flags.program_spare,
-      .end_timeout = std::chrono::seconds(flags.program_end_timeout_s),
+                                     search_path(environment)),
+      .has_spare = flags.program.spare,
+      .end_timeout = std::chrono::seconds(flags.program.timeouts.end_s),
       .task_words = words.before,
-      .listen_fd = flags.listen_fd,
-      .progress_fd = flags.progress_fd};
+      .listen_fd = flags.inherited.listen_fd,
+      .progress_fd = flags.inherited.progress_fd};
   // A child gets no TF_CONFIG but one of its variables; the task needs that of this process.
   if (const auto found = environment.find("TF_CONFIG"); found != environment.end()) {
     options.task_variables.push_back("TF_CONFIG=" + found->second);
@@ -251,15 +253,16 @@ roles::OwnProgramOptions own_program_options(const Flags& flags, const Environme
 
 // Whether this process starts a task and its program; a ps has none.
 bool is_supervisor(const Flags& flags, const net::TaskId& task) {
-  return flags.program && flags.program_fd < 0 && task.job != net::Job::kPs;
+  return flags.program.program && flags.program.fd < 0 && task.job != net::Job::kPs;
 }
 
 // A launch that `train` makes where there is no cluster.
 std::unique_ptr<Action> run_alone(const CLI::App& app, const Flags& flags,
                                   const Environment& environment, const Words& words) {
-  roles::LaunchOptions options = launch_options(app, flags, 1, 1, words.command);
-  options.page = page_options(flags);
-  options.secret = secret_of_launch(flags, environment);
+  roles::LaunchOptions options = launch_options(
+      app, {.launch = {}, .run = flags.run, .program = flags.program}, 1, 1, words.command);
+  options.page = flags.page.options(flags.run.metrics.files);
+  options.secret = flags.run.network.credentials.of_launch(environment);
   check_launched_program(options, environment);
   return run_launch(std::move(options));
 }
@@ -272,16 +275,16 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
   if (needs_no_cluster(command, flags)) {
     const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
     invocation.log.task = net::task_name(self);
-    invocation.attempts = read_attempts(flags.debug_attempts);
+    invocation.attempts = read_attempts(flags.run.testing.debug_attempts);
     invocation.action = run_evaluator(
         flags, environment, {.cluster = {}, .task = self, .warnings = {}}, given_options(app));
     return;
   }
   net::Resolution resolution = net::find_cluster(cluster_flags(command, flags), environment);
-  if (flags.program_fd < 0) {  // else the supervisor, which started this task, has logged both
+  if (flags.program.fd < 0) {  // else the supervisor, which started this task, has logged both
     // Kept, not logged: the log is set up after parsing, with the flags that are being parsed.
     invocation.warnings = std::move(resolution.warnings);
-    if (flags.listen_fd < 0) {  // else launch has logged it
+    if (flags.inherited.listen_fd < 0) {  // else launch has logged it
       invocation.summary = summary(resolution);
     }
   }
@@ -291,7 +294,7 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
         "--worker_hosts, or an environment that describes a cluster");
   }
   // The tasks of a local run would idle after the result, and the launch would never end.
-  if (!resolution.found && flags.on_finish == "idle") {
+  if (!resolution.found && flags.run.output.on_finish == "idle") {
     throw std::invalid_argument("--on_finish: \"idle\" is not allowed without a cluster");
   }
   if (!resolution.found) {
@@ -314,17 +317,17 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     return;
   }
   if (task.job == net::Job::kEvaluator) {
-    if (flags.program) {
+    if (flags.program.program) {
       throw std::invalid_argument(
           "--program: not allowed for an evaluator, which evaluates only built-in models");
     }
-    invocation.attempts = read_attempts(flags.debug_attempts);
+    invocation.attempts = read_attempts(flags.run.testing.debug_attempts);
     invocation.action =
         run_evaluator(flags, environment, std::move(*resolution.found), given_options(app));
     return;
   }
   // Checked here: only the resolved cluster shows which task is the chief.
-  if (flags.page && !resolution.found->cluster.is_chief(task)) {
+  if (flags.page.page && !resolution.found->cluster.is_chief(task)) {
     throw std::invalid_argument("--page: only the chief serves it, and this task is " +
                                 invocation.log.task);
   }
@@ -336,27 +339,8 @@ void start_task(Command command, const CLI::App& app, const Flags& flags,
     invocation.action = run_with(own_program_options(flags, environment, options.task, words),
                                  roles::run_own_program, roles::ProcessKind::kPrograms);
   } else {
-    invocation.attempts = read_attempts(flags.debug_attempts);
-    invocation.action = std::make_unique<RunTask>(std::move(options), flags.metrics);
-  }
-}
-
-// Rejects TLS and token flags of a task or a launch without an HTTP address. Throws
-// std::invalid_argument.
-void check_address_of_task(const Flags& flags) {
-  // One set of TLS and token files serves both the metrics and the page, hence either address gives
-  // them an effect.
-  check_address_flags(flags.metrics.files);
-  if (flags.page || flags.metrics.port) {
-    return;
-  }
-  const roles::AddressFiles& files = flags.metrics.files;
-  for (const auto& [flag, file] :
-       {std::pair{"--tls_cert: ", &files.certificate}, {"--token_file: ", &files.tokens}}) {
-    if (!file->empty()) {
-      throw std::invalid_argument(flag + net::quoted(*file) +
-                                  " has no effect without --metrics_port or --page");
-    }
+    invocation.attempts = read_attempts(flags.run.testing.debug_attempts);
+    invocation.action = std::make_unique<RunTask>(std::move(options), flags.run.metrics);
   }
 }
 
@@ -404,27 +388,6 @@ std::unique_ptr<Action> print_without_command(const std::vector<std::string>& ar
 
 }  // namespace
 
-std::span<const char* const> environment_names() {
-  // The program's own code reads no variable outside this list, so a test can replace the whole
-  // environment.
-  static const std::vector<const char*> kNames = [] {
-    const auto of_resolvers = net::resolver_variables();
-    std::vector<const char*> names(of_resolvers.begin(), of_resolvers.end());
-    names.insert(names.end(), kProxyVariables.begin(), kProxyVariables.end());
-    names.insert(names.end(), roles::kStoreVariables.begin(), roles::kStoreVariables.end());
-    names.push_back(net::kSecretVariable);
-    for (const char* of_gpus : {roles::kCudaVisible, roles::kRocrVisible, roles::kHipVisible,
-                                kDeviceOrder, kCublasWorkspace}) {
-      names.push_back(of_gpus);
-    }
-    names.push_back("PATH");             // launch looks up a COMMAND there
-    names.push_back("XDG_RUNTIME_DIR");  // launch puts its control socket below it
-    names.insert(names.end(), std::begin(kTerminalVariables), std::end(kTerminalVariables));
-    return names;
-  }();
-  return kNames;
-}
-
 Invocation parse_command_line(std::span<const std::string> given_arguments,
                               const Environment& environment) {
   std::vector<std::string> arguments(given_arguments.begin(), given_arguments.end());
@@ -446,7 +409,8 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   const std::unique_ptr<CLI::App> app = make_app(command, flags);
   // Before the flags are parsed: the words after -- belong to the COMMAND.
   const std::optional<std::vector<std::string>> launched =
-      takes_command(command) ? take_launched_command(arguments, command) : std::nullopt;
+      takes_command(command) ? take_launched_command(arguments, name_of_command(command))
+                             : std::nullopt;
   const Words words{.before = std::vector<std::string>(given_arguments.begin(),
                                                        std::ranges::find(given_arguments, "--")),
                     .command = launched.value_or(std::vector<std::string>())};
@@ -455,44 +419,52 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
     return invocation;
   }
   // Before any role is chosen, so that a wrong address flag is reported the same way for each.
-  check_address_of_task(flags);
+  check_addresses(flags.run.metrics, flags.page);
   if (command == Command::kVerify) {
-    invocation.log = log_options(flags);
+    invocation.log = flags.log.options();
     if (app->count("--log_level") == 0) {  // else the log repeats what the checks print
       invocation.log.level = roles::LogLevel::kWarning;
     }
     invocation.action = verify_program(verify_options(flags, words.command, environment));
     return invocation;
   }
-  if (takes_command(command)) {
-    check_program_flags(*app, flags, command, launched.has_value());
+  if (command == Command::kLaunch) {
+    check_program_of_launch(*app, flags.program, flags.launch, launched.has_value());
+  } else if (takes_command(command)) {
+    flags.program.check_command(name_of_command(command), launched.has_value());
+    if (flags.program.program && flags.existing_servers) {
+      throw std::invalid_argument(
+          "--program: not allowed with --existing_servers, whose servers train only built-in "
+          "models");
+    }
+    flags.program.check_effects(*app);
   }
-  invocation.log = log_options(flags);
-  invocation.confines = flags.confine;
+  invocation.log = flags.log.options();
+  invocation.log.name_task = !flags.inherited.is_child();
+  invocation.confines = flags.run.confine;
   if (command == Command::kResolve) {
     const net::Resolution resolution =
         net::find_cluster(cluster_flags(task_command, flags), environment);
-    invocation.action = std::make_unique<Print>(resolve_text(resolution, flags));
+    invocation.action = std::make_unique<Print>(resolve_text(resolution, flags.print, flags.json));
     return invocation;
   }
   if (command == Command::kLaunch) {
     invocation.log = launch_log(invocation.log);
-    check_launch_flags(*app, flags, launched.has_value());
+    check_launch_flags(*app, flags.program, launched.has_value());
   }
   // Before the download and the cluster: programs of others have neither data sets nor a resolver.
-  if (launched && !flags.program && command == Command::kLaunch) {
-    roles::ProgramOptions options =
-        program_options(flags, *launched, value_of(environment, "PATH"));
-    options.secret = secret_of_launch(flags, environment);
-    options.gpus = gpu_options(flags, environment);
+  if (launched && !flags.program.program && command == Command::kLaunch) {
+    roles::ProgramOptions options = flags.launch.program_options(*launched, environment);
+    options.secret = flags.run.network.credentials.of_launch(environment);
+    options.gpus = flags.launch.gpu_options(environment);
     roles::check_gpus(options.gpus, options.workers);
     invocation.action =
         run_with(std::move(options), roles::run_program_launcher, roles::ProcessKind::kPrograms);
     return invocation;
   }
   // Before the cluster is resolved: a download needs none.
-  if (command == Command::kDownload || flags.download_only) {
-    invocation.action = run_download(data_options(flags, environment));
+  if (command == Command::kDownload || flags.run.data.download_only) {
+    invocation.action = run_download(flags.run.data.options(environment));
     return invocation;
   }
   if (command == Command::kLaunch) {
@@ -508,7 +480,7 @@ Invocation parse_command_line(std::span<const std::string> given_arguments,
   // Before start_task(), whose resolver would look for this process in the lists: the driver is in
   // none.
   if (flags.existing_servers) {
-    invocation.attempts = read_attempts(flags.debug_attempts);
+    invocation.attempts = read_attempts(flags.run.testing.debug_attempts);
     invocation.action = drive_servers(flags, environment, given_options(*app));
     return invocation;
   }

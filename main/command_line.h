@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "main/commands/action.h"
-#include "main/common_options.h"
+#include "main/environment.h"
 #include "roles/process/attempt.h"
 #include "roles/process/log.h"
 
@@ -26,8 +26,5 @@ struct Invocation {
 // what is allowed.
 [[nodiscard]] Invocation parse_command_line(std::span<const std::string> arguments,
                                             const Environment& environment);
-
-// The environment variables that Environment holds.
-[[nodiscard]] std::span<const char* const> environment_names();
 
 }  // namespace disttf

@@ -11,7 +11,6 @@
 #include "main/flags.h"
 #include "main/help_text.h"
 #include "main/manage_command.h"
-#include "main/program_flags.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
 #include "roles/run/setting.h"

@@ -146,8 +146,8 @@ void add_data_command_flags(CLI::App& app, Flags& flags) {
   app.add_option("PATH")->description(
       "a table (.csv, .libsvm), arrays (.npz), or a folder with train.csv and test.csv, with "
       "folders of images by class, or with IDX files");
-  add_own_data_flags(app, flags.own_data, kDataGroup, /*has_path=*/false);
-  app.add_option("--data_dir", flags.data_dir, "directory for the converted data")
+  add_own_data_flags(app, flags.run.data.own, kDataGroup, /*has_path=*/false);
+  app.add_option("--data_dir", flags.run.data.data_dir, "directory for the converted data")
       ->type_name("DIR")
       ->capture_default_str()
       ->group(kDataGroup);
@@ -167,7 +167,7 @@ void take_data_words(std::vector<std::string>& arguments, Flags& flags) {
   if (arguments.size() < 2 || arguments[1].empty() || arguments[1].starts_with("-")) {
     fail("data inspect: the path is missing; a file or a folder");
   }
-  flags.own_data.path = arguments[1];
+  flags.run.data.own.path = arguments[1];
   arguments.erase(arguments.begin(), arguments.begin() + 2);
 }
 

@@ -1,7 +1,7 @@
 // disttf doctor: checks what a task needs of this machine.
 #pragma once
 
-#include "main/common_options.h"
+#include "main/environment.h"
 #include "main/flags.h"
 #include "roles/doctor/shell/doctor.h"
 

@@ -21,6 +21,9 @@ namespace disttf {
 inline constexpr std::uint64_t kMostPort = 65535;
 inline constexpr std::uint64_t kMostMemoryMib = 1U << 24U;  // 16 TiB
 
+// One day stands for "no limit"; sums of a few days still fit every type that holds a time.
+inline constexpr std::uint64_t kDaySeconds = 86'400;
+
 // Decimal digits only. For Option::transform(), which strips leading zeros.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 // A decimal number, as a 32-bit float: finite and above 0.

@@ -3,27 +3,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "main/cluster_flags.h"
 #include "main/command_texts.h"
 #include "main/completion.h"
 #include "main/config_file.h"
-#include "main/credential_flags.h"
 #include "main/data_command.h"
 #include "main/doctor_command.h"
 #include "main/export_command.h"
-#include "main/flag_groups.h"
 #include "main/flag_values.h"
 #include "main/help_text.h"
 #include "main/import_command.h"
-#include "main/launch_command.h"
-#include "main/launch_options.h"
 #include "main/manage_command.h"
-#include "main/metrics_flags.h"
 #include "main/model_command.h"
-#include "main/page_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
-#include "main/program_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
 #include "main/verify_command.h"
@@ -33,70 +25,24 @@ namespace disttf {
 namespace {
 
 constexpr const char* kSmokeTest = "Smoke test";
-
-// A bound against typing errors: every task is a process of this machine.
-constexpr std::uint64_t kMostStarted = 1000;  // tasks of one job that launch starts
-
-using roles::kMaxCount;
-
-void add_launch(CLI::App& app, Flags& flags) {
-  app.add_option("--ps,-s", flags.launch_ps, "parameter servers to start")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostStarted))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option("--workers,-w", flags.launch_workers, "workers to start")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostStarted))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_flag("--chief", flags.launch_chief, "start a separate chief, which also trains")
-      ->transform(boolean())
-      ->group(kLaunchGroup);
-  app.add_flag("--evaluator", flags.launch_evaluator,
-               "start an [evaluator](evaluator.md), whose exit does not end the run")
-      ->transform(boolean())
-      ->group(kLaunchGroup);
-  app.add_option(
-         "--restart", flags.restart,
-         "`on-failure`: restart tasks that were killed or lost their peers; `never`: end the run")
-      ->type_name("NAME")
-      ->check(one_of({"on-failure", "never"}))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option(
-         "--max_restarts", flags.max_restarts,
-         "most restarts of all tasks together; the evaluator has a separate limit of the same size")
-      ->type_name("N")
-      ->transform(whole_number(0, kMaxCount))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option("--chaos", flags.chaos,
-                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, chosen by SEED; "
-                 "implies `--chaos_frames SEED,RATE`")
-      ->type_name("SEED,RATE")
-      ->check(seed_and_rate())
-      ->group(kLaunchGroup);
-}
+constexpr const char* kResolveGroup = "Resolve";
 
 // The flags of server and plus, except the log's.
 void add_of_servers(CLI::App& app, Command command, Flags& flags) {
-  add_list_flags(app, flags);
-  add_heartbeat_timeout(app, flags);
+  flags.cluster.add_lists(app);
+  flags.run.timeouts.add_heartbeat(app);
   if (command == Command::kServer) {
-    add_identity_flags(app, command, flags);
-    add_find_flags(app, flags);
-    add_data(app, command, flags);
+    flags.cluster.add_identity(app, /*names_job=*/true);
+    flags.cluster.add_finding(app);
+    flags.run.data.add_to(app, DataFlags::Takes::kNamed);
     // The driver sends the other timeouts with its request.
-    add_timeout(app, "--peer_timeout", flags.peer_timeout_s, 1,
-                "wait for an answer or the next request");
-    add_transport(app, command, flags);
-    add_threads(app, flags);
-    add_metrics_flags(app, flags.metrics);
-    app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
+    flags.run.timeouts.add_peer(app, "wait for an answer or the next request");
+    flags.run.network.add_to(app, CredentialFlags::Of::kOneTask);
+    add_metrics_flags(app, flags.run.metrics);
+    flags.inherited.add_listen_fd(app);
     return;
   }
-  add_credential_flags(app, command, flags);
+  flags.run.network.credentials.add_to(app, CredentialFlags::Of::kOneTask);
   app.add_flag("--verbose", flags.verbose,
                "also print each task's round trip, version and reachable tasks")
       ->transform(boolean())
@@ -123,10 +69,10 @@ void add_checkpoint_words(CLI::App& app) {
 
 void add_serve(CLI::App& app, Flags& flags) {
   add_serve_flags(app, flags);
-  add_list_flags(app, flags);
-  add_max_workers(app, flags, kClusterGroup);
-  add_find_flags(app, flags);
-  add_heartbeat_timeout(app, flags);
+  flags.cluster.add_lists(app);
+  add_max_workers(app, flags.run.training.max_workers, kClusterGroup);
+  flags.cluster.add_finding(app);
+  flags.run.timeouts.add_heartbeat(app);
 }
 
 // Adds the flags, except the log's, of a command that has few. False: it takes a task's flags.
@@ -145,7 +91,7 @@ bool add_few(CLI::App& app, Command command, Flags& flags) {
       return true;
     case Command::kPredict:
       add_predict_flags(app, flags);
-      add_data(app, command, flags);
+      flags.run.data.add_to(app, DataFlags::Takes::kOwn);
       return true;
     case Command::kServe:
       add_serve(app, flags);
@@ -161,11 +107,11 @@ bool add_few(CLI::App& app, Command command, Flags& flags) {
       return true;
     case Command::kExport:
       add_export_flags(app, flags);
-      add_data(app, command, flags);
+      flags.run.data.add_to(app, DataFlags::Takes::kOwn);
       return true;
     case Command::kImport:
       add_import_flags(app, flags);
-      add_model_settings(app, flags);
+      flags.run.training.add_model(app);
       return true;
     case Command::kLs:
       add_ls_flags(app, flags);
@@ -200,55 +146,56 @@ void add_of_one_task(CLI::App& app, Command command, Flags& flags) {
     app.add_option("TASK")
         ->description("ps, worker, chief, evaluator or train, as that command sees it")
         ->check(one_of({"ps", "worker", "chief", "evaluator", "train"}));
-    add_resolve_flags(app, flags);
+    app.add_flag("--print", flags.print, "every fact and the variable or flag that it comes from")
+        ->transform(boolean())
+        ->group(kResolveGroup);
+    app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kResolveGroup);
   }
-  add_identity_flags(app, command, flags);
-  add_list_flags(app, flags);
+  // Only these have no job in their name.
+  flags.cluster.add_identity(app, command == Command::kTrain || command == Command::kResolve);
+  flags.cluster.add_lists(app);
   if (command == Command::kTrain) {
-    add_existing_servers(app, flags);
+    app.add_flag("--existing_servers", flags.existing_servers,
+                 "`train`: the lists name running `disttf server` tasks; [drive them from "
+                 "here](operations.md#existing-servers)")
+        ->transform(boolean())
+        ->group(kClusterGroup);
   }
-  add_find_flags(app, flags);
-  add_on_finish(app, flags);
+  flags.cluster.add_finding(app);
+  flags.run.output.add_on_finish(app);
   // Which trainer is the chief is known only after the cluster has been found, so every trainer
   // takes the flags of the page.
   if (command != Command::kPs) {
-    add_page_flags(app, flags);
+    flags.page.add_to(app);
   }
   if (takes_command(command)) {
-    add_program_flags(app, flags);
-    app.add_option("--program_fd", flags.program_fd)->group(kHiddenGroup);
+    flags.program.add_to(app);
+    flags.program.add_fd(app);
   }
-  app.add_option("--listen_fd", flags.listen_fd)->group(kHiddenGroup);
-  app.add_option("--progress_fd", flags.progress_fd)->group(kHiddenGroup);
+  flags.inherited.add_to(app);
 }
 
 // The flags, except the log's, of a task, of launch and render, and of download, which takes some.
 void add_of_tasks(CLI::App& app, Command command, Flags& flags) {
   if (command == Command::kDownload) {
-    add_data(app, command, flags);
+    flags.run.data.add_to(app, DataFlags::Takes::kNamed);
     return;
   }
   if (command == Command::kRender) {
     add_render_flags(app, flags.render);
   } else if (command == Command::kLaunch) {
-    add_launch(app, flags);
-    add_launch_resources(app, flags);
-    add_page_flags(app, flags);
-    add_program_flags(app, flags);
-    add_launch_of_a_command(app, flags);
+    flags.launch.add_to(app);
+    flags.page.add_to(app);
+    flags.program.add_to(app);
+    flags.launch.add_of_command(app);
   } else {
     add_of_one_task(app, command, flags);
   }
-  add_training(app, flags);
-  add_checkpoints(app, flags);
-  add_output(app, flags);
-  add_data(app, command, flags);
-  add_timeouts(app, flags);
-  add_transport(app, command, flags);
-  add_threads(app, flags);
+  flags.run.add_to(app, command == Command::kLaunch ? CredentialFlags::Of::kSeveralTasks
+                                                    : CredentialFlags::Of::kOneTask);
   // render has a --metrics_port of its own, among the flags of a deployment.
   if (command != Command::kRender) {
-    add_metrics_flags(app, flags.metrics);
+    add_metrics_flags(app, flags.run.metrics);
   }
 }
 
@@ -326,18 +273,27 @@ std::unique_ptr<CLI::App> make_app(Command command, Flags& flags) {
   if (!has_few) {
     add_of_tasks(*app, command, flags);
   }
-  add_log(*app, flags);
+  flags.log.add_to(*app);
   // Tasks take the flags of the sandbox and of testing; commands that end soon are confined without
   // a flag.
   if (!has_few && command != Command::kDownload) {
-    add_confine(*app, flags);
-    add_testing(*app, flags);
+    flags.run.add_last(*app);
   }
   // serve is a network service like a task, but takes no flags of testing.
   if (command == Command::kServe) {
-    add_confine(*app, flags);
+    add_confine(*app, flags.run.confine);
   }
   return app;
+}
+
+bool takes_command(Command command) {
+  return command == Command::kLaunch || command == Command::kPs || command == Command::kWorker ||
+         command == Command::kChief || command == Command::kTrain || command == Command::kResolve ||
+         command == Command::kVerify;
+}
+
+std::string name_of_command(Command command) {
+  return std::ranges::find(commands(), command, &CommandInfo::command)->name;
 }
 
 }  // namespace disttf

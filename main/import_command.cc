@@ -6,7 +6,6 @@
 
 #include "main/flag_values.h"
 #include "main/model_command.h"
-#include "main/training_flags.h"
 #include "math/model_spec.h"
 #include "roles/store/shell/storage.h"
 
@@ -20,7 +19,7 @@ constexpr const char* kImportGroup = "Import";
 void add_import_flags(CLI::App& app, Flags& flags) {
   // For the help; the word is taken off the command line before the flags are read.
   app.add_option("FILE")->description("ONNX, safetensors or NumPy's .npz");
-  app.add_option("--train_dir", flags.train_dir,
+  app.add_option("--train_dir", flags.run.checkpoints.train_dir,
                  "directory for the checkpoint that a run continues from")
       ->type_name("DIR")
       ->group(kImportGroup);
@@ -53,13 +52,14 @@ std::string take_import_word(std::vector<std::string>& arguments) {
 
 roles::ImportOptions import_options(const std::string& file, const CLI::App& app,
                                     const Flags& flags) {
-  if (flags.train_dir.empty()) {
+  if (flags.run.checkpoints.train_dir.empty()) {
     throw std::invalid_argument("--train_dir: missing; the directory for the checkpoint");
   }
-  roles::check_place_to_write("--train_dir", flags.train_dir);
-  roles::ImportOptions options{.file = file, .train_dir = flags.train_dir, .wishes = {}};
-  options.wishes.config = run_config(flags, 1, 1);
-  options.wishes.names_model = flags.settings.has("model");
+  roles::check_place_to_write("--train_dir", flags.run.checkpoints.train_dir);
+  roles::ImportOptions options{
+      .file = file, .train_dir = flags.run.checkpoints.train_dir, .wishes = {}};
+  options.wishes.config = flags.run.run_config(1, 1);
+  options.wishes.names_model = flags.run.training.settings.has("model");
   // By count, not by value: the flags' variables hold defaults of `model show`, which must not
   // override the file.
   if (app.count("--input") > 0) {

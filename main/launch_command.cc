@@ -1,138 +1,146 @@
 #include "main/launch_command.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <set>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
-#include "main/flag_values.h"
-#include "main/program_flags.h"
-#include "net/wire/text.h"
-#include "roles/launch/shell/program_command.h"
-#include "roles/process/gpus.h"
+#include "main/commands/launch_options.h"
+#include "main/options_file.h"
+#include "main/parse_flags.h"
+#include "main/render/dcos_options.h"
 
 namespace disttf {
+
+void check_program_of_launch(const CLI::App& app, const ProgramFlags& program,
+                             const LaunchFlags& launch, bool has_command) {
+  program.check_command("launch", has_command);
+  if (program.program && launch.evaluator) {
+    throw std::invalid_argument(
+        "--evaluator: not allowed with --program; it evaluates only built-in models");
+  }
+  program.check_effects(app);
+}
+
 namespace {
 
-// A bound against typing errors.
-constexpr std::uint64_t kMostGpusOfWorker = 64;
-
-std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
-  // nullopt: all tasks, including ps, which have no numbers in this list.
-  if (text == "*") {
-    return std::nullopt;
-  }
-  std::set<std::size_t> found;
-  for (std::string& each : split_at_commas({text})) {
-    if (!whole_number(0, workers - 1)(each).empty()) {
-      throw std::invalid_argument("--worker_logs: " + net::quoted(text) +
-                                  " is not *, nor workers between commas, each from 0 to " +
-                                  std::to_string(workers - 1));
+// Sets what the command line leaves open: the counts and limits in `flags`, the training flags of
+// `app`. Returns a note for each option that has no effect.
+std::vector<std::string> take_options(CLI::App& app, LaunchFlags& flags, const std::string& text) {
+  const render::DcosOptions options = render::read_dcos_options(text);
+  std::vector<std::string> notes = options.warnings;
+  // Only the command line wins over the file; a default does not.
+  const auto is_given = [&app](const char* flag) { return app.get_option(flag)->count() > 0; };
+  const auto take_count = [&](const char* flag, const char* name, std::size_t& place,
+                              std::size_t count) {
+    if (!is_given(flag)) {
+      place = count;
+    } else if (place != count) {
+      notes.push_back("--options: " + std::string(name) + " is " + std::to_string(count) +
+                      " and has no effect because " + flag + " is given");
     }
-    found.insert(std::stoul(each));
+  };
+  take_count("--ps", "parameter_server.count", flags.ps, options.ps.count);
+  take_count("--workers", "worker.count", flags.workers, options.workers.count);
+  const auto take_limits = [&](const std::string& prefix, roles::TaskLimits& limits,
+                               const render::DcosTasks& tasks) {
+    if (!is_given(("--" + prefix + "cpus").c_str())) {
+      limits.cpus = tasks.cpus;
+    }
+    if (!is_given(("--" + prefix + "memory").c_str())) {
+      limits.memory_mib = tasks.memory_mib;
+    }
+  };
+  take_limits("", flags.trainer_limits, options.workers);
+  take_limits("ps_", flags.ps_limits, options.ps);
+  // The directory of the file comes after its job_context: set_training_flag() keeps the first
+  // value, so train_dir of the job_context wins.
+  for (const auto& [key, value] : options.flags) {
+    set_training_flag(app, key, value);
   }
-  return found;
+  if (options.tensorboard) {
+    notes.emplace_back(
+        "--options: service.use_tensorboard has no effect, because launch starts no other program; "
+        "`tensorboard --logdir` shows service.shared_filesystem");
+  }
+  if (!options.train_dir.empty()) {
+    set_training_flag(app, "train_dir", options.train_dir);
+  }
+  return notes;
+}
+
+// The options of a launch from its words, its options file, and the updates received since.
+roles::LaunchOptions reconsidered(const std::vector<std::string>& words,
+                                  const std::vector<std::string>& command,
+                                  const roles::LaunchUpdate& update) {
+  // Fresh values for every update: leftovers of an earlier one could not be distinguished from
+  // given flags.
+  Flags flags;
+  const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
+  // Parsed again, so that an update passes the checks of a command line.
+  static_cast<void>(parse_flags(*app, words));
+  if (update.workers) {
+    CLI::Option* const workers = app->get_option("--workers");
+    // The words may have a value already.
+    workers->clear();
+    workers->add_result(std::to_string(*update.workers));
+    // CLI11 has parsed already, so the added value reaches `flags` only by this call, which also
+    // checks it.
+    workers->run_callback();
+  }
+  std::vector<std::string> notes;
+  if (update.options) {
+    notes = take_options(*app, flags.launch, *update.options);
+  }
+  // After the options file, whose limits have passed no flag's check.
+  flags.launch.check_limits();
+  check_program_of_launch(*app, flags.program, flags.launch, !command.empty());
+  roles::LaunchOptions options =
+      launch_options(*app, {.launch = flags.launch, .run = flags.run, .program = flags.program},
+                     flags.launch.ps, flags.launch.workers, command);
+  options.notes = std::move(notes);
+  return options;
+}
+
+// The options with the GPUs of their trainers. Throws std::invalid_argument if these are too few.
+roles::LaunchOptions with_gpus(roles::LaunchOptions options, const roles::GpuOptions& gpus) {
+  options.gpus = gpus;
+  roles::check_gpus(gpus, options.workers + (options.chief ? 1 : 0));
+  return options;
 }
 
 }  // namespace
 
-void add_launch_of_a_command(CLI::App& app, Flags& flags) {
-  app.add_option("--worker_logs", flags.worker_logs,
-                 "workers whose output is shown, as in `1,2`; `*`: all tasks, including ps")
-      ->type_name("N,...|*")
-      ->capture_default_str()
-      ->group(kCommandGroup);
-  app.add_option("--initializer", flags.initializer,
-                 "run in each task before COMMAND; must exit with 0")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.add_option("--finalizer", flags.finalizer,
-                 "run in each task after COMMAND, whatever its exit code")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.add_option(
-         "--gpus_per_worker", flags.gpus_per_worker,
-         "number of [GPUs](operations.md#gpus) of each worker, which sees no others; ps see none "
-         "[all tasks see all]")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostGpusOfWorker))
-      ->group(kCommandGroup);
-  app.add_flag("--share_gpus", flags.share_gpus,
-               "give several workers the same GPUs where there are too few")
-      ->transform(boolean())
-      ->group(kCommandGroup);
-  app.footer(
-      "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
-      "words\n"
-      "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
-      "braces;\n"
-      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --insecure,\n"
-      "--log_format and its own group. With --program the COMMAND is your own training program\n"
-      "instead, started by each worker, and all flags but those of models and data apply.");
-}
-
-void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_command) {
-  // Flags that apply with and without a COMMAND.
-  static const std::set<std::string> kOfBoth = {"ps",       "workers",    "config",  "help",
-                                                "help-all", "log_format", "insecure"};
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty() ||
-        kOfBoth.contains(option->get_lnames().front())) {
-      continue;
-    }
-    const std::string name = "--" + option->get_lnames().front();
-    const bool is_of_command = option->get_group() == kCommandGroup;
-    if (is_of_command && !has_command) {
-      throw std::invalid_argument(name + ": needs a COMMAND after --");
-    }
-    const bool assigns_gpus = name == "--gpus_per_worker" || name == "--share_gpus";
-    if (is_of_command && flags.program && !assigns_gpus) {
-      throw std::invalid_argument(name + ": has no effect with --program");
-    }
-    if (flags.program) {
-      continue;
-    }
-    // Rejected rather than ignored: a training flag before -- looks as if the program received it.
-    if (!is_of_command && has_command) {
-      throw std::invalid_argument(
-          name + ": has no effect on a COMMAND; put the COMMAND's own flags after --");
-    }
+roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
+                                       const std::vector<std::string>& command, const Flags& flags,
+                                       const net::Environment& environment) {
+  // Once: trainers that an update adds get others of the same list.
+  const roles::GpuOptions gpus = flags.launch.gpu_options(environment);
+  roles::LaunchUpdate given;
+  if (!flags.launch.options_file.empty()) {
+    // The text is kept, not the path: an update of the workers must not pick up a file that has
+    // changed since the start.
+    given.options = read_options_text(flags.launch.options_file);
   }
-}
-
-roles::GpuOptions gpu_options(const Flags& flags, const Environment& environment) {
-  if (flags.gpus_per_worker == 0) {
-    if (flags.share_gpus) {
-      throw std::invalid_argument("--share_gpus: true has no effect without --gpus_per_worker");
+  roles::LaunchOptions options = with_gpus(reconsidered(words, command, given), gpus);
+  check_launched_program(options, environment);
+  options.control = flags.launch.control_options(environment);
+  options.page = flags.page.options(flags.run.metrics.files);
+  options.secret = flags.run.network.credentials.of_launch(environment);
+  options.reconsider = [words, command, given, gpus](const roles::LaunchUpdate& update) {
+    roles::LaunchUpdate all = update;
+    // An update of the workers alone keeps the options of the start.
+    if (!all.options) {
+      all.options = given.options;
     }
-    return {};
-  }
-  return {.per_worker = flags.gpus_per_worker,
-          .share = flags.share_gpus,
-          .list = roles::find_gpus(environment),
-          .has_device_order = environment.contains(kDeviceOrder),
-          .has_cublas_workspace = environment.contains(kCublasWorkspace)};
-}
-
-roles::ProgramOptions program_options(const Flags& flags, const std::vector<std::string>& command,
-                                      const std::string& search_path) {
-  // First: workers_from() needs at least one.
-  if (flags.launch_workers == 0) {
-    throw std::invalid_argument(
-        "--workers: must be at least 1; the launch exits when the workers do (got 0)");
-  }
-  const auto words_of = [](const char* field, const std::string& text) {
-    return text.empty() ? std::vector<std::string>() : roles::split_words(field, text);
+    try {
+      return with_gpus(reconsidered(words, command, all), gpus);
+      // The launch reports std::invalid_argument to the client of the update and continues as it
+      // was.
+    } catch (const CLI::ParseError& error) {
+      throw std::invalid_argument(error.what());
+    }
   };
-  roles::ProgramOptions options;
-  options.ps = flags.launch_ps;
-  options.workers = flags.launch_workers;
-  options.command = command;
-  options.initializer = words_of("--initializer", flags.initializer);
-  options.finalizer = words_of("--finalizer", flags.finalizer);
-  options.worker_logs = workers_from(flags.worker_logs, options.workers);
-  options.search_path = search_path.empty() ? kUsualPath : search_path;
-  roles::validate(options);
   return options;
 }
 

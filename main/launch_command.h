@@ -1,38 +1,23 @@
-// `disttf launch [FLAGS] -- COMMAND [WORD...]`: runs a program as every task of a cluster.
-//
-// Pure functions, except that program_options() checks whether the programs exist.
+// `disttf launch` of disttf's own tasks, which can be managed.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
-#include "main/common_options.h"
 #include "main/flags.h"
-#include "roles/launch/core/gpu_assignment.h"
-#include "roles/launch/shell/program_launcher.h"
+#include "roles/launch/shell/launcher.h"
 
 namespace disttf {
 
-// Further variables that decide about GPUs; roles/run/gpu_list.h has the lists.
-inline constexpr const char* kDeviceOrder = "CUDA_DEVICE_ORDER";
-inline constexpr const char* kCublasWorkspace = "CUBLAS_WORKSPACE_CONFIG";
+// Throws std::invalid_argument if --program and the other flags do not belong together.
+void check_program_of_launch(const CLI::App& app, const ProgramFlags& program,
+                             const LaunchFlags& launch, bool has_command);
 
-// Adds the flags that only a COMMAND takes.
-void add_launch_of_a_command(CLI::App& app, Flags& flags);
-
-// Throws std::invalid_argument for a flag without effect: one of a COMMAND without a COMMAND, or
-// another flag with one. With --program the COMMAND is a user's own program
-// (main/program_flags.h), which takes the flags of training.
-void check_launch_flags(const CLI::App& app, const Flags& flags, bool has_command);
-
-// The GPUs of the workers, by the environment or the machine's drivers. Throws
-// std::invalid_argument.
-[[nodiscard]] roles::GpuOptions gpu_options(const Flags& flags, const Environment& environment);
-
-// `search_path`: the value of PATH, empty if it is not set. Throws std::invalid_argument.
-[[nodiscard]] roles::ProgramOptions program_options(const Flags& flags,
-                                                    const std::vector<std::string>& command,
-                                                    const std::string& search_path);
+// The launch that `words`, whose values are `flags`, `command`, and the options file that they name
+// describe. The words win over the file. Throws std::invalid_argument.
+[[nodiscard]] roles::LaunchOptions manageable_launch(const std::vector<std::string>& words,
+                                                     const std::vector<std::string>& command,
+                                                     const Flags& flags,
+                                                     const net::Environment& environment);
 
 }  // namespace disttf

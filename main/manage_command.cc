@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "main/environment.h"
 #include "main/flag_values.h"
-#include "main/launch_options.h"
 #include "main/options_file.h"
-#include "main/plot_command.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_verbs.h"
 #include "roles/monitor/core/step_sampling.h"
@@ -143,11 +142,11 @@ void add_management_flags(CLI::App& app, Command command, Flags& flags) {
         ->type_name("N")
         ->transform(whole_number(1, kMostWorkers))
         ->group(kManagement);
-    app.add_option("--options", flags.launch_options, "`update`: new options file")
+    app.add_option("--options", flags.launch.options_file, "`update`: new options file")
         ->type_name("FILE")
         ->group(kManagement);
   }
-  add_control_flag(app, flags, kManagement,
+  add_control_flag(app, flags.launch.control, kManagement,
                    "control socket of the launch [that of this user's only running launch]");
   app.add_flag("--json", flags.json, "print JSON")->transform(boolean())->group(kManagement);
 }
@@ -188,12 +187,12 @@ void complete(roles::ManageOptions& options, const Flags& flags,
   } else if (flags.watch_s > 0) {
     options.every = milliseconds_of(flags.watch_s);
   }
-  options.socket = flags.control;
+  options.socket = flags.launch.control;
   options.directory = control_directory(environment);
   options.update.workers = flags.update_workers;
-  if (!flags.launch_options.empty()) {
+  if (!flags.launch.options_file.empty()) {
     // The text is sent, not the path: the launch may run in another folder.
-    options.update.options = read_options_text(flags.launch_options);
+    options.update.options = read_options_text(flags.launch.options_file);
   }
   if (options.verb == ManageVerb::kUpdate && !options.update.workers && !options.update.options) {
     throw std::invalid_argument("update: the change is missing; --workers N or --options FILE");

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "main/flags.h"
+#include "main/flags/group_names.h"
 #include "main/render/deployment.h"
 #include "net/wire/text.h"
 

@@ -6,10 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "main/address_flags.h"
 #include "main/commands/sandbox_needs.h"
+#include "main/environment.h"
 #include "main/flag_values.h"
-#include "main/page_flags.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
 #include "roles/monitor/shell/record_page.h"
@@ -95,8 +94,8 @@ void add_show_flags(CLI::App& app, Flags& flags) {
   app.add_option("RUN")->description(
       "The --train_dir of a run, a file of its records, or a --metrics_file; several only with "
       "--page");
-  add_page_flags(app, flags);
-  add_address_flags(app, flags.metrics.files, "show the page", kPageGroup);
+  flags.page.add_to(app);
+  add_address_flags(app, flags.run.metrics.files, "show the page", kPageGroup);
   app.add_flag("--json", flags.json, "the same as JSON")->transform(boolean())->group(kShowGroup);
   app.footer(
       "\nShows the result, the given settings, curves, the stages of each task's steps, "
@@ -154,13 +153,13 @@ roles::PlotOptions plot_options(std::vector<std::string> runs, const Flags& flag
 
 roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flags,
                                 const net::Environment& environment) {
-  check_address_flags(flags.metrics.files);
-  std::optional<roles::PageOptions> page = page_options(flags);
+  check_address_flags(flags.run.metrics.files);
+  std::optional<roles::PageOptions> page = flags.page.options(flags.run.metrics.files);
   if (runs.size() > 1 && !page) {
     throw std::invalid_argument("show: " + net::quoted(runs[1]) +
                                 " is a second run; only --page shows several");
   }
-  const roles::AddressFiles& files = flags.metrics.files;
+  const roles::AddressFiles& files = flags.run.metrics.files;
   if (!page && (!files.certificate.empty() || !files.tokens.empty())) {
     throw std::invalid_argument((files.certificate.empty() ? "--token_file" : "--tls_cert") +
                                 std::string(": has no effect without --page"));
@@ -177,24 +176,6 @@ roles::ShowOptions show_options(std::vector<std::string> runs, const Flags& flag
 
 std::unique_ptr<Action> show_runs(roles::ShowOptions options) {
   return std::make_unique<Shown>(std::move(options), roles::run_show, roles::ProcessKind::kCommand);
-}
-
-roles::TerminalVariables terminal_variables(const net::Environment& environment) {
-  // A variable that is not set counts as empty, as POSIX says for the locale.
-  const auto value_of = [&environment](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? std::string() : found->second;
-  };
-  roles::TerminalVariables variables{.columns = value_of("COLUMNS"),
-                                     .lines = value_of("LINES"),
-                                     .term = value_of("TERM"),
-                                     .no_color = value_of("NO_COLOR"),
-                                     .locale = value_of("LC_ALL")};
-  // The order of POSIX: the first variable that is not empty counts.
-  for (const char* const name : {"LC_CTYPE", "LANG"}) {
-    variables.locale = variables.locale.empty() ? value_of(name) : variables.locale;
-  }
-  return variables;
 }
 
 }  // namespace disttf

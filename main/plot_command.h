@@ -29,10 +29,4 @@ void add_show_flags(CLI::App& app, Flags& flags);
 
 [[nodiscard]] std::unique_ptr<Action> show_runs(roles::ShowOptions options);
 
-// The environment variables that describe the terminal.
-[[nodiscard]] roles::TerminalVariables terminal_variables(const net::Environment& environment);
-// The names of these variables.
-inline constexpr const char* kTerminalVariables[] = {"COLUMNS", "LINES",    "TERM", "NO_COLOR",
-                                                     "LC_ALL",  "LC_CTYPE", "LANG"};
-
 }  // namespace disttf

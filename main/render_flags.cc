@@ -11,6 +11,7 @@
 
 #include "data/output_file.h"
 #include "main/flag_values.h"
+#include "main/flags/group_names.h"
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
 #include "main/render/user_program.h"

@@ -66,9 +66,6 @@ struct RenderFlags {
   std::string job_url;    // of the job that `command` then runs; empty: nothing is fetched
 };
 
-// The group of these flags, which are not passed to tasks.
-inline constexpr const char* kRenderGroup = "Deployment";
-
 // Adds the flags above, which fill `flags`, to `app`; and the list of targets to its help.
 void add_render_flags(CLI::App& app, RenderFlags& flags);
 

@@ -15,7 +15,7 @@
 
 #include "main/arguments.h"
 #include "main/command_line.h"
-#include "main/store_command.h"
+#include "main/environment.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/secrets.h"
 #include "roles/process/attempt.h"

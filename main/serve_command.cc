@@ -7,11 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "main/address_flags.h"
-#include "main/cluster_source.h"
 #include "main/commands/sandbox_needs.h"
-#include "main/credential_flags.h"
 #include "main/flag_values.h"
+#include "main/flags/addresses.h"
 #include "main/input_range_flag.h"
 #include "main/version.h"
 #include "math/denormals.h"
@@ -100,8 +98,11 @@ std::string flag_of_run(const CLI::App& app) {
 // Follows the run as an evaluator that is in no list of the cluster.
 roles::FollowOptions follow_options(const Flags& flags, const net::Environment& environment,
                                     std::vector<std::string>& warnings) {
-  net::Resolution resolution =
-      net::find_cluster(cluster_flags(Command::kServe, flags), environment);
+  net::ClusterFlags wanted = flags.cluster.for_resolvers(net::Job::kEvaluator);
+  if (flags.run.training.max_workers != 0) {
+    wanted.max_workers = flags.run.training.max_workers;
+  }
+  net::Resolution resolution = net::find_cluster(wanted, environment);
   warnings = std::move(resolution.warnings);
   if (!resolution.found) {
     throw std::invalid_argument(
@@ -111,14 +112,14 @@ roles::FollowOptions follow_options(const Flags& flags, const net::Environment& 
   const net::TaskId self{.job = net::Job::kEvaluator, .index = 0};
   // Before the cluster is moved from below.
   std::shared_ptr<net::Credentials> credentials =
-      credentials_from(flags, environment, cluster, self);
-  return {
-      .task = {.cluster = std::move(cluster),
-               .self = self,
-               .incarnation = roles::new_incarnation(),
-               .timeouts = {.heartbeat_timeout = std::chrono::seconds(flags.heartbeat_timeout_s)},
-               .credentials = std::move(credentials)},
-      .every = std::chrono::seconds(flags.serve_follow_secs)};
+      flags.run.network.credentials.of_task(environment, cluster, self);
+  return {.task = {.cluster = std::move(cluster),
+                   .self = self,
+                   .incarnation = roles::new_incarnation(),
+                   .timeouts = {.heartbeat_timeout =
+                                    std::chrono::seconds(flags.run.timeouts.heartbeat_s)},
+                   .credentials = std::move(credentials)},
+          .every = std::chrono::seconds(flags.serve_follow_secs)};
 }
 
 class Service : public RunWith<roles::ServeOptions> {
@@ -202,7 +203,7 @@ void add_serve_flags(CLI::App& app, Flags& flags) {
       ->capture_default_str()
       ->group(kServeGroup);
   add_address_flags(app, serve.files, "answer", kServeGroup);
-  add_credential_flags(app, Command::kServe, flags);
+  flags.run.network.credentials.add_to(app, CredentialFlags::Of::kOneTask);
   add_limits(app, flags);
   app.add_option("--access_log", serve.access_log, "file for a line of JSON per answer [none]")
       ->type_name("FILE")
@@ -273,7 +274,7 @@ void add_healthcheck_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(1, kMostHealthcheckSeconds))
       ->capture_default_str()
       ->group("Healthcheck");
-  app.add_option("--ca_file", flags.ca_file,
+  app.add_option("--ca_file", flags.run.data.ca_file,
                  "trusted certificate authorities of an https URL, PEM [the system's file]")
       ->type_name("FILE")
       ->group("Healthcheck");

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "main/flag_values.h"
+#include "main/flags/training.h"
 #include "main/model_file.h"
-#include "main/training_flags.h"
 #include "net/wire/text.h"
 
 namespace disttf {

@@ -60,14 +60,4 @@ roles::CopyCommand take_cp_words(std::vector<std::string>& arguments) {
   return {.from = std::move(from), .to = std::move(to)};
 }
 
-roles::StoreEnvironment store_environment(const Environment& environment) {
-  roles::StoreEnvironment stores{.variables = {}, .proxy = proxy_settings(environment)};
-  for (const char* name : roles::kStoreVariables) {
-    if (const auto found = environment.find(name); found != environment.end()) {
-      stores.variables.insert(*found);
-    }
-  }
-  return stores;
-}
-
 }  // namespace disttf

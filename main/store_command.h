@@ -5,10 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "main/common_options.h"
 #include "main/flags.h"
 #include "roles/store/shell/store_command.h"
-#include "roles/store/shell/store_environment.h"
 
 namespace disttf {
 
@@ -19,8 +17,5 @@ void add_cp_flags(CLI::App& app, Flags& flags);
 // if they are missing, or name an unknown store.
 [[nodiscard]] std::string take_ls_word(std::vector<std::string>& arguments);
 [[nodiscard]] roles::CopyCommand take_cp_words(std::vector<std::string>& arguments);
-
-// The variables and proxies that stores use.
-[[nodiscard]] roles::StoreEnvironment store_environment(const Environment& environment);
 
 }  // namespace disttf

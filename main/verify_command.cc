@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "main/flag_values.h"
-#include "main/program_flags.h"
 #include "math/denormals.h"
 #include "roles/run/run_config.h"
 
@@ -26,17 +25,18 @@ void add_verify_flags(CLI::App& app, Flags& flags) {
       ->transform(whole_number(1, kMostVerifiedSteps))
       ->capture_default_str()
       ->group(kVerifyGroup);
-  app.add_option("--batch_size", flags.settings.run.batch_size, "rows of a batch")
+  app.add_option("--batch_size", flags.run.training.settings.run.batch_size, "rows of a batch")
       ->type_name("N")
       ->transform(whole_number(1, roles::kMaxBatchSize))
       ->capture_default_str()
       ->group(kVerifyGroup);
-  app.add_option("--seed", flags.settings.run.seed, "seed of the rows and of the program")
+  app.add_option("--seed", flags.run.training.settings.run.seed,
+                 "seed of the rows and of the program")
       ->type_name("N")
       ->transform(whole_number(0, roles::kMaxCount))
       ->capture_default_str()
       ->group(kVerifyGroup);
-  add_program_timeouts(app, flags, kVerifyGroup);
+  flags.program.timeouts.add_to(app, kVerifyGroup);
 }
 
 roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::string>& words,
@@ -51,16 +51,15 @@ roles::VerifyOptions verify_options(const Flags& flags, const std::vector<std::s
                              .workers = {{"127.0.0.1", 2223}},
                              .chief = {{"127.0.0.1", 2224}},
                              .evaluators = {}};
-  const std::string path = value_of(environment, "PATH");
   return {.program =
               roles::find_command("COMMAND", words, cluster, {.job = net::Job::kWorker, .index = 0},
-                                  path.empty() ? kUsualPath : path),
+                                  search_path(environment)),
           .cluster = cluster,
           .steps = flags.verify_steps,
-          .batch_size = flags.settings.run.batch_size,
-          .seed = flags.settings.run.seed,
-          .timeout = std::chrono::seconds(flags.program_timeout_s),
-          .end_timeout = std::chrono::seconds(flags.program_end_timeout_s),
+          .batch_size = flags.run.training.settings.run.batch_size,
+          .seed = flags.run.training.settings.run.seed,
+          .timeout = std::chrono::seconds(flags.program.timeouts.step_s),
+          .end_timeout = std::chrono::seconds(flags.program.timeouts.end_s),
           .as_json = flags.json};
 }
 

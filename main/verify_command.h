@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "main/commands/action.h"
-#include "main/common_options.h"
+#include "main/environment.h"
 #include "main/flags.h"
 #include "roles/verify/shell/verify.h"
 

@@ -7,26 +7,21 @@
 #include <utility>
 
 #include "main/command_words.h"
-#include "main/common_options.h"
 #include "main/completion.h"
-#include "main/credential_flags.h"
 #include "main/data_command.h"
 #include "main/doctor_command.h"
 #include "main/export_command.h"
+#include "main/flags/passed_on.h"
 #include "main/help_text.h"
 #include "main/import_command.h"
-#include "main/launch_command.h"
-#include "main/launch_options.h"
 #include "main/licenses.h"
 #include "main/manage_command.h"
 #include "main/model_command.h"
 #include "main/parse_flags.h"
 #include "main/plot_command.h"
 #include "main/predict_command.h"
-#include "main/program_flags.h"
 #include "main/serve_command.h"
 #include "main/store_command.h"
-#include "main/training_flags.h"
 #include "math/denormals.h"
 #include "net/wire/text.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
@@ -73,7 +68,7 @@ std::unique_ptr<Action> model_action(Words& words, Warnings& /*warnings*/) {
 std::unique_ptr<Action> data_action(Words& words, Warnings& /*warnings*/) {
   take_data_words(words.arguments, words.flags);
   words.read_flags();
-  return inspect_data(data_options(words.flags, words.environment), words.flags.json);
+  return inspect_data(words.flags.run.data.options(words.environment), words.flags.json);
 }
 
 // Throws if a scheduling flag of Kubernetes is given for a target without pods.
@@ -105,7 +100,7 @@ std::unique_ptr<Action> render_action(Words& words, Warnings& warnings) {
   const render::Target& target = take_target(words.arguments);
   Flags& flags = words.flags;
   // Before the flags are parsed: the words after -- belong to the COMMAND.
-  if (auto command = take_launched_command(words.arguments, Command::kRender)) {
+  if (auto command = take_launched_command(words.arguments, "render")) {
     flags.render.command = *std::move(command);
   }
   words.read_flags();
@@ -133,15 +128,16 @@ std::unique_ptr<Action> render_action(Words& words, Warnings& warnings) {
   refuse_scheduling(flags.render, target);
   // A target that only serves has no tasks with a secret.
   if (target.trains) {
-    check_rendered_credentials(flags, target.secret_advice);
+    flags.run.network.credentials.check_rendered(flags.render.secret, target.secret_advice);
   }
   render::Deployment deployment =
       // The arguments of the tasks include training flags of the options file, which count as
       // given.
-      make_deployment(flags.render, arguments_for_children(*words.app),
-                      {.train_dir = flags.train_dir, .log_dir = summary_directory(flags)});
-  const roles::DatasetRow* const dataset = roles::find_dataset(flags.dataset);
-  const auto own = own_data_options(flags.own_data);
+      make_deployment(
+          flags.render, arguments_for_children(*words.app),
+          {.train_dir = flags.run.checkpoints.train_dir, .log_dir = flags.run.summary_directory()});
+  const roles::DatasetRow* const dataset = roles::find_dataset(flags.run.data.dataset);
+  const auto own = own_data_options(flags.run.data.own);
   // The word that the chief will print, so that the file's comments quote the line that appears.
   deployment.result_word = own                  ? data::own_data_name(own->path)
                            : dataset == nullptr ? std::string(roles::usual_dataset().word())
@@ -150,17 +146,17 @@ std::unique_ptr<Action> render_action(Words& words, Warnings& warnings) {
   if (own && own->label_is_number) {
     deployment.result_measure = "mean absolute error";
   }
-  check_checkpoint_flags(flags);
-  WrittenSettings& settings = flags.settings;
+  check_places(flags.run.checkpoints, flags.run.output);
+  WrittenSettings& settings = flags.run.training.settings;
   if (!settings.has("isa") || settings.run.isa != math::Isa::kGeneric) {
     settings.given.erase("isa");  // the machines of the run may have other CPUs,
     settings.run.compute_dtype = math::ComputeDtype::kF32;  // so no check on this CPU applies
   }
   // Only for its checks: each task makes its own configuration. A wrong flag fails here, not on the
   // cluster.
-  static_cast<void>(run_config(
-      flags, flags.render.ps,
-      most_trainers(flags, flags.render.workers + flags.render.gpu_workers, flags.render.chief)));
+  static_cast<void>(flags.run.run_config(
+      flags.render.ps, flags.run.training.most_trainers(
+                           flags.render.workers + flags.render.gpu_workers, flags.render.chief)));
   std::string text = target.render(deployment);
   if (flags.render.output.empty()) {
     return std::make_unique<Print>(std::move(text));
@@ -176,8 +172,8 @@ std::unique_ptr<Action> predict_action(Words& words, Warnings& /*warnings*/) {
     math::flush_denormals();  // before there is a second thread
     return roles::run_predict(options);
   };
-  return run_with(predict_options(asked, words.flags, data_options(words.flags, words.environment)),
-                  run);
+  return run_with(
+      predict_options(asked, words.flags, words.flags.run.data.options(words.environment)), run);
 }
 
 std::unique_ptr<Action> serve_action(Words& words, Warnings& warnings) {
@@ -192,7 +188,7 @@ std::unique_ptr<Action> healthcheck_action(Words& words, Warnings& /*warnings*/)
   words.read_flags();
   options.timeout = std::chrono::seconds(words.flags.healthcheck_timeout_s);
   options.token_file = words.flags.healthcheck_token_file;
-  options.ca_file = words.flags.ca_file;
+  options.ca_file = words.flags.run.data.ca_file;
   return run_with(std::move(options), roles::run_healthcheck);
 }
 
@@ -208,8 +204,8 @@ std::unique_ptr<Action> export_action(Words& words, Warnings& /*warnings*/) {
     math::flush_denormals();  // before there is a second thread
     return roles::run_export(options);
   };
-  return run_with(export_options(model, words.flags, data_options(words.flags, words.environment)),
-                  run);
+  return run_with(
+      export_options(model, words.flags, words.flags.run.data.options(words.environment)), run);
 }
 
 std::unique_ptr<Action> import_action(Words& words, Warnings& /*warnings*/) {
@@ -320,8 +316,8 @@ std::optional<Invocation> parse_word_command(Command command,
   // Each command takes its words from the front.
   words.arguments = words_first(*words.app, words.arguments);
   invocation.action = act(words, invocation.warnings);
-  invocation.log = log_options(words.flags);
-  invocation.confines = words.flags.confine;
+  invocation.log = words.flags.log.options();
+  invocation.confines = words.flags.run.confine;
   return invocation;
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "main/common_options.h"
+#include "main/environment.h"
 #include "net/http/tls.h"
 #include "net/transport/credentials.h"
 #include "roles/store/core/google_federation.h"

@@ -1,5 +1,4 @@
 // launch [FLAGS] -- COMMAND: the parsed line, and the lines that are rejected before anything runs.
-#include "main/launch_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "main/common_options.h"
+#include "main/environment.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/update_plan.h"
 #include "roles/servers/shell/task_server.h"

@@ -9,6 +9,7 @@
 
 #include "main/command_line.h"
 #include "main/command_texts.h"
+#include "main/environment.h"
 #include "main/flags.h"
 
 namespace disttf {

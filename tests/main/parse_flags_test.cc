@@ -31,54 +31,59 @@ Flags flags_of(Command command, const std::string& line) {
 
 TEST(ParseFlags, TakesValuesAsWordsAndBehindEqualsSigns) {
   const Flags flags = flags_of(Command::kWorker, "--batch_size 7 --train_steps=9");
-  EXPECT_EQ(flags.settings.run.batch_size, 7U);
-  EXPECT_EQ(flags.settings.run.train_steps, 9U);
+  EXPECT_EQ(flags.run.training.settings.run.batch_size, 7U);
+  EXPECT_EQ(flags.run.training.settings.run.train_steps, 9U);
 }
 
 TEST(ParseFlags, TakesHyphensForUnderscores) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").settings.run.batch_size, 7U);
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").run.training.settings.run.batch_size, 7U);
 }
 
 TEST(ParseFlags, TakesTheOtherNamesOfAFlag) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--worker_index 1").task_index, 1);
-  EXPECT_EQ(flags_of(Command::kWorker, "--chief_hosts c:1").chief_host, "c:1");
-  EXPECT_FALSE(flags_of(Command::kWorker, "--sync_replica False").settings.run.sync_replicas);
+  EXPECT_EQ(flags_of(Command::kWorker, "--worker_index 1").cluster.given.task_index, 1);
+  EXPECT_EQ(flags_of(Command::kWorker, "--chief_hosts c:1").cluster.given.chief_host, "c:1");
+  EXPECT_FALSE(
+      flags_of(Command::kWorker, "--sync_replica False").run.training.settings.run.sync_replicas);
 }
 
 TEST(ParseFlags, TakesBooleansInEveryForm) {
   for (const char* line : {"--print_weights_hash", "--print_weights_hash=true",
                            "--print_weights_hash True", "--print-weights-hash 1"}) {
-    EXPECT_TRUE(flags_of(Command::kWorker, line).print_weights_hash) << line;
+    EXPECT_TRUE(flags_of(Command::kWorker, line).run.output.print_weights_hash) << line;
   }
   for (const char* line :
        {"", "--print_weights_hash=False", "--print_weights_hash false", "--print_weights_hash 0"}) {
-    EXPECT_FALSE(flags_of(Command::kWorker, line).print_weights_hash) << line;
+    EXPECT_FALSE(flags_of(Command::kWorker, line).run.output.print_weights_hash) << line;
   }
 }
 
 TEST(ParseFlags, TakesListsWithCommas) {
-  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units 128,64").settings.run.model.hidden,
-              ElementsAre(128, 64));
-  EXPECT_THAT(flags_of(Command::kWorker, "--hidden_units=32").settings.run.model.hidden,
-              ElementsAre(32));
-  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/,https://b/x").data_url,
+  EXPECT_THAT(
+      flags_of(Command::kWorker, "--hidden_units 128,64").run.training.settings.run.model.hidden,
+      ElementsAre(128, 64));
+  EXPECT_THAT(
+      flags_of(Command::kWorker, "--hidden_units=32").run.training.settings.run.model.hidden,
+      ElementsAre(32));
+  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/,https://b/x").run.data.data_url,
               ElementsAre("http://a/", "https://b/x"));
-  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/ --data_url http://b/").data_url,
-              ElementsAre("http://a/", "http://b/"));
+  EXPECT_THAT(
+      flags_of(Command::kDownload, "--data_url http://a/ --data_url http://b/").run.data.data_url,
+      ElementsAre("http://a/", "http://b/"));
 }
 
 TEST(ParseFlags, TakesShortNames) {
   const Flags flags = flags_of(Command::kLaunch, "-s 3 -w4");
-  EXPECT_EQ(flags.launch_ps, 3U);
-  EXPECT_EQ(flags.launch_workers, 4U);
+  EXPECT_EQ(flags.launch.ps, 3U);
+  EXPECT_EQ(flags.launch.workers, 4U);
 }
 
 TEST(ParseFlags, ReadsLeadingZerosAsDecimal) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").settings.run.batch_size, 10U);
+  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").run.training.settings.run.batch_size,
+            10U);
 }
 
 TEST(ParseFlags, ALastFlagMayBeBare) {
-  EXPECT_TRUE(flags_of(Command::kLaunch, "--workers 1 --chief").launch_chief);
+  EXPECT_TRUE(flags_of(Command::kLaunch, "--workers 1 --chief").launch.chief);
 }
 
 // ---- Help ----
@@ -277,7 +282,7 @@ class ConfigFile : public testing::Test {
 TEST_F(ConfigFile, HasTextsWithATildeAndBeyondAscii) {
   const auto log_dir = [this](const std::string& text) {
     write("log_dir = " + text + "\n");
-    return flags_with("").log_dir;
+    return flags_with("").run.output.log_dir;
   };
   EXPECT_EQ(log_dir(R"("~41")"), "~41");
   EXPECT_EQ(log_dir(R"("\u007E41\u007e7E\U0000007E41")"), "~41~7E~41");
@@ -296,44 +301,44 @@ TEST_F(ConfigFile, GivesFlagsTheirValues) {
       "sync_replicas = false\n"
       "print_weights_hash = true\n");
   const Flags flags = flags_with("");
-  EXPECT_EQ(flags.settings.run.batch_size, 50U);
-  EXPECT_EQ(flags.settings.run.optimizer.learning_rate, 0.25F);
-  EXPECT_EQ(flags.settings.run.optimizer.kind, math::OptimizerKind::kSgd);
-  EXPECT_THAT(flags.settings.run.model.hidden, ElementsAre(128, 64));
-  EXPECT_THAT(flags.data_url, ElementsAre("http://a/", "http://b/"));
-  EXPECT_FALSE(flags.settings.run.sync_replicas);
-  EXPECT_TRUE(flags.print_weights_hash);
+  EXPECT_EQ(flags.run.training.settings.run.batch_size, 50U);
+  EXPECT_EQ(flags.run.training.settings.run.optimizer.learning_rate, 0.25F);
+  EXPECT_EQ(flags.run.training.settings.run.optimizer.kind, math::OptimizerKind::kSgd);
+  EXPECT_THAT(flags.run.training.settings.run.model.hidden, ElementsAre(128, 64));
+  EXPECT_THAT(flags.run.data.data_url, ElementsAre("http://a/", "http://b/"));
+  EXPECT_FALSE(flags.run.training.settings.run.sync_replicas);
+  EXPECT_TRUE(flags.run.output.print_weights_hash);
 }
 
 TEST_F(ConfigFile, YieldsToTheCommandLine) {
   write("batch_size = 50\ntrain_steps = 7\nhidden_units = [1, 2]\n");
   const Flags flags = flags_with("--batch_size 60 --hidden_units 3");
-  EXPECT_EQ(flags.settings.run.batch_size, 60U);
-  EXPECT_EQ(flags.settings.run.train_steps, 7U);
-  EXPECT_THAT(flags.settings.run.model.hidden, ElementsAre(3));
+  EXPECT_EQ(flags.run.training.settings.run.batch_size, 60U);
+  EXPECT_EQ(flags.run.training.settings.run.train_steps, 7U);
+  EXPECT_THAT(flags.run.training.settings.run.model.hidden, ElementsAre(3));
 }
 
 TEST_F(ConfigFile, TakesPythonsBooleans) {
   write("sync_replicas = False\nprint_weights_hash = True\n");
-  EXPECT_FALSE(flags_with("").settings.run.sync_replicas);
-  EXPECT_TRUE(flags_with("").print_weights_hash);
+  EXPECT_FALSE(flags_with("").run.training.settings.run.sync_replicas);
+  EXPECT_TRUE(flags_with("").run.output.print_weights_hash);
 }
 
 TEST_F(ConfigFile, MayBeginWithAByteOrderMarkAndHaveHyphensAndCrLf) {
   write("\xEF\xBB\xBF# from Windows\r\ntrain-steps = 5\r\n\"batch_size\" = 6\r\n");
-  EXPECT_EQ(flags_with("").settings.run.train_steps, 5U);
-  EXPECT_EQ(flags_with("").settings.run.batch_size, 6U);
+  EXPECT_EQ(flags_with("").run.training.settings.run.train_steps, 5U);
+  EXPECT_EQ(flags_with("").run.training.settings.run.batch_size, 6U);
 }
 
 TEST_F(ConfigFile, TakesEveryFormOfANumberThatTomlHas) {
   for (const char* five_hundred :
        {"500", "+500", "5_00", "0x1F4", "0x01_f4", "0o764", "0b1_1111_0100"}) {
     write(std::string("train_steps = ") + five_hundred + "\n");
-    EXPECT_EQ(flags_with("").settings.run.train_steps, 500U) << five_hundred;
+    EXPECT_EQ(flags_with("").run.training.settings.run.train_steps, 500U) << five_hundred;
   }
   for (const char* quarter : {"0.25", "+0.25", "2.5e-1", "2.5E-1", "0.2_5", "25.0e-2"}) {
     write(std::string("learning_rate = ") + quarter + "  # a comment\n");
-    EXPECT_EQ(flags_with("").settings.run.optimizer.learning_rate, 0.25F) << quarter;
+    EXPECT_EQ(flags_with("").run.training.settings.run.optimizer.learning_rate, 0.25F) << quarter;
   }
   write("seed = 18446744073709551615\n");  // exceeds TOML's integers
   EXPECT_THAT(refused(), StartsWith("--seed: 18446744073709551615 is not from 0 to "));
@@ -342,26 +347,26 @@ TEST_F(ConfigFile, TakesEveryFormOfANumberThatTomlHas) {
 TEST_F(ConfigFile, RoundsANumberOnce) {
   // Just above the middle of two floats, and exactly the middle once it is rounded to a double.
   write("learning_rate = 1.00000005960464477539062500001\n");
-  EXPECT_EQ(flags_with("").settings.run.optimizer.learning_rate, 1.00000012F);
+  EXPECT_EQ(flags_with("").run.training.settings.run.optimizer.learning_rate, 1.00000012F);
 }
 
 TEST_F(ConfigFile, TakesEveryFormOfATextThatTomlHas) {
   for (const char* text :
        {R"("a # b, c")", R"('a # b, c')", R"("""a # b, c""")", R"("\u0061 # b, c")"}) {
     write(std::string("data_dir = ") + text + " # a comment\n");
-    EXPECT_EQ(flags_with("").data_dir, "a # b, c") << text;
+    EXPECT_EQ(flags_with("").run.data.data_dir, "a # b, c") << text;
   }
   write("data_dir = \"/srv/Z\u00fcrich~1\"\n");
-  EXPECT_EQ(flags_with("").data_dir, "/srv/Z\u00fcrich~1");
+  EXPECT_EQ(flags_with("").run.data.data_dir, "/srv/Z\u00fcrich~1");
   write("hidden_units = [\n  128,  # first\n  0x40,\n]\n");
-  EXPECT_THAT(flags_with("").settings.run.model.hidden, ElementsAre(128, 64));
+  EXPECT_THAT(flags_with("").run.training.settings.run.model.hidden, ElementsAre(128, 64));
 }
 
 TEST_F(ConfigFile, MayLackQuotes) {
   write("optimizer = sgd # a comment\nhidden_units = 128,64\ndata_dir = ./a b\n");
-  EXPECT_EQ(flags_with("").settings.run.optimizer.kind, math::OptimizerKind::kSgd);
-  EXPECT_THAT(flags_with("").settings.run.model.hidden, ElementsAre(128, 64));
-  EXPECT_EQ(flags_with("").data_dir, "./a b");
+  EXPECT_EQ(flags_with("").run.training.settings.run.optimizer.kind, math::OptimizerKind::kSgd);
+  EXPECT_THAT(flags_with("").run.training.settings.run.model.hidden, ElementsAre(128, 64));
+  EXPECT_EQ(flags_with("").run.data.data_dir, "./a b");
 }
 
 struct WrongFile {
@@ -405,7 +410,7 @@ TEST_F(ConfigFile, ThatIsWrongIsOneSentenceWithTheLine) {
 
 TEST_F(ConfigFile, MayBeEmpty) {
   write("");
-  EXPECT_EQ(flags_with("").settings.run.batch_size, 100U);
+  EXPECT_EQ(flags_with("").run.training.settings.run.batch_size, 100U);
 }
 
 TEST_F(ConfigFile, WithAnUnknownKeyIsRefused) {

@@ -122,7 +122,7 @@ class EachSetting : public testing::TestWithParam<const Setting*> {
     Flags flags;
     const auto app = make_app(Command::kLaunch, flags);
     EXPECT_FALSE(parse_flags(*app, words).has_value());
-    return flags.settings;
+    return flags.run.training.settings;
   }
   static RunConfig changed() {
     RunConfig run;

@@ -1,4 +1,4 @@
-#include "main/credential_flags.h"
+#include "main/flags/credentials.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "main/flag_values.h"
+#include "main/flags/group_names.h"
 #include "net/transport/certificate_files.h"
 #include "net/transport/same_host.h"
 #include "net/transport/secrets.h"
@@ -29,30 +30,6 @@ std::invalid_argument contradiction(const std::string& flag, const GivenFile& ot
                                net::quoted(other.path) + "; give one of them");
 }
 
-// Throws std::invalid_argument unless at most one of the three ways is given, and that in full.
-void check_credential_flags(const Flags& flags) {
-  const GivenFile secret{"--secret_file", flags.secret_file};
-  const GivenFile certificate{"--task_cert", flags.task_cert};
-  if (flags.insecure && !secret.path.empty()) throw contradiction("--insecure: true", secret);
-  const std::array files{certificate, GivenFile{"--task_key", flags.task_key},
-                         GivenFile{"--task_ca", flags.task_ca}};
-  const auto is_given = [](const GivenFile& file) { return !file.path.empty(); };
-  const auto* const given = std::ranges::find_if(files, is_given);
-  // No part of a certificate: nothing more to check.
-  if (given == files.end()) return;
-  // A certificate without its key or its authorities must not fall back to a connection in clear
-  // text.
-  const auto* const missing = std::ranges::find_if_not(files, is_given);
-  if (missing != files.end()) {
-    throw std::invalid_argument(std::string(missing->flag) + ": missing; it belongs to " +
-                                given->flag + " " + net::quoted(given->path));
-  }
-  if (flags.insecure) throw contradiction("--insecure: true", certificate);
-  if (!secret.path.empty()) {
-    throw contradiction("--secret_file: " + net::quoted(secret.path), certificate);
-  }
-}
-
 // The first address on another machine, or null. Workers that may join later have an entry without
 // an address.
 const net::Address* elsewhere(const net::Cluster& cluster) {
@@ -67,47 +44,70 @@ const net::Address* elsewhere(const net::Cluster& cluster) {
 
 }  // namespace
 
-void add_credential_flags(CLI::App& app, Command command, Flags& flags) {
-  app.add_option("--secret_file", flags.secret_file,
+void CredentialFlags::check() const {
+  const GivenFile secret{"--secret_file", secret_file};
+  const GivenFile certificate{"--task_cert", task_cert};
+  if (insecure && !secret.path.empty()) throw contradiction("--insecure: true", secret);
+  const std::array files{certificate, GivenFile{"--task_key", task_key},
+                         GivenFile{"--task_ca", task_ca}};
+  const auto is_given = [](const GivenFile& file) { return !file.path.empty(); };
+  const auto* const given = std::ranges::find_if(files, is_given);
+  // No part of a certificate: nothing more to check.
+  if (given == files.end()) return;
+  // A certificate without its key or its authorities must not fall back to a connection in clear
+  // text.
+  const auto* const missing = std::ranges::find_if_not(files, is_given);
+  if (missing != files.end()) {
+    throw std::invalid_argument(std::string(missing->flag) + ": missing; it belongs to " +
+                                given->flag + " " + net::quoted(given->path));
+  }
+  if (insecure) throw contradiction("--insecure: true", certificate);
+  if (!secret.path.empty()) {
+    throw contradiction("--secret_file: " + net::quoted(secret.path), certificate);
+  }
+}
+
+void CredentialFlags::add_to(CLI::App& app, Of of) {
+  app.add_option("--secret_file", secret_file,
                  "file with the secret of the run: the same for all tasks, at least 32 characters, "
                  "readable only by its owner; tasks then connect only by TLS [`DISTTF_SECRET`]")
       ->type_name("FILE")
       ->group(kTransportGroup);
-  app.add_flag("--insecure", flags.insecure,
+  app.add_flag("--insecure", insecure,
                "no [secret](security.md), even if `DISTTF_SECRET` is set: connections are in clear "
                "text, and any host that reaches a port can join. Tasks on several machines need a "
                "secret, certificates, or this")
       ->transform(boolean())
       ->group(kTransportGroup);
-  if (command == Command::kLaunch) return;
+  if (of == Of::kSeveralTasks) return;
   app.add_option(
-         "--task_cert", flags.task_cert,
+         "--task_cert", task_cert,
          "[certificate](security.md#certificates) of this task, instead of a secret, PEM; its one "
          "URI names the run and the task, as in `spiffe://example.org/mnist/worker/1`. All three "
          "files are reloaded when they change")
       ->type_name("FILE")
       ->group(kTransportGroup);
-  app.add_option("--task_key", flags.task_key,
+  app.add_option("--task_key", task_key,
                  "private key of `--task_cert`, PEM, unencrypted, readable only by owner and group")
       ->type_name("FILE")
       ->group(kTransportGroup);
-  app.add_option("--task_ca", flags.task_ca, "certificate authorities of the other tasks, PEM")
+  app.add_option("--task_ca", task_ca, "certificate authorities of the other tasks, PEM")
       ->type_name("FILE")
       ->group(kTransportGroup);
 }
 
-std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
-                                                   const Environment& environment,
-                                                   const net::Cluster& cluster,
-                                                   const net::TaskId& self) {
-  check_credential_flags(flags);
+std::shared_ptr<net::Credentials> CredentialFlags::of_task(const Environment& environment,
+                                                           const net::Cluster& cluster,
+                                                           const net::TaskId& self,
+                                                           bool is_child) const {
+  check();
   // After the contradictions are checked, and before the variable is read: --insecure overrides the
   // variable, but contradicts a flag.
-  if (flags.insecure) return nullptr;
+  if (insecure) return nullptr;
   const std::string text = value_of(environment, net::kSecretVariable);
-  if (flags.secret_file.empty() && flags.task_cert.empty() && text.empty()) {
+  if (secret_file.empty() && task_cert.empty() && text.empty()) {
     // A task that inherits its socket was started by a launch or a server, which made this check.
-    const net::Address* const address = flags.listen_fd < 0 ? elsewhere(cluster) : nullptr;
+    const net::Address* const address = is_child ? nullptr : elsewhere(cluster);
     if (address != nullptr) {
       throw std::invalid_argument(
           "--secret_file: missing; " + net::to_string(*address) +
@@ -123,23 +123,22 @@ std::shared_ptr<net::Credentials> credentials_from(const Flags& flags,
     roles::log_debug("other processes of this user can read or dump this task's memory");
   }
   const auto warn = [](std::string_view sentence) { roles::log_warning(sentence); };
-  if (!flags.task_cert.empty()) {
+  if (!task_cert.empty()) {
     const net::TaskCertificateFiles files{
-        .certificate = flags.task_cert, .key = flags.task_key, .authorities = flags.task_ca};
+        .certificate = task_cert, .key = task_key, .authorities = task_ca};
     // A renewal replaces the files one by one: retries while they do not match.
     return net::while_renewed(
         [&] { return std::make_shared<net::TaskCertificates>(files, self, warn); });
   }
   // A flag wins over the variable.
-  if (!flags.secret_file.empty()) return std::make_shared<net::Secrets>(flags.secret_file, warn);
+  if (!secret_file.empty()) return std::make_shared<net::Secrets>(secret_file, warn);
   return std::make_shared<net::Secrets>(text, net::kSecretVariable);
 }
 
-void check_rendered_credentials(const Flags& flags, const char* advice) {
-  check_credential_flags(flags);
-  const std::string& secret = flags.render.secret;
-  const std::array others{GivenFile{"--secret_file", flags.secret_file},
-                          GivenFile{"--task_cert", flags.task_cert}};
+void CredentialFlags::check_rendered(const std::string& secret, const char* advice) const {
+  check();
+  const std::array others{GivenFile{"--secret_file", secret_file},
+                          GivenFile{"--task_cert", task_cert}};
   // --secret names the engine's secret; the other two name files that the user has put on the
   // machines.
   bool is_given = !secret.empty();
@@ -148,11 +147,11 @@ void check_rendered_credentials(const Flags& flags, const char* advice) {
     if (!secret.empty()) throw contradiction("--secret: " + net::quoted(secret), other);
     is_given = true;
   }
-  if (!secret.empty() && flags.insecure) {
+  if (!secret.empty() && insecure) {
     throw std::invalid_argument("--secret: " + net::quoted(secret) +
                                 " is not allowed with --insecure; give one of them");
   }
-  if (!is_given && !flags.insecure) {
+  if (!is_given && !insecure) {
     throw std::invalid_argument(
         std::string("--secret: missing; the tasks run on several machines, and without a secret "
                     "any host that reaches a port can join the run. ") +
@@ -160,17 +159,17 @@ void check_rendered_credentials(const Flags& flags, const char* advice) {
   }
 }
 
-roles::SecretOfRun secret_of_launch(const Flags& flags, const Environment& environment) {
-  check_credential_flags(flags);
-  if (!flags.task_cert.empty()) {
-    throw std::invalid_argument("--task_cert: " + net::quoted(flags.task_cert) +
+roles::SecretOfRun CredentialFlags::of_launch(const Environment& environment) const {
+  check();
+  if (!task_cert.empty()) {
+    throw std::invalid_argument("--task_cert: " + net::quoted(task_cert) +
                                 " is not allowed without a cluster: a certificate belongs to one "
                                 "task, and a local run makes a secret for its tasks");
   }
   // The same order as in credentials_from(), so that the launch and its tasks agree.
-  if (flags.insecure) return roles::SecretOfRun::kNone;
+  if (insecure) return roles::SecretOfRun::kNone;
   const bool is_given =
-      !flags.secret_file.empty() || !value_of(environment, net::kSecretVariable).empty();
+      !secret_file.empty() || !value_of(environment, net::kSecretVariable).empty();
   return is_given ? roles::SecretOfRun::kGiven : roles::SecretOfRun::kMade;
 }
 

@@ -1,48 +1,12 @@
-#include "main/cluster_source.h"
+#include "main/commands/resolution_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "data/json/json_text.h"
 
 namespace disttf {
 namespace {
-
-// The job that the command implies; nullopt if it implies none.
-std::optional<net::Job> job_of(Command command) {
-  switch (command) {
-    case Command::kPs:
-      return net::Job::kPs;
-    case Command::kWorker:
-      return net::Job::kWorker;
-    case Command::kChief:
-      return net::Job::kChief;
-    case Command::kEvaluator:
-    case Command::kServe:  // of a run that it follows, as an evaluator does
-      return net::Job::kEvaluator;
-    default:
-      return std::nullopt;
-  }
-}
-
-// The job that the command and --job_name agree on. Throws std::invalid_argument if they differ.
-std::optional<net::Job> job_from_flags(Command command, const Flags& flags) {
-  const std::optional<net::Job> implied = job_of(command);
-  if (flags.job_name.empty()) {
-    return implied;
-  }
-  const std::optional<net::Job> named = net::job_from_name(flags.job_name);
-  if (!named) {
-    throw std::invalid_argument("--job_name: \"" + flags.job_name +
-                                "\" is not ps, worker or chief");
-  }
-  if (implied && implied != named) {
-    throw std::invalid_argument("--job_name: \"" + flags.job_name + "\" contradicts the command " +
-                                std::string(net::job_name(*implied)));
-  }
-  return named;
-}
 
 // An evaluator trains nothing: is_chief() does not apply to it, as its index is in no list of
 // trainers.
@@ -54,7 +18,7 @@ std::string chief_of(const net::ClusterAndTask& found) {
   return "not the chief, " + net::to_string(cluster.trainer(0)) + " is";
 }
 
-std::string table_of(const net::Resolution& resolution) {
+std::string table_of_facts(const net::Resolution& resolution) {
   std::vector<net::Fact> rows = {{"resolver", std::string(resolution.resolver), ""}};
   if (resolution.found) {
     rows.push_back({"task", net::to_string(resolution.found->task), chief_of(*resolution.found)});
@@ -98,7 +62,7 @@ nlohmann::json addresses_of(const std::vector<net::Address>& addresses, bool spa
 }
 
 // Spells `cluster` and `task` as TF_CONFIG does, so that the whole object is a TF_CONFIG.
-std::string json_of(const net::Resolution& resolution) {
+std::string json_of_facts(const net::Resolution& resolution) {
   nlohmann::json object = {{"resolver", resolution.resolver}, {"warnings", resolution.warnings}};
   if (resolution.found) {
     const auto& [cluster, task, warnings] = *resolution.found;
@@ -119,30 +83,6 @@ std::string json_of(const net::Resolution& resolution) {
 
 }  // namespace
 
-net::ClusterFlags cluster_flags(Command command, const Flags& flags) {
-  net::ClusterFlags out;
-  // launch passes a child's identity by flags. The child's environment may describe the cluster
-  // that launch itself runs in, so no other resolver is tried.
-  const bool is_told = flags.listen_fd >= 0 && flags.resolver == "auto";
-  out.resolver = is_told ? "flags" : flags.resolver;
-  out.job = job_from_flags(command, flags);
-  if (flags.task_index) {
-    out.task_index = static_cast<std::size_t>(*flags.task_index);
-  }
-  out.ps_hosts = flags.ps_hosts;
-  out.worker_hosts = flags.worker_hosts;
-  out.chief_host = flags.chief_host;
-  out.ps = flags.cluster_ps;
-  out.workers = flags.cluster_workers;
-  out.chief = flags.cluster_chief;
-  if (flags.max_workers != 0) {
-    out.max_workers = flags.max_workers;
-  }
-  out.task_hosts = flags.task_hosts;
-  out.port_base = flags.port_base;
-  return out;
-}
-
 std::string summary(const net::Resolution& resolution) {
   const std::string start = "resolver " + std::string(resolution.resolver) + ": ";
   if (!resolution.found) {
@@ -158,37 +98,11 @@ std::string summary(const net::Resolution& resolution) {
          " trainers";
 }
 
-std::string resolve_text(const net::Resolution& resolution, const Flags& flags) {
-  if (flags.json) {
-    return json_of(resolution);
+std::string resolve_text(const net::Resolution& resolution, bool has_facts, bool as_json) {
+  if (as_json) {
+    return json_of_facts(resolution);
   }
-  return flags.print ? table_of(resolution) : summary(resolution) + "\n";
-}
-
-net::Cluster find_lists(const Flags& flags, const net::Environment& environment) {
-  net::Cluster cluster;
-  // The lists come first, without a resolver: with them the environment of this process, which is
-  // in no list, does not matter.
-  cluster.ps = net::parse_address_list("--ps_hosts", flags.ps_hosts);
-  cluster.workers = net::parse_address_list("--worker_hosts", flags.worker_hosts);
-  cluster.chief = net::parse_address_list("--chief_host", flags.chief_host);
-  if (cluster.ps.empty() && cluster.trainer_count() == 0) {
-    const net::Resolution resolution =
-        net::find_cluster(cluster_flags(Command::kPlus, flags), environment);
-    if (!resolution.found) {
-      throw std::invalid_argument(
-          "--ps_hosts: missing; --ps_hosts and --worker_hosts, or a TF_CONFIG, say where the "
-          "cluster is");
-    }
-    cluster = resolution.found->cluster;
-  }
-  // Validated as an evaluator, the one task that needs no entry in the lists.
-  net::validate(cluster, {.job = net::Job::kEvaluator, .index = 0});
-  // A sparse list leaves out other workers, and a driver must reach all of them.
-  if (cluster.workers.empty() || cluster.sparse) {
-    throw std::invalid_argument("--worker_hosts: missing; list all workers, in order");
-  }
-  return cluster;
+  return has_facts ? table_of_facts(resolution) : summary(resolution) + "\n";
 }
 
 }  // namespace disttf

@@ -1,5 +1,5 @@
 // How a task finds its role: from the flags, from TF_CONFIG, and when the two disagree.
-#include "main/cluster_source.h"
+#include "main/flags/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,250 @@
+#include "main/commands/launch_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "main/flag_values.h"
+#include "main/flags/group_names.h"
+#include "main/render/deployment.h"
+#include "net/wire/text.h"
+#include "roles/launch/shell/program_command.h"
+#include "roles/process/gpus.h"
+#include "roles/run/run_config.h"
+
+namespace disttf {
+namespace {
+
+// Bounds against typing errors: every task is a process of this machine.
+constexpr std::uint64_t kMostStarted = 1000;  // tasks of one job that launch starts
+constexpr std::uint64_t kMostGpusOfWorker = 64;
+
+// The value of --control that disables management.
+constexpr const char* kNoControl = "none";
+
+using roles::kMaxCount;
+
+void add_tasks_of_launch(CLI::App& app, LaunchFlags& flags) {
+  app.add_option("--ps,-s", flags.ps, "parameter servers to start")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostStarted))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
+  app.add_option("--workers,-w", flags.workers, "workers to start")
+      ->type_name("N")
+      ->transform(whole_number(0, kMostStarted))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
+  app.add_flag("--chief", flags.chief, "start a separate chief, which also trains")
+      ->transform(boolean())
+      ->group(kLaunchGroup);
+  app.add_flag("--evaluator", flags.evaluator,
+               "start an [evaluator](evaluator.md), whose exit does not end the run")
+      ->transform(boolean())
+      ->group(kLaunchGroup);
+  app.add_option(
+         "--restart", flags.restart,
+         "`on-failure`: restart tasks that were killed or lost their peers; `never`: end the run")
+      ->type_name("NAME")
+      ->check(one_of({"on-failure", "never"}))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
+  app.add_option(
+         "--max_restarts", flags.max_restarts,
+         "most restarts of all tasks together; the evaluator has a separate limit of the same size")
+      ->type_name("N")
+      ->transform(whole_number(0, kMaxCount))
+      ->capture_default_str()
+      ->group(kLaunchGroup);
+  app.add_option("--chaos", flags.chaos,
+                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, chosen by SEED; "
+                 "implies `--chaos_frames SEED,RATE`")
+      ->type_name("SEED,RATE")
+      ->check(seed_and_rate())
+      ->group(kLaunchGroup);
+}
+
+void add_task_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& limits,
+                     const char* whom) {
+  app.add_option("--" + prefix + "cpus", limits.cpus,
+                 std::string("CPUs of ") + whom + ", rounded up [all]")
+      ->type_name("N")
+      ->check(number_above_zero())
+      ->group(kLaunchGroup);
+  app.add_option("--" + prefix + "memory", limits.memory_mib,
+                 std::string("MiB of private memory of ") + whom + " [no limit]")
+      ->type_name("MIB")
+      ->transform(whole_number(1, kMostMemoryMib))
+      ->group(kLaunchGroup);
+}
+
+void check_cpus(const char* flag, const std::optional<double>& cpus) {
+  // The bounds of render, so that both commands take the same flags.
+  constexpr double kLeast = 0.01;
+  constexpr double kMost = 1024;
+  if (cpus && !(*cpus >= kLeast && *cpus <= kMost)) {
+    render::refuse(flag, render::cpus_text(*cpus), "from 0.01 to 1024");
+  }
+}
+
+std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::size_t workers) {
+  // nullopt: all tasks, including ps, which have no numbers in this list.
+  if (text == "*") {
+    return std::nullopt;
+  }
+  std::set<std::size_t> found;
+  for (std::string& each : split_at_commas({text})) {
+    if (!whole_number(0, workers - 1)(each).empty()) {
+      throw std::invalid_argument("--worker_logs: " + net::quoted(text) +
+                                  " is not *, nor workers between commas, each from 0 to " +
+                                  std::to_string(workers - 1));
+    }
+    found.insert(std::stoul(each));
+  }
+  return found;
+}
+
+}  // namespace
+
+void add_control_flag(CLI::App& app, std::string& control, const std::string& group,
+                      const char* description) {
+  app.add_option("--control", control, description)->type_name("PATH")->group(group);
+}
+
+void LaunchFlags::add_to(CLI::App& app) {
+  add_tasks_of_launch(app, *this);
+  app.add_option("--options", options_file,
+                 "[options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; "
+                 "the command line wins")
+      ->type_name("FILE")
+      ->group(kLaunchGroup);
+  add_task_limits(app, "", trainer_limits, "each trainer");
+  add_task_limits(app, "ps_", ps_limits, "each ps");
+  add_control_flag(app, control, kLaunchGroup,
+                   "Unix socket for managing the launch, or `none` [one that `status`, `logs`, "
+                   "`pods` and `update` find]");
+  app.add_option("--control_port", control_port,
+                 "HTTP port on 127.0.0.1 for managing the launch, with a bearer token in a file; "
+                 "0: any free port")
+      ->type_name("PORT")
+      ->transform(whole_number(0, kMostPort))
+      ->group(kLaunchGroup);
+}
+
+void LaunchFlags::add_of_command(CLI::App& app) {
+  app.add_option("--worker_logs", worker_logs,
+                 "workers whose output is shown, as in `1,2`; `*`: all tasks, including ps")
+      ->type_name("N,...|*")
+      ->capture_default_str()
+      ->group(kCommandGroup);
+  app.add_option("--initializer", initializer, "run in each task before COMMAND; must exit with 0")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.add_option("--finalizer", finalizer, "run in each task after COMMAND, whatever its exit code")
+      ->type_name("WORDS")
+      ->group(kCommandGroup);
+  app.add_option(
+         "--gpus_per_worker", gpus_per_worker,
+         "number of [GPUs](operations.md#gpus) of each worker, which sees no others; ps see none "
+         "[all tasks see all]")
+      ->type_name("N")
+      ->transform(whole_number(1, kMostGpusOfWorker))
+      ->group(kCommandGroup);
+  app.add_flag("--share_gpus", share_gpus,
+               "give several workers the same GPUs where there are too few")
+      ->transform(boolean())
+      ->group(kCommandGroup);
+  app.footer(
+      "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
+      "words\n"
+      "{ps_hosts}, {worker_hosts}, {job_name} and {task_index} are filled in, {{ and }} are "
+      "braces;\n"
+      "TF_CONFIG and TFMESOS_... say the same. Of the flags above it takes -w, -s, --insecure,\n"
+      "--log_format and its own group. With --program the COMMAND is your own training program\n"
+      "instead, started by each worker, and all flags but those of models and data apply.");
+}
+
+roles::GpuOptions LaunchFlags::gpu_options(const Environment& environment) const {
+  if (gpus_per_worker == 0) {
+    if (share_gpus) {
+      throw std::invalid_argument("--share_gpus: true has no effect without --gpus_per_worker");
+    }
+    return {};
+  }
+  return {.per_worker = gpus_per_worker,
+          .share = share_gpus,
+          .list = roles::find_gpus(environment),
+          .has_device_order = environment.contains(kDeviceOrder),
+          .has_cublas_workspace = environment.contains(kCublasWorkspace)};
+}
+
+roles::ProgramOptions LaunchFlags::program_options(const std::vector<std::string>& command,
+                                                   const Environment& environment) const {
+  // First: workers_from() needs at least one.
+  if (workers == 0) {
+    throw std::invalid_argument(
+        "--workers: must be at least 1; the launch exits when the workers do (got 0)");
+  }
+  const auto words_of = [](const char* field, const std::string& text) {
+    return text.empty() ? std::vector<std::string>() : roles::split_words(field, text);
+  };
+  roles::ProgramOptions options;
+  options.ps = ps;
+  options.workers = workers;
+  options.command = command;
+  options.initializer = words_of("--initializer", initializer);
+  options.finalizer = words_of("--finalizer", finalizer);
+  options.worker_logs = workers_from(worker_logs, options.workers);
+  options.search_path = search_path(environment);
+  roles::validate(options);
+  return options;
+}
+
+std::optional<roles::ControlOptions> LaunchFlags::control_options(
+    const Environment& environment) const {
+  if (control == kNoControl) {
+    if (control_port) {
+      throw std::invalid_argument("--control_port: " + std::to_string(*control_port) +
+                                  " is not allowed with --control none");
+    }
+    return std::nullopt;
+  }
+  return roles::ControlOptions{
+      .directory = control_directory(environment), .socket = control, .port = control_port};
+}
+
+void LaunchFlags::check_limits() const {
+  check_cpus("cpus", trainer_limits.cpus);
+  check_cpus("ps_cpus", ps_limits.cpus);
+}
+
+void check_launch_flags(const CLI::App& app, const ProgramFlags& program, bool has_command) {
+  // Flags that apply with and without a COMMAND.
+  static const std::set<std::string> kOfBoth = {"ps",       "workers",    "config",  "help",
+                                                "help-all", "log_format", "insecure"};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty() ||
+        kOfBoth.contains(option->get_lnames().front())) {
+      continue;
+    }
+    const std::string name = "--" + option->get_lnames().front();
+    const bool is_of_command = option->get_group() == kCommandGroup;
+    if (is_of_command && !has_command) {
+      throw std::invalid_argument(name + ": needs a COMMAND after --");
+    }
+    const bool assigns_gpus = name == "--gpus_per_worker" || name == "--share_gpus";
+    if (is_of_command && program.program && !assigns_gpus) {
+      throw std::invalid_argument(name + ": has no effect with --program");
+    }
+    if (program.program) {
+      continue;
+    }
+    // Rejected rather than ignored: a training flag before -- looks as if the program received it.
+    if (!is_of_command && has_command) {
+      throw std::invalid_argument(
+          name + ": has no effect on a COMMAND; put the COMMAND's own flags after --");
+    }
+  }
+}
+
+}  // namespace disttf

@@ -1,0 +1,34 @@
+// The launch of disttf's own tasks that flags describe: of `launch`, and of `train` without a
+// cluster.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "main/commands/launch_flags.h"
+#include "main/environment.h"
+#include "main/flags/program.h"
+#include "main/flags/run.h"
+#include "roles/launch/shell/launcher.h"
+
+namespace disttf {
+
+struct LaunchedFlags {
+  const LaunchFlags& launch;
+  const RunFlags& run;
+  const ProgramFlags& program;
+};
+
+// Returns the launch of `ps` parameter servers and `workers` workers, without control addresses.
+// `app` has parsed the flags. `command`: the words after "--", which only --program has. Throws
+// std::invalid_argument.
+[[nodiscard]] roles::LaunchOptions launch_options(const CLI::App& app, const LaunchedFlags& flags,
+                                                  std::size_t ps, std::size_t workers,
+                                                  const std::vector<std::string>& command);
+
+// Throws std::invalid_argument if the launch's own program cannot be run.
+void check_launched_program(const roles::LaunchOptions& options, const Environment& environment);
+
+}  // namespace disttf
