@@ -2,17 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
-#include <stdexcept>
 
 #include "main/arguments.h"
-#include "main/command_words.h"
-#include "main/completion_scripts.h"
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/flags/group_names.h"
 #include "main/help_text.h"
-#include "main/manage_command.h"
 #include "math/model_spec.h"
-#include "net/wire/text.h"
 #include "roles/run/setting.h"
 
 namespace disttf {
@@ -110,8 +105,7 @@ void add_flags(const CLI::App& app, Offer& offer) {
 // The words of a command line before the one that is being typed.
 struct Before {
   const CLI::Option* flag = nullptr;  // the last one, if its value is still missing
-  std::size_t words = 0;              // positional words
-  std::string first_word;             // the first of them
+  std::vector<std::string> words;     // positional words
   std::string control;                // the value of --control
 };
 
@@ -134,8 +128,7 @@ Before read_before(const CLI::App& app, std::span<const std::string> words) {
       const CLI::Option* const option = app.get_option_no_throw(word);
       before.flag = option != nullptr && option->get_expected_max() > 0 ? option : nullptr;
     } else {
-      before.first_word = before.words == 0 ? word : before.first_word;
-      ++before.words;
+      before.words.push_back(word);
     }
   }
   return before;
@@ -149,15 +142,6 @@ void add_words(const CLI::App& app, std::size_t place, Offer& offer) {
     // Words beyond the last one repeat it, as in `plot RUN RUN`.
     add_values(*words[std::min(place, words.size() - 1)], offer);
   }
-}
-
-// Whether the next word names a task of a running launch: `logs TASK`, `pods restart TASK`.
-bool takes_task(Command command, const Before& before) {
-  if (command == Command::kLogs) {
-    return before.words == 0;
-  }
-  return command == Command::kPods && before.words == 1 &&
-         (before.first_word == "restart" || before.first_word == "replace");
 }
 
 // Offers worker-1, because bash splits words at a colon. Offers worker:1 if the word has a colon.
@@ -174,11 +158,11 @@ void add_tasks(const RunningTasks& running_tasks, const Before& before, std::str
   }
 }
 
-std::string complete_of_command(Command command, std::vector<std::string> before,
+std::string complete_of_command(const CommandRow& row, std::vector<std::string> before,
                                 std::string current, const RunningTasks& running_tasks) {
   // Before the words are normalized, which would change the words of the other program.
-  if ((takes_command(command) || command == Command::kRender) &&
-      std::ranges::find(before, "--") != before.end()) {
+  const CommandApp app(row);
+  if (app.command().takes_program() && std::ranges::find(before, "--") != before.end()) {
     return ":path\n";  // the words of another program
   }
   // With the word being typed, whose name may also be spelled with hyphens.
@@ -189,14 +173,11 @@ std::string complete_of_command(Command command, std::vector<std::string> before
   before = normalize_arguments(before, [](std::string_view /*name*/) { return false; });
   current = std::move(before.back());
   before.pop_back();
-  // Never read: the app needs variables to parse into.
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(command, flags);
-  const Before read = read_before(*app, before);
+  const Before read = read_before(app, before);
   // After --flag= only the value is offered, as the shells' scripts expect.
   const std::size_t equals = current.find('=');
   if (read.flag == nullptr && current.starts_with("--") && equals != std::string::npos) {
-    const CLI::Option* const option = app->get_option_no_throw(current.substr(0, equals));
+    const CLI::Option* const option = app.get_option_no_throw(current.substr(0, equals));
     Offer values(std::string_view(current).substr(equals + 1));
     if (option != nullptr) {
       add_values(*option, values);
@@ -207,11 +188,14 @@ std::string complete_of_command(Command command, std::vector<std::string> before
   if (read.flag != nullptr) {
     add_values(*read.flag, offer);
   } else if (current.starts_with("-")) {
-    add_flags(*app, offer);
-  } else if (takes_task(command, read)) {
-    add_tasks(running_tasks, read, current, offer);
-  } else if (!is_management(command) || read.words == 0) {
-    add_words(*app, read.words, offer);
+    add_flags(app, offer);
+  } else {
+    const NextWord next = app.command().next_word(read.words);
+    if (next == NextWord::kTask) {
+      add_tasks(running_tasks, read, current, offer);
+    } else if (next == NextWord::kListed) {
+      add_words(app, read.words.size(), offer);
+    }
   }
   return std::move(offer).text();
 }
@@ -231,8 +215,8 @@ std::string complete_words(std::span<const std::string> words, const RunningTask
     if (!is_help) {
       offer.add("help", "Print a command's help");
     }
-    for (const CommandInfo& info : commands()) {
-      offer.add(info.name, info.description);
+    for (const CommandRow& row : commands()) {
+      offer.add(row.name, row.description);
     }
     return std::move(offer).text();
   }
@@ -241,30 +225,8 @@ std::string complete_words(std::span<const std::string> words, const RunningTask
     return {};
   }
   // Throws for an unknown command: the shells' scripts discard the message, and nothing is offered.
-  const Command command = take_command(before);
-  return complete_of_command(command, std::move(before), std::move(current), running_tasks);
-}
-
-std::vector<std::string> completion_shells() {
-  std::vector<std::string> names;
-  for (const CompletionScript& each : completion_scripts()) {
-    names.emplace_back(each.shell);
-  }
-  return names;
-}
-
-std::string take_completion_word(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with("-")) {
-    throw std::invalid_argument("completion: the shell is missing; bash, zsh or fish");
-  }
-  for (const CompletionScript& each : completion_scripts()) {
-    if (arguments.front() == each.shell) {
-      arguments.erase(arguments.begin());
-      return each.text;
-    }
-  }
-  throw std::invalid_argument("completion: " + net::quoted(arguments.front()) +
-                              " is not bash, zsh or fish (see disttf completion --help)");
+  const CommandRow& row = take_command(before);
+  return complete_of_command(row, std::move(before), std::move(current), running_tasks);
 }
 
 }  // namespace disttf

@@ -30,11 +30,4 @@ using RunningTasks = std::function<std::vector<std::string>(const std::string& s
 [[nodiscard]] std::string complete_words(std::span<const std::string> words,
                                          const RunningTasks& running_tasks = {});
 
-// bash, zsh, fish.
-[[nodiscard]] std::vector<std::string> completion_shells();
-
-// Takes the word after `completion` out of the arguments and returns the script of that shell.
-// Throws std::invalid_argument with one sentence.
-[[nodiscard]] std::string take_completion_word(std::vector<std::string>& arguments);
-
 }  // namespace disttf

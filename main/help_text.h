@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "main/command_texts.h"
+#include "main/commands/texts.h"
 
 namespace disttf {
 

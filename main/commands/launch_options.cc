@@ -78,6 +78,11 @@ roles::LaunchOptions launch_options(const CLI::App& app, const LaunchedFlags& fl
           .metrics = run.metrics};
 }
 
+void log_as_launch(roles::LogOptions& log) {
+  log.task = "launch";
+  log.name_task = false;
+}
+
 void check_launched_program(const roles::LaunchOptions& options, const Environment& environment) {
   // The ports are not known yet; no program's name depends on them.
   static_cast<void>(

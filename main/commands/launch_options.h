@@ -12,6 +12,7 @@
 #include "main/flags/program.h"
 #include "main/flags/run.h"
 #include "roles/launch/shell/launcher.h"
+#include "roles/process/log.h"
 
 namespace disttf {
 
@@ -27,6 +28,9 @@ struct LaunchedFlags {
 [[nodiscard]] roles::LaunchOptions launch_options(const CLI::App& app, const LaunchedFlags& flags,
                                                   std::size_t ps, std::size_t workers,
                                                   const std::vector<std::string>& command);
+
+// A JSON line has the task's name in a field; launch's text lines carry it in the message.
+void log_as_launch(roles::LogOptions& log);
 
 // Throws std::invalid_argument if the launch's own program cannot be run.
 void check_launched_program(const roles::LaunchOptions& options, const Environment& environment);

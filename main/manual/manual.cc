@@ -3,11 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <memory>
 #include <sstream>
 
-#include "main/command_texts.h"
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/flags/group_names.h"
 #include "main/help_text.h"
 
 namespace disttf {
@@ -183,20 +182,18 @@ std::string examples_section(std::span<const Example> examples) {
   return text;
 }
 
-std::string command_page(const CommandInfo& info, std::string_view version, std::string_view date) {
-  const CommandText& text = text_of(info.command);
+std::string command_page(const CommandRow& row, std::string_view version, std::string_view date) {
   // The page comes from the same app as --help, so the two cannot differ. No flag is parsed:
   // get_default_str() gives the defaults.
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(info.command, flags);
-  std::string page = head(page_name(info.name), version, date, info.description);
-  page += std::string(".SH SYNOPSIS\n\\fBdisttf ") + info.name + "\\fR " +
-          (*text.words == '\0' ? "" : "\\fI" + manual_text(text.words) + "\\fR ") +
-          "[\\fIFLAGS\\fR]\n.SH DESCRIPTION\n" + manual_text(text.about) + "\n" + footer_of(*app);
-  page += options_of(*app) + exit_section() + environment_section(text.reads) +
-          files_section(text.files) + examples_section(text.examples) + ".SH SEE ALSO\n" +
+  const CommandApp app(row);
+  std::string page = head(page_name(row.name), version, date, row.description);
+  page += std::string(".SH SYNOPSIS\n\\fBdisttf ") + row.name + "\\fR " +
+          (*row.words == '\0' ? "" : "\\fI" + manual_text(row.words) + "\\fR ") +
+          "[\\fIFLAGS\\fR]\n.SH DESCRIPTION\n" + manual_text(row.about) + "\n" + footer_of(app);
+  page += options_of(app) + exit_section() + environment_section(row.reads) +
+          files_section(row.files) + examples_section(row.examples) + ".SH SEE ALSO\n" +
           reference("");
-  for (const char* const name : text.see_also) {
+  for (const char* const name : row.see_also) {
     page += ",\n" + reference(name);
   }
   return page + "\n";
@@ -221,13 +218,12 @@ std::string main_page(std::string_view version, std::string_view date) {
   std::string see_also;
   std::vector<Example> examples;
   std::vector<FileText> files;
-  for (const CommandInfo& info : commands()) {
-    page += ".TP\n\\fB" + manual_text(info.name) + "\\fR\n" + manual_text(info.description) + ".\n";
-    see_also += (see_also.empty() ? "" : ",\n") + reference(info.name);
-    const CommandText& text = text_of(info.command);
-    examples.push_back(text.examples.front());
+  for (const CommandRow& row : commands()) {
+    page += ".TP\n\\fB" + manual_text(row.name) + "\\fR\n" + manual_text(row.description) + ".\n";
+    see_also += (see_also.empty() ? "" : ",\n") + reference(row.name);
+    examples.push_back(row.examples.front());
     // Several commands use the same file. The page lists it once.
-    std::ranges::copy_if(text.files, std::back_inserter(files), [&files](const FileText& each) {
+    std::ranges::copy_if(row.files, std::back_inserter(files), [&files](const FileText& each) {
       return std::ranges::find(files, std::string_view(each.name), &FileText::name) == files.end();
     });
   }
@@ -264,9 +260,8 @@ std::string manual_text(std::string_view text) {
 
 std::vector<ManualPage> manual_pages(std::string_view version, std::string_view date) {
   std::vector<ManualPage> pages = {{.name = "disttf.1", .text = main_page(version, date)}};
-  for (const CommandInfo& info : commands()) {
-    pages.push_back(
-        {.name = page_name(info.name) + ".1", .text = command_page(info, version, date)});
+  for (const CommandRow& row : commands()) {
+    pages.push_back({.name = page_name(row.name) + ".1", .text = command_page(row, version, date)});
   }
   return pages;
 }

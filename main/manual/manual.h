@@ -1,8 +1,7 @@
 // The man pages: disttf(1), and one for each command, disttf-launch(1) and its like.
 //
-// They are made of the same tables as --help and docs/flags.md: commands() and the options that
-// make_app() gives each of them. command_texts.h has the rest: files, exit codes, examples. A
-// separate program writes the pages when packages are built; disttf does not contain them.
+// They are made of the same rows as --help and docs/flags.md (main/commands/registry.h). A separate
+// program writes the pages when packages are built; disttf does not contain them.
 //
 // Pure functions.
 #pragma once

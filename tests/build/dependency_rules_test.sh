@@ -58,7 +58,8 @@ allowed() {
     roles/launch/shell) echo "$process|roles/program/core|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
     roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
     roles/verify/shell) echo "$process|roles/program/core|roles/program/shell|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/verify/core" ;;
-    main | main/commands | main/flags | main/manual) echo '.*' ;;
+    main/flags) echo 'main|(roles|net|data|math)(/[a-z]+)*' ;;
+    main | main/commands | main/manual) echo '.*' ;;
     *) return 1 ;;
   esac
 }

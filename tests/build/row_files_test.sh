@@ -1,5 +1,5 @@
 #!/bin/bash
-# A loss, an optimizer and a data set each are a file (or a pair) and a row of a registry, as
+# A loss, an optimizer, a data set and a command each are a file (or a pair) and a row of a registry, as
 # docs/extending.md says; the first two also have an enumerator. No other source of the product includes
 # that file or uses the name. The exceptions are listed below, each with its reason.
 set -euo pipefail
@@ -78,13 +78,24 @@ datasets() {
   done
 }
 
+commands() {
+  local registry=main/commands/registry source name
+  for source in $(grep -lE '^CommandRow [a-z]+_command\(\) \{' main/commands/*.cc); do
+    name=$(basename "$source" .cc)
+    grep -qF "CommandRow ${name}_command() {" "$source" || echo "$source: has no row of that name"
+    grep -qF " ${name}_command()" $registry.cc || echo "$registry.cc: has no row of ${name}_command()"
+    only_known_to " ${name}_command()" "$source" $registry.h $registry.cc
+    echo "command $name"
+  done
+}
+
 main() {
   local all found line
-  all=$(losses; optimizers; datasets)
+  all=$(losses; optimizers; datasets; commands)
   # With fewer rows this check is broken.
   [ "$(grep -c '^loss ' <<<"$all")" -ge 3 ] && [ "$(grep -c '^optimizer ' <<<"$all")" -ge 5 ] &&
-    [ "$(grep -c '^data set ' <<<"$all")" -ge 12 ] || { echo "this check is broken: it found only"; echo "$all"; exit 1; }
-  found=$(grep -vE '^(loss|optimizer|data set) ' <<<"$all" || true)
+    [ "$(grep -c '^data set ' <<<"$all")" -ge 12 ] && [ "$(grep -c '^command ' <<<"$all")" -ge 35 ] || { echo "this check is broken: it found only"; echo "$all"; exit 1; }
+  found=$(grep -vE '^(loss|optimizer|data set|command) ' <<<"$all" || true)
   while IFS= read -r line; do
     line=${line%  #*}
     grep -qxF "$line" <<<"$found" || { echo "this exception no longer occurs: $line"; exit 1; }

@@ -9,7 +9,8 @@
 #include <stdexcept>
 #include <variant>
 
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/flags/group_names.h"
 #include "main/help_text.h"
 #include "roles/run/setting.h"
 
@@ -22,10 +23,9 @@ const std::string kFirstMark = "  # ---- flags ----\n";
 const std::string kLastMark = "  # ---- end of flags ----\n";
 
 void for_each_flag(const std::function<void(const CLI::Option&)>& act) {
-  Flags flags;
-  const auto app = make_app(Command::kRender, flags);
-  for (const CLI::Option* option : app->get_options()) {
-    const bool is_handed_on = option != app->get_config_ptr() && option != app->get_help_ptr() &&
+  const CommandApp app(*find_command("render"));
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_handed_on = option != app.get_config_ptr() && option != app.get_help_ptr() &&
                               option->get_group() != kRenderGroup && !option->get_lnames().empty();
     if (is_handed_on) {
       act(*option);

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "main/command_texts.h"
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/environment.h"
 #include "math/kernels.h"
 #include "roles/checkpoint/shell/checkpoint_command.h"
 #include "roles/predict/shell/predict_command.h"
@@ -51,8 +51,8 @@ TEST(CommandLine, PrintsHelpWithAllCommands) {
 }
 
 TEST(CommandLine, HelpOfACommandIsHadEitherWay) {
-  for (const CommandInfo& info : commands()) {
-    const std::string name = info.name;
+  for (const CommandRow& row : commands()) {
+    const std::string name = row.name;
     EXPECT_EQ(print("help " + name).text, print(name + " --help").text);
     EXPECT_EQ(print("help " + name).exit_code, roles::kDone);
   }
@@ -74,23 +74,22 @@ TEST(CommandLine, PrintsACommandsHelp) {
 
 // A terminal has 80 columns and 24 lines.
 TEST(CommandLine, AHelpFitsThreeScreensAndNamesWhatItLeavesOut) {
-  for (const CommandInfo& info : commands()) {
-    const std::string help = print(std::string(info.name) + " --help").text;
+  for (const CommandRow& row : commands()) {
+    const std::string name = row.name;
+    const std::string help = print(name + " --help").text;
     std::istringstream lines(help);
     std::size_t count = 0;
     for (std::string line; std::getline(lines, line);) {
       count += std::max<std::size_t>((line.size() + 79) / 80, 1);
     }
     // (What `render` takes as its word stands below the flags.)
-    EXPECT_LE(count, std::size_t{3} * 24 + (info.command == Command::kRender ? 20 : 0)) << help;
-    EXPECT_THAT(help, HasSubstr("\nExamples:\n  " +
-                                std::string(text_of(info.command).examples.front().line) + "\n"));
-    Flags flags;
-    const auto app = make_app(info.command, flags);
-    const std::string all = print(std::string(info.name) + " --help-all").text;
-    EXPECT_EQ(all, print("help " + std::string(info.name) + " --help-all").text);
+    EXPECT_LE(count, std::size_t{3} * 24 + (name == "render" ? 20 : 0)) << help;
+    EXPECT_THAT(help, HasSubstr("\nExamples:\n  " + std::string(row.examples.front().line) + "\n"));
+    const CommandApp app(row);
+    const std::string all = print(name + " --help-all").text;
+    EXPECT_EQ(all, print("help " + name + " --help-all").text);
     std::size_t left_out = 0;
-    for (const CLI::Option* option : app->get_options()) {
+    for (const CLI::Option* option : app.get_options()) {
       if (option->get_group().empty() || !option->nonpositional()) {
         continue;
       }

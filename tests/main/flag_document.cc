@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "main/flags.h"
+#include "main/commands/registry.h"
 #include "main/help_text.h"
 #include "tests/main/flag_document_path.h"
 
@@ -21,15 +21,6 @@ constexpr std::string_view kMarkEnd = " -->";
 // "Log (standard error)" -> "Log"
 std::string title_of(const std::string& group) {
   return group.substr(0, std::min(group.find(" ("), group.find(':')));
-}
-
-Command command_named(const std::string& name) {
-  for (const CommandInfo& each : commands()) {
-    if (name == each.name) {
-      return each.command;
-    }
-  }
-  throw std::invalid_argument("\"" + name + "\" is no command");
 }
 
 // "| `--ps`, `-s` | `1` | parameter servers to start |"
@@ -71,9 +62,12 @@ std::string table_of(const std::string& mark) {
   std::string rows;
   std::set<std::string> seen;
   for (std::string name; names >> name;) {
-    Flags flags;
-    const auto app = make_app(command_named(name), flags);
-    for (const CLI::Option* option : app->get_options()) {
+    const CommandRow* const row = find_command(name);
+    if (row == nullptr) {
+      throw std::invalid_argument("\"" + name + "\" is no command");
+    }
+    const CommandApp app(*row);
+    for (const CLI::Option* option : app.get_options()) {
       if (title_of(option->get_group()) == group && !option->get_lnames().empty() &&
           seen.insert(option->get_lnames().front()).second) {
         rows += row_of(*option);

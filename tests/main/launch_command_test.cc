@@ -1,8 +1,8 @@
 // launch [FLAGS] -- COMMAND: the parsed line, and the lines that are rejected before anything runs.
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "roles/launch/shell/program_launcher.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {

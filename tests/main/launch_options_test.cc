@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <fstream>
-#include <memory>
 #include <set>
 #include <string>
 
-#include "main/environment.h"
+#include "main/commands/registry.h"
+#include "main/flags/group_names.h"
 #include "roles/launch/shell/manage.h"
 #include "roles/launch/shell/update_plan.h"
 #include "roles/servers/shell/task_server.h"
@@ -122,12 +122,11 @@ TEST_F(LaunchOptionsFile, AnUpdateIsCheckedToo) {
 
 // An update must not redirect a task to other files, addresses or programs (update_plan.h).
 TEST(LaunchUpdates, ChangeNoFlagThatNamesAFileAnAddressOrAProgram) {
-  Flags flags;
-  const std::unique_ptr<CLI::App> app = make_app(Command::kLaunch, flags);
+  const CommandApp app(*find_command("launch"));
   const std::set<std::string> outside = {"FILE", "DIR",  "PATH",    "URL",   "NAME|FILE",
                                          "HOST", "PORT", "ADDRESS", "WORDS", "HOST:PORT"};
   std::size_t changed = 0;
-  for (const CLI::Option* option : app->get_options()) {
+  for (const CLI::Option* option : app.get_options()) {
     if (option->get_lnames().empty()) continue;
     const std::string name = option->get_lnames().front();
     std::string type = option->get_type_name();

@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <set>
 
-#include "main/command_line.h"
-#include "main/command_texts.h"
+#include "main/commands/registry.h"
 #include "main/environment.h"
-#include "main/flags.h"
+#include "main/flags/group_names.h"
 
 namespace disttf {
 namespace {
@@ -40,13 +39,12 @@ TEST(Manual, PagesHaveTheirSectionsInOrder) {
 }
 
 TEST(Manual, PageNamesEachFlagThatTheHelpShows) {
-  for (const CommandInfo& info : commands()) {
-    Flags flags;
-    const auto app = make_app(info.command, flags);
+  for (const CommandRow& row : commands()) {
+    const CommandApp app(row);
     const std::vector<ManualPage> pages = manual_pages("1.2.3", "2026-11-25");
     const auto page =
-        std::ranges::find(pages, std::string("disttf-") + info.name + ".1", &ManualPage::name);
-    for (const CLI::Option* option : app->get_options()) {
+        std::ranges::find(pages, std::string("disttf-") + row.name + ".1", &ManualPage::name);
+    for (const CLI::Option* option : app.get_options()) {
       if (!option->get_lnames().empty() && option->get_group() != kHiddenGroup) {
         EXPECT_THAT(page->text, HasSubstr(manual_text("--" + option->get_lnames().front())));
       }

@@ -1,5 +1,4 @@
-#include "main/model_command.h"
-
+// disttf model show NAME
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

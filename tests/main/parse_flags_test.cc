@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
@@ -11,7 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/config_file.h"
+#include "main/flags/cluster.h"
+#include "main/flags/run.h"
 #include "main/help_text.h"
 #include "tests/main/command_lines.h"
 
@@ -22,80 +26,89 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Flags flags_of(Command command, const std::string& line) {
-  Flags flags;
-  const auto app = make_app(command, flags);
-  EXPECT_EQ(parse_flags(*app, words(line)), std::nullopt);
+// The flags of a task, in an app of their own.
+struct TaskFlags {
+  ClusterFlags cluster;
+  RunFlags run;
+};
+
+TaskFlags flags_of(const std::string& line) {
+  TaskFlags flags;
+  CLI::App app("", "disttf worker");
+  add_config_file(app, "--config");
+  flags.cluster.add_identity(app, /*names_job=*/false);
+  flags.cluster.add_lists(app);
+  flags.run.add_to(app, CredentialFlags::Of::kOneTask);
+  EXPECT_EQ(parse_flags(app, words(line)), std::nullopt);
   return flags;
 }
 
+// The help of a command.
+std::string help_of(const char* command, const std::string& line) {
+  CommandApp app(*find_command(command));
+  return parse_flags(app, words(line)).value_or("");
+}
+
 TEST(ParseFlags, TakesValuesAsWordsAndBehindEqualsSigns) {
-  const Flags flags = flags_of(Command::kWorker, "--batch_size 7 --train_steps=9");
+  const TaskFlags flags = flags_of("--batch_size 7 --train_steps=9");
   EXPECT_EQ(flags.run.training.settings.run.batch_size, 7U);
   EXPECT_EQ(flags.run.training.settings.run.train_steps, 9U);
 }
 
 TEST(ParseFlags, TakesHyphensForUnderscores) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch-size 7").run.training.settings.run.batch_size, 7U);
+  EXPECT_EQ(flags_of("--batch-size 7").run.training.settings.run.batch_size, 7U);
 }
 
 TEST(ParseFlags, TakesTheOtherNamesOfAFlag) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--worker_index 1").cluster.given.task_index, 1);
-  EXPECT_EQ(flags_of(Command::kWorker, "--chief_hosts c:1").cluster.given.chief_host, "c:1");
-  EXPECT_FALSE(
-      flags_of(Command::kWorker, "--sync_replica False").run.training.settings.run.sync_replicas);
+  EXPECT_EQ(flags_of("--worker_index 1").cluster.given.task_index, 1);
+  EXPECT_EQ(flags_of("--chief_hosts c:1").cluster.given.chief_host, "c:1");
+  EXPECT_FALSE(flags_of("--sync_replica False").run.training.settings.run.sync_replicas);
 }
 
 TEST(ParseFlags, TakesBooleansInEveryForm) {
   for (const char* line : {"--print_weights_hash", "--print_weights_hash=true",
                            "--print_weights_hash True", "--print-weights-hash 1"}) {
-    EXPECT_TRUE(flags_of(Command::kWorker, line).run.output.print_weights_hash) << line;
+    EXPECT_TRUE(flags_of(line).run.output.print_weights_hash) << line;
   }
   for (const char* line :
        {"", "--print_weights_hash=False", "--print_weights_hash false", "--print_weights_hash 0"}) {
-    EXPECT_FALSE(flags_of(Command::kWorker, line).run.output.print_weights_hash) << line;
+    EXPECT_FALSE(flags_of(line).run.output.print_weights_hash) << line;
   }
 }
 
 TEST(ParseFlags, TakesListsWithCommas) {
-  EXPECT_THAT(
-      flags_of(Command::kWorker, "--hidden_units 128,64").run.training.settings.run.model.hidden,
-      ElementsAre(128, 64));
-  EXPECT_THAT(
-      flags_of(Command::kWorker, "--hidden_units=32").run.training.settings.run.model.hidden,
-      ElementsAre(32));
-  EXPECT_THAT(flags_of(Command::kDownload, "--data_url http://a/,https://b/x").run.data.data_url,
+  EXPECT_THAT(flags_of("--hidden_units 128,64").run.training.settings.run.model.hidden,
+              ElementsAre(128, 64));
+  EXPECT_THAT(flags_of("--hidden_units=32").run.training.settings.run.model.hidden,
+              ElementsAre(32));
+  EXPECT_THAT(flags_of("--data_url http://a/,https://b/x").run.data.data_url,
               ElementsAre("http://a/", "https://b/x"));
-  EXPECT_THAT(
-      flags_of(Command::kDownload, "--data_url http://a/ --data_url http://b/").run.data.data_url,
-      ElementsAre("http://a/", "http://b/"));
+  EXPECT_THAT(flags_of("--data_url http://a/ --data_url http://b/").run.data.data_url,
+              ElementsAre("http://a/", "http://b/"));
 }
 
 TEST(ParseFlags, TakesShortNames) {
-  const Flags flags = flags_of(Command::kLaunch, "-s 3 -w4");
-  EXPECT_EQ(flags.launch.ps, 3U);
-  EXPECT_EQ(flags.launch.workers, 4U);
+  const roles::LaunchOptions options = parse_launch("launch -s 3 -w4");
+  EXPECT_EQ(options.ps, 3U);
+  EXPECT_EQ(options.workers, 4U);
 }
 
 TEST(ParseFlags, ReadsLeadingZerosAsDecimal) {
-  EXPECT_EQ(flags_of(Command::kWorker, "--batch_size 010").run.training.settings.run.batch_size,
-            10U);
+  EXPECT_EQ(flags_of("--batch_size 010").run.training.settings.run.batch_size, 10U);
 }
 
 TEST(ParseFlags, ALastFlagMayBeBare) {
-  EXPECT_TRUE(flags_of(Command::kLaunch, "--workers 1 --chief").launch.chief);
+  EXPECT_TRUE(parse_launch("launch --workers 1 --chief").chief);
 }
 
 // ---- Help ----
 
 TEST(ParseFlags, HelpWinsOverEverythingElse) {
-  Flags flags;
-  const auto app = make_app(Command::kLaunch, flags);
-  EXPECT_TRUE(parse_flags(*app, words("--nonsense --batch_size -1 --help")).has_value());
+  EXPECT_THAT(help_of("launch", "--nonsense --batch_size -1 --help"), HasSubstr("Usage: "));
 }
 
 struct Help {
-  Command command;
+  const char* command;
   std::vector<std::string> texts;
 };
 
@@ -108,22 +121,20 @@ TEST(ParseFlags, HelpOfEveryCommandHasItsGroupsAndDefaults) {
   const std::vector<std::string> cluster = {"Cluster", "--task_index,--worker_index", "--ps_hosts",
                                             "HOST:PORT,..."};
   const std::vector<Help> helps = {
-      {Command::kPs, cluster},
-      {Command::kWorker, cluster},
-      {Command::kChief, cluster},
-      {Command::kTrain, {"Cluster", "--job_name"}},
-      {Command::kLaunch, {"Launch", "-w,--workers", "=2"}},
-      {Command::kDownload, {"Data", "--data_url", "Log"}},
+      {"ps", cluster},
+      {"worker", cluster},
+      {"chief", cluster},
+      {"train", {"Cluster", "--job_name"}},
+      {"launch", {"Launch", "-w,--workers", "=2"}},
+      {"download", {"Data", "--data_url", "Log"}},
   };
   for (const Help& help : helps) {
-    Flags flags;
-    const auto app = make_app(help.command, flags);
-    const std::string text = parse_flags(*app, words("--help-all")).value_or("");
+    const std::string text = help_of(help.command, "--help-all");
     for (const std::string& expected : help.texts) {
       EXPECT_THAT(text, HasSubstr(expected));
     }
     for (const std::string& expected : training) {
-      if (help.command != Command::kDownload) {
+      if (std::string(help.command) != "download") {
         EXPECT_THAT(text, HasSubstr(expected));
       }
     }
@@ -131,9 +142,7 @@ TEST(ParseFlags, HelpOfEveryCommandHasItsGroupsAndDefaults) {
 }
 
 TEST(ParseFlags, HelpDoesNotShowWhatIsBetweenLaunchAndItsChildren) {
-  Flags flags;
-  const auto app = make_app(Command::kWorker, flags);
-  const std::string text = parse_flags(*app, words("--help")).value_or("");
+  const std::string text = help_of("worker", "--help");
   EXPECT_EQ(text.find("listen_fd"), std::string::npos);
   EXPECT_EQ(text.find("progress_fd"), std::string::npos);
 }
@@ -243,22 +252,20 @@ INSTANTIATE_TEST_SUITE_P(ParseFlags, Mistakes, testing::ValuesIn(kMistakes),
                          [](const auto& param_info) { return param_info.param.name; });
 
 TEST(ParseFlags, NamesTheValuesOfEveryBooleanFlag) {
-  for (const CommandInfo& info : commands()) {
-    Flags unused;
-    const auto all = make_app(info.command, unused);
-    for (const CLI::Option* option : all->get_options()) {
+  for (const CommandRow& row : commands()) {
+    const CommandApp all(row);
+    for (const CLI::Option* option : all.get_options()) {
       const std::string name = option->get_name();
       if (option->get_expected_max() != 0 || name.starts_with("--help")) {
         continue;
       }
-      Flags flags;
-      const auto app = make_app(info.command, flags);
+      CommandApp app(row);
       const std::vector<std::string> line = {name + "=maybe"};
       try {
-        static_cast<void>(parse_flags(*app, line));
-        ADD_FAILURE() << info.name << " " << name;
+        static_cast<void>(parse_flags(app, line));
+        ADD_FAILURE() << row.name << " " << name;
       } catch (const std::invalid_argument& error) {
-        EXPECT_EQ(error.what(), name + ": \"maybe\" is not true or false" + flags_hint(*app));
+        EXPECT_EQ(error.what(), name + ": \"maybe\" is not true or false" + flags_hint(app));
       }
     }
   }
@@ -270,8 +277,8 @@ class ConfigFile : public testing::Test {
  protected:
   ~ConfigFile() override { std::filesystem::remove(path_); }
   void write(const std::string& text) const { std::ofstream(path_) << text; }
-  [[nodiscard]] Flags flags_with(const std::string& line) const {
-    return flags_of(Command::kWorker, "--config " + path_ + " " + line);
+  [[nodiscard]] TaskFlags flags_with(const std::string& line) const {
+    return flags_of("--config " + path_ + " " + line);
   }
   [[nodiscard]] std::string refused() const { return refusal("worker --config " + path_); }
 
@@ -300,7 +307,7 @@ TEST_F(ConfigFile, GivesFlagsTheirValues) {
       "data_url = [\"http://a/\", \"http://b/\"]\n"
       "sync_replicas = false\n"
       "print_weights_hash = true\n");
-  const Flags flags = flags_with("");
+  const TaskFlags flags = flags_with("");
   EXPECT_EQ(flags.run.training.settings.run.batch_size, 50U);
   EXPECT_EQ(flags.run.training.settings.run.optimizer.learning_rate, 0.25F);
   EXPECT_EQ(flags.run.training.settings.run.optimizer.kind, math::OptimizerKind::kSgd);
@@ -312,7 +319,7 @@ TEST_F(ConfigFile, GivesFlagsTheirValues) {
 
 TEST_F(ConfigFile, YieldsToTheCommandLine) {
   write("batch_size = 50\ntrain_steps = 7\nhidden_units = [1, 2]\n");
-  const Flags flags = flags_with("--batch_size 60 --hidden_units 3");
+  const TaskFlags flags = flags_with("--batch_size 60 --hidden_units 3");
   EXPECT_EQ(flags.run.training.settings.run.batch_size, 60U);
   EXPECT_EQ(flags.run.training.settings.run.train_steps, 7U);
   EXPECT_THAT(flags.run.training.settings.run.model.hidden, ElementsAre(3));

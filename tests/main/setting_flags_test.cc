@@ -15,7 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "main/flags.h"
+#include "main/commands/registry.h"
+#include "main/config_file.h"
+#include "main/flags/run.h"
 #include "main/help_text.h"
 #include "main/parse_flags.h"
 #include "tests/data/scratch.h"
@@ -119,10 +121,12 @@ class EachSetting : public testing::TestWithParam<const Setting*> {
   [[nodiscard]] static std::string another() { return std::visit(AnotherValue{}, setting().value); }
   // Returns what remains of these arguments of `launch`.
   static WrittenSettings written(const std::vector<std::string>& words) {
-    Flags flags;
-    const auto app = make_app(Command::kLaunch, flags);
-    EXPECT_FALSE(parse_flags(*app, words).has_value());
-    return flags.run.training.settings;
+    RunFlags run;
+    CLI::App app("", "disttf launch");
+    add_config_file(app, "--config");
+    run.add_to(app, CredentialFlags::Of::kSeveralTasks);
+    EXPECT_FALSE(parse_flags(app, words).has_value());
+    return run.training.settings;
   }
   static RunConfig changed() {
     RunConfig run;
@@ -188,8 +192,7 @@ TEST_P(EachSetting, IsNamedWhereARunGoesOnWithOtherWeights) {
 
 // Finds the line, or two lines, of the flag: "  --seed N=1    Of the initial values".
 TEST_P(EachFlag, StandsInTheHelpWithItsDefault) {
-  Flags flags;
-  const std::string help = make_app(Command::kLaunch, flags)->help("", CLI::AppFormatMode::All);
+  const std::string help = CommandApp(*find_command("launch")).help("", CLI::AppFormatMode::All);
   const std::size_t begin = help.find("\n  " + flag());
   ASSERT_NE(begin, std::string::npos);
   const std::string entry = help.substr(begin, help.find("\n  -", begin + 1) - begin);
